@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 from command_line import apptek
 
-from apptek.audit.faithfulness import Scalpel, measure_faithfulness
-from apptek.audit.planted_rules import recover_rules
 from apptek.explain.explainer import explain
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.graph.temporal_graph import TemporalGraph
@@ -17,6 +15,7 @@ from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
 from apptek.models.model import Model
 from apptek.predictor import Predictor
+from apptek.research.faithfulness import Scalpel, measure_faithfulness, recover_rules
 from apptek.research.result import read_result
 from apptek.seeding import generator
 from apptek.synthetic.world import World, make_world

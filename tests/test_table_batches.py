@@ -87,8 +87,8 @@ def test_what_is_known_of_many_queries_is_what_is_known_of_each(
     ahead = np.asarray([last for *_, last in asked], np.bool_)
     every = np.tile(np.arange(graph.predicate_count), (len(asked), 1))
     flags = known_among(graph, queries, ahead, every)
-    for row, (subject, object_, _, is_ahead) in enumerate(asked):
-        known = predicates_at(graph, subject, object_, whens[row], ahead=is_ahead)
+    for row, (subject, object_, _, from_past) in enumerate(asked):
+        known = predicates_at(graph, subject, object_, whens[row], ahead=from_past)
         assert np.flatnonzero(flags[row]).tolist() == known
 
 

@@ -226,7 +226,7 @@ class Predictor:
                     it, such a name raises UnknownName. Lists and frames are always answered, and
                     the flags of an answer name what is unknown
 
-        A query after the last fact is answered ahead: from what was known before its time.
+        A query after the last fact is answered from what was known before its time.
         """
         single = is_single(asked)
         asked = asked_queries(asked, self.model.dataset.axis)
@@ -253,7 +253,7 @@ class Predictor:
         answerer = self._training_answerer
         queries = answerer.queries_of(asked)
         splits, hidden = own_facts(queries, self.model.dataset)
-        ahead = answerer.is_ahead(queries)
+        ahead = answerer.from_past_only(queries)
         views = {split: self.views_of(split)[0] for split in set(splits) if split is not None}
         for row, split in enumerate(splits):
             ahead[row] = ahead[row] if split is None else views[split] == "past_only"

@@ -392,8 +392,8 @@ class Answer(Result):
             (self.meant_subject, self.unseen_subject),
             (self.meant_object, self.unseen_object),
         )
-        ahead = self.view == "past_only"
-        return tuple(name for name, is_so in unseen if ahead and is_so and name is not None)
+        past_only = self.view == "past_only"
+        return tuple(name for name, is_so in unseen if past_only and is_so and name is not None)
 
 
 class Answers(Result, list[Answer]):

@@ -80,6 +80,9 @@ class Evidence:
         self.answerer, self.model = answerer, answerer.model
         model = answerer.model
         self.space, self.fitted = view.space, view.fitted
+        self.history, self.traits = view.space.history, view.space.traits
+        before_traits = 0 if self.history is None else len(self.history)
+        self._ends = before_traits, before_traits + (0 if self.traits is None else len(self.traits))
         self.scored, self.ends = scored, ends
         self.graph = view.space.graph  # as this view sees it
         self.queries, self.clock = scored.queries, model.sources.clock
@@ -93,18 +96,18 @@ class Evidence:
             self._groups.setdefault(self._key(column), []).append(entry)
 
     def _key(self, column: int) -> Key:
-        space = self.space
-        if space.history is not None and column < len(space.history):
-            feature = space.history.feature(column)
+        if column < self._ends[0]:
+            assert self.history is not None
+            feature = self.history.feature(column)
             return "history", feature.family, feature.predicate
-        if space.traits is not None and column < space.first("traits") + len(space.traits):
-            column -= space.first("traits")
+        if column < self._ends[1]:
+            column -= self._ends[0]
             return "trait", self._trait(column).whose, column
-        return "topology", "", column - space.first("topologies")
+        return "topology", "", column - self._ends[1]
 
     def _trait(self, column: int) -> Trait:
-        assert self.space.traits is not None
-        return self.space.traits.trait(column, self.model.dataset.entities)
+        assert self.traits is not None
+        return self.traits.trait(column, self.model.dataset.entities)
 
     def active_keys(self) -> list[Key]:
         """The keys of all active features, and of what the trees look at."""
@@ -141,7 +144,7 @@ class Evidence:
     @cached_property
     def _listed(self) -> dict[str, Ints]:
         """The facts of each family, nearest first: one more than the features are made of."""
-        history = self.space.history
+        history = self.history
         listed = {} if history is None else history.listed(self.queries, 0, more=1)
         return {family: each.facts for family, each in listed.items()}
 
@@ -194,8 +197,8 @@ class Evidence:
         return self._times[key]
 
     def _occurrences(self, key: Key) -> Occurrences:
-        graph, facts, times = self.graph, self.facts(key), self.graph.facts.times
-        dated = [fact for fact in facts if times[fact] != UNKNOWN]
+        graph, facts, codes = self.graph, self.facts(key), self.graph.facts.columns()[3:]
+        dated = [fact for fact in facts if any(column[fact] != UNKNOWN for column in codes)]
         distances = tuple(time_distance(graph, fact, self.moment) for fact in dated)
         lasting = bool(dated) and is_lasting(graph, dated[0])
         undated, (horizon, most) = len(facts) - len(dated), self._limits[key[1]]
@@ -209,7 +212,7 @@ class Evidence:
     @cached_property
     def _limits(self) -> dict[str, tuple[int | None, int]]:
         """For each family, its horizon and where it ends by number: see Occurrences."""
-        history = self.space.history
+        history = self.history
         is_cut = history is not None and history.counted_rows(self.queries)[1] > 0
         limits: dict[str, tuple[int | None, int]] = {}
         for family, facts in self._listed.items():
@@ -284,7 +287,7 @@ class Evidence:
             return None
         if key[0] == "topology":
             return SupportOf(None, support.seen(topology_evidence(space, key[2]), predicate))
-        history = space.history
+        history = self.history
         assert history is not None
         columns = self.columns[self._groups[key]].tolist()
         level = level_of({history.feature(column).kernel for column in columns})

@@ -13,7 +13,7 @@ from apptek.errors import ApptekError, check_count
 from apptek.evaluation.predicate_classes import Level
 from apptek.explain.explainer import strongest_reason
 from apptek.facts.times import UNKNOWN
-from apptek.forecast.learning import ahead_shares, with_history
+from apptek.forecast.learning import past_shares, with_history
 from apptek.forecast.window import Length, Window, read_window, time_of, unit_word
 from apptek.graph.lookups import incoming, outgoing
 from apptek.models.answerer import Answerer
@@ -129,7 +129,7 @@ class Forecaster:
 
     def shares(self, pairs: Pairs) -> Doubles:
         """P(predicate | a fact at that time) of each pair: (n, R)."""
-        return ahead_shares(self.model, pairs, self.answerer.views["past_only"])
+        return past_shares(self.model, pairs, self.answerer.views["past_only"])
 
     def reasons(self, forecasts: PairForecasts) -> tuple[Doubles, Doubles]:
         """What each kind of evidence adds to the log-odds: (n, EVIDENCE); and the rest: (n,)."""

@@ -208,7 +208,7 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
         seen = with_history(model)
     else:
         seen = _on_facts(model, _history(model, counts.members))
-    shares = ahead_shares(seen, pairs)
+    shares = past_shares(seen, pairs)
     happened = predicates_in(facts, data.axis, pairs, window, len(data.predicates))
     numbers = expected[:, None] * shares
     predicates = _fit_predicates(numbers, happened, weights)
@@ -240,7 +240,7 @@ def _drawn_by(
     return rows, outcomes.weights[rows] / chances[rows]
 
 
-def ahead_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> Doubles:
+def past_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> Doubles:
     """P(predicate | a fact at that time) of each pair, from what was known before: (n, R)."""
     working = view or WorkingView.of(model, "past_only")
     axis = model.dataset.axis

@@ -174,15 +174,15 @@ class Answerer:
         """The view all_facts, where there is such a view; else past_only."""
         return self.views["past_only" if self.past_only else "all_facts"]
 
-    def is_ahead(self, queries: Queries) -> Bools:
-        """Which queries are answered ahead: all, or those after the last known start."""
+    def from_past_only(self, queries: Queries) -> Bools:
+        """Which queries are answered from the past: all, or those after the last known start."""
         if self.past_only:
             return np.ones(len(queries), np.bool_)
         return self.seen.lies_before(queries)
 
     def view_of(self, queries: Queries) -> WorkingView:
         """The view in which a single query is answered."""
-        return self.views["past_only" if self.is_ahead(queries)[0] else "all_facts"]
+        return self.views["past_only" if self.from_past_only(queries)[0] else "all_facts"]
 
     def ranked(self, queries: Queries, ahead: Bools | None = None) -> RankedPredicates:
         """The probabilities of all predicates, each query in its view, or ahead where given."""
@@ -191,7 +191,7 @@ class Answerer:
             view = self.views[name]
             return view.probabilities(view.scores(part))
 
-        ahead = self.is_ahead(queries) if ahead is None else ahead
+        ahead = self.from_past_only(queries) if ahead is None else ahead
         predicate_count = len(self.model.dataset.predicates)
         return ranked_by_view(queries, ahead, predicate_count, probabilities)
 

@@ -39,7 +39,7 @@ def ranked_by_view(
         rows = np.flatnonzero(ahead == (view == "past_only"))
         if len(rows):
             all_probabilities[rows] = probabilities(view, queries.take(rows))
-    views: list[View] = ["past_only" if is_ahead else "all_facts" for is_ahead in ahead.tolist()]
+    views: list[View] = ["past_only" if from_past else "all_facts" for from_past in ahead.tolist()]
     return RankedPredicates(queries, all_probabilities, views)
 
 

@@ -51,9 +51,9 @@ def sentence(explanation: Explanation) -> str:
     if explanation.is_only:
         return _only(explanation)
     for_it, against = _told(explanation)
-    words, is_ahead = _answer_words(explanation), explanation.log_odds >= 0
+    words, is_likelier = _answer_words(explanation), explanation.log_odds >= 0
     main, other, opposite = for_it, against, "against it"
-    if not is_ahead:
+    if not is_likelier:
         main, other, opposite = against, for_it, "for it"
     because = [f"because {'of ' if p.is_group else ''}{p.words}" for p in _leading(main, LEADING)]
     words = f"{_first(explanation)}{words}, mainly {', and '.join(because or [WITHOUT])}"
@@ -289,6 +289,13 @@ def _connection_notes(explanation: Explanation) -> list[Note]:
         if "topology" in kinds:
             notes.append(Note("connection", "Both are one, so everything connects them at once."))
     return notes
+
+
+def missing_facts_notes(facts: Collection[int]) -> list[Note]:
+    """A note on the facts to leave out that the model does not hold."""
+    numbers = list(dict.fromkeys(facts))
+    text = f"The model has no fact with the number {listed(list(map(str, numbers)))}."
+    return [Note("fact", text, {"facts": numbers})] if numbers else []
 
 
 def meeting_words(explanation: Explanation, reason: Reason, mark: str = "") -> str:

@@ -14,8 +14,7 @@ import numpy as np
 
 from apptek.arrays import Doubles
 from apptek.errors import ApptekError
-from apptek.research.rank_files import Ranks, read_ranks
-from apptek.research.result import Result, read_result
+from apptek.research.result import Ranks, Result, read_ranks, read_result
 from apptek.seeding import generator
 
 COMPARISON = "comparison"  # the `model` of a comparison's result

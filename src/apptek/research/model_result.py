@@ -14,8 +14,7 @@ from apptek.facts.facts import SPLITS, Dataset, Split
 from apptek.features.traits import Kind
 from apptek.predictor import Predictor
 from apptek.research.provenance import command
-from apptek.research.rank_files import write_ranks
-from apptek.research.result import Result, plain_settings, write_result
+from apptek.research.result import Result, plain_settings, write_ranks, write_result
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,8 +19,9 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.paper.connection import time_distance
 from apptek.predictor import Answer, Query
 from apptek.present.drawing.layout import WIDTH, draw_answer
-from apptek.present.wording import apart_text, listed
-from apptek.results import CitedFact, Contrast, Counterfactual, Explanation, Note, Reason, to_dict
+from apptek.present.explanation_words import missing_facts_notes
+from apptek.present.wording import apart_text
+from apptek.results import CitedFact, Contrast, Counterfactual, Explanation, Reason, to_dict
 from apptek.server.problem_json import ServiceError
 from apptek.server.requests import (
     ContrastBody,
@@ -120,7 +121,10 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
     )  # fmt: skip
     dataset = served.predictor.model.dataset
     more: dict[str, Any] = {
-        "notes": (*explanation.notes, *_missing(body.without, known)),
+        "notes": (
+            *explanation.notes,
+            *missing_facts_notes([fact for fact in body.without if fact >= known]),
+        ),
         "similar": question.similar,
         "drawing": drawing,
         "periphery": periphery,
@@ -128,13 +132,6 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
     }
     own = {each.name: getattr(explanation, each.name) for each in fields(explanation)}
     return ServedExplanation(**own | more)
-
-
-def _missing(facts: list[int], known: int) -> list[Note]:
-    """A note on the facts to leave out that the model does not hold."""
-    numbers = [fact for fact in dict.fromkeys(facts) if fact >= known]
-    words = f"The model has no fact with the number {listed(list(map(str, numbers)))}."
-    return [Note("fact", words, {"facts": numbers})] if numbers else []
 
 
 def _renamed(explanation: Explanation, kept: Longs) -> Explanation:
@@ -239,9 +236,9 @@ def require_forecasts(served: ServedModel) -> None:
     if served.predictor.model.occurrence is None:
         raise ServiceError(
             422,
-            NO_FORECASTS,
             f"Why: {served.predictor.model.no_forecasts or 'too little was learned'}.",
             advice="Serve a model that was fitted with the preset default or max on dated facts.",
+            title=NO_FORECASTS,
         )
 
 
@@ -264,8 +261,8 @@ def window_of(served: ServedModel, start: str | None, length: Length) -> Window:
         message = str(error)
         raise ServiceError(
             422,
-            NOT_A_WINDOW,
             f"{message[:1].upper()}{message[1:]}.",
             advice="Give the first time in `from`, and the last one in `until` or a length.",
             where=(length.given() or ["from"])[0],
+            title=NOT_A_WINDOW,
         ) from None

@@ -21,7 +21,7 @@ from apptek.models.answer_tables import AskedColumns
 from apptek.present.wording import shortened
 from apptek.reading.frames import query_text_columns
 from apptek.server.network.request_limits import RequestLimits
-from apptek.server.problem_json import MAX_QUOTED, TITLES, ServiceError
+from apptek.server.problem_json import MAX_QUOTED, ServiceError
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import WorkerPool
 
@@ -124,4 +124,4 @@ def write_stream(table: pa.Table) -> bytes:
 
 def _not_valid(detail: str, advice: str = "") -> ServiceError:
     advice = advice or "Send a table with the columns subject, object and time."
-    return ServiceError(422, TITLES[422], detail, advice=advice, where="body")
+    return ServiceError(422, detail, advice=advice, where="body")

@@ -65,10 +65,10 @@ class ServiceError(ApptekError):
     def __init__(
         self,
         status: int,
-        title: str,
         detail: str,
         *,
         advice: str,
+        title: str = "",
         where: str = "",
         suggestions: Sequence[str] = (),
         unknown: Mapping[str, Sequence[str]] | None = None,
@@ -77,7 +77,7 @@ class ServiceError(ApptekError):
         super().__init__(detail)
         self.headers = {**_HEADERS.get(status, {}), **(headers or {})}
         self.body = Problem(
-            title=title,
+            title=title or TITLES.get(status, "The request was refused"),
             status=status,
             detail=printable(detail),
             where=printable(where),
@@ -98,13 +98,13 @@ def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
     choice = "Choose one of the suggestions, or find" if error.suggestions else "Find"
     return ServiceError(
         404,
-        "Unknown entity",
         error.sentence,
         advice=f"{choice} names with /api/entities?q=. Where a body has `allow_unknown`, it gives "
         "a general answer.",
         where=where,
         suggestions=error.suggestions,
         unknown={one.name: one.suggestions for one in (error, *error.others)},
+        title="Unknown entity",
     )
 
 
@@ -145,7 +145,7 @@ def add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(ApptekError)
     async def apptek_error(_: Request, error: ApptekError) -> Response:
         advice = "Change the request as the detail says."
-        return ServiceError(422, TITLES[422], str(error), advice=advice).response()
+        return ServiceError(422, str(error), advice=advice).response()
 
     @app.exception_handler(RequestValidationError)
     async def validation_error(_: Request, error: RequestValidationError) -> Response:
@@ -153,13 +153,12 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
-        title = TITLES.get(error.status_code, "The request was refused")
         advice = _ADVICE.get(
             error.status_code, "See /api/openapi.json for what the service accepts."
         )
         detail = f"{request.method} {shortened(request.url.path, MAX_QUOTED)}: {error.detail}"
         return ServiceError(
-            error.status_code, title, detail, advice=advice, headers=error.headers
+            error.status_code, detail, advice=advice, headers=error.headers
         ).response()
 
     @app.exception_handler(Exception)
@@ -167,7 +166,6 @@ def add_error_handlers(app: FastAPI) -> None:
         logging.getLogger("apptek.server").error("%s", request.url.path, exc_info=error)
         return ServiceError(
             500,
-            TITLES[500],
             "An unexpected error occurred.",
             advice="Try again. If it happens again, report it with the output of the service.",
         ).response()
@@ -184,15 +182,13 @@ async def refuse_unknown_parameters(request: Request) -> None:
     if repeated is not None and request.url.path.startswith("/api/"):
         detail = f"The parameter {quoted(repeated)} is given {count_text(given[repeated])}."
         advice, where = "Give each parameter once.", repeated[:MAX_QUOTED]
-        raise ServiceError(422, TITLES[422], detail, advice=advice, where=where)
+        raise ServiceError(422, detail, advice=advice, where=where)
     known = {field.alias for field in request.scope["route"].dependant.query_params}
     unknown = next((name for name in request.query_params if name not in known), None)
     if unknown is not None and request.url.path.startswith("/api/"):
         there_are = f"It has {', '.join(sorted(known))}." if known else "It has none."
         detail = f"This address has no parameter {quoted(unknown)}. {there_are}"
-        raise ServiceError(
-            422, TITLES[422], detail, advice="See /api/openapi.json.", where=unknown[:MAX_QUOTED]
-        )
+        raise ServiceError(422, detail, advice="See /api/openapi.json.", where=unknown[:MAX_QUOTED])
 
 
 def _from_validation(error: RequestValidationError) -> ServiceError:
@@ -207,4 +203,4 @@ def _from_validation(error: RequestValidationError) -> ServiceError:
         else "See /api/openapi.json."
     )
     detail = f"{where}: {first['msg']}{more}"
-    return ServiceError(422, TITLES[422], detail, advice=advice, where=where)
+    return ServiceError(422, detail, advice=advice, where=where)

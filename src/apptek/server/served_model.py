@@ -172,11 +172,11 @@ class ServedModel:
             similar = get_close_matches(name[:200].casefold(), by_key, n=3)
             raise ServiceError(
                 status,
-                "Unknown predicate",
                 f"The model knows no predicate {quoted(name)}.",
                 advice="/api/predicates lists all predicates.",
                 where=where,
                 suggestions=[by_key[key] for key in similar],
+                title="Unknown predicate",
             )
         return predicate
 
@@ -195,10 +195,10 @@ class ServedModel:
             expected = str(error).rpartition("expected ")[2]
             raise ServiceError(
                 422,
-                "Not a time of this data",
                 f"{quoted(text)} cannot be read: expected {expected}.",
                 advice=f"Write {axis.expected}, or ? if the time is unknown.",
                 where=where,
+                title="Not a time of this data",
             ) from None
 
     def check_near(self, code: int, where: str) -> None:
@@ -208,10 +208,10 @@ class ServedModel:
         except ApptekError as error:
             raise ServiceError(
                 422,
-                FAR_TIME,
                 f"{str(error)[:1].upper()}{str(error)[1:]}.",
                 advice="/api/model has the span of the facts.",
                 where=where,
+                title=FAR_TIME,
             ) from None
 
     def position(self, code: int) -> int:

@@ -12,7 +12,7 @@ from apptek.graph.lookups import between, ends_of, incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph, positions_of
 from apptek.models.model import Model
 from apptek.present.wording import when_text
-from apptek.server.problem_json import TITLES, ServiceError, quoted
+from apptek.server.problem_json import ServiceError, quoted
 from apptek.server.responses import EntityTimeline, Fact, PairHistory, Timeline
 from apptek.server.served_model import ServedModel
 
@@ -47,7 +47,6 @@ def read_window(
     if first > last:
         raise ServiceError(
             422,
-            TITLES[422],
             f"The window ends at {quoted(until)}, before it begins at {quoted(since)}.",
             advice="Exchange the two times.",
             where=named[1],
@@ -60,10 +59,10 @@ def _known_time(served: ServedModel, text: str, where: str) -> int:
     if code == UNKNOWN:
         raise ServiceError(
             422,
-            "Not a time of this data",
             "A window begins and ends at known times.",
             advice=f"Write a time, or leave out {where!r} for the whole span.",
             where=where,
+            title="Not a time of this data",
         )
     return code
 

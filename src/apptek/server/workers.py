@@ -11,7 +11,7 @@ from pydantic_core import to_json
 from starlette.responses import Response
 
 from apptek.server.network.request_limits import RequestLimits
-from apptek.server.problem_json import TITLES, ServiceError
+from apptek.server.problem_json import ServiceError
 
 Result = TypeVar("Result")
 MAX_RESULTS = 16  # that background work keeps; the one that was not asked for longest goes first
@@ -37,7 +37,6 @@ class WorkerPool:
         except TimeoutError:
             raise ServiceError(
                 503,
-                TITLES[503],
                 f"No answer within {self._seconds:g} seconds.",
                 advice="Send a smaller request, or try again later.",
             ) from None
@@ -73,7 +72,7 @@ class BackgroundWork:
             if found is None:
                 if sum(not one.done() for one in results.values()) >= MAX_PENDING:
                     detail = "Too many lists are being computed."
-                    raise ServiceError(503, TITLES[503], detail, advice="Try again later.")
+                    raise ServiceError(503, detail, advice="Try again later.")
                 found = self._threads.submit(work)
             elif found.done() and found.exception() is not None:
                 return found

@@ -40,10 +40,9 @@ def faithfulness(
 
     Example: `apptek research faithfulness model -n 20 --world 0`
     """
-    from apptek.audit.faithfulness import measure_faithfulness
-    from apptek.audit.planted_rules import fit_and_recover
     from apptek.files import check_target
     from apptek.models.model_folder import load_model
+    from apptek.research.faithfulness import fit_and_recover, measure_faithfulness
     from apptek.research.result import Result, write_result
     from apptek.seeding import generator
     from apptek.terminal import output, table, working

@@ -34,10 +34,10 @@ class RequestLimits:
         if limit:
             raise ServiceError(
                 422,
-                "The batch is too large",
                 f"A batch may have {limit}.",
                 advice="Split it into several requests.",
                 where="queries",
+                title="The batch is too large",
             )
 
 

@@ -13,7 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from apptek.server.network.request_limits import RequestLimits
-from apptek.server.problem_json import TITLES, ServiceError
+from apptek.server.problem_json import ServiceError
 
 HEADERS = {
     "Content-Security-Policy": (
@@ -110,21 +110,27 @@ class SecurityMiddleware:
         headers = Headers(scope=scope)
         if self.hosts is not None and _host_name(headers) not in self.hosts:
             raise ServiceError(
-                400, TITLES[400], "This service does not answer to that host name.",
-                advice="Address it by the name that it printed when it started.", where="Host",
-            )  # fmt: skip
+                400,
+                "This service does not answer to that host name.",
+                advice="Address it by the name that it printed when it started.",
+                where="Host",
+            )
         if "content-length" in headers and "transfer-encoding" in headers:
             # A proxy may take the body to end where we do not: the rest is a request to smuggle in.
             raise ServiceError(
-                400, TITLES[400], "A body has either Content-Length or Transfer-Encoding.",
-                advice="Send only one of the two headers.", where="Transfer-Encoding",
-            )  # fmt: skip
+                400,
+                "A body has either Content-Length or Transfer-Encoding.",
+                advice="Send only one of the two headers.",
+                where="Transfer-Encoding",
+            )
         if scope["path"].startswith(ANSWERS):
             if headers.get("sec-fetch-site", "").lower() not in OWN_SITES:
                 raise ServiceError(
-                    403, TITLES[403], "A page of another site may not use this service.",
-                    advice="Use the page of this service, or a program.", where="Sec-Fetch-Site",
-                )  # fmt: skip
+                    403,
+                    "A page of another site may not use this service.",
+                    advice="Use the page of this service, or a program.",
+                    where="Sec-Fetch-Site",
+                )
             if self.token is not None:
                 self._check_token(headers, (scope.get("client") or ("",))[0])
 
@@ -134,19 +140,23 @@ class SecurityMiddleware:
         if credentials and (seconds := self.wrong_tokens.seconds_to_wait(address)):
             wait = math.ceil(seconds)
             raise ServiceError(
-                429, TITLES[429], "There were too many wrong tokens from your address.",
-                advice=f"Try again in {wait} seconds.", where="Authorization",
+                429,
+                "There were too many wrong tokens from your address.",
+                advice=f"Try again in {wait} seconds.",
+                where="Authorization",
                 headers={"Retry-After": str(wait)},
-            )  # fmt: skip
+            )
         scheme, _, token = credentials.partition(b" ")  # the scheme in any case: RFC 9110
         right = hmac.compare_digest(token, f"{self.token}".encode())
         if not right or scheme.lower() != b"bearer":
             if credentials:
                 self.wrong_tokens.add(address)
             raise ServiceError(
-                401, TITLES[401], "The token is missing or wrong.",
-                advice="Send the header 'Authorization: Bearer TOKEN'.", where="Authorization",
-            )  # fmt: skip
+                401,
+                "The token is missing or wrong.",
+                advice="Send the header 'Authorization: Bearer TOKEN'.",
+                where="Authorization",
+            )
 
     async def _read_body_in_time(self, headers: Headers, receive: Receive) -> bytes:
         """The whole body. Raises a ServiceError if it does not arrive in time."""
@@ -155,9 +165,11 @@ class SecurityMiddleware:
                 return await self._read_body(headers, receive)
         except TimeoutError:
             raise ServiceError(
-                408, TITLES[408], f"No complete body within {self.limits.seconds:g} seconds.",
-                advice="Send as many bytes as Content-Length says, or fewer.", where="body",
-            ) from None  # fmt: skip
+                408,
+                f"No complete body within {self.limits.seconds:g} seconds.",
+                advice="Send as many bytes as Content-Length says, or fewer.",
+                where="body",
+            ) from None
 
     async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
         """The whole body. One that is larger than allowed is read on for a while, and forgotten.
@@ -184,9 +196,11 @@ class SecurityMiddleware:
 
     def _too_large(self) -> ServiceError:
         return ServiceError(
-            413, TITLES[413], f"A body may have at most {self.limits.body_bytes:,} bytes.",
-            advice="Split the batch into several requests.", where="body",
-        )  # fmt: skip
+            413,
+            f"A body may have at most {self.limits.body_bytes:,} bytes.",
+            advice="Split the batch into several requests.",
+            where="body",
+        )
 
 
 def _host_name(headers: Headers) -> str:

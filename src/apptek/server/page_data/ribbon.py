@@ -101,7 +101,7 @@ def ribbon(
         return _Answers(ranked.probabilities, subject, object_)
 
     both = [answers(*pair), answers(*pair[::-1])]
-    views = answerer.is_ahead(Queries(codes, codes, codes, codes))
+    views = answerer.from_past_only(Queries(codes, codes, codes, codes))
     level, classes = _layers(served, [each.probabilities for each in both])
     directions, used = _directions(served, both, classes, window, top)
     data, labels = served.predictor.model.dataset, answerer.labels
@@ -123,7 +123,7 @@ def ribbon(
         ],
         positions=positions.tolist(),
         times=_texts(axis, positions),
-        views=["past_only" if is_ahead else "all_facts" for is_ahead in views.tolist()],
+        views=["past_only" if from_past else "all_facts" for from_past in views.tolist()],
         forward=directions[0],
         backward=directions[1],
     )

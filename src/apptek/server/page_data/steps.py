@@ -101,10 +101,10 @@ def _play(process: DecisionProcess, queries: Queries, trail: tuple[int, ...]) ->
         if environment.done[0] or not environment.legal[0, action]:
             raise ServiceError(
                 422,
-                "Such a step cannot be taken",
                 "Neither side has a fact with that predicate near in time, or the episode is over.",
                 advice="Take one of the `choices`.",
                 where="steps",
+                title="Such a step cannot be taken",
             )
         environment.step([action])
     sides: list[tuple[Side, tuple[Ints, Ints, Ints]]] = [
