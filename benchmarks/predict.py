@@ -8,14 +8,13 @@ from apptek.config import DEFAULT, preset
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.features.clock import Clock
-from apptek.features.space import FeatureSpace
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answerer import linear_scores
+from apptek.models.answerer import WorkingView
 from apptek.models.counting.index import CountingIndex
 from apptek.models.counting.scorers import VARIANTS, CountingScorer
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.model import FeatureSources
+from apptek.models.model import FeatureSources, FittedView
 from apptek.seeding import generator
 from apptek.synthetic.world import make_world
 from benchmarks.report import BenchReport, bench_dataset, seconds
@@ -33,14 +32,14 @@ def bench_predict(*, quick: bool = False) -> BenchReport:
     """
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
     dataset = bench_dataset(quick)
-    space, classifier = _default_model(dataset)
+    view = _default_model(dataset)
     index = CountingIndex(TemporalGraph.of(dataset))
     counting = CountingScorer(index, VARIANTS["recency"].start)
     queries = held_out_queries(dataset.test)
     default_runs: list[float] = []
     recency_runs: list[float] = []
     for _ in range(ROUNDS):  # in turns, so that both see the same load of the machine
-        default_runs.append(seconds(lambda: linear_scores(space, classifier, queries)))
+        default_runs.append(seconds(lambda: view.scores(queries)))
         recency_runs.append(seconds(lambda: counting.scores(queries)))
     default, recency = (median(runs[1:]) / len(queries) for runs in (default_runs, recency_runs))
     growth = {size: _seconds_per_query(size) for size in (small, large)}
@@ -59,7 +58,7 @@ def bench_predict(*, quick: bool = False) -> BenchReport:
     )
 
 
-def _default_model(dataset: Dataset) -> tuple[FeatureSpace, LinearSoftmax]:
+def _default_model(dataset: Dataset) -> WorkingView:
     """The features of the default preset, and random weights for them."""
     graph, config = TemporalGraph.of(dataset), preset(DEFAULT)
     kinds = tuple(types_from_names(dataset.entities, dataset.train))
@@ -71,14 +70,16 @@ def _default_model(dataset: Dataset) -> tuple[FeatureSpace, LinearSoftmax]:
     ).space("all_facts", kinds)
     shape = (len(space), len(dataset.predicates))
     weights = generator(0, "bench").standard_normal(shape, np.float32)
-    return space, LinearSoftmax(weights, np.zeros(shape[1], np.float32))
+    classifier = LinearSoftmax(weights, np.zeros(shape[1], np.float32))
+    fitted = FittedView(classifier=classifier, kinds=kinds, report={})
+    return WorkingView("all_facts", space, fitted)
 
 
 def _seconds_per_query(size: int) -> float:
     """Seconds per query, in a batch, on a world of so many facts."""
     data = make_world(size, 0).dataset
-    space, classifier = _default_model(data)
+    view = _default_model(data)
     rows = generator(0, "bench").permutation(len(data.test))[:4096]
     queries: Queries = held_out_queries(data.test.take(rows))
-    runs = [seconds(lambda: linear_scores(space, classifier, queries)) for _ in range(ROUNDS)]
+    runs = [seconds(lambda: view.scores(queries)) for _ in range(ROUNDS)]
     return median(runs[1:]) / len(queries)

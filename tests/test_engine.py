@@ -1,413 +1,376 @@
-"""Parts and workers: the same bytes as one process, and one clear line where it cannot be."""
+"""Engines: the same bytes as threads, and one clear line where that cannot be."""
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from command_line import apptek
-from model_folders import Killed, files_of
+from fitted_models import SharedModel
+from model_folders import files_of
 
-from apptek import extras
 from apptek.audit.audit import audit_facts
 from apptek.audit.judge import all_in_train, cross_fit
-from apptek.commands.asking.answer_file import UnknownNames, answer_file
 from apptek.config import VIEWS
-from apptek.engine import engine as engine_module
-from apptek.engine.engine import Engine, open_engine
-from apptek.engine.parted_space import open_history
-from apptek.engine.runners import LocalRunner, RayRunner
-from apptek.engine.tasks import Task, run_task
-from apptek.errors import ApptekError, DataError
-from apptek.facts.facts import Dataset, join_facts
-from apptek.facts.queries import training_queries
-from apptek.models.fitting import examples as shards
-from apptek.models.fitting.stages import time_left
+from apptek.engine import engine, map_queries, ray_cluster, sharing
+from apptek.engine.engine import Workers
+from apptek.engine.processes import Processes
+from apptek.engine.sharing import Shelf, Unpickler
+from apptek.engine.workers import CHUNK, run_shard, versions
+from apptek.errors import ApptekError
+from apptek.facts.facts import Dataset
+from apptek.facts.queries import Queries, training_queries
 from apptek.predictor import Predictor
-from apptek.synthetic.world import make_world, write_world
+from apptek.synthetic.world import make_world
 
-PARTS, SIZE = 4, 700
+SOURCES = Path(engine.__file__).parents[1]
 
 
-class InThisProcess:
-    """A runner without processes, which remembers what it did, and stops where it is told to."""
+class Counted(Workers):
+    """Workers that count how often they were asked."""
 
-    def __init__(self, stop: int = -1) -> None:
-        self.done: list[Task] = []
-        self.stop = stop
+    asked = 0
 
-    def run(self, tasks: Sequence[Task], done: Callable[[], None]) -> None:
-        for task in tasks:
-            if len(self.done) == self.stop:
-                raise Killed
-            run_task(task)
-            self.done.append(task)
-            done()
+    def map(self, *words: Any) -> list[Any]:
+        self.asked += 1
+        return super().map(*words)
+
+
+@pytest.fixture(scope="module", params=["processes", pytest.param("ray", marks=pytest.mark.slow)])
+def started(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Counted]:
+    """The workers of an engine, started once for all tests."""
+    runner = Processes if request.param == "processes" else ray_cluster.RayCluster
+    workers = Counted(runner, tmp_path_factory.mktemp("engine") / "shared")
+    paths = os.pathsep.join([str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", paths)  # workers import this module
+        yield workers
+        workers.close()
+
+
+@pytest.fixture
+def workers(started: Counted, monkeypatch: pytest.MonkeyPatch) -> Counted:
+    monkeypatch.setattr(started, "asked", 0)
+    return started
 
 
 @pytest.fixture(scope="module")
 def data() -> Dataset:
-    return make_world(3000, 1).dataset
+    return make_world(4000, 1).dataset
 
 
-@pytest.fixture(scope="module")
-def fitted(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A model that one process has fitted, its training queries in two shards."""
-    folder = tmp_path_factory.mktemp("engine") / "plain"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(shards, "SHARD", 1500)
-        Predictor.fit(data, folder=folder)
-    return folder
+def on(workers: Workers | None, patch: pytest.MonkeyPatch) -> None:
+    """Let these workers do what follows; None: threads."""
+    patch.setattr(engine, "_workers", workers)
 
 
-@pytest.fixture(params=["local", pytest.param("ray", marks=pytest.mark.slow)])
-def two_workers(request: pytest.FixtureRequest) -> Iterator[LocalRunner | RayRunner]:
-    runner = LocalRunner(2) if request.param == "local" else RayRunner(workers=2)
-    yield runner
-    runner.close()
-
-
-@pytest.mark.slow
-def test_two_workers_and_four_parts_give_the_bytes_of_one_process(
-    two_workers: LocalRunner | RayRunner,
+def test_a_fit_gives_the_same_bytes(
+    workers: Counted,
     data: Dataset,
-    fitted: Path,
+    shared_model: SharedModel,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(shards, "SHARD", 1500)
-    engine = Engine(two_workers, tmp_path / "storage", PARTS, size=SIZE)
-    Predictor.fit(data, folder=tmp_path / "model", engine=engine)
-    assert files_of(tmp_path / "model") == files_of(fitted)
-    alone = Predictor.load(fitted)
-    spread = alone.on_engine(engine)
-    for view in VIEWS:
-        one, other = (predictor.evaluate("test", view) for predictor in (alone, spread))
-        assert one.ranks.tobytes() == other.ranks.tobytes()
-        assert one.as_json() == other.as_json()
-    asked = tmp_path / "asked.tsv"
-    names = data.entities
-    queries = [
+    expected = shared_model("default")  # of the same data, by threads
+    on(workers, monkeypatch)
+    Predictor.fit(data, folder=tmp_path / "model")
+    assert workers.asked >= 2  # the training queries of each view
+    assert files_of(tmp_path / "model") == files_of(expected)
+
+
+@pytest.mark.parametrize("name", ["default", "trees", "topologies"])
+def test_every_model_gives_the_same_features_and_scores(
+    workers: Counted, name: str, shared_model: SharedModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    predictor = Predictor.load(shared_model(name))
+    queries = training_queries(predictor.model.dataset.train)
+    found = []
+    for engine_ in (None, workers):
+        on(engine_, monkeypatch)
+        views = [predictor.answerer.views[view] for view in VIEWS]
+        found.append([view.scores(queries).tobytes() for view in views])
+        found[-1] += [view.space.rows(queries).columns.tobytes() for view in views]
+    assert workers.asked == 4
+    assert found[0] == found[1]
+
+
+def test_evaluation_and_answers_to_a_file_are_the_same(
+    workers: Counted, shared_model: SharedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = shared_model("default")
+    data = Predictor.load(folder).model.dataset
+    train, names = data.train, data.entities
+    lines = [
         f"{names[int(s)]}\t{names[int(o)]}\t{data.axis.format(int(t))}\n"
-        for s, o, t in zip(data.test.subjects, data.test.objects, data.test.times, strict=True)
+        for s, o, t in zip(train.subjects, train.objects, train.times, strict=True)
     ]
-    asked.write_text("".join([*queries, "Nobody\tNowhere\t2031-01-01\n"]), encoding="utf-8")
-    unknown = UnknownNames(), UnknownNames()
-    answer_file(alone, asked, tmp_path / "alone.parquet", top=3, unknown=unknown[0])
-    answer_file(
-        spread,
-        asked,
-        tmp_path / "spread.parquet",
-        unknown=unknown[1],
-        at_once=20_000,
-        top=3,
-    )
-    both = [(tmp_path / f"{name}.parquet").read_bytes() for name in ("alone", "spread")]
-    assert both[0] == both[1]
-    assert unknown[0] == unknown[1]
-    assert (unknown[0].names, unknown[0].queries) == ({"Nobody": 1, "Nowhere": 1}, 1)
+    asked = tmp_path / "asked.tsv"
+    asked.write_text("".join([*lines, "Nobody\tNowhere\t2031-01-01\n"]), encoding="utf-8")
+    # The test split of a small world is a chunk: train takes its place.
+    monkeypatch.setattr(Dataset, "split", lambda data, _: data.train)
+    told = []
+    for name, engine_ in (("plain", None), ("spread", workers)):
+        on(engine_, monkeypatch)
+        out = tmp_path / f"{name}.parquet"
+        apptek("predict", str(folder), "--queries", str(asked), "--out", str(out), "--top", "3")
+        told.append(apptek("evaluate", str(folder), "--json").stdout)
+    assert workers.asked == 3
+    assert told[0] == told[1]
+    one, other = ((tmp_path / f"{name}.parquet").read_bytes() for name in ("plain", "spread"))
+    assert one == other
 
 
-@pytest.mark.parametrize("parts", [1, 3])
-def test_the_figures_of_forecasts_do_not_depend_on_parts(
-    data: Dataset, parts: int, tmp_path: Path
+def test_an_audit_and_a_backtest_are_the_same(
+    workers: Counted, data: Dataset, shared_model: SharedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    facts = join_facts(data.train, data.valid, data.test)
-    facts = facts.take(np.flatnonzero(facts.dated))
-    facts = facts.take(np.argsort(data.axis.positions(facts.times), kind="stable"))
-    cuts = [range(2000), range(2000, 2200), range(2200, len(facts))]
-    train, valid, test = (facts.take(np.asarray(rows)) for rows in cuts)
-    model = Predictor.fit(replace(data, train=train, valid=valid, test=test))
-    spread = model.on_engine(Engine(InThisProcess(), tmp_path, parts, size=SIZE))
-    assert model.model.dataset.lies_beyond_train("test")
-    for rolling in (False, True):
-        figures = (m.evaluate_forecast("test", rolling=rolling) for m in (model, spread))
-        assert next(figures) == next(figures)
+    facts, folder = all_in_train(data), shared_model("forecast")
+    audits, rolled, counts = [], [], []
+    for engine_ in (None, workers):
+        on(engine_, monkeypatch)
+        audits.append(audit_facts(cross_fit(facts, folds=2)))
+        counts.append(workers.asked)
+        rolled.append(apptek("evaluate", str(folder), "--forecasts", "--every", "90", "--json"))
+    assert counts[1] > 4
+    assert audits[0].predicate_odds.tobytes() == audits[1].predicate_odds.tobytes()
+    assert audits[0].direction_odds.tobytes() == audits[1].direction_odds.tobytes()
+    assert rolled[0].returncode == 0
+    assert rolled[0].stdout == rolled[1].stdout
 
 
-def test_an_audit_does_not_depend_on_parts(data: Dataset, tmp_path: Path) -> None:
-    engine = Engine(InThisProcess(), tmp_path, 3, size=SIZE)
-    facts = all_in_train(data)
-    alone = audit_facts(cross_fit(facts, folds=2))
-    spread = audit_facts(cross_fit(facts, folds=2, engine=engine).on_engine(engine))
-    assert alone.predicate_odds.tobytes() == spread.predicate_odds.tobytes()
-    assert alone.direction_odds.tobytes() == spread.direction_odds.tobytes()
-
-
-def test_a_run_that_was_stopped_goes_on_where_it_was(
-    data: Dataset, fitted: Path, tmp_path: Path
+def test_the_command_starts_workers_and_leaves_nothing(
+    shared_model: SharedModel, tmp_path: Path
 ) -> None:
-    space = Predictor.load(fitted).answerer.main.space
-    queries = training_queries(data.train)
-    first = InThisProcess(stop=PARTS + 1)
-    with pytest.raises(Killed):
-        Engine(first, tmp_path, PARTS, size=SIZE).make(space, {"train": queries})
-    second = InThisProcess()
-    engine = Engine(second, tmp_path, PARTS, size=SIZE)
-    engine.make(space, {"train": queries})
-    count = -(-len(queries) // SIZE)
-    assert [task.kind for task in second.done] == ["part"] * PARTS + ["rows"] * (count - 1)
-    rows, cuts = engine.take("train")
-    expected = space.counted_rows(queries)
-    assert cuts == expected[1]
-    assert rows.columns.tobytes() == expected[0].columns.tobytes()
-    assert not list(tmp_path.glob("*/job-*"))
+    out, again = tmp_path / "audit.csv", tmp_path / "again.csv"
+    words = ["audit", str(shared_model("default")), "--reasons", "0", "--out"]
+    for run in (apptek(*words, str(out)), apptek(*words, str(again), "--engine", "processes")):
+        assert run.returncode == 0, run.stderr
+    assert out.read_bytes() == again.read_bytes()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["again.csv", "audit.csv"]
 
 
-def test_a_damaged_piece_is_made_again(data: Dataset, fitted: Path, tmp_path: Path) -> None:
-    space = Predictor.load(fitted).answerer.main.space
-    queries = training_queries(data.train)
-    engine = Engine(InThisProcess(), tmp_path, PARTS, size=SIZE)
-    engine.make(space, {"train": queries})
-    (piece,) = tmp_path.glob("*/job-*/1.npz")
-    piece.write_bytes(piece.read_bytes()[:-500])
-    rows, _ = engine.take("train")
-    assert rows.columns.tobytes() == space.rows(queries).columns.tobytes()
+# What workers open
 
 
-def test_a_part_that_is_damaged_on_the_way_stops_the_run_and_the_next_run_mends_it(
-    data: Dataset, fitted: Path, tmp_path: Path
+def test_a_shared_object_has_the_same_arrays_mapped_and_read_only(tmp_path: Path) -> None:
+    mapped, memory = np.arange(50_000), np.arange(60_000.0)
+    np.save(tmp_path / "mapped.npy", mapped)
+    opened = np.asarray(np.load(tmp_path / "mapped.npy", mmap_mode="r"))
+    text = "trees" * 20_000
+    shared = {"a": opened[1000:], "b": memory, "c": memory, "d": np.arange(3), "e": text}
+    (tmp_path / "shelf").mkdir()
+    shelf = Shelf(tmp_path / "shelf")
+    content, kept = shelf.dump(shared)
+    assert len(content) < 2000
+    assert len(list(shelf.folder.iterdir())) == 2  # the mapped array has its file already
+    loaded = Unpickler(content).load()
+    assert loaded["b"] is loaded["c"]
+    for name in "abcd":
+        assert not loaded[name].flags.writeable
+        assert loaded[name].tobytes() == shared[name].tobytes()  # type: ignore[attr-defined]
+    assert loaded["e"] == text
+    assert shelf.dump(shared)[0] == content
+    del memory, kept, shared["b"], shared["c"]
+    assert len(list(shelf.folder.iterdir())) == 1  # a file goes with its array
+
+
+def test_a_folder_that_a_worker_does_not_see_and_a_changed_file_are_told(tmp_path: Path) -> None:
+    shelf = Shelf(tmp_path)
+    content, _kept = shelf.dump(np.zeros(20_000))
+    (file,) = tmp_path.iterdir()
+    file.write_bytes(b"short")
+    with pytest.raises(ApptekError, match="has changed since it was opened"):
+        Unpickler(content).load()
+    file.unlink()
+    with pytest.raises(ApptekError, match=r"the worker on .* does not see .*: all workers need"):
+        Unpickler(content).load()
+
+
+def test_a_full_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sharing, "LARGE", 10)
+    shelf = Shelf(tmp_path / "gone")
+    with pytest.raises(ApptekError, match="could not be written: No such file or directory"):
+        shelf.dump("a text that is large")
+
+
+@pytest.mark.parametrize("name", ["apptek", "Python"])
+def test_a_worker_of_another_version_says_so(name: str) -> None:
+    shard = (versions() | {name: "9.9"}, b"", None)
+    with pytest.raises(ApptekError, match=f"has {name} .*, this machine 9.9: install the same"):
+        run_shard(shard)
+
+
+# Faults
+
+
+def die_once(folder: Path, queries: Queries) -> int:
+    """Note each chunk; the process of the chunk in the middle dies the first time."""
+    first = int(queries.subjects[0])
+    with (folder / str(first)).open("a", encoding="ascii") as file:
+        file.write("x")
+    if first == 8 * CHUNK and (folder / str(first)).stat().st_size == 1:
+        time.sleep(0.5)  # the shards before it are done by then
+        os.kill(os.getpid(), signal.SIGKILL)
+    return first
+
+
+@pytest.mark.slow
+def test_only_lost_shards_are_done_again(
+    workers: Counted, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    space = Predictor.load(fitted).answerer.main.space
-    queries = training_queries(data.train)
-    engine = Engine(InThisProcess(), tmp_path, PARTS, size=SIZE)
-    engine.make(space, {"some": queries.part(slice(0, 10))})
-    for path in tmp_path.glob("*/parts-4/*/rows.npy"):
-        path.write_bytes(path.read_bytes()[:-1] + b"x")
-    open_history.cache_clear()  # as in a worker that opens it only now
-    with pytest.raises(ApptekError, match=r"rows\.npy is not as it was written; run the command"):
-        engine.make(space, {"train": queries})
-    engine = Engine(InThisProcess(), tmp_path, PARTS, size=SIZE)
-    engine.make(space, {"train": queries})
-    assert engine.take("train")[0].columns.tobytes() == space.rows(queries).columns.tobytes()
+    column = np.arange(16 * CHUNK, dtype=np.int32)
+    queries = Queries(column, column, column, column)
+    on(workers, monkeypatch)
+    found = map_queries(tmp_path, queries, die_once)
+    assert found == list(range(0, len(queries), CHUNK))
+    counts = {path.name: path.stat().st_size for path in tmp_path.iterdir()}
+    assert counts.pop("0") >= 2  # and once in the driver
+    assert counts[str(8 * CHUNK)] == 2
+    again = [name for name, count in counts.items() if count > 1]
+    assert len(again) <= 4  # with two workers, at most two shards of two chunks are lost
 
 
-# Bad input
+def always_die(_: None, queries: Queries) -> None:
+    if len(queries) > 1:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
-@pytest.mark.parametrize(
-    ("changes", "words"),
-    [
-        ({"version": "9.9"}, "has apptek .*, this machine 9.9: install the same on all"),
-        ({"python": "2.7"}, "has Python .*, this machine 2.7: install the same on all"),
-        ({"token": "another"}, "does not see .*: give storage= a folder that all workers see"),
-        ({"storage": "/nowhere"}, "does not see /nowhere: give storage= a folder"),
-    ],
-)
-def test_a_worker_that_does_not_fit_says_so(
-    changes: dict[str, Any], words: str, data: Dataset, fitted: Path, tmp_path: Path
+@pytest.mark.slow
+def test_workers_that_die_again_and_again_end_the_run(
+    workers: Counted, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    runner = InThisProcess()
-    space = Predictor.load(fitted).answerer.main.space
-    Engine(runner, tmp_path, 1).make(space, {"train": training_queries(data.train)})
-    task = replace(runner.done[0], setting=replace(runner.done[0].setting, **changes))
-    with pytest.raises(ApptekError, match=f"the worker on .* {words}"):
-        run_task(task)
-
-
-@pytest.mark.parametrize(
-    ("words", "message", "code"),
-    [
-        (["--engine", "processes,parts=99999"], "too few for 99,999 parts; give at most", 1),
-        (["--engine", "processes,parts=0"], "parts must be a number from 1", 2),
-        (["--engine", "processes,address=auto"], "it goes with --engine ray", 1),
-        (["--engine", "ray,address=cluster"], "expected HOST:PORT", 1),
-        (["--engine", "ray,address=ray://host:1"], "expected HOST:PORT", 1),
-        (["--engine", "threads,parts=2"], "after processes or ray", 2),
-        (["--engine", "processes,part=2"], "expected parts=VALUE, storage=VALUE", 2),
-        (
-            ["--engine", f"processes,storage={__file__}"],
-            "test_engine.py is a file, not a folder",
-            1,
-        ),
-        (["--engine", f"processes,storage={__file__}/x"], "_engine.py is a file, not a", 1),
-        (["--engine", "spark"], "'spark': expected one of threads, processes, ray", 2),
-    ],
-)
-def test_options_that_cannot_be_meant_end_with_one_line(
-    words: list[str], message: str, code: int, fitted: Path
-) -> None:
-    run = apptek("evaluate", str(fitted), *words)
-    assert (run.returncode, run.stdout) == (code, "")
-    assert message in run.stderr
-    assert run.stderr.count("apptek: ") == 1
-    assert not list(fitted.parent.glob(".*-engine"))
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--engine", "threads,parts=2"], "after processes or ray"),
-        (["--engine", "processes,address=auto"], "it goes with --engine ray"),
-        (["--engine", f"processes,storage={__file__}"], "is a file, not a folder"),
-    ],
-)
-def test_options_are_looked_at_before_the_data(
-    words: list[str], message: str, tmp_path: Path
-) -> None:
-    nowhere, out = str(tmp_path / "nowhere"), str(tmp_path / "out.csv")
-    for command in (
-        ["fit", nowhere, "--out", out],
-        ["evaluate", nowhere],
-        ["predict", nowhere, "--queries", nowhere, "--out", out],
-        ["audit", nowhere, "--out", out],
-    ):
-        assert message in apptek(*command, *words).stderr, command
-    assert not list(tmp_path.iterdir())
-
-
-def test_a_storage_is_used_by_one_command_at_a_time(fitted: Path, tmp_path: Path) -> None:
-    storage = tmp_path / "storage"
-    words = ["evaluate", str(fitted), "--engine", f"processes,storage={storage}"]
-    with open_engine("local", storage) as engine:
-        (engine.storage / "part").touch()
-        run = apptek(*words)
-        with pytest.raises(ApptekError, match="another command is using"):
-            open_engine("local", storage).__enter__()
-        assert (engine.storage / "part").exists()
-    assert run.stderr == (
-        f"apptek: another command is using the storage {storage}: wait for it, or give another "
-        "storage=FOLDER\n"
-    )
-    with open_engine("local", storage):  # the lock has ended
-        pass
+    column = np.zeros(2 * CHUNK, np.int32)
+    on(workers, monkeypatch)
+    with pytest.raises(ApptekError, match="workers died 5 times: is there"):
+        map_queries(None, Queries(column, column, column, column), always_die)
 
 
 DRIVER = """
 import sys, time
 from pathlib import Path
-from apptek.engine import runners
+import numpy as np
+from apptek.engine import map_queries, use_engine
+from apptek.facts.queries import Queries
 
-def work(path):
-    Path(path).touch()
-    time.sleep(600)
+def work(folder, queries):
+    if len(queries) > 1:
+        (folder / str(queries.subjects[0])).touch()
+        time.sleep(600)
 
 if __name__ == "__main__":
-    runners.run_task = work
-    runner = runners.LocalRunner(2)
+    column = np.arange(4096, dtype=np.int32)
     try:
-        runner.run(sys.argv[1:], lambda: None)
+        with use_engine("processes", Path(sys.argv[1]) / "shared"):
+            map_queries(Path(sys.argv[1]), Queries(column, column, column, column), work)
     except KeyboardInterrupt:
-        runner.close()
         print("stopped")
 """
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("when", ["starting", "working"])
-def test_workers_leave_an_interrupt_to_the_driver(when: str, tmp_path: Path) -> None:
-    script, tasks = tmp_path / "driver.py", [tmp_path / name for name in "abc"]
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
+def test_workers_end_with_the_driver(end: signal.Signals, tmp_path: Path) -> None:
+    script, place = tmp_path / "driver.py", tmp_path / "place"
+    place.mkdir()
     script.write_text(DRIVER, encoding="utf-8")
     driver = subprocess.Popen(
-        [sys.executable, str(script), *map(str, tasks)],
+        [sys.executable, str(script), str(place)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-
-    def is_so() -> bool:
-        if when == "working":
-            return all(path.exists() for path in tasks[:2])
-        workers = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
-        words = [Path(f"/proc/{pid}/cmdline").read_bytes() for pid in workers]
-        return sum(b"spawn_main" in each for each in words) == 2
-
-    while not is_so():
+    while len([path for path in place.iterdir() if path.is_file()]) < 2:
         assert driver.poll() is None, driver.communicate()
-        time.sleep(0.01)
-    time.sleep(0.1 if when == "starting" else 0)
-    os.killpg(driver.pid, signal.SIGINT)
-    assert driver.communicate(timeout=300) == ("stopped\n", "")
+        time.sleep(0.05)
+    children = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
+    if end == signal.SIGINT:
+        os.killpg(driver.pid, end)
+        assert driver.communicate(timeout=60) == ("stopped\n", "")
+        assert not list(place.glob(".shared-*"))
+    else:
+        driver.kill()
+        driver.communicate(timeout=60)
+    until = time.monotonic() + 60
+    while any(Path(f"/proc/{pid}").exists() for pid in children):
+        assert time.monotonic() < until, "workers outlive their driver"
+        time.sleep(0.1)
 
 
-def test_an_address_without_a_cluster_ends_with_one_line(fitted: Path) -> None:
-    with socket.socket() as closed:
-        closed.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{closed.getsockname()[1]}"
-    run = apptek("evaluate", str(fitted), "--engine", f"ray,address={address}")
-    assert run.stderr == f"apptek: there is no Ray cluster at {address}: Connection refused\n"
+# Bad input
 
 
-def test_without_ray_it_says_what_to_install(fitted: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda _: None)
-    run = apptek("evaluate", str(fitted), "--engine", "ray")
+def test_without_ray_it_says_what_to_install(tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.setattr(ray_cluster, "find_spec", lambda _: None)
+    run = apptek("evaluate", str(tmp_path), "--engine", "ray")
     assert run.stderr == "apptek: --engine ray needs Ray: pip install 'apptek[ray]'\n"
 
 
-@pytest.mark.parametrize("preset", ["paper", "max"])
-def test_presets_of_one_machine_are_refused(preset: str, tmp_path: Path) -> None:
-    write_world(make_world(600, 0), tmp_path / "world")
-    words = ["--model", preset, "--engine", "processes"]
-    run = apptek("fit", str(tmp_path / "world"), "--out", str(tmp_path / "model"), *words)
-    assert run.returncode in (1, 2)
-    assert "the models paper and max are refused with --engine" in run.stderr
+@pytest.mark.parametrize("address", ["cluster", "ray://host:1", ":6379"])
+def test_an_address_that_is_none_ends_with_one_line(
+    address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_cluster, "find_spec", lambda _: "there")
+    run = apptek("evaluate", str(tmp_path), "--engine", "ray", RAY_ADDRESS=address)
+    line = f"apptek: RAY_ADDRESS is {address}: expected HOST:PORT of a Ray cluster, or auto\n"
+    assert (run.returncode, run.stderr) == (1, line)
 
 
-def test_a_model_with_trees_and_a_baseline_are_refused(fitted: Path, tmp_path: Path) -> None:
-    view = Predictor.load(fitted).answerer.main
-    trees: Any = "trees"
-    with pytest.raises(ApptekError, match="a model paper or max is refused with --engine"):
-        Engine(InThisProcess(), tmp_path).view(
-            replace(view, fitted=replace(view.fitted, reranker=trees))
-        )
-    write_world(make_world(600, 0), tmp_path / "world")
-    apptek(
-        "fit", str(tmp_path / "world"), "--model", "frequency", "--out", str(tmp_path / "counted")
-    )
-    run = apptek("evaluate", str(tmp_path / "counted"), "--engine", "processes")
-    assert run.stderr == "apptek: a baseline stays on one machine: leave out --engine\n"
-
-
-def test_the_storage_goes_when_all_is_well_unless_it_is_to_stay(tmp_path: Path) -> None:
-    for keep in (False, True):
-        with open_engine("local", tmp_path / "storage", keep=keep) as engine:
-            (engine.storage / "part").touch()
-        assert (tmp_path / "storage").exists() == keep
+def test_an_address_without_a_cluster_ends_with_one_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(ray_cluster, "find_spec", lambda _: "there")
+    with socket.socket() as closed:
+        closed.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{closed.getsockname()[1]}"
+    out = tmp_path / "model"
+    run = apptek("fit", "nowhere", "--out", str(out), "--engine", "ray", RAY_ADDRESS=address)
+    assert run.stderr == f"apptek: there is no Ray cluster at {address}: Connection refused\n"
+    assert not list(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize(
-    ("error", "stays"), [(ApptekError("full"), True), (Killed(), True), (DataError("bad"), False)]
+    ("words", "message"),
+    [
+        (["--engine", "spark"], "'spark' is not one of 'threads', 'processes', 'ray'"),
+        (["--engine", "ray,address=auto"], "is not one of 'threads', 'processes', 'ray'"),
+        (["--parts", "4"], "--parts was removed; facts are no longer put into parts"),
+        (["--address", "h:1"], "--address was removed; set RAY_ADDRESS=HOST:PORT"),
+    ],
 )
-def test_after_an_error_the_storage_stays_if_a_second_run_can_go_on(
-    error: BaseException, stays: bool, tmp_path: Path
+def test_options_that_cannot_be_meant_end_with_one_line(
+    words: list[str], message: str, tmp_path: Path
 ) -> None:
-    def fail() -> None:
-        with open_engine("local", tmp_path / "storage") as engine:
-            (engine.storage / "part").touch()
-            raise error
-
-    with pytest.raises(type(error)):
-        fail()
-    assert (tmp_path / "storage").exists() == stays
+    run = apptek("evaluate", str(tmp_path), *words)
+    assert (run.returncode, run.stdout) == (2, "")
+    assert message in run.stderr
+    assert run.stderr.count("\n") == 1
 
 
-def test_the_time_left_is_told_in_words(
-    data: Dataset, fitted: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(engine_module, "TOLD", 0.0)
-    told: list[str] = []
-    space = Predictor.load(fitted).answerer.main.space
-    engine = Engine(InThisProcess(), tmp_path, 2, size=SIZE, tell=told.append)
-    engine.make(space, {"train": training_queries(data.train)})
-    assert told[0] == "parts: 1 of 2 tasks, less than a minute left"
-    assert [time_left(seconds) for seconds in (0.0, 59.9, 60.0, 91.0)] == [
-        "less than a minute left",
-        "less than a minute left",
-        "about 1 min left",
-        "about 2 min left",
-    ]
+def test_no_package_outside_engine_names_ray() -> None:
+    word = re.compile(r"\bray\b", re.IGNORECASE)
+    outside = {
+        path.relative_to(SOURCES).as_posix()
+        for path in SOURCES.rglob("*.py")
+        if path.parent.name != "engine" and word.search(path.read_text(encoding="utf-8"))
+    }
+    assert outside == {"commands/engine_options.py", "commands/command_group.py"}
 
 
-def test_one_part_is_told(fitted: Path) -> None:
-    run = apptek("evaluate", str(fitted), "--engine", "processes,parts=1", "--json")
-    assert run.stderr == "there is one part: every worker opens all facts\n"
-    assert run.stdout == apptek("evaluate", str(fitted), "--json").stdout
+def test_few_files_know_that_there_are_engines() -> None:
+    hooks = {
+        path.relative_to(SOURCES).as_posix()
+        for path in SOURCES.rglob("*.py")
+        if path.parent.name != "engine" and "apptek.engine" in path.read_text(encoding="utf-8")
+    }
+    options = {"commands/engine_options.py"}
+    assert hooks - options == {"features/space.py", "models/answerer.py"}

@@ -13,8 +13,7 @@ from worlds import facts_of, names_of
 
 from apptek import Predictor, Query
 from apptek.config import AgentConfig, TraitsConfig
-from apptek.engine.parts import FACTS, make_part, save_facts
-from apptek.engine.stored_space import open_space, save_space
+from apptek.engine.sharing import Shelf, Unpickler
 from apptek.facts.queries import Queries
 from apptek.features.new_names import NewNames
 from apptek.features.traits import (
@@ -197,14 +196,10 @@ def test_workers_of_an_engine_read_it_too(
     if types:
         predictor = Predictor.fit(predictor.model.dataset, types=types)
     space = predictor.model.space("all_facts")
-    save_facts(tmp_path / FACTS, predictor.model.graph)
-    for number in range(3):
-        make_part(tmp_path, 3, number)
-    save_space(tmp_path / "space", space, "all_facts")
     queries = predictor.queries_of([Query(NEW, KNOWN, DAY), Query(KNOWN, NEW, DAY)])
     assert min(queries.subjects) < -1
-    rows, parted = space.rows(queries), open_space(tmp_path / "space", tmp_path, 3)
-    assert np.array_equal(parted.counted_rows(queries)[0].columns, rows.columns)
+    rows, opened = space.rows(queries), Unpickler(Shelf(tmp_path).dump(space)[0]).load()
+    assert np.array_equal(opened.rows(queries).columns, rows.columns)
 
 
 def test_to_the_agent_every_new_name_is_unknown(predictor: Predictor) -> None:

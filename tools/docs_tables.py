@@ -64,13 +64,12 @@ SCALE = {
     "queries answered a second": ("predict_queries_per_s", "{:,.0f}"),
     "MRR of 100,000 test queries": ("mrr", "{:.4f}"),
 }
-ENGINES = {"one_process": "one process, two threads", "local": "`local`", "ray": "`ray`"}
+ENGINES = ("threads", "processes", "ray")
 ENGINE = {
-    "start": ("start_seconds", "{:.1f} s"),
-    "parts": ("parts_seconds", "{:.1f} s"),
-    "features": ("features_seconds", "{:.1f} s"),
-    "features, processor time": ("features_processor_seconds", "{:.1f} s"),
-    "joining": ("join_seconds", "{:.1f} s"),
+    "start of the workers": ("start_seconds", "{:.1f} s"),
+    "fit": ("fit_seconds", "{:.1f} s"),
+    "evaluate": ("evaluate_seconds", "{:.1f} s"),
+    "processor time of both": ("processor_seconds", "{:.1f} s"),
     "most memory of a worker": ("worker_peak_mb", "{:,.0f} MB"),
 }
 ATTACKS = {
@@ -529,17 +528,16 @@ def scale_table(results: Results) -> str:
 
 
 def engine_table(results: Results) -> str:
-    """The features of the largest recorded benchmark of the engine: threads, processes, Ray."""
+    """Fit and evaluation in the largest recorded benchmark of the engines."""
     benches = [result.metrics for result in _of_model(results, "bench_engine")]
     if not benches:
         return NOTHING
     figures = max(benches, key=lambda each: int(each["facts"]))
-    about = f"{figures['facts'] / 1e6:g} M facts, {figures['queries']:,} queries"
-    rows = []
-    for words, (key, form) in ENGINE.items():
-        costs = {head: figures[name].get(key) for name, head in ENGINES.items()}
-        cells = {head: "" if cost is None else form.format(cost) for head, cost in costs.items()}
-        rows.append({about: words} | cells)
+    about = f"{figures['facts'] / 1e6:g} M facts, {figures['queries']:,} test queries"
+    rows = [
+        {about: words} | {name: form.format(figures[name][key]) for name in ENGINES}
+        for words, (key, form) in ENGINE.items()
+    ]
     return markdown(rows)
 
 

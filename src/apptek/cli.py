@@ -20,6 +20,7 @@ from apptek.commands.asking.predict import predict
 from apptek.commands.asking.watch import watch
 from apptek.commands.command_group import OPTIONS, MainGroup
 from apptek.commands.data import data_app
+from apptek.commands.engine_options import with_engine
 from apptek.commands.evaluate import evaluate
 from apptek.commands.fit import fit
 from apptek.commands.groups import paper_app, research_app
@@ -98,9 +99,11 @@ def _exit_code(error: ApptekError) -> int:
 
 for panel, commands in {
     "Start here": (demo,),
-    "Make a model": (fit, update, info, evaluate),
-    "Ask a model": (predict, explain, forecast, watch, audit, serve, mcp),
-}.items():
+    "Make a model": (with_engine(fit), update, info, with_engine(evaluate)),
+    "Ask a model": (
+        with_engine(predict), explain, forecast, with_engine(watch), with_engine(audit), serve, mcp,
+    ),
+}.items():  # fmt: skip
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.add_typer(data_app, name="data", rich_help_panel="Data")

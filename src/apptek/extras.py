@@ -68,12 +68,6 @@ def require_trees(who: str = "boosted trees") -> None:
         raise ApptekError(f"{who} need LightGBM: pip install 'apptek[max]'")
 
 
-def require_ray() -> None:
-    """Raises ApptekError with the command that installs Ray, if it is missing."""
-    if find_spec("ray") is None:
-        raise ApptekError("--engine ray needs Ray: pip install 'apptek[ray]'")
-
-
 def require_xlsx() -> None:
     """Raises ApptekError with the command that installs XlsxWriter, if it is missing."""
     _require("an .xlsx file", ("xlsxwriter",), "excel")

@@ -144,19 +144,34 @@ def replaced_folder(target: Path) -> Iterator[Path]:
     On Linux the two are exchanged in one step, so that there is a whole folder of that name at
     any moment; elsewhere the old one is moved aside first.
     """
-    _remove_debris(target)
-    with (
-        tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as beside,
-        _held(Path(beside)),
-    ):
-        with new_folder(Path(beside) / target.name) as building:
+    with folder_beside(target) as beside:
+        with new_folder(beside / target.name) as building:
             yield building
-        new = Path(beside) / target.name
+        new = beside / target.name
         with writing(target):
             if not _exchange(new, target):
-                target.replace(Path(beside) / "old")
+                target.replace(beside / "old")
                 new.replace(target)
             sync(target.parent)
+
+
+@contextmanager
+def folder_beside(target: Path) -> Iterator[Path]:
+    """Make a private folder beside `target` for the length of a block.
+
+    Those that killed processes have left there are removed.
+    """
+    try:
+        make_folder(target.parent)
+        _remove_debris(target)
+        folder = tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent)
+    except OSError as error:
+        raise ApptekError(f"{target.parent} cannot be written: {error.strerror}") from None
+    try:
+        with _held(Path(folder)):
+            yield Path(folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _exchange(one: Path, other: Path) -> bool:

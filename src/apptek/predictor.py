@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from copy import copy
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -28,7 +27,7 @@ from apptek.facts.protocols import Protocol
 from apptek.facts.queries import Queries
 from apptek.files import is_model, sole_writer
 from apptek.models.answer_tables import SCHEMA, AnswerTable, AskedColumns
-from apptek.models.answerer import Answerer, Views, WorkingView
+from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Answer, Query, asked_queries, is_single, one_query
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
@@ -40,7 +39,6 @@ from apptek.resuming import work_folder
 from apptek.safe_text import counted
 
 if TYPE_CHECKING:  # what only some methods need is imported by them: a prediction starts faster
-    from apptek.engine.engine import Engine
     from apptek.forecast.forecaster import Forecaster
     from apptek.forecast.watch import Pair
     from apptek.forecast.window import Window
@@ -68,10 +66,9 @@ class Predictor:
         self.model = model
         self.run = run or {}  # how it was fitted: seconds of each stage, and `about_run` of fit
         self.answerer = Answerer(model, past_only=past_only)
-        self.engine: Engine | None = None
 
     def __getstate__(self) -> dict[str, Any]:
-        """The model and how it answers; what can be indexed again, and an engine, are left out."""
+        """The model and how it answers; what can be indexed again is left out."""
         return {"model": self.model, "run": self.run, "past_only": self.answerer.past_only}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -86,7 +83,6 @@ class Predictor:
         folder: str | Path | None = None, resume: bool = False, replace: bool = False,
         observed_until: When = None, progress: Progress = no_progress,
         observers: Sequence[Any] = (), about_run: dict[str, Any] | None = None,
-        engine: "Engine | None" = None,
     ) -> "Predictor":  # fmt: skip
         """Fit a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
@@ -109,7 +105,6 @@ class Predictor:
                    forecasts begin after it
         progress   called with the name of each stage, its parts that are done, and all its parts
         about_run  further entries for run.json: a command, a commit
-        engine     makes the features, in place of this process; see `open_engine`
         """
         from apptek.models.fitting.stages import fit_options
         from apptek.reading.reader import as_dataset
@@ -120,7 +115,7 @@ class Predictor:
         table = read_types(Path(types)) if isinstance(types, str | Path) else types
         options = fit_options(
             data, model, config, table or {}, protocol=protocol, seed=seed, final=final,
-            resume=resume, progress=progress, observers=observers, engine=engine,
+            resume=resume, progress=progress, observers=observers,
         )  # fmt: skip
         with work_folder(folder, replace=replace) as work:
             fitted, seconds = _fit(data, options, work, time_text(observed_until))
@@ -163,18 +158,6 @@ class Predictor:
         """
         path = Path(folder)
         return cls(load_model(path, baselines=True), read_json(path, RUN), past_only=past_only)
-
-    def on_engine(self, engine: "Engine | None") -> "Predictor":
-        """The same predictor, its scores of many queries made by an engine, if there is one."""
-        if engine is None:
-            return self
-        if self.model.baseline:
-            raise ApptekError("a baseline stays on one machine: leave out --engine")
-        predictor = copy(self)
-        predictor.engine, predictor.answerer = engine, copy(self.answerer)
-        views = self.answerer.views
-        predictor.answerer.views = Views(lambda name: engine.view(views[name]))
-        return predictor
 
     def features(self, queries: Queries) -> Ragged:
         """The features of each query in the main view."""
@@ -266,8 +249,7 @@ class Predictor:
         model = with_training_facts(self.model)
         if model is self.model:
             return self.answerer
-        trained = Predictor(model, past_only=self.answerer.past_only)
-        return trained.on_engine(self.engine).answerer
+        return Answerer(model, past_only=self.answerer.past_only)
 
     def explain(
         self,
@@ -429,7 +411,7 @@ class Predictor:
         """What `evaluate` ranks: the model in a view, on the facts that the split may see."""
         working = self._evaluated_view(split, view, rolling=rolling)
         # RE-GCN is much faster on all queries of a time together.
-        at_once = self.engine is not None or bool(self.model.baseline)
+        at_once = bool(self.model.baseline)
         return ViewScorer(working.scores, working.probabilities, at_once=at_once)
 
     def evaluate_forecast(
@@ -456,8 +438,7 @@ class Predictor:
         model = with_earlier_facts(self.model) if rolling else with_training_facts(self.model)
         if model is self.model:
             return self.answerer.views[name]
-        view_at_work = WorkingView.of(model, name)
-        return view_at_work if self.engine is None else self.engine.view(view_at_work)
+        return WorkingView.of(model, name)
 
 
 def _fit(

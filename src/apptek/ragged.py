@@ -135,24 +135,6 @@ def vstack(parts: list[Ragged]) -> Ragged:
     return Ragged(offsets, columns, width, values)
 
 
-def scatter_rows(parts: list[Ragged], places: npt.NDArray[np.intp]) -> Ragged:
-    """The rows of all parts, row i of them at places[i]; empties the list, to free what is copied.
-
-    places  each row of the result once
-    """
-    offsets = np.zeros(len(places) + 1, np.int64)
-    offsets[1:][places] = np.concatenate([np.diff(part.offsets) for part in parts])
-    np.cumsum(offsets, out=offsets)
-    width, done = parts[0].width, 0
-    columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
-    while parts:
-        part = parts.pop(0)
-        starts = offsets[places[done : done + len(part)]]
-        _write_part(part.offsets, part.columns, part.flat_values, 0, starts, columns, values)
-        done += len(part)
-    return Ragged(offsets, columns, width, values)
-
-
 @kernel
 def _write_part(
     offsets: Longs, columns: Ints, values: Floats, first: int, starts: Longs, all_columns: Ints,

@@ -13,7 +13,6 @@ import numpy as np
 from apptek.arrays import Bools, Doubles, Floats, Ints, Longs, Matrix, read_only
 from apptek.compiling import in_threads
 from apptek.config import DEFAULT, Progress, no_progress, preset
-from apptek.engine.engine import Engine
 from apptek.errors import DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import expected_ranks
@@ -22,7 +21,6 @@ from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import Queries, training_queries
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.clock import Clock
-from apptek.features.space import FeatureSpace
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, Views, WorkingView
@@ -32,11 +30,10 @@ from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.reranking.fitting import folds_of
 from apptek.paper.mining import Mined
-from apptek.ragged import Ragged
 from apptek.seeding import generator
 
 FOLDS = 4
-AT_ONCE, AT_ONCE_BY_ENGINE = 8192, 65_536
+AT_ONCE = 8192  # facts whose scores exist at a time
 _LEAST = 1e-30
 
 
@@ -46,23 +43,17 @@ class Judge:
 
     views    one for each fold; a fitted model is a single one
     fold_of  the fold of each fact of the graph
-    at_once  facts whose scores exist at a time
     """
 
     model: Model
     views: tuple[WorkingView, ...]
     fold_of: Longs
-    at_once: int = AT_ONCE
 
     @classmethod
     def of_model(cls, model: Model) -> "Judge":
         """A fitted model as it is: it judges every fact of its graph."""
         view = WorkingView.of(model, model.main_view)
         return cls(model, (view,), np.zeros(len(model.graph.facts), np.int64))
-
-    def on_engine(self, engine: Engine) -> "Judge":
-        """The same judge, its scores made by an engine."""
-        return replace(self, views=tuple(map(engine.view, self.views)), at_once=AT_ONCE_BY_ENGINE)
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates, each query scored by the model of its hidden fact."""
@@ -120,8 +111,8 @@ def judge_facts(judge: Judge, chosen: Longs) -> Judgements:
     queries, known = training_queries(facts), known_predicates(facts.take(chosen), (facts,))
     probabilities, ranks, best, leanings = (np.zeros(len(facts)) for _ in range(4))
     expected = np.zeros(len(facts), np.int32)
-    for start in range(0, len(chosen), judge.at_once):
-        part = chosen[start : start + judge.at_once]
+    for start in range(0, len(chosen), AT_ONCE):
+        part = chosen[start : start + AT_ONCE]
         asked = queries.take(part)
         own, others = facts.predicates[part], known.part(start, start + len(part))
         scores = judge.scores(asked)
@@ -145,7 +136,6 @@ def cross_fit(
     seed: int = 0,
     folds: int = FOLDS,
     progress: Progress = no_progress,
-    engine: Engine | None = None,
 ) -> Judge:
     """Models of the default preset for the training facts, each fitted without one fold.
 
@@ -162,7 +152,7 @@ def cross_fit(
     kinds = tuple(types_from_names(data.entities, train))
     space = sources.space("all_facts", kinds)
     progress("features", 0, 1)
-    rows = _rows(space, training_queries(train), engine)
+    rows = space.rows(training_queries(train))
     examples = Examples(rows, train.predicates, known_predicates(train, (train,)))
     rng = generator(seed, "audit folds")
     fold_of = folds_of(train, folds, rng)
@@ -192,13 +182,6 @@ def cross_fit(
         views={"all_facts": fitted[0]},
     )
     return Judge(model, tuple(WorkingView("all_facts", space, view) for view in fitted), fold_of)
-
-
-def _rows(space: FeatureSpace, queries: Queries, engine: Engine | None) -> Ragged:
-    if engine is None:
-        return space.rows(queries)
-    engine.make(space, {"audit": queries})
-    return engine.take("audit")[0]
 
 
 def all_in_train(data: Dataset) -> Dataset:

@@ -44,9 +44,9 @@ OPTIONS = {
     "--max-bytes": "use --read max_bytes=N",
     "--open-end": "use --read open_end=ongoing or point",
     "--split": "use --read split=SHARES",
-    "--address": "use --engine ray,address=HOST:PORT",
-    "--parts": "use --engine processes,parts=N",
-    "--storage": "use --engine processes,storage=FOLDER",
+    "--address": "set RAY_ADDRESS=HOST:PORT and use --engine ray",
+    "--parts": "facts are no longer put into parts",
+    "--storage": "the shared folder is made beside the output",
 }
 
 

@@ -5,7 +5,6 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from apptek.commands.engine_options import EngineOption, Workers
 from apptek.commands.options import (
     JsonOption,
     ModelArgument,
@@ -125,7 +124,6 @@ def evaluate(
     start: FromOption = None,
     stop: ToOption = None,
     out: FolderOption = None,
-    engine: EngineOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a model on held-out facts: how high it ranks their predicates.
@@ -147,8 +145,7 @@ def evaluate(
         check_target(result)
     of_windows = {"--lead": lead, "--every": every, "--from": start, "--to": stop, "--out": out}
     given = [word for word, value in of_windows.items() if value is not None]
-    of_ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries,
-                "--engine": engine}  # fmt: skip
+    of_ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries}
     if forecasts:
         if words := [word for word, value in of_ranks.items() if value]:
             raise typer.BadParameter(f"{words[0]} does not go with --forecasts")
@@ -160,14 +157,13 @@ def evaluate(
     if queries is not None and (rolling or result is not None):
         raise typer.BadParameter("--queries is an estimate: not with --rolling or --result")
     how = {"view": "past_only" if past_only else None, "rolling": rolling, "most": queries}
-    _evaluate_ranks(model, split, how, Workers.parse(engine), result, as_json=as_json)
+    _evaluate_ranks(model, split, how, result, as_json=as_json)
 
 
 def _evaluate_ranks(
     model: Path,
     split: Literal["test", "valid"],
     how: dict[str, Any],
-    workers: Workers,
     result: Path | None,
     *,
     as_json: bool,
@@ -177,10 +173,8 @@ def _evaluate_ranks(
     from apptek.research.model_result import evaluate_model, write_evaluation
     from apptek.terminal import tell_next, working
 
-    workers.check(model)
     predictor = Predictor.load(model)
-    with working(f"evaluating on the {split} split"), workers.open(model) as engine:
-        predictor = predictor.on_engine(engine)
+    with working(f"evaluating on the {split} split"):
         evaluated = evaluate_model(predictor, split, **how)
     if result is not None:
         write_evaluation(result, predictor, model, evaluated)

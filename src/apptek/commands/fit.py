@@ -6,7 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.engine_options import EngineOption, Workers
 from apptek.commands.options import (
     AliasesOption,
     DataArguments,
@@ -77,7 +76,6 @@ def fit(
     predicates: PredicatesOption = None,
     aliases: AliasesOption = None,
     types: TypesOption = None,
-    engine: EngineOption = None,
     *,
     reading: Reading,
 ) -> None:
@@ -98,35 +96,24 @@ def fit(
     options: dict[str, Any] = {
         "model": model, "config": config, "protocol": protocol, "seed": seed, "resume": resume,
     }  # fmt: skip
-    workers = Workers.parse(engine)
     if model not in PRESETS:
         refused = {"--replace": replace, "--types": types, "--final": final is not None,
-                   "--observed-until": observed_until, "--engine": workers.engine}  # fmt: skip
+                   "--observed-until": observed_until}  # fmt: skip
         if words := [word for word, given in refused.items() if given]:
             raise typer.BadParameter(f"{words[0]} is for default, max and paper, not for {model}")
         tables = NameTables.read(predicates, aliases)
         _fit_baseline(tables.apply(reading.read(data)), out, options)
         return
-    _check_needs(config, workers, out)
+    if "topologies" in config.features.parts:
+        require_torch()
     # Before the data, which may take long to read: a bad table should fail at once.
     options |= {"types": None if types is None else read_types(types), "final": final}
     options |= {"replace": replace, "observed_until": observed_until}
     tables = NameTables.read(predicates, aliases)
-    _fit_own(tables.apply(reading.read(data)), out, options, workers)
+    _fit_own(tables.apply(reading.read(data)), out, options)
 
 
-def _check_needs(config: Any, workers: Workers, out: Path) -> None:
-    """Refuse what cannot be fitted here, before the data is read."""
-    if "topologies" in config.features.parts:
-        require_torch()
-    workers.check(out)
-    if workers.engine is not None:
-        from apptek.engine.engine import check_engine_config
-
-        check_engine_config(config)
-
-
-def _fit_own(dataset: Any, out: Path, options: dict[str, Any], workers: Workers) -> None:
+def _fit_own(dataset: Any, out: Path, options: dict[str, Any]) -> None:
     """Fit one of our own models, with its stages on stderr."""
     from apptek.predictor import Predictor
     from apptek.research.provenance import about_run
@@ -138,14 +125,13 @@ def _fit_own(dataset: Any, out: Path, options: dict[str, Any], workers: Workers)
     if 0 < undated < len(dataset.all_facts()):
         tell(f"facts without a time: {undated:,}")
     with_agent = "topologies" in options["config"].features.parts
-    with _agent_progress(with_agent) as observers, workers.open(out) as engine:
+    with _agent_progress(with_agent) as observers:
         predictor = Predictor.fit(
             dataset,
             folder=out.resolve() if options["replace"] else out,  # a link stays one
             progress=lambda name, _done, _total: tell(f"stage: {name}"),
             observers=observers,
             about_run=about_run(),
-            engine=engine,
             **options,
         )
     _tell_fitted(predictor.model, out)

@@ -17,7 +17,6 @@ share = z / (1 + sum of z over all r'). The feature's value is weight * ln(1 + 6
 z < 0.01 there is no feature.
 """
 
-from collections.abc import Collection
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -65,10 +64,7 @@ class History:
 
     A column is (family * predicates + predicate) * kernels + kernel. Kernels that only undated
     facts and queries need are left out where every fact is dated: every fact of the graph, unless
-    `dated` says so of the facts of the fit, to which others may have been added, or of which the
-    graph may be a part.
-
-    pairs  the pairs of the graph; by default they are indexed when they are first needed
+    `dated` says so of the facts of the fit, to which others may have been added.
     """
 
     name = "history"
@@ -79,10 +75,9 @@ class History:
         clock: Clock,
         config: HistoryConfig,
         dated: bool | None = None,
-        pairs: PairIndex | None = None,
     ) -> None:
         self.graph, self.clock, self.config = graph, clock, config
-        self._pairs, self.fading = pairs, clock.fading()
+        self.fading = clock.fading()
         if dated is None:
             dated = not bool(np.any((graph.since == UNKNOWN) & (graph.until == UNKNOWN)))
         self.dated = dated
@@ -136,16 +131,9 @@ class History:
         """The same features on another graph."""
         return History(graph, self.clock, self.config, self.dated)
 
-    def counted_rows(
-        self, queries: Queries, families: Collection[str] = FAMILIES
-    ) -> tuple[Ragged, int]:
-        """The features of many queries, and how many profiles a dominant partner cut short.
-
-        families  those that are looked at; the columns stay the same
-        """
-        chosen = [name in families for name in FAMILIES]
-        indices = np.where(chosen, self._family_indices, -1).astype(np.int32)
-        part_of = partial(self._part, queries.for_kernels(self.graph.axis), indices)
+    def counted_rows(self, queries: Queries) -> tuple[Ragged, int]:
+        """The features of many queries, and how many profiles a dominant partner cut short."""
+        part_of = partial(self._part, queries.for_kernels(self.graph.axis))
         parts = in_threads(part_of, range(0, len(queries), CHUNK))
         counts = [np.zeros(1, np.int64), *(part[0] for part in parts)]
         offsets = np.cumsum(np.concatenate(counts))
@@ -153,9 +141,7 @@ class History:
         values = np.concatenate([np.zeros(0, np.float32), *(part[2] for part in parts)])
         return Ragged(offsets, columns, len(self), values), sum(part[3] for part in parts)
 
-    def _part(
-        self, queries: QueryColumns, families: Ints, start: int
-    ) -> tuple[Longs, Ints, Floats, int]:
+    def _part(self, queries: QueryColumns, start: int) -> tuple[Longs, Ints, Floats, int]:
         """Feature counts, columns, values and cuts of the CHUNK queries from `start` on."""
         part = tuple(column[start : start + CHUNK] for column in queries)
         config, count = self.config, len(part[0])
@@ -166,7 +152,7 @@ class History:
         columns, values = np.empty(most, np.int32), np.empty(most, np.float32)
         counts, cuts = np.zeros(count, np.int64), np.zeros(1, np.int64)
         arguments: Any = (
-            self.sources(), part, families, self._kernel_indices, len(self.kernels),
+            self.sources(), part, self._family_indices, self._kernel_indices, len(self.kernels),
             self.graph.predicate_count, self.fading, counts, columns, values, cuts,
         )  # fmt: skip
         used = write_history(*arguments)
@@ -179,12 +165,11 @@ class History:
     def sources(self, more: int = 0) -> Sources:
         """What the kernels of a family take, with K larger by `more`."""
         graph, config = self.graph, self.config
-        pairs = PairIndex.of(graph) if self._pairs is None else self._pairs
         most = (
             min(k + more, MOST_HISTORY_FACTS) for k in (config.pair_facts, config.profile_facts)
         )
         view = graph.directions("both") & VIEW
-        return Sources(graph.incidence, graph.columns(), pairs, view, *most)
+        return Sources(graph.incidence, graph.columns(), PairIndex.of(graph), view, *most)
 
     def facts(self, queries: Queries, row: int) -> dict[str, Ints]:
         """The facts behind one query's features: for each family, the nearest first."""

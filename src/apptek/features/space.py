@@ -4,18 +4,16 @@ A *part* is a family of features: one file with one interface. History, traits a
 parts; another one needs the methods of `Part` and a place in `FeatureSources.space`.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
+from apptek.engine import map_queries
 from apptek.facts.queries import Queries
 from apptek.features.copies import Copies
 from apptek.features.history import History
 from apptek.features.traits import Traits
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.ragged import Ragged, hstack, vstack
-
-CHUNK = 16_384  # queries whose parts are put together at a time
 
 
 class Part(Protocol):
@@ -77,28 +75,21 @@ class FeatureSpace:
         """The features of many queries."""
         return self.counted_rows(queries)[0]
 
-    def counted_rows(
-        self, queries: Queries, known: Mapping[str, Ragged] | None = None
-    ) -> tuple[Ragged, int]:
-        """The same, and how many profiles a dominant partner cut short (see history).
+    def counted_rows(self, queries: Queries) -> tuple[Ragged, int]:
+        """The same, and how many profiles a dominant partner cut short (see history)."""
+        chunks = map_queries(self, queries, FeatureSpace._counted_rows)
+        cuts = sum(cut for _, cut in chunks)
+        return vstack([chunks.pop(0)[0] for _ in range(len(chunks))]), cuts
 
-        known  the rows of some parts, by name, where they were made before
-        """
-        stack, cuts = [], 0
-        for start in range(0, max(1, len(queries)), CHUNK):
-            stop = min(start + CHUNK, len(queries))
-            asked, rows = queries.part(slice(start, stop)), []
-            for part in self.parts:
-                if known and part.name in known:
-                    rows.append(known[part.name].part(start, stop))
-                elif isinstance(part, History):
-                    history, cut = part.counted_rows(asked)
-                    rows.append(history)
-                    cuts += cut
-                else:
-                    rows.append(part.rows(asked))
-            stack.append(hstack(rows))
-        return vstack(stack), cuts
+    def _counted_rows(self, queries: Queries) -> tuple[Ragged, int]:
+        rows, cuts = [], 0
+        for part in self.parts:
+            if isinstance(part, History):
+                history, cuts = part.counted_rows(queries)
+                rows.append(history)
+            else:
+                rows.append(part.rows(queries))
+        return hstack(rows), cuts
 
     def copies(self) -> Copies:
         """Which features speak of a predicate: those of history."""

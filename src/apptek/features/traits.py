@@ -38,7 +38,7 @@ MOST_TOLD = (1 << TOLD_BITS) - 1  # values of a kind that such an id can tell
 Origin = Literal["table", "name"]  # the user's table, or the names of the entities
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Kind:
     """One kind of type: its values, the value of each entity, and the pairs of values with a token.
 

@@ -12,8 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from apptek.arrays import Bools, Floats, Matrix
-from apptek.compiling import in_threads
 from apptek.config import View
+from apptek.engine import map_queries
 from apptek.errors import ApptekError
 from apptek.evaluation.predicate_classes import LabelledPredicates
 from apptek.facts.name_matching import NameResolver
@@ -23,14 +23,11 @@ from apptek.features.new_names import NewNames
 from apptek.features.space import FeatureSpace
 from apptek.models.answer_tables import AnswerTable
 from apptek.models.answers import Query, RankedPredicates, queries_of, ranked_by_view
-from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FittedView, Model
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.seen import Seen
 from apptek.ragged import Ragged
-
-CHUNK = 1024  # queries that one thread takes at a time
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,15 +46,11 @@ class ScoredQueries:
 
 @dataclass(frozen=True, slots=True)
 class WorkingView:
-    """A view at work: the features that it sees, and the weights over them.
-
-    score_many  what scores queries in its place: the workers of an engine
-    """
+    """A view at work: the features that it sees, and the weights over them."""
 
     name: View
     space: FeatureSpace
     fitted: FittedView
-    score_many: Callable[[Queries], Floats] | None = None
 
     @classmethod
     def of(cls, model: Model, view: View) -> "WorkingView":
@@ -75,12 +68,12 @@ class WorkingView:
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates: (B, R)."""
-        if self.score_many is not None:
-            return self.score_many(queries)
         if self.fitted.scorer is not None:
             return self.fitted.scorer.scores(queries)
-        if self.fitted.reranker is None:  # the features of a chunk are dropped when it is scored
-            return linear_scores(self.space, self.fitted.classifier, queries)
+        return np.concatenate(map_queries(self, queries, WorkingView._scores))
+
+    def _scores(self, queries: Queries) -> Floats:
+        """Score a chunk; its features are dropped then."""
         return self.scored(queries).scores
 
     def scored(self, queries: Queries) -> ScoredQueries:
@@ -198,19 +191,3 @@ class Answerer:
     def table(self, ranked: RankedPredicates, *, top: int | None) -> AnswerTable:
         """The most probable predicates of each query, with what is unusual about it."""
         return AnswerTable(ranked, self.predicates, self.seen, top, self.model.calibrated)
-
-
-def linear_scores(space: FeatureSpace, classifier: LinearSoftmax, queries: Queries) -> Floats:
-    """The scores of all predicates, (B, R). In threads; the same for any number of them.
-
-    Each chunk's features are weighed while the cache still holds them.
-    """
-    scores = np.empty((len(queries), len(classifier.bias)), np.float32)
-
-    def fill(start: int) -> None:
-        part = slice(start, min(start + CHUNK, len(queries)))
-        rows = space.rows(queries.take(np.arange(part.start, part.stop)))
-        scores[part] = classifier.scores(rows)
-
-    in_threads(fill, range(0, len(queries), CHUNK))
-    return scores

@@ -49,7 +49,6 @@ def answer_file(
     top: int = 10,
     reading: ReadOptions = USUAL,
     unknown: UnknownNames | None = None,
-    at_once: int = BATCH,
     hide_known: bool = False,
 ) -> tuple[int, list[str]]:
     """Writes the answers to a file of queries; returns how many, and the rows that were left out.
@@ -57,19 +56,17 @@ def answer_file(
     The answers stand in the order of the queries, `top` rows for each, numbered by `query` from 1.
 
     unknown  counts the names that are not in the data, and the queries that have one
-    at_once  queries that are answered at a time; what is written does not depend on it
     """
     left_out: list[str] = []
     numbered = _check(predictor, queries, reading, left_out)
     answered = 0
     with table_writer(out, SCHEMA, SUFFIXES) as write:
-        while batch := list(islice(numbered, at_once)):
+        while batch := list(islice(numbered, BATCH)):
             rows = predictor.predict_table(batch, top=top, hide_known=hide_known)
             numbers = pa.array(rows.column("query").to_numpy() + answered)
             rows = rows.set_column(0, SCHEMA.field("query"), numbers)
             each = len(rows) // len(batch)
-            for start in range(0, len(rows), BATCH * each):
-                write(rows.slice(start, BATCH * each))
+            write(rows)
             if unknown is not None:
                 unknown.count(rows.take(pa.array(range(0, len(rows), each))))
             answered += len(batch)

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from apptek.commands.engine_options import EngineOption, Workers
 from apptek.commands.options import (
     JsonOption,
     SeedOption,
@@ -37,7 +36,6 @@ def audit(
     ] = 1000,
     top: TopOption = 10,
     seed: SeedOption = 0,
-    engine: EngineOption = None,
     as_json: JsonOption = False,
     *,
     reading: Reading,
@@ -60,16 +58,13 @@ def audit(
     if out is not None:
         check_suffix(out)
         check_target(out)
-    workers = Workers.parse(engine)
-    workers.check(out or Path("audit"))  # where an engine keeps its files
     model, data = _open(source, reading)
     bad_rows, left_out = (
         (0, []) if data is None else (data.report.defect_count, data.report.defects)
     )
-    with workers.open(out or Path("audit")) as opened:
-        found = _judge(model, data, seed, opened)
-        with working("looking for reasons"):
-            table = audit_table(found, explained, list(left_out))
+    found = _judge(model, data, seed)
+    with working("looking for reasons"):
+        table = audit_table(found, explained, list(left_out))
     report = audit_report(found, table, top, bad_rows)
     if out is not None:
         write_audit(out, report, table)
@@ -90,7 +85,7 @@ def _open(source: str, reading: Reading) -> tuple[Any, Any]:
     return None, replace(reading, skip_bad=True).read(source)
 
 
-def _judge(model: Any, data: Any, seed: int, engine: Any) -> Any:
+def _judge(model: Any, data: Any, seed: int) -> Any:
     """Score every fact by a model, or by models that are fitted without it."""
     from apptek.audit.audit import audit_facts
     from apptek.audit.judge import Judge, all_in_train, cross_fit
@@ -100,6 +95,6 @@ def _judge(model: Any, data: Any, seed: int, engine: Any) -> Any:
         judge = Judge.of_model(model)
     else:
         with working("fitting"):
-            judge = cross_fit(all_in_train(data), seed=seed, engine=engine)
+            judge = cross_fit(all_in_train(data), seed=seed)
     with working("asking about every fact"):
-        return audit_facts(judge if engine is None else judge.on_engine(engine))
+        return audit_facts(judge)

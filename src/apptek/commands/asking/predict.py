@@ -5,7 +5,6 @@ from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.engine_options import EngineOption, Workers
 from apptek.commands.options import (
     TIME,
     AllowUnknownOption,
@@ -19,7 +18,6 @@ from apptek.commands.options import (
 from apptek.commands.reading_options import BAD_ROWS_SHOWN, Reading, reads_queries
 from apptek.safe_text import counted
 
-FOR_ENGINE = 8  # times as many queries are answered at once by an engine
 UNKNOWN_SHOWN = 5  # names that a file asks about and the model does not know
 _FILE_PANEL = "Many queries at once"
 QueriesOption = Annotated[
@@ -61,7 +59,6 @@ def predict(
     hide_known: HideKnownOption = False,
     past_only: PastOnlyOption = False,
     allow_unknown: AllowUnknownOption = False,
-    engine: EngineOption = None,
     as_json: JsonOption = False,
     *,
     reading: Reading,
@@ -80,16 +77,13 @@ def predict(
     if queries is not None and allow_unknown:
         raise typer.BadParameter("--allow-unknown is for a single question: files are answered")
     if queries is not None and out is not None and (subject, object_, time) == (None, None, None):
-        workers = Workers.parse(engine)
-        workers.check(out)
         answering = Predictor.load(model, past_only=past_only)
         how = {"top": top, "hide_known": hide_known}
-        _answer_file(answering, queries, out, reading, workers, how)
+        _answer_file(answering, queries, out, reading, how)
         return
     if subject is None or object_ is None or time is None or queries or out:
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
-    words_of_file = [*reading.words(), *(["--engine"] if engine is not None else [])]
-    if words_of_file:
+    if words_of_file := reading.words():
         raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
     predictor = Predictor.load(model, past_only=past_only)
     asked = Query(subject, object_, time)
@@ -117,22 +111,19 @@ def _tell_limits(model: Any, answer: Any, time: str) -> None:
         tell("this model was not fitted on the past alone: its probabilities may be too high")
 
 
-def _answer_file(
-    predictor: Any, queries: Path, out: Path, reading: Reading, workers: Workers, how: Any
-) -> None:
-    from apptek.commands.asking.answer_file import BATCH, UnknownNames, answer_file
+def _answer_file(predictor: Any, queries: Path, out: Path, reading: Reading, how: Any) -> None:
+    from apptek.commands.asking.answer_file import UnknownNames, answer_file
     from apptek.reading.options import ReadOptions
     from apptek.terminal import tell, working
 
     unknown = UnknownNames()
-    with workers.open(out) as engine, working(f"answering {queries}"):
+    with working(f"answering {queries}"):
         answered, skipped = answer_file(
-            predictor.on_engine(engine),
+            predictor,
             queries,
             out,
             reading=ReadOptions(**reading.keywords()),
             unknown=unknown,
-            at_once=BATCH * (1 if engine is None else FOR_ENGINE),
             **how,
         )
     for defect in skipped[:BAD_ROWS_SHOWN]:

@@ -1,6 +1,6 @@
 """Which facts a fit learns from and tunes on, and the features of the queries for them.
 
-The features are made in shards, here or by an engine, and left in the work folder.
+The features are made in shards and left in the work folder.
 """
 
 from collections.abc import Sequence
@@ -20,11 +20,11 @@ from apptek.facts.queries import (
     training_queries,
 )
 from apptek.facts.times import UNKNOWN
-from apptek.features.space import FeatureSpace, Part
+from apptek.features.space import FeatureSpace
 from apptek.files import writing
 from apptek.models.fitting.examples import Examples, Rows, StoredExamples, split_into_shards
 from apptek.models.fitting.stages import Fit
-from apptek.ragged import Ragged
+from apptek.ragged import Ragged, hstack
 from apptek.resuming import read_sealed, seal
 from apptek.seeding import generator
 
@@ -93,19 +93,7 @@ def training_examples(
     if len(parts) == 1:
         return [make(0)], rows
     shelf = StoredExamples(shelf_folder(fit, view), [len(part) for part in parts], make)
-    if fit.options.engine is not None:
-        missing = [number for number in range(len(parts)) if not shelf.is_made(number)]
-        batches = {
-            _batch(f"train, {view}", number): training_queries(train, parts[number])
-            for number in missing
-        }
-        with fit.stage(f"features of train, {view}, by the engine"):
-            fit.options.engine.make(space, batches)
     return shelf, rows
-
-
-def _batch(name: str, number: int) -> str:
-    return f"{name}, {number}"
 
 
 def shelf_folder(fit: Fit, view: View) -> Path:
@@ -141,20 +129,22 @@ def _features(
     fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int] = (0, 1)
 ) -> tuple[Ragged, int]:
     """The features of some queries and the cuts, topologies from the work folder if there."""
-    known = {}
-    if space.topologies is not None:
-        with fit.stage("apply topologies", *place):
-            file = name if place[1] == 1 else f"{name}, {place[0]}"
-            known["topologies"] = _topology_rows(fit.work, space.topologies, queries, file)
+    if space.topologies is None:
+        with fit.stage(f"features of {name}", *place):
+            return space.counted_rows(queries)
+    *others, topologies = space.parts  # topologies come last
+    with fit.stage("apply topologies", *place):
+        file = name if place[1] == 1 else f"{name}, {place[0]}"
+        alone = FeatureSpace(space.graph, (topologies,))
+        connecting = _topology_rows(fit.work, alone, queries, file)
     with fit.stage(f"features of {name}", *place):
-        if fit.options.engine is None:
-            return space.counted_rows(queries, known)
-        batch = _batch(name, place[0])
-        fit.options.engine.make(space, {batch: queries})
-        return fit.options.engine.take(batch)
+        if not others:
+            return connecting, 0
+        rows, cuts = FeatureSpace(space.graph, tuple(others)).counted_rows(queries)
+        return hstack([rows, connecting]), cuts
 
 
-def _topology_rows(work: Path, part: Part, queries: Queries, name: str) -> Ragged:
+def _topology_rows(work: Path, space: FeatureSpace, queries: Queries, name: str) -> Ragged:
     """The features of topologies, from the work folder if they are there."""
     stored = work / f"{name}.npz"
     record = work / f"{name}.json"  # is written last: it says that the file is there
@@ -162,8 +152,8 @@ def _topology_rows(work: Path, part: Part, queries: Queries, name: str) -> Ragge
         read_sealed(record, f"remove {work} to start again")
         with np.load(stored, allow_pickle=False) as arrays:
             values = arrays["values"] if len(arrays["values"]) else None
-            return Ragged(arrays["offsets"], arrays["columns"], len(part), values).checked()
-    rows = part.rows(queries)
+            return Ragged(arrays["offsets"], arrays["columns"], len(space), values).checked()
+    rows = space.rows(queries)
     with writing(stored):
         np.savez(stored, offsets=rows.offsets, columns=rows.columns, values=rows.flat_values)
     seal(record, {"features": name}, (stored,))

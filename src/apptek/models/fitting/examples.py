@@ -6,18 +6,16 @@ queries. The re-ranker (preset max) joins all shards: its memory grows up to `fi
 
 import os
 import zipfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Protocol, overload
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Ints, close_columns
-from apptek.facts.queries import Queries
-from apptek.features.space import FeatureSpace
 from apptek.files import DAMAGED, make_folder, writing
 from apptek.ragged import Ragged, vstack
 
@@ -53,16 +51,6 @@ class Examples:
     def take(self, rows: Rows) -> "Examples":
         """Some examples, in this order."""
         return Examples(self.rows.take(rows), self.labels[rows], self.others.take(rows))
-
-
-class FeatureMaker(Protocol):
-    """Makes the features of many queries elsewhere, such as by the workers of an engine."""
-
-    def make(self, space: FeatureSpace, batches: Mapping[str, Queries]) -> None:
-        """Has the features of batches of queries made, all at once, unless they are already."""
-
-    def take(self, name: str) -> tuple[Ragged, int]:
-        """The features of a batch, and how many profiles were cut short; only once."""
 
 
 def join_examples(shards: Sequence[Examples]) -> Examples:

@@ -13,7 +13,6 @@ from apptek.config import DEFAULT, PRESETS, Config, Progress, nearest_preset, no
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.facts.protocols import Protocol
-from apptek.models.fitting.examples import FeatureMaker
 from apptek.models.registry import model_settings, name_and_preset
 
 TypeTable = Mapping[str, Mapping[str, str]]  # kind of type -> entity -> type
@@ -33,7 +32,6 @@ class FitOptions:
                evaluated on its training facts all the same
     resume     whether to go on from what a stopped fit has left in the work folder
     observers  are called with the agent's trainer after every step
-    engine     makes the features, in place of this process
     """
 
     config: Config  # of a baseline: its own settings
@@ -46,7 +44,6 @@ class FitOptions:
     resume: bool = False
     progress: Progress = no_progress
     observers: Sequence[Any] = ()
-    engine: FeatureMaker | None = None
 
 
 def fit_options(
@@ -59,7 +56,7 @@ def fit_options(
     if model is not None and model not in PRESETS:
         own = model_settings(model)  # an unknown name lists all models
         name, preset = name_and_preset(model)
-        refused = {"types": types, "final": given.pop("final"), "engine": given["engine"]}
+        refused = {"types": types, "final": given.pop("final")}
         for option, value in refused.items():
             if value:
                 raise ApptekError(f"{option} is for default, max and paper, not for {name}")

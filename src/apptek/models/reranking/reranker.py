@@ -37,6 +37,10 @@ class Reranker:
     def __init__(self, text: str, mirrors: Mirrors, candidates: int) -> None:
         self.text, self.mirrors, self.candidates = text, mirrors, candidates
 
+    def __getstate__(self) -> dict[str, Any]:
+        """The trees as text: they are parsed again when they are needed."""
+        return {name: value for name, value in vars(self).items() if name != "booster"}
+
     @cached_property
     def booster(self) -> Any:
         """The trees, parsed when they are first needed."""

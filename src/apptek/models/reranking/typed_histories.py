@@ -66,8 +66,7 @@ class TypedHistories:
         assert space.history is not None
         graph, kinds = space.history.graph, () if space.traits is None else space.traits.kinds
         clock = space.history.clock
-        # The index keeps its kinds: while it is there, no other kinds have their id.
-        key = cls, graph.past_only, id(kinds)
+        key = cls, graph.past_only, kinds
         return graph.derived.once(key, lambda: cls._of(graph, kinds, clock))
 
     @classmethod

@@ -1,0 +1,142 @@
+"""The workers of a Ray cluster: of the one that $RAY_ADDRESS names, or of one of our own."""
+
+import logging
+import os
+import secrets
+import socket
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from importlib.util import find_spec
+from typing import Any
+from unittest.mock import patch
+
+from apptek.engine.workers import DEATHS, TOO_MANY_DEATHS, Shard, run_shard
+from apptek.errors import ApptekError
+
+NOBODY = 60.0  # seconds without any worker in a cluster, after which a run gives up
+LOOK = 5.0  # seconds between two looks at the cluster
+# Ray's head asks the metadata services of three clouds where it runs: nobody listens there.
+_OFFLINE = {
+    "http_proxy": "http://127.0.0.1:9",
+    "https_proxy": "http://127.0.0.1:9",
+    "no_proxy": "localhost,127.0.0.1,::1",
+}
+
+
+def check_ray() -> None:
+    """Raise ApptekError if Ray is not installed, or no cluster listens at $RAY_ADDRESS."""
+    if find_spec("ray") is None:
+        raise ApptekError("--engine ray needs Ray: pip install 'apptek[ray]'")
+    address = os.environ.get("RAY_ADDRESS", "auto")
+    if address in ("auto", "local"):
+        return
+    host, _, port = address.rpartition(":")
+    if not host or not port.isdecimal() or "/" in address:
+        raise ApptekError(f"RAY_ADDRESS is {address}: expected HOST:PORT of a Ray cluster, or auto")
+    try:
+        _knock(address)
+    except OSError as error:
+        reason = error.strerror or error
+        raise ApptekError(f"there is no Ray cluster at {address}: {reason}") from None
+
+
+def _knock(address: str) -> None:
+    """OSError where nobody listens: Ray itself would wait for long."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host, int(port)), timeout=10).close()
+
+
+class RayCluster:
+    """Gives shards to the workers of a cluster, as Ray tasks; Ray does lost ones again.
+
+    A cluster of our own has as many workers as this machine has cores. It listens on the loopback
+    interface alone, wants a token from whoever connects, and has no dashboard.
+    """
+
+    def __init__(self) -> None:
+        own, self._stack = "RAY_ADDRESS" not in os.environ, ExitStack()
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        how: dict[str, Any] = {"address": os.environ.get("RAY_ADDRESS", "local")}
+        with ExitStack() as starting:
+            if own:
+                # Ray reads these when it is imported.
+                os.environ.setdefault("RAY_AUTH_MODE", "token")
+                os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+                os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # off: it stays on loopback
+                starting.enter_context(
+                    patch.dict(os.environ, _OFFLINE | {k.upper(): v for k, v in _OFFLINE.items()})
+                )
+                # Ray opens its folder to everybody: it lies in one that only this user can enter.
+                # Not in the shared folder, whose path may be too long for the sockets in it.
+                folder = tempfile.TemporaryDirectory(
+                    prefix="apptek-ray-", ignore_cleanup_errors=True
+                )
+                how |= {"include_dashboard": False}
+                how |= {"_temp_dir": f"{self._stack.enter_context(folder)}/ray"}
+            import ray
+
+            self._ray: Any = ray
+            try:
+                ray.init(log_to_driver=False, logging_level=logging.ERROR, **how)
+            except Exception as error:  # of many kinds, some of them bare
+                self._stack.close()
+                hint = "" if own else "; are RAY_ADDRESS, RAY_AUTH_TOKEN and versions right?"
+                raise ApptekError(f"Ray: {_first_line(error)}{hint}") from None
+        self._stack.callback(ray.shutdown)
+        self._head: str = ray.get_runtime_context().gcs_address
+        self.worker_count = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
+        self._run = ray.remote(num_cpus=1, max_retries=DEATHS, retry_exceptions=False)(run_shard)
+
+    def run(self, shards: Sequence[Shard]) -> list[list[Any]]:
+        """Return the results of each shard."""
+        ray = self._ray
+        # Ray tells of workers that died on stdout, which is for results.
+        with _plain_errors(ray), redirect_stdout(sys.stderr):
+            self._has_workers()
+            tasks = [self._run.remote(shard) for shard in shards]
+            left, seen = tasks, time.monotonic()
+            while left:
+                ended, left = ray.wait(left, num_returns=len(left), timeout=LOOK, fetch_local=False)
+                ray.get(ended)  # raises what a task has raised
+                seen = time.monotonic() if not left or self._has_workers() else seen
+                if time.monotonic() - seen > NOBODY:
+                    raise ApptekError("the cluster has no workers any more")
+            return list(ray.get(tasks))
+
+    def _has_workers(self) -> bool:
+        """Whether a node of the cluster has a core; ApptekError where its head is gone.
+
+        Left alone, Ray would end this process after a minute, without a word.
+        """
+        try:
+            _knock(self._head)
+        except OSError:
+            raise ApptekError("the head of the cluster is gone") from None
+        return bool(self._ray.cluster_resources().get("CPU", 0) > 0)
+
+    def close(self) -> None:
+        """Leave the cluster, or end it if it is our own."""
+        self._stack.close()
+
+
+@contextmanager
+def _plain_errors(ray: Any) -> Iterator[None]:
+    """Turn the errors of Ray into one line; those of a task are what the task has raised."""
+    try:
+        yield
+    except ray.exceptions.RayTaskError as error:
+        cause = error.cause
+        if isinstance(cause, ApptekError):
+            raise cause from None
+        raise ApptekError(f"a worker failed: {_first_line(cause)}") from None
+    except ray.exceptions.WorkerCrashedError:
+        raise ApptekError(TOO_MANY_DEATHS) from None
+    except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
+        raise ApptekError(f"Ray: {_first_line(error)}") from None
+
+
+def _first_line(error: BaseException) -> str:
+    return next((line for line in str(error).splitlines() if line.strip()), type(error).__name__)
