@@ -22,8 +22,8 @@ EngineOption = Annotated[
 def with_engine(command: Callable[..., None]) -> Callable[..., None]:
     """Add the option --engine to a command."""
     signature = inspect.signature(command, eval_str=True)
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    added = inspect.Parameter("engine", keyword, default="threads", annotation=EngineOption)
+    keyword = {"default": "threads", "annotation": EngineOption}
+    added = inspect.Parameter("engine", inspect.Parameter.KEYWORD_ONLY, **keyword)
 
     @wraps(command)
     def run(*args: Any, engine: Any, **named: Any) -> None:

@@ -4,15 +4,17 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from concurrent.futures import Future, ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
+from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
 from apptek.engine.workers import DEATHS, TOO_MANY_DEATHS, Shard, run_shard
 from apptek.errors import ApptekError
+
+_set_mask = getattr(signal, "pthread_sigmask", lambda *_: None)  # not on every system
 
 
 class Processes:
@@ -35,20 +37,21 @@ class Processes:
         """Return the results of each shard; a shard whose process has died is done again."""
         done: dict[int, list[Any]] = {}
         deaths = 0
-        while len(done) < len(shards):
-            before = len(done)
+        while len(left := set(range(len(shards))) - done.keys()):
             futures: dict[Future[list[Any]], int] = {}
-            try:
-                with _deaf_children():
-                    for number in set(range(len(shards))) - done.keys():
-                        futures[self._pool.submit(run_shard, shards[number])] = number
-                for future in as_completed(futures):
+            # Processes that are started here do not hear Ctrl-C, from their first moment on.
+            mask = _set_mask(signal.SIG_BLOCK, [signal.SIGINT])
+            with suppress(BrokenProcessPool):
+                futures.update((self._pool.submit(run_shard, shards[i]), i) for i in left)
+            _set_mask(signal.SIG_SETMASK, mask)
+            for future in as_completed(futures):
+                if not isinstance(future.exception(), BrokenProcessPool):
                     done[futures[future]] = future.result()
-            except BrokenProcessPool:
-                deaths = deaths + 1 if len(done) == before else 1
-                self._pool.shutdown(wait=False, cancel_futures=True)
+            if len(done) < len(shards):  # a process has died, and the pool with it
+                deaths = deaths + 1 if left.isdisjoint(done) else 1
                 if deaths == DEATHS:
-                    raise ApptekError(TOO_MANY_DEATHS) from None
+                    raise ApptekError(TOO_MANY_DEATHS)
+                self._pool.shutdown(wait=False, cancel_futures=True)
                 self._pool = self._new_pool()
         return [done[number] for number in range(len(shards))]
 
@@ -59,28 +62,10 @@ class Processes:
         self._held_by_workers.close()
 
 
-@contextmanager
-def _deaf_children() -> Iterator[None]:
-    """Processes that are started in the block do not hear Ctrl-C, from their first moment on."""
-    if not hasattr(signal, "pthread_sigmask"):  # not on every system
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def begin(line: Connection) -> None:
     """Prepare a process: it leaves Ctrl-C to its driver, and ends with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    threading.Thread(target=_end_with_driver, args=(line,), daemon=True).start()
-
-
-def _end_with_driver(line: Connection) -> None:
-    """Wait until the driver closes its end of the line, or is killed."""
-    driver = multiprocessing.parent_process()
-    assert driver is not None
-    wait([line, driver.sentinel])
-    os._exit(1)
+    driver: Any = multiprocessing.parent_process()
+    ends = [line, driver.sentinel]
+    # The line ends when the driver closes it, the sentinel when the driver is killed.
+    threading.Thread(target=lambda: wait(ends) and os._exit(1), daemon=True).start()

@@ -1,14 +1,13 @@
 """The workers of a Ray cluster: of the one that $RAY_ADDRESS names, or of one of our own."""
 
-import logging
 import os
 import secrets
 import socket
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager, redirect_stdout
+from collections.abc import Sequence
+from contextlib import ExitStack, redirect_stdout
 from importlib.util import find_spec
 from typing import Any
 from unittest.mock import patch
@@ -19,34 +18,9 @@ from apptek.errors import ApptekError
 NOBODY = 60.0  # seconds without any worker in a cluster, after which a run gives up
 LOOK = 5.0  # seconds between two looks at the cluster
 # Ray's head asks the metadata services of three clouds where it runs: nobody listens there.
-_OFFLINE = {
-    "http_proxy": "http://127.0.0.1:9",
-    "https_proxy": "http://127.0.0.1:9",
-    "no_proxy": "localhost,127.0.0.1,::1",
-}
-
-
-def check_ray() -> None:
-    """Raise ApptekError if Ray is not installed, or no cluster listens at $RAY_ADDRESS."""
-    if find_spec("ray") is None:
-        raise ApptekError("--engine ray needs Ray: pip install 'apptek[ray]'")
-    address = os.environ.get("RAY_ADDRESS", "auto")
-    if address in ("auto", "local"):
-        return
-    host, _, port = address.rpartition(":")
-    if not host or not port.isdecimal() or "/" in address:
-        raise ApptekError(f"RAY_ADDRESS is {address}: expected HOST:PORT of a Ray cluster, or auto")
-    try:
-        _knock(address)
-    except OSError as error:
-        reason = error.strerror or error
-        raise ApptekError(f"there is no Ray cluster at {address}: {reason}") from None
-
-
-def _knock(address: str) -> None:
-    """OSError where nobody listens: Ray itself would wait for long."""
-    host, _, port = address.rpartition(":")
-    socket.create_connection((host, int(port)), timeout=10).close()
+_PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
+_OFFLINE = dict.fromkeys(_PROXIES, "http://127.0.0.1:9")
+_OFFLINE |= dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
 
 
 class RayCluster:
@@ -56,35 +30,42 @@ class RayCluster:
     interface alone, wants a token from whoever connects, and has no dashboard.
     """
 
-    def __init__(self) -> None:
-        own, self._stack = "RAY_ADDRESS" not in os.environ, ExitStack()
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
-        how: dict[str, Any] = {"address": os.environ.get("RAY_ADDRESS", "local")}
-        with ExitStack() as starting:
-            if own:
-                # Ray reads these when it is imported.
-                os.environ.setdefault("RAY_AUTH_MODE", "token")
-                os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-                os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # off: it stays on loopback
-                starting.enter_context(
-                    patch.dict(os.environ, _OFFLINE | {k.upper(): v for k, v in _OFFLINE.items()})
-                )
-                # Ray opens its folder to everybody: it lies in one that only this user can enter.
-                # Not in the shared folder, whose path may be too long for the sockets in it.
-                folder = tempfile.TemporaryDirectory(
-                    prefix="apptek-ray-", ignore_cleanup_errors=True
-                )
-                how |= {"include_dashboard": False}
-                how |= {"_temp_dir": f"{self._stack.enter_context(folder)}/ray"}
-            import ray
+    @staticmethod
+    def check() -> None:
+        """Raise ApptekError if Ray is not installed, or no cluster listens at $RAY_ADDRESS."""
+        if find_spec("ray") is None:
+            raise ApptekError("--engine ray needs Ray: pip install 'apptek[ray]'")
+        address = os.environ.get("RAY_ADDRESS", "auto")
+        try:
+            if address != "auto":
+                _knock(address)
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or "expected HOST:PORT, or auto"
+            raise ApptekError(f"no Ray cluster is at RAY_ADDRESS={address}: {reason}") from None
 
-            self._ray: Any = ray
-            try:
-                ray.init(log_to_driver=False, logging_level=logging.ERROR, **how)
-            except Exception as error:  # of many kinds, some of them bare
-                self._stack.close()
-                hint = "" if own else "; are RAY_ADDRESS, RAY_AUTH_TOKEN and versions right?"
-                raise ApptekError(f"Ray: {_first_line(error)}{hint}") from None
+    def __init__(self) -> None:
+        address, self._stack, how = os.environ.get("RAY_ADDRESS"), ExitStack(), dict[str, Any]()
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+        if address is None:
+            # Ray reads these when it is imported.
+            os.environ.setdefault("RAY_AUTH_MODE", "token")
+            os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
+            os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # off: it stays on loopback
+            # Ray opens its folder to everybody: it lies in one that only this user can enter.
+            # Not in the shared folder, whose path may be too long for the sockets in it.
+            private = tempfile.TemporaryDirectory(prefix="apptek-ray-", ignore_cleanup_errors=True)
+            how["_temp_dir"] = f"{self._stack.enter_context(private)}/ray"
+            how["include_dashboard"] = False
+        try:
+            with patch.dict(os.environ, {} if address else _OFFLINE):
+                import ray
+
+                ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **how)
+        except Exception as error:  # of many kinds, some of them bare
+            self._stack.close()
+            hint = "; are RAY_ADDRESS, RAY_AUTH_TOKEN and versions right?" if address else ""
+            raise ApptekError(f"Ray: {_first_line(error)}{hint}") from None
+        self._ray: Any = ray
         self._stack.callback(ray.shutdown)
         self._head: str = ray.get_runtime_context().gcs_address
         self.worker_count = max(1, int(self._ray.cluster_resources().get("CPU", 1)))
@@ -93,18 +74,25 @@ class RayCluster:
     def run(self, shards: Sequence[Shard]) -> list[list[Any]]:
         """Return the results of each shard."""
         ray = self._ray
-        # Ray tells of workers that died on stdout, which is for results.
-        with _plain_errors(ray), redirect_stdout(sys.stderr):
-            self._has_workers()
-            tasks = [self._run.remote(shard) for shard in shards]
-            left, seen = tasks, time.monotonic()
-            while left:
-                ended, left = ray.wait(left, num_returns=len(left), timeout=LOOK, fetch_local=False)
-                ray.get(ended)  # raises what a task has raised
-                seen = time.monotonic() if not left or self._has_workers() else seen
-                if time.monotonic() - seen > NOBODY:
-                    raise ApptekError("the cluster has no workers any more")
-            return list(ray.get(tasks))
+        try:
+            # Ray tells of workers that died on stdout, which is for results.
+            with redirect_stdout(sys.stderr):
+                self._has_workers()
+                tasks = [self._run.remote(shard) for shard in shards]
+                left, seen = tasks, time.monotonic()
+                while left:
+                    ended, left = ray.wait(left, num_returns=len(left), timeout=LOOK)
+                    ray.get(ended)  # raises what a task has raised
+                    seen = time.monotonic() if not left or self._has_workers() else seen
+                    if time.monotonic() - seen > NOBODY:
+                        raise ApptekError("the cluster has no workers any more")
+                return list(ray.get(tasks))
+        except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
+            cause = getattr(error, "cause", error)  # what the task has raised
+            if isinstance(cause, ApptekError):
+                raise cause from None
+            died = isinstance(error, ray.exceptions.WorkerCrashedError)
+            raise ApptekError(TOO_MANY_DEATHS if died else f"Ray: {_first_line(cause)}") from None
 
     def _has_workers(self) -> bool:
         """Whether a node of the cluster has a core; ApptekError where its head is gone.
@@ -122,20 +110,10 @@ class RayCluster:
         self._stack.close()
 
 
-@contextmanager
-def _plain_errors(ray: Any) -> Iterator[None]:
-    """Turn the errors of Ray into one line; those of a task are what the task has raised."""
-    try:
-        yield
-    except ray.exceptions.RayTaskError as error:
-        cause = error.cause
-        if isinstance(cause, ApptekError):
-            raise cause from None
-        raise ApptekError(f"a worker failed: {_first_line(cause)}") from None
-    except ray.exceptions.WorkerCrashedError:
-        raise ApptekError(TOO_MANY_DEATHS) from None
-    except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
-        raise ApptekError(f"Ray: {_first_line(error)}") from None
+def _knock(address: str) -> None:
+    """OSError where nobody listens: Ray itself would wait for long."""
+    host, _, port = address.rpartition(":")
+    socket.create_connection((host, int(port)), timeout=10).close()
 
 
 def _first_line(error: BaseException) -> str:

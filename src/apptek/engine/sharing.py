@@ -11,7 +11,7 @@ import pickle
 import platform
 import weakref
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -22,16 +22,7 @@ from apptek.files import writing
 from apptek.graph.temporal_graph import Derived
 
 LARGE = 1 << 16  # bytes from which something has a file of its own
-Array = npt.NDArray[Any]
-
-
-class Stored(NamedTuple):
-    """Where an array or a text is, and what the file must be like: size, and time of change."""
-
-    path: str
-    size: int
-    changed: int | None = None
-    offset: int = 0
+Stored = tuple[str, int, int, int]  # path; size and time of change of the file (0: any); offset
 
 
 class Shelf:
@@ -39,7 +30,7 @@ class Shelf:
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._count = folder, 0
-        self._stored: dict[int, tuple[Any, Stored]] = {}
+        self._stored: dict[int, tuple[Any, Path]] = {}
 
     def dump(self, model: Any) -> tuple[bytes, list[Any]]:
         """Return a model as workers open it, and what must not be freed while they do."""
@@ -48,69 +39,62 @@ class Shelf:
         pickler.dump(model)
         return stream.getvalue(), pickler.kept
 
-    def store(self, thing: Array | str) -> Stored:
+    def store(self, thing: npt.NDArray[Any] | str) -> Stored:
         """Return the file of an array or a text; write it if it is the first time."""
         key = id(thing)
         if key not in self._stored:
-            path = self.folder / str(self._count)
-            self._count += 1
+            path, self._count = self.folder / str(self._count), self._count + 1
+            text = thing.encode() if isinstance(thing, str) else None
             with writing(path):
-                if isinstance(thing, str):
-                    path.write_bytes(thing.encode())
-                else:
-                    np.ascontiguousarray(thing).tofile(path)
-            stored = Stored(str(path), path.stat().st_size)
+                path.write_bytes(np.ascontiguousarray(thing).data if text is None else text)
             # Texts cannot be referred to weakly. There are few: the trees of a model.
-            kept = (
-                thing if isinstance(thing, str) else weakref.ref(thing, lambda _: self._drop(key))
-            )
-            self._stored[key] = kept, stored
-        return self._stored[key][1]
+            kept = weakref.ref(thing, lambda _: self._drop(key)) if text is None else thing
+            self._stored[key] = kept, path
+        path = self._stored[key][1]
+        return str(path), path.stat().st_size, 0, 0
 
     def _drop(self, key: int) -> None:
-        Path(self._stored.pop(key)[1].path).unlink(missing_ok=True)
+        self._stored.pop(key)[1].unlink(missing_ok=True)
 
 
 class _Pickler(pickle.Pickler):
     def __init__(self, stream: io.BytesIO, shelf: Shelf) -> None:
         super().__init__(stream, protocol=5)
-        self._shelf, self._numbers = shelf, dict[int, int]()
-        self.kept: list[Any] = []
+        self._shelf, self._numbers, self.kept = shelf, dict[int, int](), list[Any]()
 
     def persistent_id(self, obj: Any) -> Any:
         """Return a number for an array or a large text; with the first one, where it is."""
-        is_array = isinstance(obj, np.ndarray) and not obj.dtype.hasobject
-        if not is_array and not (isinstance(obj, str) and len(obj) >= LARGE):
+        is_text = isinstance(obj, str) and len(obj) >= LARGE
+        if not is_text and not isinstance(obj, np.ndarray):
             return None
-        if (number := self._numbers.get(id(obj))) is not None:
-            return (number,)
+        if id(obj) in self._numbers:
+            return (self._numbers[id(obj)],)
         self._numbers[id(obj)] = number = len(self.kept)
         self.kept.append(obj)
-        if isinstance(obj, str):
-            return number, self._shelf.store(obj)
-        if obj.nbytes < LARGE:
-            return number, obj.tobytes(), obj.dtype, obj.shape
-        return number, _mapped_from(obj) or self._shelf.store(obj), obj.dtype, obj.shape
+        if is_text:
+            return number, self._shelf.store(obj), None, None
+        is_small = obj.nbytes < LARGE
+        where = obj.tobytes() if is_small else _mapped_from(obj) or self._shelf.store(obj)
+        return number, where, obj.dtype, obj.shape
 
     def reducer_override(self, obj: Any) -> Any:
         """Take along what was derived from a graph, which an ordinary pickle leaves out."""
         return (Derived, (), vars(obj)) if isinstance(obj, Derived) else NotImplemented
 
 
-def _mapped_from(array: Array) -> Stored | None:
+def _mapped_from(array: npt.NDArray[Any]) -> Stored | None:
     """Return the file that an array is mapped from; None if it lies in memory alone."""
     root: Any = array
     while isinstance(root, np.ndarray) and not isinstance(root.base, mmap.mmap):
         root = root.base
     if not isinstance(root, np.memmap) or root.filename is None or not array.flags.c_contiguous:
         return None
-    path = Path(root.filename)
     try:
-        about = path.stat()
+        about = Path(root.filename).stat()
     except OSError:  # replaced by another model since it was opened
         return None
     offset = root.offset + array.ctypes.data - root.ctypes.data
-    return Stored(str(path), about.st_size, about.st_mtime_ns, offset)
+    return str(root.filename), about.st_size, about.st_mtime_ns, offset
 
 
 class Unpickler(pickle.Unpickler):
@@ -128,22 +112,19 @@ class Unpickler(pickle.Unpickler):
         return self._opened[number]
 
 
-def _open(content: bytes | Stored, dtype: Any = None, shape: Any = None) -> Any:
+def _open(content: bytes | Stored, dtype: Any, shape: Any) -> Any:
     if isinstance(content, bytes):
         return read_only(np.frombuffer(content, dtype).reshape(shape))
+    path, size, changed, offset = content
     try:
-        about = Path(content.path).stat()
-        same = (about.st_size, content.changed or about.st_mtime_ns) == (
-            content.size, about.st_mtime_ns,
-        )  # fmt: skip
-        if not same:
-            raise ApptekError(f"{content.path} has changed since it was opened: try again")
+        about = Path(path).stat()
+        if about.st_size != size or (changed and about.st_mtime_ns != changed):
+            raise ApptekError(f"{path} has changed since it was opened: try again")
         if dtype is None:
-            return Path(content.path).read_bytes().decode()
-        mapped = np.memmap(content.path, dtype, "r", content.offset, shape)
-        return read_only(np.asarray(mapped))
+            return Path(path).read_bytes().decode()
+        return read_only(np.asarray(np.memmap(path, dtype, "r", offset, shape)))
     except OSError as error:
         raise ApptekError(
-            f"the worker on {platform.node()} does not see {content.path} ({error.strerror}): all "
+            f"the worker on {platform.node()} does not see {path} ({error.strerror}): all "
             "workers need the same shared folder, under the same name"
         ) from None

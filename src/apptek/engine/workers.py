@@ -13,25 +13,22 @@ from apptek.facts.queries import Queries
 CHUNK = 1024  # queries of one call of the work, whoever does it
 DEATHS = 5  # of workers without any shard done in between, after which a run gives up
 TOO_MANY_DEATHS = f"workers died {DEATHS} times: is there enough memory?"
-Shard = tuple[dict[str, str], bytes, Any]  # versions of the driver, model and work, queries
+Shard = tuple[str, bytes, Any]  # version of the driver, model and work, queries
 
 
-def versions() -> dict[str, str]:
+def version() -> str:
     """Return what must be the same for the driver and its workers."""
     python = ".".join(platform.python_version_tuple()[:2])
-    return {"apptek": import_module("apptek").__version__, "Python": python}
+    return f"apptek {import_module('apptek').__version__} with Python {python}"
 
 
 def run_shard(shard: Shard) -> list[Any]:
     """Return the results of the work on each chunk of a shard."""
     limit_threads(1)
-    theirs, content, columns = shard
-    for name, version in versions().items():
-        if version != theirs[name]:
-            raise ApptekError(
-                f"the worker on {platform.node()} has {name} {version}, this machine "
-                f"{theirs[name]}: install the same on all"
-            )
+    wanted, content, columns = shard
+    if version() != wanted:
+        words = f"the worker on {platform.node()} has {version()}, this machine has {wanted}"
+        raise ApptekError(f"{words}: install the same on all")
     model, work = _open(content)
     return [work(model, part) for part in chunks_of(Queries(*columns))]
 
