@@ -18,12 +18,12 @@ from typing import Any
 import pytest
 from model_folders import files_of
 
-from apptek.engine import runners
+from apptek.engine.ray_cluster import RayCluster
 from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world, write_world
 
 pytestmark = pytest.mark.slow
-PIECES = ".model-engine/*/job-*/*.npz"
+SHARED = ".model-????????/*"  # the files of the shared folder
 _ENGINES = pytest.mark.parametrize("engine", ["processes", "ray"])
 
 
@@ -55,12 +55,14 @@ class Fit:
             preexec_fn=limit,  # noqa: PLW1509  no thread of this test holds a lock
         )
 
-    def wait_for_pieces(self, count: int) -> None:
+    def wait_for_workers(self) -> list[int]:
+        """Wait until workers have work; return them."""
         until = time.monotonic() + 300
-        while len(list(self.out.parent.glob(PIECES))) < count:
+        while not (list(self.out.parent.glob(SHARED)) and len(found := self.workers()) > 1):
             assert self.process.poll() is None, self.process.communicate()[1]
             assert time.monotonic() < until
             time.sleep(0.02)
+        return found
 
     def workers(self) -> list[int]:
         """The processes below this one that do tasks."""
@@ -73,7 +75,7 @@ class Fit:
                 words = Path(f"/proc/{pid}/cmdline").read_bytes()
             except OSError:  # it has ended
                 continue
-            if b"spawn_main" in words or words.startswith((b"ray::_run_alone", b"ray::IDLE")):
+            if b"spawn_main" in words or words.startswith((b"ray::run_shard", b"ray::IDLE")):
                 found.append(pid)
         return found
 
@@ -94,17 +96,11 @@ class Fit:
 
 
 @_ENGINES
-def test_workers_that_are_killed_twice_change_nothing(
-    engine: str, place: Path, tmp_path: Path
-) -> None:
+def test_a_worker_that_is_killed_changes_nothing(engine: str, place: Path, tmp_path: Path) -> None:
     fit = Fit(place, tmp_path / "model", "--engine", engine)
-    for pieces in (1, 3):
-        fit.wait_for_pieces(pieces)
-        workers = fit.workers()
-        assert workers
-        os.kill(workers[0], signal.SIGKILL)
-    fit.end()
-    assert fit.process.returncode == 0
+    os.kill(fit.wait_for_workers()[0], signal.SIGKILL)
+    told = fit.end()
+    assert fit.process.returncode == 0, told
     assert files_of(tmp_path / "model") == files_of(place / "expected")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
@@ -112,7 +108,7 @@ def test_workers_that_are_killed_twice_change_nothing(
 @_ENGINES
 def test_a_driver_that_was_killed_is_resumed(engine: str, place: Path, tmp_path: Path) -> None:
     fit = Fit(place, tmp_path / "model", "--engine", engine)
-    fit.wait_for_pieces(2)
+    fit.wait_for_workers()
     fit.kill()
     assert not (tmp_path / "model").exists()
     Fit(place, tmp_path / "model", "--engine", engine, "--resume").end()
@@ -120,12 +116,14 @@ def test_a_driver_that_was_killed_is_resumed(engine: str, place: Path, tmp_path:
 
 
 def test_a_full_disk_ends_with_one_line_and_can_be_resumed(place: Path, tmp_path: Path) -> None:
-    """Files may have a megabyte, which Ray itself could not start with."""
-    full = Fit(place, tmp_path / "model", "--engine", "processes", file_limit=1_000_000)
+    """Files may have a hundred kilobytes, which Ray itself could not start with."""
+    full = Fit(place, tmp_path / "model", "--engine", "processes", file_limit=100_000)
     *_, last = full.end().splitlines()
     assert full.process.returncode == 1
     assert last.startswith("apptek: ")
     assert last.endswith("could not be written: File too large")
+    assert not (tmp_path / "model").exists()
+    assert not list(tmp_path.glob(SHARED))
     Fit(place, tmp_path / "model", "--engine", "processes", "--resume").end()
     assert files_of(tmp_path / "model") == files_of(place / "expected")
 
@@ -166,17 +164,23 @@ def processes(folder: Path, words: bytes) -> list[int]:
 
 
 def test_a_cluster_without_workers_ends_with_one_line_and_a_second_run_goes_on(
-    cluster: tuple[str, list[int]], place: Path, tmp_path: Path
+    cluster: tuple[str, list[int]],
+    place: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     address, raylets = cluster
-    fit = Fit(place, tmp_path / "model", "--engine", f"ray,address={address}")
-    fit.wait_for_pieces(2)
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    fit = Fit(place, tmp_path / "model", "--engine", "ray")
+    until = time.monotonic() + 120
+    while not list(tmp_path.glob(SHARED)):
+        assert fit.process.poll() is None, fit.process.communicate()[1]
+        assert time.monotonic() < until
+        time.sleep(0.02)
     os.kill(raylets[-1], signal.SIGKILL)
     *_, last = fit.end().splitlines()
-    assert last == (
-        "apptek: the cluster has no workers any more; what is finished is kept: run the command "
-        "again to go on"
-    )
+    assert last == "apptek: the cluster has no workers any more"
+    assert not list(tmp_path.glob(SHARED))
     Fit(place, tmp_path / "model", "--engine", "processes", "--resume").end()
     assert files_of(tmp_path / "model") == files_of(place / "expected")
 
@@ -186,7 +190,7 @@ def test_a_cluster_of_its_own_asks_nobody_and_leaves_nothing(
 ) -> None:
     started: dict[str, Any] = {}
 
-    def init(**how: Any) -> None:
+    def init(_: str, **how: Any) -> None:
         folder = Path(how["_temp_dir"])
         folder.mkdir(mode=0o777)
         started.update(how, proxy=os.environ["http_proxy"], outer=folder.parent.stat().st_mode)
@@ -195,15 +199,19 @@ def test_a_cluster_of_its_own_asks_nobody_and_leaves_nothing(
         init=init,
         shutdown=lambda: None,
         remote=lambda **_: lambda function: function,
+        cluster_resources=lambda: {"CPU": 1.0},
         get_runtime_context=lambda: SimpleNamespace(gcs_address="127.0.0.1:1"),
     )
     monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setattr(runners, "require_ray", lambda: None)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     monkeypatch.setenv("http_proxy", "http://proxy.example")
-    runner = runners.RayRunner(workers=1)
+    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"):
+        monkeypatch.setenv(name, "")  # put back at the end
+        monkeypatch.delenv(name)
+    cluster = RayCluster()
     assert started["proxy"] == "http://127.0.0.1:9"  # where nobody listens
     assert os.environ["http_proxy"] == "http://proxy.example"
-    assert started["outer"] & 0o777 == 0o700
-    runner.close()
+    assert os.environ["RAY_AUTH_MODE"] == "token"
+    assert (started["outer"] & 0o777, started["include_dashboard"]) == (0o700, False)
+    cluster.close()
     assert list(tmp_path.iterdir()) == []
