@@ -30,7 +30,7 @@ from benchmarks.report import (
 
 FACTS, QUICK_FACTS = 10_000_000, 20_000
 QUERIES = 100_000  # of the test split, at most
-WARM = 4000  # facts of a world that is fitted before, so that everything is compiled
+WARM = 4000  # facts of a world that is fitted before, so that all is compiled and imported
 ENGINES: tuple[EngineName, ...] = ("threads", "processes", "ray")
 TARGETS = {"ray_vs_threads": "at most 1.15"}
 _WORKERS = (b"spawn_main", b"ray::run_shard")  # in the command lines of workers
@@ -42,7 +42,6 @@ def bench_engine(*, quick: bool = False, facts: str | None = None) -> BenchRepor
     data = make_world(count, 0).dataset
     figures: dict[str, Any] = {"facts": count, "workers": os.cpu_count()}
     figures["queries"] = min(QUERIES, len(data.test))
-    Predictor.fit(make_world(WARM, 0).dataset)
     metrics = []
     for name in ENGINES:
         figures[name], mrr = _measure(name, data)
@@ -67,6 +66,7 @@ def _measure(name: EngineName, data: Dataset) -> tuple[dict[str, float], float]:
             out = Path(folder) / "model"
             with use_engine(name, out):
                 start = seconds(lambda: map_queries(None, Queries(*[column] * 4), operator.is_))
+                Predictor.fit(make_world(WARM, 0).dataset)
                 spent = _processor_seconds()
                 fit = seconds(lambda: Predictor.fit(data, folder=out))
                 predictor, found = Predictor.load(out), list[float]()
