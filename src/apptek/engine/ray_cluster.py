@@ -44,7 +44,8 @@ class RayCluster:
             raise ApptekError(f"no Ray cluster is at RAY_ADDRESS={address}: {reason}") from None
 
     def __init__(self) -> None:
-        address, self._stack, how = os.environ.get("RAY_ADDRESS"), ExitStack(), dict[str, Any]()
+        address, self._stack = os.environ.get("RAY_ADDRESS"), ExitStack()
+        how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         if address is None:
             # Ray reads these when it is imported.
@@ -60,7 +61,7 @@ class RayCluster:
             with patch.dict(os.environ, {} if address else _OFFLINE):
                 import ray
 
-                ray.init(address or "local", log_to_driver=False, logging_level="ERROR", **how)
+                ray.init(address or "local", **how)
         except Exception as error:  # of many kinds, some of them bare
             self._stack.close()
             hint = "; are RAY_ADDRESS, RAY_AUTH_TOKEN and versions right?" if address else ""
