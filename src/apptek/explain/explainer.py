@@ -187,14 +187,17 @@ def labels_of(
     return labels, groups
 
 
-def strongest_reason(answerer: Answerer, query: Query, predicate: str) -> str:
+def strongest_reason(
+    answerer: Answerer, query: Query, predicate: str, queries: Queries | None = None
+) -> str:
     """Return what happened that speaks most for a predicate against the best other one.
 
     Scores the query once and puts one reason into words; empty where no fact speaks for it.
+    `queries` is the same query as ids, where it was looked up already.
     """
     names = answerer.model.dataset.predicates
     chosen = find_predicate(predicate, answerer.predicate_names, names)
-    queries = answerer.queries_of([query])
+    queries = answerer.queries_of([query]) if queries is None else queries
     view = answerer.view_of(queries)
     scored = view.scored(queries)
     scores = scored.scores[0].copy()

@@ -226,7 +226,8 @@ class ForecastQuestion:
 def forecast(served: ServedModel, question: ForecastQuestion, top: int) -> dict[str, Any]:
     """The forecast of a pair, as `Forecast` describes it."""
     forecaster, window = served.predictor.forecaster, question.window
-    (made,) = forecaster.forecast([question.names], window, top=top, why=True)
+    ids = np.asarray([question.ids], np.int64)
+    (made,) = forecaster.forecast([question.names], window, top=top, why=True, ids=ids)
     similar = served.similar(zip(question.ids, question.names, strict=True))
     return {**to_dict(made), "similar": similar}
 
