@@ -21,7 +21,15 @@ from apptek.predictor import Answer, Query
 from apptek.present.drawing.layout import WIDTH, draw_answer
 from apptek.present.explanation_words import missing_facts_notes
 from apptek.present.wording import apart_text
-from apptek.results import CitedFact, Contrast, Counterfactual, Explanation, Reason, to_dict
+from apptek.results import (
+    CitedFact,
+    Contrast,
+    Counterfactual,
+    Explanation,
+    Forecast,
+    Reason,
+    to_dict,
+)
 from apptek.server.problem_json import ServiceError
 from apptek.server.requests import (
     ContrastBody,
@@ -223,13 +231,13 @@ class ForecastQuestion:
         return cls(names, ids, window_of_body(served, body))
 
 
-def forecast(served: ServedModel, question: ForecastQuestion, top: int) -> dict[str, Any]:
-    """The forecast of a pair, as `Forecast` describes it."""
+def forecast(served: ServedModel, question: ForecastQuestion, top: int) -> Forecast:
+    """The forecast of a pair, with names like unknown ones."""
     forecaster, window = served.predictor.forecaster, question.window
     ids = np.asarray([question.ids], np.int64)
     (made,) = forecaster.forecast([question.names], window, top=top, why=True, ids=ids)
     similar = served.similar(zip(question.ids, question.names, strict=True))
-    return {**to_dict(made), "similar": similar}
+    return replace(made, similar=similar)
 
 
 def require_forecasts(served: ServedModel) -> None:
