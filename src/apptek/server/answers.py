@@ -8,8 +8,8 @@ import numpy as np
 from apptek.arrays import Longs
 from apptek.compiling import in_threads
 from apptek.errors import ApptekError
-from apptek.explain.contrast import contrast as find_contrast
 from apptek.explain.counterfactual import counterfactual as find_counterfactual
+from apptek.explain.explainer import contrast as find_contrast
 from apptek.explain.explainer import explain as explain_query
 from apptek.explain.explainer import with_labels_of
 from apptek.explain.without_facts import without_facts
