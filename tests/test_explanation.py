@@ -1,4 +1,3 @@
-import json
 import math
 import re
 from collections.abc import Iterable
@@ -9,12 +8,10 @@ import pytest
 
 from apptek.errors import ApptekError, TimeFormatError
 from apptek.facts.queries import training_queries
-from apptek.models.model_folder import FORMAT
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.sentences import connected_sentence
-from apptek.present.wording import percent, signed
-from apptek.results import CitedFact, Explanation, Reason, to_dict
+from apptek.results import CitedFact, Explanation, Reason
 from apptek.synthetic.world import World as PlantedWorld
 from apptek.synthetic.world import make_world
 
@@ -186,47 +183,6 @@ def test_an_unknown_predicate_is_refused_with_near_names(predictor: Predictor) -
 def test_counterfactuals_of_topologies_are_refused(predictor: Predictor) -> None:
     with pytest.raises(ApptekError, match="need a model of the preset default or max"):
         predictor.counterfactual(held_out_query(predictor, 0))
-
-
-def test_json_survives_a_round_trip(predictor: Predictor) -> None:
-    found = to_dict(predictor.explain(held_out_query(predictor, 9)))
-    assert json.loads(json.dumps(found)) == found
-    assert found["model"] == {
-        "dataset": predictor.model.dataset.name,
-        "preset": "paper",
-        "protocol": "official",
-        "format": FORMAT,
-    }
-    reason = found["reasons"][0]
-    assert {"number", "topology", "sentence", "log_odds", "score", "meeting", "facts"} <= set(
-        reason
-    )
-    assert {"subject", "predicate", "object", "date", "apart", "side"} <= set(reason["facts"][0])
-    assert found["ranked"][0] == {
-        "predicate": found["predicate"],
-        "label": found["label"],
-        "probability": found["probability"],
-    }
-
-
-def test_the_text_says_the_answer_and_numbered_reasons(predictor: Predictor) -> None:
-    for row in range(0, 60, 7):
-        query = held_out_query(predictor, row)
-        found = predictor.explain(query, most=2)
-        text = explanation_text(found, 70)
-        assert max(map(len, text.splitlines())) <= 70
-        words = " ".join(text.split())
-        assert words.startswith(f"{query.subject} | ? | {query.object} | {found.time} answer: ")
-        assert f"answer: {found.predicate} ({percent(found.probability)}) runner-up: " in words
-        for reason in found.all_reasons():
-            value = signed(reason.log_odds)
-            assert f"{reason.number}. {value} the two are connected by" in words
-        for group in found.groups:
-            assert f"{signed(group.log_odds)} {group.title}" in words
-    asked = predictor.explain(held_out_query(predictor, 0), found.ranked[5].predicate, most=0)
-    assert "asked about: " in explanation_text(asked)
-    (group,) = asked.groups
-    assert len(group.members) == len(asked.further)
 
 
 def test_the_explanation_needs_nothing_hidden_for_held_out_queries(predictor: Predictor) -> None:

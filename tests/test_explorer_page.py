@@ -17,7 +17,6 @@ from browser_pages import (
     link,
     scroll_to,
     settles,
-    too_wide,
 )
 from http_clients import running_service
 from playwright.sync_api import Browser, Page, expect
@@ -399,29 +398,6 @@ def test_waiting_and_a_service_that_has_gone_are_shown(
     page.get_by_role("button", name="Try again").click()
     expect(page.locator("#bars .bar").first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
-
-
-@SLOW
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1000, 1600])
-def test_every_width_and_both_colours_fit(
-    browser: Browser, address: str, query: dict[str, str], width: int, scheme: Any
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    views = {
-        address: ".sample",
-        link(address, **query): "#graph svg",
-    }
-    for view, part in views.items():
-        page.goto(view)
-        expect(page.locator(part).first).to_be_visible()
-        settles(page)
-        assert too_wide(page) <= 0, view
-        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
-        light = sum(map(int, re.findall(r"\d+", colour)[:3])) > 380
-        assert light == (scheme == "light")
-    context.close()
 
 
 @SLOW

@@ -429,7 +429,9 @@ def test_the_first_ribbon_says_what_its_colours_mean(page: Page, address: str, w
 
 
 @SLOW
-def test_the_first_ribbon_becomes_as_narrow_as_the_window(page: Page, address: str) -> None:
+def test_pictures_follow_the_width_of_the_window(
+    page: Page, address: str, query: dict[str, str]
+) -> None:
     page.goto(address)
     expect(page.locator("#hero svg")).to_be_visible()
     width_of = "document.querySelector('{}').clientWidth"
@@ -437,12 +439,6 @@ def test_the_first_ribbon_becomes_as_narrow_as_the_window(page: Page, address: s
     for width in (500, 1500):
         page.set_viewport_size({"width": width, "height": 900})
         comes(page, lambda: 20 <= page.evaluate(free) <= 60, True)
-
-
-@SLOW
-def test_the_graph_is_drawn_again_for_a_window_of_another_width(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
     opened(page, address, **query)
     drawing = page.locator("#graph svg")
     fits = "e => Math.abs(e.dataset.width / e.clientWidth - 1) < 0.1"
@@ -572,15 +568,19 @@ def in_sight(page: Page, selector: str) -> bool:
     return bool(0 <= top[0] < top[1])
 
 
+# The rows of a list are alike, and the contrast of each text takes a while.
+FEW_ROWS = "document.querySelectorAll('table.list tr:nth-child(n + 6)').forEach((e) => e.remove())"
+
+
 @pytest.mark.parametrize(
     ("width", "scheme"),
     [
         (400, "dark"),
-        pytest.param(1000, "light", marks=SLOW),
+        (1000, "light"),
         pytest.param(1600, "dark", marks=SLOW),
     ],
 )
-def test_all_views_fit_their_screen(
+def test_every_view_fits_its_screen_and_has_no_barriers(
     browser: Browser, address: str, query: dict[str, str], width: int, scheme: Any
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
@@ -599,36 +599,9 @@ def test_all_views_fit_their_screen(
         frames = page.locator(".table-frame")
         beyond = frames.evaluate_all("all => all.map((one) => one.scrollWidth - one.clientWidth)")
         assert max(beyond, default=0) <= 0, view  # nor is a list cut off
-    context.close()
-
-
-# The rows of a list are alike, and the contrast of each text takes a while.
-FEW_ROWS = "document.querySelectorAll('table.list tr:nth-child(n + 6)').forEach((e) => e.remove())"
-
-
-@pytest.mark.parametrize(
-    ("width", "scheme"),
-    [
-        (1000, "light"),
-        pytest.param(1000, "dark", marks=SLOW),
-        pytest.param(400, "dark", marks=SLOW),
-    ],
-)
-def test_no_view_has_barriers(
-    browser: Browser, address: str, query: dict[str, str], width: int, scheme: Any
-) -> None:
-    context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
-    page = context.new_page()
-    views = {
-        address: "#hero-link",
-        link(address, **query): "#forecast .chance",
-        f"{address}/?page=watch": "table.list",
-        f"{address}/?page=audit": "table.list",
-    }
-    for view, part in views.items():
-        page.goto(view)
-        expect(page.locator(part).first).to_be_visible()
-        settles(page)
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        light = sum(map(int, re.findall(r"\d+", colour)[:3])) > 380
+        assert light == (scheme == "light")
         page.evaluate(FEW_ROWS)
         found = Axe().run(page, options={"resultTypes": ["violations"]})
         assert found.violations_count == 0, f"{view}\n{found.generate_report()}"

@@ -98,6 +98,8 @@ def test_the_token_opens_and_is_compared_in_constant_time(
     [
         ("127.0.0.1", True), ("127.0.0.1:8000", True), ("localhost:1", True), ("[::1]:80", True),
         ("evil.example", False), ("127.0.0.1.evil.example:8000", False), ("", False),
+        ("[::1].evil.com", False), ("[::1]evil:80", False), ("127.0.0.1:80.evil.com", False),
+        ("[::1", False),
     ],
 )  # fmt: skip
 def test_a_foreign_host_name_is_refused(served: ServedModel, host: str, allowed: bool) -> None:

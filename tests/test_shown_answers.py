@@ -18,8 +18,7 @@ from apptek.errors import ApptekError
 from apptek.models.answer_tables import SCHEMA
 from apptek.present.drawing.layout import draw_answer
 from apptek.present.drawing.svg import draw_svg
-from apptek.present.explanation_text import explanation_text
-from apptek.present.what_if_text import contrast_text
+from apptek.present.explanation_text import contrast_text, explanation_text
 from apptek.reading.frames import FrameKind
 from apptek.results import Answers
 from apptek.setting_rules import with_settings

@@ -21,7 +21,7 @@ from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.predictor import Predictor, Query
-from apptek.present.what_if_text import contrast_text, contrast_words, counterfactual_text
+from apptek.present.explanation_text import contrast_text, contrast_words, counterfactual_text
 from apptek.present.wording import GIVEN
 from apptek.results import Addition, Change, Explanation, to_dict
 from apptek.setting_rules import with_settings
@@ -248,7 +248,7 @@ def test_two_explanations_are_enough_for_a_contrast(
         asked_about.append(query.time)
         return explain(answerer, query, *words, **named)  # type: ignore[arg-type]
 
-    monkeypatch.setattr("apptek.explain.contrast.explain", counted)
+    monkeypatch.setattr("apptek.explain.explainer.explain", counted)
     (query,) = asked(data, range(9, 10))
     predictor.contrast(query, "2021-03-05")
     assert asked_about == [query.time, "2021-03-05"]

@@ -16,8 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from apptek.predictor import Predictor, Query
-from apptek.present.explanation_text import explanation_text
-from apptek.present.what_if_text import contrast_text, counterfactual_text
+from apptek.present.explanation_text import contrast_text, counterfactual_text, explanation_text
 from apptek.reading.reader import read_dataset
 from apptek.results import Explanation
 

@@ -306,7 +306,7 @@ class Predictor:
         allow_unknown: bool = False,
     ) -> Contrast:
         """What changes between the time of a query and another time."""
-        from apptek.explain.contrast import contrast
+        from apptek.explain.explainer import contrast
 
         asked = self._asked(query, allow_unknown)
         self._asked(replace(asked, time=other), allow_unknown)

@@ -1,4 +1,4 @@
-"""Explaining an answer: what speaks for a predicate and against it, and the facts behind it."""
+"""Explaining an answer: what speaks for a predicate and against it, and what changes with time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, replace
@@ -29,6 +29,7 @@ from apptek.paper.connection import (
     time_distance,
 )
 from apptek.paper.topology import action_name
+from apptek.present.explanation_text import OF_NAMES, contrast_words
 from apptek.present.explanation_words import (
     contradicts_alone,
     explanation_notes,
@@ -39,11 +40,14 @@ from apptek.present.explanation_words import (
 from apptek.present.sentences import TITLES, Ends, group_title
 from apptek.present.wording import apart_text, level_text, when_text
 from apptek.results import (
+    Change,
     CitedFact,
+    Contrast,
     Contribution,
     Explanation,
     Group,
     Meeting,
+    Note,
     Reason,
     Support,
 )
@@ -187,14 +191,17 @@ def labels_of(
     return labels, groups
 
 
-def strongest_reason(answerer: Answerer, query: Query, predicate: str) -> str:
+def strongest_reason(
+    answerer: Answerer, query: Query, predicate: str, queries: Queries | None = None
+) -> str:
     """Return what happened that speaks most for a predicate against the best other one.
 
     Scores the query once and puts one reason into words; empty where no fact speaks for it.
+    `queries` is the same query as ids, where it was looked up already.
     """
     names = answerer.model.dataset.predicates
     chosen = find_predicate(predicate, answerer.predicate_names, names)
-    queries = answerer.queries_of([query])
+    queries = answerer.queries_of([query]) if queries is None else queries
     view = answerer.view_of(queries)
     scored = view.scored(queries)
     scores = scored.scores[0].copy()
@@ -380,3 +387,68 @@ def group_all(further: Sequence[Contribution], ends: Ends, view: View) -> tuple[
         if indices
     ]
     return tuple(sorted(groups, key=lambda group: -abs(group.log_odds)))
+
+
+def contrast(
+    answerer: Answerer,
+    query: Query,
+    other: str,
+    predicate: str | None = None,
+    against: str | None = None,
+    queries: Queries | None = None,
+) -> Contrast:
+    """What changes between the time of a query and another time.
+
+    The answer at the first time is weighed against that at the second; where both are the same, or
+    a predicate is named, against its runner-up, unless `against` names another one. `queries` are
+    the ids of the query at both times, where they were looked up already.
+    """
+    asked = (query, replace(query, time=other))
+    ids = answerer.queries_of(asked) if queries is None else queries
+    chances = answerer.ranked(ids).probabilities
+    chosen, compared = compared_predicates(answerer, chances[0], predicate, against)
+    if against is None and (winner := int(chances[1].argmax())) != chosen:
+        compared = winner
+    names = answerer.model.dataset.predicates
+    first, later = (
+        explain(
+            answerer, each, names[chosen], against=names[compared],
+            queries=ids.take(np.asarray([row])),
+        )
+        for row, each in enumerate(asked)
+    )  # fmt: skip
+    changes = _changes(first, later)
+    sentence, paragraph = contrast_words((first, later), changes)
+    return Contrast(
+        sentence=sentence,
+        paragraph=paragraph,
+        first=first,
+        second=later,
+        changes=changes,
+        bias_change=later.bias - first.bias,
+        change=later.log_odds - first.log_odds,
+        notes=_notes(first, later),
+    )
+
+
+def _notes(first: Explanation, second: Explanation) -> tuple[Note, ...]:
+    """What is unusual about the names and the two times, each of it once."""
+    names = [note for note in first.notes if note.kind in ("unknown_name", *OF_NAMES)]
+    kinds = ("undated", "view", "far")
+    times = [note for each in (first, second) for note in each.notes if note.kind in kinds]
+    return tuple({note.text: note for note in (*names, *times)}.values())
+
+
+def _changes(first: Explanation, second: Explanation) -> tuple[Change, ...]:
+    parts = [{_identity(part): part for part in each.contributions()} for each in (first, second)]
+    changes = []
+    for key in dict.fromkeys((*parts[0], *parts[1])):
+        one, two = (side.get(key, Contribution()) for side in parts)
+        sentences, difference = (one.sentence, two.sentence), two.log_odds - one.log_odds
+        changes.append(Change(key[0], key[1], *sentences, one.log_odds, two.log_odds, difference))
+    return tuple(sorted(changes, key=lambda change: -abs(change.change)))
+
+
+def _identity(part: Contribution) -> tuple[str, str, tuple[str, ...]]:
+    """What makes two contributions the same at two times: a trait is what its sentence says."""
+    return part.kind, part.family, part.topology or (part.sentence,)

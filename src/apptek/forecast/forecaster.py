@@ -12,8 +12,9 @@ from apptek.arrays import Bools, Doubles, Longs
 from apptek.errors import ApptekError, check_count
 from apptek.evaluation.predicate_classes import Level
 from apptek.explain.explainer import strongest_reason
+from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
-from apptek.forecast.learning import past_shares, with_history
+from apptek.forecast.learning import codes_at, past_shares, with_history
 from apptek.forecast.window import Length, Window, read_window, time_of, unit_word
 from apptek.graph.lookups import incoming, outgoing
 from apptek.models.answerer import Answerer
@@ -149,15 +150,18 @@ class Forecaster:
         *,
         top: int | None = 10,
         why: bool = False,
+        ids: Longs | None = None,
     ) -> list[Forecast]:
         """The forecast of each pair, both directions.
 
         top  predicates that are kept; None: all
         why  whether the most probable predicate is explained, which takes longer
+        ids  of the names, (n, 2), where they were looked up already
         """
         if top is not None:
             check_count("top", top)
-        ids = self.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
+        if ids is None:
+            ids = self.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
         for (subject, object_), (one, other) in zip(pairs, ids.tolist(), strict=True):
             if subject == object_ or one == other >= 0:
                 raise ApptekError(f"{subject!r} and itself: a forecast is of two entities")
@@ -195,7 +199,9 @@ class Forecaster:
                 unseen=unseen,
                 notes=(*notes, *of_window),
             )
-            forecasts.append(self._with_why(forecast, directed, shares, rows) if why else forecast)
+            if why:
+                forecast = self._with_why(forecast, directed, shares, place, ids[place])
+            forecasts.append(forecast)
         return forecasts
 
     def _names(self, asked: tuple[str, str], ids: Longs) -> tuple[str, str]:
@@ -208,14 +214,16 @@ class Forecaster:
         return float(self.occurrence.either_way(chances[:1], chances[1:])[0])
 
     def _with_why(
-        self, forecast: Forecast, directed: PairForecasts, shares: Doubles, rows: slice
+        self, forecast: Forecast, directed: PairForecasts, shares: Doubles, place: int, ids: Longs
     ) -> Forecast:
         """The forecast with its classes, its curve, and why the most probable predicate."""
+        rows, best = slice(2 * place, 2 * place + 2), forecast.predicates[0]
+        is_reversed = best.subject != forecast.subject
         return replace(
             forecast,
             by_class=self._classes(directed, shares, rows, "class"),
             by_group=self._classes(directed, shares, rows, "group"),
-            why=self._why(forecast.predicates[0], directed.window),
+            why=self._why(best, directed.window, ids[::-1] if is_reversed else ids),
             curve=self._curve(directed, rows),
         )
 
@@ -309,11 +317,15 @@ class Forecaster:
             points.append(ChanceUntil(until=until, probability=highest))
         return tuple(points)
 
-    def _why(self, best: PredicateForecast, window: Window) -> str:
+    def _why(self, best: PredicateForecast, window: Window, ids: Longs) -> str:
         """Why the most probable predicate: the strongest evidence for it."""
-        start = time_of(self.model.dataset.axis, window.moment)
-        query = Query(best.subject, best.object, start)
-        return words.why_sentence(best, strongest_reason(self.answerer, query, best.predicate))
+        axis = self.model.dataset.axis
+        query = Query(best.subject, best.object, time_of(axis, window.moment))
+        code = codes_at(axis, np.asarray([window.moment]))
+        columns = [np.asarray([value], np.int32) for value in (*ids.tolist(), -1)]
+        asked = Queries(columns[0], columns[1], code, columns[2])
+        reason = strongest_reason(self.answerer, query, best.predicate, asked)
+        return words.why_sentence(best, reason)
 
     def _classes(
         self, forecasts: PairForecasts, shares: Doubles, rows: slice, level: Level

@@ -141,7 +141,8 @@ class AnswerTable:
         order, largest = (part.tolist() for part in self.best)
         flags = {name: column.tolist() for name, column in self.flags.items()}
         queries = self.ranked.queries
-        ends = [seen.names(part).to_pylist() for part in (queries.subjects, queries.objects)]
+        # Not `seen.names`: Arrow would import pandas.
+        ends = [list(map(seen.name, ids.tolist())) for ids in (queries.subjects, queries.objects)]
         times, names = queries.times.tolist(), words.names
         by_class, by_group = (self.predicates.shares(probabilities, level) for level in LEVELS)
         return [

@@ -5,7 +5,7 @@ from functools import singledispatch
 from apptek.present.answer_words import FAR, answer_notes, recorded
 from apptek.present.audit_words import audit_lines, instead_words, shown_predicate, when_words
 from apptek.present.backtest_text import backtest_text
-from apptek.present.explanation_text import explanation_text
+from apptek.present.explanation_text import contrast_text, counterfactual_text, explanation_text
 from apptek.present.forecast_words import (
     WATCH_COLUMNS,
     based_on,
@@ -15,7 +15,6 @@ from apptek.present.forecast_words import (
     watch_lines,
     window_text,
 )
-from apptek.present.what_if_text import contrast_text, counterfactual_text
 from apptek.present.wording import (
     general_notes,
     percent,

@@ -8,8 +8,8 @@ import numpy as np
 from apptek.arrays import Longs
 from apptek.compiling import in_threads
 from apptek.errors import ApptekError
-from apptek.explain.contrast import contrast as find_contrast
 from apptek.explain.counterfactual import counterfactual as find_counterfactual
+from apptek.explain.explainer import contrast as find_contrast
 from apptek.explain.explainer import explain as explain_query
 from apptek.explain.explainer import with_labels_of
 from apptek.explain.without_facts import without_facts
@@ -21,7 +21,15 @@ from apptek.predictor import Answer, Query
 from apptek.present.drawing.layout import WIDTH, draw_answer
 from apptek.present.explanation_words import missing_facts_notes
 from apptek.present.wording import apart_text
-from apptek.results import CitedFact, Contrast, Counterfactual, Explanation, Reason, to_dict
+from apptek.results import (
+    CitedFact,
+    Contrast,
+    Counterfactual,
+    Explanation,
+    Forecast,
+    Reason,
+    to_dict,
+)
 from apptek.server.problem_json import ServiceError
 from apptek.server.requests import (
     ContrastBody,
@@ -223,12 +231,13 @@ class ForecastQuestion:
         return cls(names, ids, window_of_body(served, body))
 
 
-def forecast(served: ServedModel, question: ForecastQuestion, top: int) -> dict[str, Any]:
-    """The forecast of a pair, as `Forecast` describes it."""
+def forecast(served: ServedModel, question: ForecastQuestion, top: int) -> Forecast:
+    """The forecast of a pair, with names like unknown ones."""
     forecaster, window = served.predictor.forecaster, question.window
-    (made,) = forecaster.forecast([question.names], window, top=top, why=True)
+    ids = np.asarray([question.ids], np.int64)
+    (made,) = forecaster.forecast([question.names], window, top=top, why=True, ids=ids)
     similar = served.similar(zip(question.ids, question.names, strict=True))
-    return {**to_dict(made), "similar": similar}
+    return replace(made, similar=similar)
 
 
 def require_forecasts(served: ServedModel) -> None:

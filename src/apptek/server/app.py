@@ -203,7 +203,7 @@ def _add_predictions(
     async def forecasts(body: ForecastBody) -> Response:
         """What will happen between two entities in a window, and whether anything will."""
 
-        def work() -> dict[str, Any]:
+        def work() -> Forecast:
             return forecast(served, ForecastQuestion.of(served, body), body.top)
 
         return await pool.answer(work)

@@ -90,7 +90,7 @@ class ServedModel:
         counts = entity_counts(model.graph.facts, len(model.dataset.entities))
         background = BackgroundWork()
         pending_index = background.start("names", lambda: predictor.answerer.entities.index)
-        samples = sample_queries(predictor, counts)
+        samples = sample_queries(model.dataset, counts)
         predictor.explain(samples[0])
         if model.occurrence is not None:
             predictor.forecast(samples[0].subject, samples[0].object, steps=1)
@@ -241,25 +241,16 @@ def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
     )
 
 
-def sample_queries(predictor: Predictor, counts: Ints) -> tuple[Query, ...]:
-    """A few tuning facts as queries that make a good first impression.
-
-    Each has a different predicate; those that the model answers correctly come first, then those
-    about entities with many facts.
-    """
-    data = predictor.model.dataset
+def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
+    """A few tuning facts as queries: of different predicates, between entities with many facts."""
     facts = data.valid if len(data.valid) else data.train
     rows = np.linspace(0, len(facts) - 1, min(CANDIDATES, len(facts))).astype(int)
-    queries = [query_of_fact(data, facts, row) for row in rows]
-    truths = [data.predicates[int(facts.predicates[row])] for row in rows]
-    answers = predictor.predict(queries, top=1)
-    correct = [a.predicates[0] == truth for a, truth in zip(answers, truths, strict=True)]
     fewest = np.minimum(counts[facts.subjects[rows]], counts[facts.objects[rows]])
-    chosen: dict[str, Query] = {}
-    for i in sorted(range(len(rows)), key=lambda i: (not correct[i], -int(fewest[i]), i)):
-        if queries[i].subject != queries[i].object:
-            chosen.setdefault(truths[i], queries[i])
-    return tuple(chosen.values())[:SAMPLES] or (queries[0],)
+    chosen: dict[int, Query] = {}
+    for row in rows[np.argsort(-fewest, kind="stable")].tolist():
+        if facts.subjects[row] != facts.objects[row]:
+            chosen.setdefault(int(facts.predicates[row]), query_of_fact(data, facts, row))
+    return tuple(chosen.values())[:SAMPLES] or (query_of_fact(data, facts, 0),)
 
 
 @contextmanager

@@ -130,7 +130,7 @@ def _print_explanation(
 def _print_counterfactual(
     found: "Counterfactual", similar: dict[str, list[str]], *, as_json: bool
 ) -> None:
-    from apptek.present.what_if_text import counterfactual_text
+    from apptek.present.explanation_text import counterfactual_text
     from apptek.present.wording import similar_lines
     from apptek.results import to_dict
     from apptek.terminal import output
@@ -146,7 +146,7 @@ def _print_counterfactual(
 def _print_contrast(
     found: "Contrast", length: "Length", similar: dict[str, list[str]], *, as_json: bool
 ) -> None:
-    from apptek.present.what_if_text import contrast_text
+    from apptek.present.explanation_text import contrast_text
     from apptek.present.wording import similar_lines
     from apptek.results import to_dict
     from apptek.terminal import output

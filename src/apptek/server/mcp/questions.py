@@ -155,7 +155,7 @@ class Questions:
         starts, _ = ends_of(self.served.predictor.model.graph, facts)
         before = facts[(starts != UNKNOWN) & (starts < question.window.first)]
         made = forecast(self.served, question, top)
-        return PairForecast(**made, latest=self._facts(before[-LATEST:]))
+        return PairForecast(**to_dict(made), latest=self._facts(before[-LATEST:]))
 
     def history(
         self,

@@ -1,6 +1,6 @@
 """The outlook of a pair: its forecast, and how reliable such forecasts were."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -61,7 +61,7 @@ def outlook(served: ServedModel, body: ForecastBody) -> dict[str, Any]:
     made = forecast(served, question, body.top)
     forecaster, window = served.predictor.forecaster, question.window
     if body.start is None:  # the page asks so for a time before all facts, and for none
-        made["notes"] = [*made["notes"], begins_note(observed_text(forecaster.model))]
+        made = replace(made, notes=(*made.notes, begins_note(observed_text(forecaster.model))))
     leads = forecaster.occurrence.leads  # few: such forecasts are counted for each of them
     lead = min(leads, key=lambda learned: abs(learned - window.lead))
     past = served.background.start(
@@ -73,7 +73,7 @@ def outlook(served: ServedModel, body: ForecastBody) -> dict[str, Any]:
     return {
         "forecast": made,
         "counting": not past.done(),
-        "reliability": None if counted is None else counted.near(made["probability"]),
+        "reliability": None if counted is None else counted.near(made.probability),
         "happened": happened,
         "happened_until": until,
     }
