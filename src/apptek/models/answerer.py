@@ -88,7 +88,7 @@ class WorkingView:
 
     def probabilities(self, scores: Matrix) -> Matrix:
         """Scores of this view as calibrated probabilities: (B, R) -> (B, R)."""
-        return self.fitted.classifier.probabilities(scores)
+        return self.fitted.classifier.calibration.probabilities(scores)
 
 
 class Views(dict[View, WorkingView]):

@@ -18,6 +18,7 @@ from apptek.config import View
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
+from apptek.extras import require_trees
 from apptek.facts.facts import SPLITS, Dataset, Facts, join_facts
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import training_queries
@@ -48,7 +49,7 @@ from apptek.models.model_folder import AGENT
 from apptek.models.quality import measure_quality
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
-from apptek.models.reranking.reranker import Reranker, require_lightgbm
+from apptek.models.reranking.reranker import Reranker
 from apptek.paper.mining import Mined
 from apptek.paper.topology import topology_set
 from apptek.resuming import open_work
@@ -62,7 +63,7 @@ def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, di
     epochs, and its probabilities are not calibrated.
     """
     if options.config.reranker.rounds:
-        require_lightgbm()
+        require_trees("the re-ranker needs")
         if len(data.predicates) < 2:
             raise DataError("there is nothing to re-rank: the data has a single predicate")
     dataset = apply_protocol(data.labelled(), options.protocol)
