@@ -13,7 +13,6 @@ from model_folders import files_of, rewrite_manifest
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.facts.facts import Dataset
 from apptek.facts.protocols import apply_protocol
-from apptek.facts.queries import held_out_queries
 from apptek.models.answers import Query
 from apptek.models.registry import LEARNED_NAMES, NAMES, find_baseline, preset_of
 from apptek.predictor import Predictor
@@ -291,7 +290,7 @@ def test_a_baseline_refuses_what_needs_features(folder: Path, data: Dataset) -> 
         lambda: baseline.counterfactual(query),
         lambda: baseline.update(data),
         lambda: baseline.forecast("a", "b", days=1),
-        lambda: baseline.features(held_out_queries(data.test)),
+        lambda: baseline.watch(days=1),
     ):
         with pytest.raises(ApptekError, match="baseline recency: only evaluate and predict"):
             refused()

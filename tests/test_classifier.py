@@ -98,7 +98,7 @@ def test_the_optimum_of_a_small_problem_is_found() -> None:
     unmasked = [replace(example, others=frozenset()) for example in plain]
     expected = np.asarray([example.probabilities(weights, bias) for example in unmasked])
     model = descent.model()
-    found = model.probabilities(model.scores(examples.rows))
+    found = model.calibration.probabilities(model.scores(examples.rows))
     np.testing.assert_allclose(found, expected, atol=0.01)
 
 
@@ -135,7 +135,7 @@ def test_shuffled_labels_are_predicted_by_their_frequency() -> None:
     train, valid = examples_of(plain[:6000]), examples_of(plain[6000:])
     model, report = fit(train, valid, 4)
     frequencies = np.bincount(labels[:6000]) / 6000
-    chances = replace(model, calibration=Calibration()).probabilities(model.scores(valid.rows))
+    chances = Calibration().probabilities(model.scores(valid.rows))
     np.testing.assert_allclose(chances.mean(axis=0), frequencies, atol=0.02)
     np.testing.assert_allclose(chances, np.tile(frequencies, (len(chances), 1)), atol=0.08)
     assert report.valid_mrr == pytest.approx(0.6 + 0.25 / 2 + 0.1 / 3 + 0.05 / 4, abs=0.02)
@@ -213,24 +213,9 @@ def test_scores_agree_with_the_definition_over_many_chunks(binary: bool) -> None
     )
 
 
-@pytest.mark.parametrize("binary", [True, False])
-def test_contributions_and_bias_add_up_to_the_score(binary: bool) -> None:
-    model = some_model()
-    plain = random_examples(50, np.random.default_rng(11), binary=binary)
-    rows = rows_of([example.features for example in plain], FEATURES, binary)
-    scores = model.scores(rows)
-    for index, example in enumerate(plain):
-        for predicate in range(CLASSES):
-            parts = model.contributions(rows, index, predicate)
-            assert len(parts) == len(example.features)
-            assert model.bias[predicate] + parts.sum() == pytest.approx(
-                scores[index, predicate], abs=1e-5
-            )
-
-
 def test_probabilities_are_of_the_divided_scores() -> None:
     model = some_model()
-    chances = model.probabilities(np.asarray([[0.0, 1.7, -np.inf, 0.0, 0.0]]))
+    chances = model.calibration.probabilities(np.asarray([[0.0, 1.7, -np.inf, 0.0, 0.0]]))
     assert chances[0].tolist() == pytest.approx([x / (3 + np.e) for x in (1, np.e, 0, 1, 1)])
 
 

@@ -85,7 +85,10 @@ def test_a_loaded_model_answers_as_the_fitted_one(
     queries = held_out_queries(small.test)
     loaded = Predictor.load(folder)
     assert loaded.model is not fitted.model
-    assert loaded.scores(queries).tobytes() == fitted.scores(queries).tobytes()
+    assert (
+        loaded.answerer.main.scores(queries).tobytes()
+        == fitted.answerer.main.scores(queries).tobytes()
+    )
     query = in_words(small, small.test, 0)
     assert loaded.predict([query]) == fitted.predict([query])
     assert loaded.explain(query) == fitted.explain(query)
@@ -215,8 +218,10 @@ def test_contributions_add_up_to_the_score_and_to_the_log_odds(
 ) -> None:
     names, calibration = data.predicates, predictor.model.main.classifier.calibration
     for number, (query, hidden) in enumerate(asked_about(data)):
-        queries = replace(predictor.queries_of([query]), hidden=np.asarray([hidden], np.int32))
-        scores = predictor.scores(queries)
+        queries = replace(
+            predictor.answerer.queries_of([query]), hidden=np.asarray([hidden], np.int32)
+        )
+        scores = predictor.answerer.main.scores(queries)
         chances = calibration.probabilities(scores.astype(np.float64))[0]
         for predicate in (None, names[number % len(names)]):
             found = predictor.explain(query, predicate, hidden=hidden)
@@ -328,7 +333,9 @@ def assert_sound(predictor: Predictor, least: float) -> None:
     for row in range(0, len(data.test), 7):
         found = predictor.explain(in_words(data, data.test, row), most=99)
         parts = found.contributions()
-        scores = predictor.scores(held_out_queries(data.test.take(np.asarray([row]))))[0]
+        scores = predictor.answerer.main.scores(
+            held_out_queries(data.test.take(np.asarray([row])))
+        )[0]
         places = [data.predicates.find(name) for name in (found.predicate, found.runner_up)]
         odds = float(scores[places[0]] - scores[places[1]]) / found.temperature
         total = found.bias + sum(part.log_odds for part in parts)

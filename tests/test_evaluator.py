@@ -66,7 +66,9 @@ def test_a_model_of_ours_and_its_scores_give_the_same_report(
     assert ours.groups == expected.groups
     assert ours.result.model == "apptek_default"
     foreign = evaluator.evaluate(
-        predictor.scores, name="copied", probabilities=predictor.scorer().probabilities
+        predictor.answerer.main.scores,
+        name="copied",
+        probabilities=predictor.scorer().probabilities,
     )
     assert np.array_equal(foreign.ranks, expected.ranks)
     assert foreign.metrics == expected.metrics

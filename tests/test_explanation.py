@@ -51,7 +51,7 @@ def test_contributions_and_bias_are_the_log_odds_and_the_score(predictor: Predic
     for row in range(0, 300, 6):
         query = held_out_query(predictor, row)
         (answer,) = predictor.predict([query], top=count)
-        scores = predictor.scores(predictor.queries_of([query]))[0]
+        scores = predictor.answerer.main.scores(predictor.answerer.queries_of([query]))[0]
         logs = {
             n: math.log(p) for n, p in zip(answer.predicates, answer.probabilities, strict=True)
         }
@@ -84,7 +84,7 @@ def test_the_topologies_that_fired_are_the_features(predictor: Predictor) -> Non
     train = training_queries(predictor.model.graph.facts)
     names = predictor.model.dataset.predicates
     for row in range(0, len(train), 400):
-        fired, _ = predictor.features(train.take(np.asarray([row]))).row(0)
+        fired, _ = predictor.answerer.main.space.rows(train.take(np.asarray([row]))).row(0)
         wanted = {predictor.model.sources.topologies.sequences[place] for place in fired.tolist()}
         found = predictor.explain(training_query(predictor, row), hidden=row, most=3)
         assert {

@@ -196,7 +196,7 @@ def test_workers_of_an_engine_read_it_too(
     if types:
         predictor = Predictor.fit(predictor.model.dataset, types=types)
     space = predictor.model.space("all_facts")
-    queries = predictor.queries_of([Query(NEW, KNOWN, DAY), Query(KNOWN, NEW, DAY)])
+    queries = predictor.answerer.queries_of([Query(NEW, KNOWN, DAY), Query(KNOWN, NEW, DAY)])
     assert min(queries.subjects) < -1
     rows, opened = space.rows(queries), Unpickler(Shelf(tmp_path).dump(space)[0]).load()
     assert np.array_equal(opened.rows(queries).columns, rows.columns)
@@ -204,7 +204,7 @@ def test_workers_of_an_engine_read_it_too(
 
 def test_to_the_agent_every_new_name_is_unknown(predictor: Predictor) -> None:
     process = DecisionProcess(predictor.model.graph, AgentConfig())
-    queries = predictor.queries_of([Query(NEW, KNOWN, DAY)])
+    queries = predictor.answerer.queries_of([Query(NEW, KNOWN, DAY)])
     unknown = replace(queries, subjects=np.full(1, -1, np.int32))
     one, other = (Environment(process, asked) for asked in (queries, unknown))
     assert np.array_equal(one.edges, other.edges)

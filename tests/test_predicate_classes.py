@@ -16,7 +16,7 @@ from worlds import PREDICATES, dataset_of, plain_facts
 
 from apptek.arrays import Doubles
 from apptek.commands.asking.answer_file import answer_file
-from apptek.evaluation.predicate_classes import LabelledPredicates
+from apptek.evaluation.predicate_classes import PredicateWords
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.facts.facts import Dataset
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable
@@ -111,7 +111,7 @@ def test_the_probabilities_of_an_answer_add_up_by_class(predictor: Predictor) ->
 
 def test_without_a_table_there_are_no_classes() -> None:
     data = make_world(600, 0).dataset
-    assert not LabelledPredicates.of(data).levels
+    assert not PredicateWords.of(data).levels
     predictor = Predictor.fit(data.labelled(PredicateTable()))
     (answer,) = predictor.predict([Query(data.entities[0], data.entities[1], "?")])
     assert (answer.by_class, answer.by_group) == ((), ())

@@ -54,7 +54,9 @@ def test_a_loaded_model_answers_as_the_fitted_one(
     queries = held_out_queries(data.test)
     loaded = Predictor.load(folder)
     assert loaded.model is not fitted.model
-    assert np.array_equal(loaded.scores(queries), fitted.scores(queries))
+    assert np.array_equal(
+        loaded.answerer.main.scores(queries), fitted.answerer.main.scores(queries)
+    )
     query = Query(data.entities[0], data.entities[1], "2019-05-05")
     assert loaded.predict([query]) == fitted.predict([query])
     assert loaded.explain(query) == fitted.explain(query)

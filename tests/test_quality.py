@@ -238,7 +238,7 @@ def test_a_manual_evaluation_with_known_facts_hidden_agrees_with_evaluate(
 def test_a_training_fact_is_hidden_from_the_query_about_it(drifting_model: Predictor) -> None:
     data = drifting_model.model.dataset
     asked = queries_of(data, data.train.first(50))
-    queries = drifting_model.queries_of([Query(*words) for words in asked])
+    queries = drifting_model.answerer.queries_of([Query(*words) for words in asked])
     splits, hidden = own_facts(queries, data)
     expected = training_queries(data.train, hidden)
     assert np.array_equal(expected.subjects, queries.subjects)

@@ -156,14 +156,16 @@ def test_the_same_seed_gives_the_same_trees_and_a_loaded_model_answers_as_the_fi
     assert files_of(first) == files_of(again)
     loaded, queries = Predictor.load(first), held_out_queries(data.test)
     assert loaded.model is not fitted.model
-    assert np.array_equal(loaded.scores(queries), fitted.scores(queries))
+    assert np.array_equal(
+        loaded.answerer.main.scores(queries), fitted.answerer.main.scores(queries)
+    )
 
 
 def test_only_candidates_move(predictor: Predictor, data: Dataset) -> None:
     queries = held_out_queries(data.test.take(np.arange(30)))
-    rows = predictor.features(queries)
+    rows = predictor.answerer.main.space.rows(queries)
     linear = predictor.model.main.classifier.scores(rows)
-    logs, scores = log_softmax(linear), predictor.scores(queries)
+    logs, scores = log_softmax(linear), predictor.answerer.main.scores(queries)
     moved = np.abs(scores - logs) > 1e-6
     assert 0 < moved.sum(axis=1).max() <= 6
     order = np.argsort(-linear, axis=1, kind="stable")
@@ -178,7 +180,7 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
             data.axis.format(int(data.test.times[row])),
         )
         found = predictor.explain(query)
-        scores = predictor.scores(predictor.queries_of([query]))[0]
+        scores = predictor.answerer.main.scores(predictor.answerer.queries_of([query]))[0]
         names = data.predicates
         parts = found.contributions()
         words = {part.sentence for part in parts if part.kind == "reranker"}

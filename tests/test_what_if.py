@@ -90,7 +90,7 @@ def test_scores_without_facts_are_those_of_a_graph_without_them(
 ) -> None:
     rng = np.random.default_rng(0)
     for query in asked(data, range(0, 60, 7)):
-        queries = predictor.queries_of([query])
+        queries = predictor.answerer.queries_of([query])
         facts = facts_of(predictor, queries)
         for size in (0, 1, 3, 6):
             removed = set(rng.permutation(facts)[:size].tolist())
@@ -106,7 +106,7 @@ def test_a_single_fact_that_is_enough_is_found(data: Dataset, predictor: Predict
     """Against trying all facts that matter, one by one."""
     sizes = []
     for query in asked(data, range(0, 80, 8)):
-        queries = predictor.queries_of([query])
+        queries = predictor.answerer.queries_of([query])
         answer = int(scored_again(predictor, queries, set()).argmax())
         single = any(
             int(scored_again(predictor, queries, {fact}).argmax()) != answer
@@ -125,7 +125,7 @@ def test_a_counterfactual_holds_when_it_is_scored_again(
     names, changed = data.predicates, 0
     for query in asked(data, range(0, 60, 6)):
         found = predictor.counterfactual(query)
-        queries = predictor.queries_of([query])
+        queries = predictor.answerer.queries_of([query])
         assert found.answer == predictor.predict([query], top=1)[0].predicates[0]
         assert counterfactual_text(found).startswith(f"{query.subject} | ? | {query.object} | ")
         if found.outcome is None:
@@ -205,7 +205,7 @@ def test_a_fact_more_changes_the_answer_as_told(data: Dataset, predictor: Predic
     for query in asked(data, range(0, 40, 11)):
         found = predictor.counterfactual(query, add=True)
         assert found.additions
-        queries = predictor.queries_of([query])
+        queries = predictor.answerer.queries_of([query])
         for each in found.additions[:3]:
             ids = [data.entities.find(each.subject), data.predicates.find(each.predicate)]
             ids += [data.entities.find(each.object), data.axis.parse(each.date)]

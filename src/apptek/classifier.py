@@ -77,7 +77,7 @@ class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         """The probability of each of `classes_` for each row: (n, R)."""
         predictor = self._fitted()
         asked = asked_queries(rows, predictor.model.dataset.axis)
-        ranked = predictor.answerer.ranked(predictor.queries_of(asked))
+        ranked = predictor.answerer.ranked(predictor.answerer.queries_of(asked))
         return ranked.probabilities[:, self._columns]
 
     def predict(self, rows: Any) -> np.ndarray[Any, Any]:

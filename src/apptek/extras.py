@@ -62,10 +62,10 @@ def require_pandas() -> None:
         raise ApptekError("tables of results need pandas: pip install -e '.[dev]' in a checkout")
 
 
-def require_trees(who: str = "boosted trees") -> None:
+def require_trees(who: str = "boosted trees need") -> None:
     """Raises ApptekError with the command that installs LightGBM, if it is missing."""
     if find_spec("lightgbm") is None:
-        raise ApptekError(f"{who} need LightGBM: pip install 'apptek[max]'")
+        raise ApptekError(f"{who} LightGBM: pip install 'apptek[max]'")
 
 
 def require_xlsx() -> None:

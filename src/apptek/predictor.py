@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from apptek.arrays import Floats
 from apptek.config import Progress, View, no_progress
 from apptek.errors import ApptekError, ArgumentError, NoFactsError, check_count
 from apptek.evaluation.ranking import Evaluation
@@ -24,7 +23,6 @@ from apptek.facts.entity_types import read_types
 from apptek.facts.facts import Dataset, Split
 from apptek.facts.predicate_table import PredicateLabels, as_predicate_table
 from apptek.facts.protocols import Protocol
-from apptek.facts.queries import Queries
 from apptek.files import is_model, sole_writer
 from apptek.models.answer_tables import SCHEMA, AnswerTable, AskedColumns
 from apptek.models.answerer import Answerer, WorkingView
@@ -32,7 +30,6 @@ from apptek.models.answers import Answer, Query, asked_queries, is_single, one_q
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
 from apptek.models.storage import RUN, read_json
-from apptek.ragged import Ragged
 from apptek.reading.frames import When, time_text
 from apptek.results import Answers, Contrast, Counterfactual, Explanation, Forecast, WatchList
 from apptek.resuming import work_folder
@@ -159,19 +156,6 @@ class Predictor:
         path = Path(folder)
         return cls(load_model(path, baselines=True), read_json(path, RUN), past_only=past_only)
 
-    def features(self, queries: Queries) -> Ragged:
-        """The features of each query in the main view."""
-        self.model.require_features()
-        return self.answerer.main.space.rows(queries)
-
-    def scores(self, queries: Queries) -> Floats:
-        """The logits of all predicates in the main view, (B, R)."""
-        return self.answerer.main.scores(queries)
-
-    def queries_of(self, asked: Sequence[Query]) -> Queries:
-        """Queries as ids, below 0 for unknown names; TimeFormatError where a time is no time."""
-        return self.answerer.queries_of(asked)
-
     def similar_names(self, *names: str) -> dict[str, list[str]]:
         """For each name that the model does not know, or that could mean several: names like it."""
         return self.answerer.entities.similar(names)
@@ -230,7 +214,9 @@ class Predictor:
 
     def _table(self, asked: Sequence[Query], top: int | None, *, hide_known: bool) -> AnswerTable:
         if not hide_known:
-            return self.answerer.table(self.answerer.ranked(self.queries_of(asked)), top=top)
+            return self.answerer.table(
+                self.answerer.ranked(self.answerer.queries_of(asked)), top=top
+            )
         from apptek.models.own_facts import own_facts
 
         answerer = self._training_answerer

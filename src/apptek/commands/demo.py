@@ -136,7 +136,7 @@ def _choose_query(world: World, models: Mapping[str, Predictor]) -> Query:
 def _show_episode(console: Console, models: Mapping[str, Predictor], query: Query) -> None:
     """Play one episode on the query: the paper's agent walks from both sides until they meet."""
     predictor = models.get("paper", models[DEFAULT])
-    model, asked = predictor.model, predictor.queries_of([query])
+    model, asked = predictor.model, predictor.answerer.queries_of([query])
     process = DecisionProcess(model.graph, PRESETS["paper"].agent)
     played = play_episode(process, asked, model.agent)
     console.print(f"\n[bold]One episode of the paper's agent[/bold], {played.policy} policy")

@@ -1,5 +1,6 @@
 """Predicates by class: which belong together, and what their probabilities add up to."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
@@ -7,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from apptek.arrays import Doubles, Ints, Longs, Matrix
-from apptek.facts.facts import Dataset, Names
+from apptek.facts.facts import Dataset
 from apptek.facts.predicate_table import PredicateTable
 from apptek.ragged import Ragged
 
@@ -24,13 +25,11 @@ class PredicateClasses:
     of_predicate: Ints  # (R,): the class of each predicate, -1 where it has none
 
     @classmethod
-    def of(cls, predicates: Names, labels: PredicateTable, level: Level) -> "PredicateClasses":
-        """The classes of a level; none at all where the table knows none."""
-        look_up = labels.class_of if level == "class" else labels.group_of
-        found = [look_up(predicate) for predicate in predicates]
-        names = sorted({name for name in found if name is not None}, key=str.encode)
+    def of(cls, found: Sequence[str]) -> "PredicateClasses":
+        """Those of the class of each predicate, which is empty where it has none."""
+        names = sorted(set(found) - {""}, key=str.encode)
         ids = {name: number for number, name in enumerate(names)}
-        return cls(tuple(names), np.asarray([ids.get(name or "", -1) for name in found], np.int32))
+        return cls(tuple(names), np.asarray([ids.get(name, -1) for name in found], np.int32))
 
     def __len__(self) -> int:
         return len(self.names)
@@ -73,36 +72,32 @@ class PredicateClasses:
         return Ragged(offsets.astype(np.int64), (distinct % max(len(self), 1)).astype(np.int32))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PredicateWords:
-    """The names of all predicates, their labels, their classes and groups; empty for none."""
+    """The predicates of a data set as lists, by id: names, labels, classes and groups.
+
+    What a predicate lacks is empty. `levels` has the classes and groups as arrays, only those that
+    there are.
+    """
 
     names: list[str]
     labels: list[str]
-    kinds: list[tuple[str, str]]
-
-
-@dataclass(frozen=True)
-class LabelledPredicates:
-    """The predicates of a data set: their names, their labels, and their classes by level."""
-
-    names: Names
-    labels: PredicateTable
-    levels: dict[Level, PredicateClasses]  # only those that have classes
+    classes: list[str]
+    groups: list[str]
+    levels: dict[Level, PredicateClasses]
 
     @classmethod
-    def of(cls, data: Dataset) -> "LabelledPredicates":
+    def of(cls, data: Dataset) -> "PredicateWords":
         """Those of a data set, by its own table; without one there are no classes."""
-        labels = data.labels or PredicateTable()
-        found = {level: PredicateClasses.of(data.predicates, labels, level) for level in LEVELS}
-        return cls(data.predicates, labels, {level: each for level, each in found.items() if each})
-
-    @cached_property
-    def words(self) -> PredicateWords:
-        """All of them as lists: a name from the Arrow array takes much longer."""
-        names, table = list(self.names), self.labels
-        kinds = [(table.class_of(name) or "", table.group_of(name) or "") for name in names]
-        return PredicateWords(names, [table.label(name) for name in names], kinds)
+        names, table = list(data.predicates), data.labels or PredicateTable()
+        labels = [table.label(name) for name in names]
+        by_level = {
+            level: [look_up(name) or "" for name in names]
+            for level, look_up in zip(LEVELS, (table.class_of, table.group_of), strict=True)
+        }
+        levels = {level: PredicateClasses.of(found) for level, found in by_level.items()}
+        known = {level: classes for level, classes in levels.items() if classes}
+        return cls(names, labels, by_level["class"], by_level["group"], known)
 
     def shares(self, probabilities: Matrix, level: Level) -> list[Shares]:
         """The classes of a level with their probabilities, for each row of (B, R)."""

@@ -18,7 +18,7 @@ from apptek.errors import DataError
 from apptek.evaluation.calibration import expected_calibration_error, top_predictions
 from apptek.evaluation.filters import Filter, known_predicates
 from apptek.evaluation.groups import groups
-from apptek.evaluation.predicate_classes import LabelledPredicates, Level, PredicateClasses
+from apptek.evaluation.predicate_classes import Level, PredicateClasses, PredicateWords
 from apptek.facts.facts import Dataset, Facts, Split
 from apptek.ragged import Ragged
 
@@ -128,7 +128,7 @@ class EvaluationQueries:
         known = right
         if filtering != "time-aware":
             known = known_predicates(facts, everything, filtering)
-        levels = LabelledPredicates.of(data).levels
+        levels = PredicateWords.of(data).levels
         return cls(facts, known, right, groups(facts, data.train, data.predicates), levels)
 
     def __len__(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from apptek.arrays import Bools, Ints, Longs, Matrix
-from apptek.evaluation.predicate_classes import LEVELS, LabelledPredicates
+from apptek.evaluation.predicate_classes import LEVELS, PredicateWords
 from apptek.facts.queries import Queries
 from apptek.models.answers import RankedPredicates, best_predicates
 from apptek.models.seen import Seen
@@ -101,7 +101,7 @@ class AnswerTable:
     """
 
     ranked: RankedPredicates
-    predicates: LabelledPredicates
+    predicates: PredicateWords
     seen: Seen
     top: int | None
     calibrated: bool
@@ -137,7 +137,7 @@ class AnswerTable:
 
     def answers(self, asked: Sequence[Query]) -> list[Answer]:
         """The rows as objects, for these queries in words."""
-        words, seen, probabilities = self.predicates.words, self.seen, self.ranked.probabilities
+        words, seen, probabilities = self.predicates, self.seen, self.ranked.probabilities
         order, largest = (part.tolist() for part in self.best)
         flags = {name: column.tolist() for name, column in self.flags.items()}
         queries = self.ranked.queries
@@ -153,8 +153,8 @@ class AnswerTable:
                 known=tuple(names[predicate] for predicate in np.flatnonzero(self.known[row])),
                 view=self.ranked.views[row],
                 labels=tuple(words.labels[predicate] for predicate in order[row]),
-                class_of=tuple(words.kinds[predicate][0] for predicate in order[row]),
-                group_of=tuple(words.kinds[predicate][1] for predicate in order[row]),
+                class_of=tuple(words.classes[predicate] for predicate in order[row]),
+                group_of=tuple(words.groups[predicate] for predicate in order[row]),
                 by_class=tuple(Share(*share) for share in by_class[row]),
                 by_group=tuple(Share(*share) for share in by_group[row]),
                 meant_subject=ends[0][row],
@@ -167,7 +167,7 @@ class AnswerTable:
 
     def arrow(self, asked: AskedColumns) -> pa.Table:
         """The rows as a table, one for each predicate of a query, numbered by `query` from 1."""
-        (best, largest), words, count = self.best, self.predicates.words, len(self.ranked.queries)
+        (best, largest), words, count = self.best, self.predicates, len(self.ranked.queries)
         width = best.shape[1]
         row_of, flat = pa.array(np.repeat(np.arange(count), width)), best.ravel()
         queries, past = self.ranked.queries, np.repeat(self._past, width).astype(np.int64)
@@ -196,7 +196,7 @@ def _texts(texts: Sequence[str | None], codes: Longs) -> pa.DictionaryArray:
 
 
 def _class_columns(
-    predicates: LabelledPredicates, ranked: RankedPredicates, best: Longs
+    predicates: PredicateWords, ranked: RankedPredicates, best: Longs
 ) -> dict[str, Any]:
     """The class and the group of each predicate, and what their predicates add up to."""
     columns: dict[str, Any] = {}

@@ -12,17 +12,17 @@ from functools import cached_property
 import numpy as np
 
 from apptek.arrays import Bools, Floats, Matrix
-from apptek.config import View
+from apptek.config import VIEWS, View
 from apptek.engine import map_queries
-from apptek.errors import ApptekError
-from apptek.evaluation.predicate_classes import LabelledPredicates
+from apptek.errors import ApptekError, TimeFormatError
+from apptek.evaluation.predicate_classes import PredicateWords
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.queries import Queries
 from apptek.features.new_names import NewNames
 from apptek.features.space import FeatureSpace
 from apptek.models.answer_tables import AnswerTable
-from apptek.models.answers import Query, RankedPredicates, queries_of, ranked_by_view
+from apptek.models.answers import Query, RankedPredicates
 from apptek.models.model import FittedView, Model
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.mirrors import Mirrors
@@ -88,7 +88,7 @@ class WorkingView:
 
     def probabilities(self, scores: Matrix) -> Matrix:
         """Scores of this view as calibrated probabilities: (B, R) -> (B, R)."""
-        return self.fitted.classifier.probabilities(scores)
+        return self.fitted.classifier.calibration.probabilities(scores)
 
 
 class Views(dict[View, WorkingView]):
@@ -121,13 +121,28 @@ class Answerer:
         self.entities = NameResolver.of_entities(model.dataset, model.graph.facts)
         self.new_names = NewNames(model.main.kinds)
         self.predicate_names = NameResolver.of_predicates(model.dataset)
-        self.predicates = LabelledPredicates.of(model.dataset)
+        self.predicates = PredicateWords.of(model.dataset)
         self.past_only = past_only or "all_facts" not in model.views
         self.views = Views(lambda name: WorkingView.of(model, name))
 
     def queries_of(self, asked: Sequence[Query]) -> Queries:
-        """Queries as ids, below 0 for unknown names; TimeFormatError where a time is no time."""
-        return queries_of(self.model.dataset.axis, self.entity_id, asked)
+        """Queries as ids, below 0 for unknown names.
+
+        A time that is no time is a TimeFormatError; of several queries it names the one, from 1.
+        """
+        times = []
+        for number, query in enumerate(asked, 1):
+            try:
+                times.append(self.model.dataset.axis.parse(query.time))
+            except TimeFormatError as error:
+                where = f"query {number}: " if len(asked) > 1 else ""
+                raise TimeFormatError(f"{where}{error}") from None
+        return Queries(
+            np.asarray([self.entity_id(query.subject) for query in asked], np.int32),
+            np.asarray([self.entity_id(query.object) for query in asked], np.int32),
+            np.asarray(times, np.int32),
+            np.full(len(asked), -1, np.int32),
+        )
 
     def entity_id(self, name: str) -> int:
         """The id of what a name means; below 0 where it means nothing, see `new_names`."""
@@ -179,14 +194,15 @@ class Answerer:
 
     def ranked(self, queries: Queries, ahead: Bools | None = None) -> RankedPredicates:
         """The probabilities of all predicates, each query in its view, or ahead where given."""
-
-        def probabilities(name: View, part: Queries) -> Matrix:
-            view = self.views[name]
-            return view.probabilities(view.scores(part))
-
         ahead = self.from_past_only(queries) if ahead is None else ahead
-        predicate_count = len(self.model.dataset.predicates)
-        return ranked_by_view(queries, ahead, predicate_count, probabilities)
+        views: list[View] = ["past_only" if flag else "all_facts" for flag in ahead.tolist()]
+        probabilities = np.empty((len(queries), len(self.model.dataset.predicates)), np.float32)
+        for name in VIEWS:
+            rows = np.flatnonzero(ahead == (name == "past_only"))
+            if len(rows):
+                view = self.views[name]
+                probabilities[rows] = view.probabilities(view.scores(queries.take(rows)))
+        return RankedPredicates(queries, probabilities, views)
 
     def table(self, ranked: RankedPredicates, *, top: int | None) -> AnswerTable:
         """The most probable predicates of each query, with what is unusual about it."""

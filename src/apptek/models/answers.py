@@ -1,14 +1,14 @@
 """Queries in words and their answers, whatever model gives them."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Bools, Ints, Longs, Matrix
-from apptek.config import VIEWS, View
-from apptek.errors import ApptekError, TimeFormatError, check_count
+from apptek.arrays import Longs, Matrix
+from apptek.config import View
+from apptek.errors import ApptekError, check_count
 from apptek.facts.calendar.positions import SECONDS
 from apptek.facts.queries import Queries
 from apptek.facts.times import TimeAxis
@@ -25,22 +25,6 @@ class RankedPredicates:
     queries: Queries
     probabilities: Matrix  # (B, R)
     views: Sequence[View]
-
-
-def ranked_by_view(
-    queries: Queries,
-    ahead: Bools,
-    predicate_count: int,
-    probabilities: Callable[[View, Queries], Matrix],
-) -> RankedPredicates:
-    """The probabilities of all predicates, each query in its view."""
-    all_probabilities = np.empty((len(queries), predicate_count), np.float32)
-    for view in VIEWS:
-        rows = np.flatnonzero(ahead == (view == "past_only"))
-        if len(rows):
-            all_probabilities[rows] = probabilities(view, queries.take(rows))
-    views: list[View] = ["past_only" if from_past else "all_facts" for from_past in ahead.tolist()]
-    return RankedPredicates(queries, all_probabilities, views)
 
 
 def asked_queries(asked: Any, axis: TimeAxis) -> list[Query]:
@@ -91,33 +75,6 @@ def _no_query(asked: Any) -> str:
         advice = "None is an unknown time" if parts == 2 else "the predicate is what is asked for"
         return f"found {parts} parts, {asked!r}; expected three: (subject, object, time); {advice}"
     return f"found {asked!r}, expected a query: Query(subject, object, time), or such a tuple"
-
-
-def queries_of(
-    axis: TimeAxis, entity_id: Callable[[str], int | None], asked: Sequence[Query]
-) -> Queries:
-    """Queries as ids; what has no id becomes -1.
-
-    A time that is no time is a TimeFormatError; of several queries it names the one, from 1.
-    """
-
-    def ids(names: list[str]) -> Ints:
-        found = map(entity_id, names)
-        return np.asarray([-1 if entity is None else entity for entity in found], np.int32)
-
-    times = []
-    for number, query in enumerate(asked, 1):
-        try:
-            times.append(axis.parse(query.time))
-        except TimeFormatError as error:
-            where = f"query {number}: " if len(asked) > 1 else ""
-            raise TimeFormatError(f"{where}{error}") from None
-    return Queries(
-        ids([query.subject for query in asked]),
-        ids([query.object for query in asked]),
-        np.asarray(times, np.int32),
-        np.full(len(asked), -1, np.int32),
-    )
 
 
 def best_predicates(probabilities: Matrix, top: int | None) -> tuple[Longs, Matrix]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from apptek.arrays import Floats, Ints, Longs, Matrix, close_columns
+from apptek.arrays import Floats, Ints, Longs, close_columns
 from apptek.compiling import fast, in_threads
 from apptek.evaluation.calibration import Calibration
 from apptek.ragged import Ragged
@@ -48,18 +48,6 @@ class LinearSoftmax:
 
         in_threads(fill, range(0, len(rows), CHUNK))
         return scores
-
-    def probabilities(self, scores: Matrix) -> Matrix:
-        """Scores of this classifier as calibrated probabilities: (B, R) -> (B, R)."""
-        return self.calibration.probabilities(scores)
-
-    def contributions(self, rows: Ragged, index: int, predicate: int) -> Floats:
-        """What each active feature of a row adds to a predicate's score, in the row's order.
-
-        Together with bias[predicate] they are the score.
-        """
-        columns, values = rows.row(index)
-        return np.asarray(self.weights[columns, predicate] * values, np.float32)
 
 
 @fast

@@ -95,7 +95,7 @@ class ServedModel:
         if model.occurrence is not None:
             predictor.forecast(samples[0].subject, samples[0].object, steps=1)
         model.graph.nearest([0], [UNKNOWN], model.config.agent.tknn)  # for the periphery
-        asked = predictor.queries_of(samples[:1])
+        asked = predictor.answerer.queries_of(samples[:1])
         process = DecisionProcess(predictor.answerer.main.space.graph, model.config.agent)
         Environment(process, asked)  # for the steps of the agent
         span = time_span(model.graph)

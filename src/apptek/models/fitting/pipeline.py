@@ -18,6 +18,7 @@ from apptek.config import View
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
+from apptek.extras import require_trees
 from apptek.facts.facts import SPLITS, Dataset, Facts, join_facts
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import training_queries
@@ -33,7 +34,7 @@ from apptek.models.fitting.drawn_examples import (
     tuning_queries,
     tuning_rows,
 )
-from apptek.models.fitting.examples import Examples, cuts_of, join_examples, with_more
+from apptek.models.fitting.examples import Examples, Rows, cuts_of, join_examples, with_more
 from apptek.models.fitting.linear_fit import (
     FitReport,
     calibrate,
@@ -48,7 +49,7 @@ from apptek.models.model_folder import AGENT
 from apptek.models.quality import measure_quality
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
-from apptek.models.reranking.reranker import require_lightgbm
+from apptek.models.reranking.reranker import Reranker
 from apptek.paper.mining import Mined
 from apptek.paper.topology import topology_set
 from apptek.resuming import open_work
@@ -62,7 +63,7 @@ def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, di
     epochs, and its probabilities are not calibrated.
     """
     if options.config.reranker.rounds:
-        require_lightgbm()
+        require_trees("the re-ranker needs")
         if len(data.predicates) < 2:
             raise DataError("there is nothing to re-rank: the data has a single predicate")
     dataset = apply_protocol(data.labelled(), options.protocol)
@@ -120,33 +121,20 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     cuts += 0 if tuning is None else tuning.cuts
     with fit.stage(f"fit the classifier, {view}"):
         classifier, report = fit_linear_softmax(
-            examples,
-            tuning,
-            class_count=len(fit.dataset.predicates),
-            config=fit.config.classifier,
-            rng=generator(fit.options.seed, "classifier"),
+            examples, tuning, class_count=len(fit.dataset.predicates),
+            config=fit.config.classifier, rng=generator(fit.options.seed, "classifier"),
             copies=space.copies(),
-        )
+        )  # fmt: skip
     scores = None if tuning is None else classifier.scores(tuning.rows)
     reranker = None
     if fit.config.reranker.rounds:
-        task = RerankerTask(
-            space=space,
-            examples=join_examples(examples),
-            facts=train.take(rows),
-            queries=training_queries(train, rows),
-            train=train,
-            class_count=len(fit.dataset.predicates),
-            linear=fit.config.classifier,
-            l2=report.l2,
-        )
         with fit.stage(f"fit the re-ranker, {view}"):
-            reranker = fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
+            reranker = _fit_reranker(fit, space, examples, rows, report.l2)
             if reranker is not None and tuning is not None and scores is not None:
                 weighed = Weighed(asked, tuning.rows, classifier.weights, scores)
                 reranked = reranker.scores(space, weighed)
                 mrr = filtered_mrr(reranked, tuning.labels, tuning.others)
-                # Of few facts trees learn by heart what the next ones do not bear out.
+                # With little data the trees overfit: keep them only if they raise the MRR.
                 if mrr > filtered_mrr(scores, tuning.labels, tuning.others):
                     classifier, report = _calibrated(classifier, report, reranked, tuning)
                     scores = reranked
@@ -154,10 +142,9 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
                     reranker = None
     quality = None
     if tuning is not None and scores is not None:
-        graph = sources.graph.seen_in(view)
         rng = generator(fit.options.seed, "bootstrap")
         with fit.stage("compare with counting"):
-            quality = measure_quality(graph, asked, tuning, scores, rng=rng)
+            quality = measure_quality(space.graph, asked, tuning, scores, rng=rng)
         quality["newest"] = is_newest
     learned = train.take(rows)
     if is_newest and tuning is not None and reranker is None:
@@ -166,14 +153,11 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
         examples = with_more(examples, Examples(tuning.rows, tuning.labels, others))
         learned = join_facts(learned, facts)
         with fit.stage(f"fit the classifier again, {view}"):
+            rng = generator(fit.options.seed, "refit")
             classifier = refit_linear_softmax(
-                examples,
-                classifier,
-                report,
-                config=fit.config.classifier,
-                rng=generator(fit.options.seed, "refit"),
+                examples, classifier, report, config=fit.config.classifier, rng=rng,
                 copies=space.copies(),
-            )
+            )  # fmt: skip
     support = _support(fit, space, examples, learned)
     shutil.rmtree(shelf_folder(fit, view), ignore_errors=True)
     return FittedView(
@@ -184,6 +168,24 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
         reranker=reranker,
         support=support,
     )
+
+
+def _fit_reranker(
+    fit: Fit, space: FeatureSpace, examples: Sequence[Examples], rows: Rows, l2: float
+) -> Reranker | None:
+    """The trees over the candidates of these training facts; None where there are too few."""
+    train = fit.dataset.train
+    task = RerankerTask(
+        space=space,
+        examples=join_examples(examples),
+        facts=train.take(rows),
+        queries=training_queries(train, rows),
+        train=train,
+        class_count=len(fit.dataset.predicates),
+        linear=fit.config.classifier,
+        l2=l2,
+    )
+    return fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
 
 
 def _support(fit: Fit, space: FeatureSpace, examples: Sequence[Examples], facts: Facts) -> Support:

@@ -16,6 +16,7 @@ import numpy.typing as npt
 
 from apptek.arrays import Bools, Doubles, Ints, Longs
 from apptek.config import ClassifierConfig, RerankerConfig
+from apptek.extras import require_trees
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
@@ -29,7 +30,7 @@ from apptek.models.reranking.candidates import (
     names_of,
 )
 from apptek.models.reranking.mirrors import Mirrors
-from apptek.models.reranking.reranker import Reranker, require_lightgbm
+from apptek.models.reranking.reranker import Reranker
 from apptek.ragged import Ragged
 from apptek.seeding import generator
 
@@ -63,7 +64,7 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
 
     None where there is nothing to learn from: a single fold, or no predicate among the candidates.
     """
-    require_lightgbm()
+    require_trees("the re-ranker needs")
     import lightgbm
 
     rng = generator(seed, "folds")

@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from importlib.util import find_spec
 from typing import Any
 
 import numpy as np
 
 from apptek.arrays import Floats
-from apptek.errors import ApptekError, ModelError
+from apptek.errors import ModelError
+from apptek.extras import require_trees
 from apptek.features.space import FeatureSpace
 from apptek.models.reranking.candidates import (
     Candidates,
@@ -25,12 +25,6 @@ COMMON = "common partners"
 _TOPICS = {"mirror": MIRRORS, "such": SUCH_ACTORS, "common": COMMON}
 
 
-def require_lightgbm() -> None:
-    """Raises ApptekError that says what to install where LightGBM is missing."""
-    if find_spec("lightgbm") is None:
-        raise ApptekError("the re-ranker needs LightGBM: pip install 'apptek[max]'")
-
-
 class Reranker:
     """Fitted trees, kept as the text that LightGBM writes."""
 
@@ -44,7 +38,7 @@ class Reranker:
     @cached_property
     def booster(self) -> Any:
         """The trees, parsed when they are first needed."""
-        require_lightgbm()
+        require_trees("the re-ranker needs")
         import lightgbm
 
         try:

@@ -237,10 +237,10 @@ def _meaning(served: ServedModel, word: str) -> _Word:
 
 def _texts(served: ServedModel) -> list[str]:
     """What each predicate is called: its label, its phrase, its class."""
-    words, table = served.predictor.answerer.predicates.words, served.predictor.answerer.labels
+    words, table = served.predictor.answerer.predicates, served.predictor.answerer.labels
     return [
         f"{label} {table.phrase(name) or ''} {kind}"
-        for name, label, (kind, _) in zip(words.names, words.labels, words.kinds, strict=True)
+        for name, label, kind in zip(words.names, words.labels, words.classes, strict=True)
     ]
 
 

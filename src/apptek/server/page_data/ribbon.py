@@ -154,7 +154,7 @@ def _layers(served: ServedModel, both: list[Matrix]) -> tuple[str, PredicateClas
     likely = np.argsort(-means, kind="stable")[:SEVERAL]
     of_predicate = np.full(len(means), -1, np.int32)
     of_predicate[likely] = np.arange(len(likely), dtype=np.int32)
-    names = tuple(words.words.labels[predicate] for predicate in likely.tolist())
+    names = tuple(words.labels[predicate] for predicate in likely.tolist())
     return "predicate", _with_others(names, of_predicate)
 
 
