@@ -13,17 +13,17 @@ predicate, is no fact; such rows are counted and left out.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from apptek.arrays import Bools
 from apptek.errors import DataError
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable, cameo_table
-from apptek.reading.columns import ColumnLayout, Extra
-from apptek.reading.fact_batch import NAME_ROLES
-from apptek.reading.formats.text_columns import compact
+from apptek.reading.parts import Part, rows_where, texts_of
 from apptek.safe_text import counted
 
 NOBODY = frozenset({"", "None", "NULL", "---"})
@@ -154,12 +154,12 @@ def _with_names(dump: Dump) -> Dump:
 _NAMED = (_with_names(DUMPS["gdelt"]), *(DUMPS[name] for name in ("icews", "polecat", "acled")))
 
 
-def is_gdelt(rows: list[list[bytes]]) -> bool:
-    """Whether these rows are GDELT's: by its header, or by their number, an id and a day.
+def is_gdelt(rows: list[list[str]]) -> bool:
+    """Return whether these rows are GDELT's: by its header, or by their number, an id and a day.
 
     A few may be damaged: reading says so.
     """
-    if rows and _has_columns([cell.decode("utf-8", "replace") for cell in rows[0]], _NAMED[0]):
+    if rows and _has_columns(rows[0], _NAMED[0]):
         return True
     widths = Counter(map(len, rows)).most_common(1)
     if not widths or widths[0][0] not in _GDELT_WIDTHS:
@@ -171,7 +171,7 @@ def is_gdelt(rows: list[list[bytes]]) -> bool:
     return alike >= _ALIKE * len(rows)
 
 
-def find_dump(wanted: str, first_row: list[str], rows: list[list[bytes]]) -> Dump | None:
+def find_dump(wanted: str, first_row: list[str], rows: list[list[str]]) -> Dump | None:
     """The dump that is asked for, or the one that a file looks like."""
     named = next((dump for dump in _NAMED if _has_columns(first_row, dump)), None)
     if wanted:
@@ -187,10 +187,13 @@ def _lower(cells: list[str]) -> list[str]:
     return [cell.lower() for cell in cells]
 
 
-def dump_layout(
+def dump_columns(
     dump: Dump, first_row: list[str], columns: dict[str, str] | None, where: str
-) -> ColumnLayout:
-    """The layout of a dump; `columns` (role -> column) takes other columns for some roles."""
+) -> dict[str, int]:
+    """Return the column of each role, and of "role kind" for each type or class.
+
+    `columns` (role -> column) takes other columns for some roles.
+    """
 
     def find(column: str | int) -> int:
         if isinstance(column, int) and column < len(first_row):
@@ -206,12 +209,11 @@ def dump_layout(
 
     titles = _lower(first_row)
     roles = {role: find(column) for role, column in {**dump.columns, **(columns or {})}.items()}
-    extras = tuple(
-        Extra(role, kind, find(column))
+    return roles | {
+        f"{role} {kind}": find(column)
         for role, kind, column in dump.extras
         if isinstance(column, int) or column.lower() in titles
-    )
-    return ColumnLayout(len(first_row), roles, extras=extras, nobody=NOBODY)
+    }
 
 
 @dataclass(slots=True)
@@ -222,66 +224,32 @@ class ExtraCounts:
     counts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
     left_out: Counter[str] = field(default_factory=Counter)  # rows by what they lack
 
-    def add(self, other: "ExtraCounts") -> None:
-        """Adds the counts of further rows."""
-        self.counts.update(other.counts)
-        self.left_out.update(other.left_out)
-
     def notes(self) -> list[str]:
-        """How many rows were left out, by what they lack."""
+        """Say how many rows were left out, by what they lack."""
         return [f"left out, as they lack {what}: {n:,}" for what, n in self.left_out.items()]
 
-    def keep(self, table: pa.Table, layout: ColumnLayout) -> pa.Table:
-        """The rows of a table that have both actors and a predicate; notes types and classes."""
-        nobody = pa.array(sorted(layout.nobody))
-        kept = table
+    def keep(self, part: Part) -> Part:
+        """Return the rows that have both actors and a predicate."""
         for what, roles in _NEEDED.items():
-            before = kept.num_rows
-            for role in roles:
-                column = kept.column(layout.columns[role]).combine_chunks()
-                empty = pc.is_in(column.dictionary, nobody).take(column.indices)
-                kept = kept.filter(pc.invert(empty))
-            self._leave_out(what, before - kept.num_rows)
-        for role in NAME_ROLES:  # a name that only rows without an actor have is none
-            column = kept.column(layout.columns[role]).combine_chunks()
-            place = layout.columns[role]
-            kept = kept.set_column(place, str(place), compact(column))
-        for extra in layout.extras:
-            names, values = str(layout.columns[extra.role]), str(extra.column)
+            empty = without_actor(part, roles)
+            if empty.any():
+                self.left_out[what] += int(empty.sum())
+                part = part.without(empty)
+        return part
+
+    def count(self, part: Part) -> None:
+        """Count the types and classes of some good rows."""
+        for title in part.table.column_names:
+            role, _, kind = title.partition(" ")
+            if not kind:
+                continue
             pairs = pa.table(
-                {"name": kept.column(names).cast(pa.string()),
-                 "value": kept.column(values).cast(pa.string())}
+                {"name": part.table.column(role).cast(pa.string()),
+                 "value": part.table.column(title).cast(pa.string())}
             )  # fmt: skip
             found = pairs.group_by(["name", "value"]).aggregate([([], "count_all")])
             for name, value, count in zip(*(c.to_pylist() for c in found.columns), strict=True):
-                self.counts[extra.role, extra.kind, name, value] += count
-        return kept
-
-    def keep_rows(self, rows: Iterator[list[bytes]], layout: ColumnLayout) -> Iterator[list[bytes]]:
-        """The same for rows of the careful path; a row that is left out becomes an empty one."""
-        nobody = {name.encode() for name in layout.nobody}
-        for cells in rows:
-            if len(cells) != layout.width:
-                yield cells
-                continue
-            lacking = (
-                what
-                for what, roles in _NEEDED.items()
-                if any(cells[layout.columns[role]] in nobody for role in roles)
-            )
-            if (what := next(lacking, None)) is not None:
-                self._leave_out(what, 1)
-                yield []
-            else:
-                for extra in layout.extras:
-                    pair = (cells[layout.columns[extra.role]], cells[extra.column])
-                    name, value = (cell.decode("utf-8", "replace") for cell in pair)
-                    self.counts[extra.role, extra.kind, name, value] += 1
-                yield cells
-
-    def _leave_out(self, what: str, count: int) -> None:
-        if count:
-            self.left_out[what] += count
+                self.counts[role, kind, name, value] += count
 
     def types(self, dump: Dump) -> dict[str, dict[str, str]]:
         """Kind of type -> entity -> the type that it has most often."""
@@ -309,6 +277,16 @@ class ExtraCounts:
             for name in names
         }
         return PredicateTable(entries, dump.name) if entries else None
+
+
+def without_actor(part: Part, roles: tuple[str, ...] = ("subject", "object")) -> Bools:
+    """Return the rows of a dump in which a name of these roles stands for nobody."""
+    empty = np.zeros(part.table.num_rows, np.bool_)
+    for role in roles:
+        column = texts_of(part.table.column(role))
+        nobody = pc.is_in(column.dictionary, value_set=pa.array(sorted(NOBODY)))
+        empty |= rows_where(column, nobody)
+    return empty
 
 
 def _meaning(dump: Dump, kind: str, value: str) -> str:
