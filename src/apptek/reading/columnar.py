@@ -153,6 +153,7 @@ def text_column(
         elif column.num_chunks > 1:
             column = column.unify_dictionaries()
         texts = texts_of(column)
+        texts = pa.DictionaryArray.from_arrays(texts.indices, texts.dictionary)  # checks the bounds
     except pa.ArrowException as error:
         raise DataError(
             f"{name}: the column {label!r} cannot be read ({one_line(error)}); {EXPECTED}"
