@@ -84,11 +84,10 @@ def stats(
 
     Example: `apptek data stats world`
     """
-    from apptek.facts.benchmarks import BENCHMARKS
-    from apptek.facts.protocols import compare_statistics
+    from apptek.research.table_one import compare_statistics
 
     dataset = reading.read(data, seed=seed)
-    statistics = compare_statistics(dataset, BENCHMARKS.get(data[0]))
+    statistics = compare_statistics(dataset, data[0])
     if as_json:
         statistics["first_facts"] = _first_facts(dataset)
         statistics["reading"] = dataset.report.how
