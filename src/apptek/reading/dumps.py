@@ -14,7 +14,7 @@ predicate, is no fact; such rows are counted and left out.
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
@@ -28,18 +28,6 @@ from apptek.safe_text import counted
 
 NOBODY = frozenset({"", "None", "NULL", "---"})
 _GDELT_WIDTHS = (61, 58, 57)
-_GDELT_NAMES = {
-    1: "SQLDATE",
-    6: "Actor1Name",
-    7: "Actor1CountryCode",
-    12: "Actor1Type1Code",
-    16: "Actor2Name",
-    17: "Actor2CountryCode",
-    22: "Actor2Type1Code",
-    26: "EventCode",
-    28: "EventRootCode",
-    29: "QuadClass",
-}
 _ALIKE = 0.9  # of the first rows
 _NEEDED = {"one of their actors": ("subject", "object"), "a predicate": ("predicate",)}
 _QUADS = {
@@ -54,14 +42,13 @@ _QUADS = {
 class Dump:
     """The columns of a dump, by name or, without a header, by number from 0.
 
-    extras  of whom, which kind of type or class, and its column
-    value   what a cell of a column means, by the kind; the cell itself where nothing is said
+    columns  by role; and by "role kind", those of types and classes, which may be missing
+    value    what a cell of a column means, by the kind; the cell itself where nothing is said
     """
 
     name: str
     columns: Mapping[str, str | int]
-    extras: tuple[tuple[str, str, str | int], ...]
-    value: dict[str, Callable[[str], str]]
+    value: Mapping[str, Callable[[str], str]]
 
 
 def _first_of_list(text: str) -> str:
@@ -76,82 +63,63 @@ def _cameo_root(code: str) -> str:
     return entry.kind if entry else code
 
 
-DUMPS = {
-    dump.name: dump
-    for dump in (
-        Dump(
-            "gdelt",
-            {"subject": 6, "predicate": 26, "object": 16, "time": 1},
-            (
-                *(("subject", "country", 7), ("object", "country", 17)),
-                *(("subject", "sector", 12), ("object", "sector", 22)),
-                *(("predicate", "class", 28), ("predicate", "group", 29)),
-            ),
-            {"class": _cameo_root, "group": lambda quad: _QUADS.get(quad, "")},
-        ),
-        Dump(
-            "icews",
-            {
-                "subject": "Source Name",
-                "predicate": "Event Text",
-                "object": "Target Name",
-                "time": "Event Date",
-            },
-            (
-                *(("subject", "sector", "Source Sectors"), ("object", "sector", "Target Sectors")),
-                *(
-                    ("subject", "country", "Source Country"),
-                    ("object", "country", "Target Country"),
-                ),
-                ("predicate", "class", "CAMEO Code"),
-            ),
-            {"sector": _first_of_list, "class": _cameo_root},
-        ),
-        Dump(
-            "polecat",
-            {
-                "subject": "Actor Name",
-                "predicate": "Event Type",
-                "object": "Recipient Name",
-                "time": "Event Date",
-            },
-            (
-                *(
-                    ("subject", "country", "Actor Country"),
-                    ("object", "country", "Recipient Country"),
-                ),
-                ("subject", "sector", "Primary Actor Sector"),
-                ("object", "sector", "Primary Recipient Sector"),
-                ("predicate", "group", "Quad Code"),
-            ),
-            {"group": str.lower},
-        ),
-        Dump(
-            "acled",
-            {
-                "subject": "actor1",
-                "predicate": "sub_event_type",
-                "object": "actor2",
-                "time": "event_date",
-            },
-            (
-                *(("subject", "sector", "inter1"), ("object", "sector", "inter2")),
-                *(("predicate", "class", "event_type"), ("predicate", "group", "disorder_type")),
-            ),
-            {},
-        ),
-    )
+_GDELT = {  # by column: its name in copies that have a header, and what it holds
+    6: ("Actor1Name", "subject"),
+    7: ("Actor1CountryCode", "subject country"),
+    12: ("Actor1Type1Code", "subject sector"),
+    16: ("Actor2Name", "object"),
+    1: ("SQLDATE", "time"),
+    17: ("Actor2CountryCode", "object country"),
+    22: ("Actor2Type1Code", "object sector"),
+    26: ("EventCode", "predicate"),
+    28: ("EventRootCode", "predicate class"),
+    29: ("QuadClass", "predicate group"),
 }
-
-
-def _with_names(dump: Dump) -> Dump:
-    """GDELT with a header: its columns by name."""
-    columns = {role: _GDELT_NAMES[int(column)] for role, column in dump.columns.items()}
-    extras = tuple((role, kind, _GDELT_NAMES[int(column)]) for role, kind, column in dump.extras)
-    return replace(dump, columns=columns, extras=extras)
-
-
-_NAMED = (_with_names(DUMPS["gdelt"]), *(DUMPS[name] for name in ("icews", "polecat", "acled")))
+_GDELT_VALUES: dict[str, Callable[[str], str]] = {
+    "class": _cameo_root,
+    "group": lambda quad: _QUADS.get(quad, ""),
+}
+_ICEWS = {
+    "subject": "Source Name",
+    "predicate": "Event Text",
+    "object": "Target Name",
+    "time": "Event Date",
+    "subject sector": "Source Sectors",
+    "object sector": "Target Sectors",
+    "subject country": "Source Country",
+    "object country": "Target Country",
+    "predicate class": "CAMEO Code",
+}
+_POLECAT = {
+    "subject": "Actor Name",
+    "predicate": "Event Type",
+    "object": "Recipient Name",
+    "time": "Event Date",
+    "subject country": "Actor Country",
+    "object country": "Recipient Country",
+    "subject sector": "Primary Actor Sector",
+    "object sector": "Primary Recipient Sector",
+    "predicate group": "Quad Code",
+}
+_ACLED = {
+    "subject": "actor1",
+    "predicate": "sub_event_type",
+    "object": "actor2",
+    "time": "event_date",
+    "subject sector": "inter1",
+    "object sector": "inter2",
+    "predicate class": "event_type",
+    "predicate group": "disorder_type",
+}
+_NAMED = (
+    Dump("gdelt", {what: name for name, what in _GDELT.values()}, _GDELT_VALUES),
+    Dump("icews", _ICEWS, {"sector": _first_of_list, "class": _cameo_root}),
+    Dump("polecat", _POLECAT, {"group": str.lower}),
+    Dump("acled", _ACLED, {}),
+)
+DUMPS = {dump.name: dump for dump in _NAMED} | {
+    "gdelt": Dump("gdelt", {what: column for column, (_, what) in _GDELT.items()}, _GDELT_VALUES)
+}
 
 
 def is_gdelt(rows: list[list[str]]) -> bool:
@@ -180,11 +148,10 @@ def find_dump(wanted: str, first_row: list[str], rows: list[list[str]]) -> Dump 
 
 
 def _has_columns(header: list[str], dump: Dump) -> bool:
-    return {str(column).lower() for column in dump.columns.values()} <= set(_lower(header))
-
-
-def _lower(cells: list[str]) -> list[str]:
-    return [cell.lower() for cell in cells]
+    needed = {
+        str(dump.columns[role]).lower() for role in ("subject", "predicate", "object", "time")
+    }
+    return needed <= {cell.lower() for cell in header}
 
 
 def dump_columns(
@@ -207,12 +174,11 @@ def dump_columns(
             f"{counted(len(first_row), 'column')}"
         )
 
-    titles = _lower(first_row)
-    roles = {role: find(column) for role, column in {**dump.columns, **(columns or {})}.items()}
-    return roles | {
-        f"{role} {kind}": find(column)
-        for role, kind, column in dump.extras
-        if isinstance(column, int) or column.lower() in titles
+    titles = [title.lower() for title in first_row]
+    return {
+        role: find(column)
+        for role, column in {**dump.columns, **(columns or {})}.items()
+        if " " not in role or isinstance(column, int) or column.lower() in titles
     }
 
 
