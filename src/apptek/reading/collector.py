@@ -123,14 +123,11 @@ class FactCollector:
         kind = EITHER if self.dump is None else DATE
         times = TimeVotes(texts, options.granularity, options.date_format, kind)
         self._check_times(times, since, until)  # bad rows have no vote
-        kinds = times.written["kind"]
-        if until is not since:
-            self._check_intervals(times, since, until, kinds[since] == kinds[until])
+        self._check_intervals(times, since, until, settled=False)
         counts = self.count_times(times, since, until)
         times.vote(counts, lambda: self._first_rows(times, since, until))
         self._check_times(times, since, until)
-        if until is not since:
-            self._check_intervals(times, since, until, self.keep)
+        self._check_intervals(times, since, until, settled=True)
         splits = self._splits(has_splits=has_splits)
         self.check()
         times.vote_precision(self.count_times(times, since, until))
@@ -190,10 +187,19 @@ class FactCollector:
                 found = shown(times.texts[int(ids[row])].as_py())
                 self._drop(row, end, found, expected, kind="of another precision" * other)
 
-    def _check_intervals(self, times: TimeVotes, since: Ints, until: Ints, rows: Bools) -> None:
-        """Report intervals among some rows that end before they start."""
+    def _check_intervals(
+        self, times: TimeVotes, since: Ints, until: Ints, *, settled: bool
+    ) -> None:
+        """Report intervals that end before they start; before the vote, those of one kind."""
+        if until is since:
+            return
+        rows = np.flatnonzero(self.keep & (since != until))
         lows, highs = times.bounds()
-        for row in np.flatnonzero(self.keep & rows & (lows[since] > highs[until])).tolist():
+        inverted = lows[since[rows]] > highs[until[rows]]
+        if not settled:
+            kinds = times.written["kind"]
+            inverted &= kinds[since[rows]] == kinds[until[rows]]
+        for row in rows[inverted].tolist():
             ends = [times.texts[int(ids[row])].as_py() for ids in (since, until)]
             batch, place = self.locate(row)
             names = (batch.names[role][place].as_py() for role in NAME_ROLES)

@@ -75,11 +75,12 @@ def parse_columns(text: str) -> dict[str, str]:
     column_of = dict(pairs)
     if len(column_of) < len(pairs):
         raise DataError(f"--columns names a role twice: {text}")
-    _check_roles(column_of, "--columns")
+    check_roles(column_of, "--columns")
     return column_of
 
 
-def _check_roles(column_of: dict[str, str], where: str) -> None:
+def check_roles(column_of: dict[str, str], where: str) -> None:
+    """Refuse columns that lack a role of facts, or have times of two kinds."""
     missing = [role for role in ROLES[:3] if role not in column_of]
     if missing:
         raise DataError(f"{where}: no {' and no '.join(missing)}; expected {COLUMNS_HELP}")
@@ -266,7 +267,7 @@ def _columns_by_word(header: list[str], where: str) -> dict[str, int]:
     }
     if "since" in column_of or "until" in column_of:
         column_of.pop("time", None)
-    _check_roles(column_of, f"{where}: header {_show(header)} without --columns")
+    check_roles(column_of, f"{where}: header {_show(header)} without --columns")
     return {role: _find(word, words, header, where) for role, word in column_of.items()}
 
 
@@ -279,8 +280,7 @@ def _find(column: str, names: list[str], first_row: list[str], where: str) -> in
     if column.isdecimal() and 1 <= int(column) <= len(first_row):
         return int(column) - 1
     raise UnfitOptionsError(
-        f"{where}: there is no column {column!r}; "
-        f"the first row has {len(first_row)}: {_show(first_row)}"
+        f"{where}: there is no column {column!r}; there are {len(first_row)}: {_show(first_row)}"
     )
 
 

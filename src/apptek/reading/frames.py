@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from apptek.errors import DataError, NoFactsError
 from apptek.reading.columnar import part_of, text_column
-from apptek.reading.columns import ROLES, SPLIT, ColumnLayout, find_layout, query_columns
+from apptek.reading.columns import SPLIT, ColumnLayout, check_roles, find_layout, query_columns
 from apptek.reading.parts import Content, Part, texts_of
 
 FrameKind = Literal["pandas", "polars", "arrow"]
@@ -180,23 +180,6 @@ def _find_layout(names: list[str], column_of: Mapping[str, Any] | None, name: st
                 f"{_HOW}"
             )
         return layout
-    given = {role: str(column) for role, column in column_of.items() if column is not None}
-    missing = [role for role in ROLES[:3] if role not in given]
-    if missing:
-        raise DataError(f"{name}: no column for the {' and the '.join(missing)}; expected {_HOW}")
-    if "time" in given and given.keys() & {"since", "until"}:
-        raise DataError(f"{name}: either time, or since and until, not both")
-    columns = {role: _position(column, names, name) for role, column in given.items()}
-    if len(set(columns.values())) < len(columns):
-        raise DataError(f"{name}: one column is used twice")
-    if names.count(SPLIT) == 1 and names.index(SPLIT) not in columns.values():
-        columns.setdefault(SPLIT, names.index(SPLIT))
-    return ColumnLayout(len(names), columns)
-
-
-def _position(column: str, names: list[str], name: str) -> int:
-    if names.count(column) > 1:
-        raise DataError(f"{name}: {names.count(column)} columns are called {column!r}")
-    if column not in names:
-        raise DataError(f"{name}: there is no column {column!r}; there are {', '.join(names)}")
-    return names.index(column)
+    given = {role: str(column) for role, column in column_of.items()}
+    check_roles(given, name)
+    return find_layout(names, given, True, name)[0]
