@@ -1,6 +1,8 @@
 """Collected rows become a Dataset: names in byte order, times on one axis, each fact once."""
 
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -46,18 +48,18 @@ def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Datas
     notes = [*rows.notes, *rows.extras.notes(), *_trim_names(rows.batches)]
     entities, (subjects, objects) = _number_names(rows.batches, ("subject", "object"), "entities")
     predicates, (predicate_ids,) = _number_names(rows.batches, ("predicate",), "predicates")
-    starts = codes[since]
-    ends = starts if until is since else codes[until]
-    facts = Facts(subjects, predicate_ids, objects, starts, ends)
-    parts = [_as_points(facts if place is None else facts.take(place)) for place in places]
+    moments = [times.moments()[ids] for ids in (since, until)] if is_cut else []
+    points = until is since
+    since = codes[since]
+    until = since if points else codes[until]
+    facts = Facts(subjects, predicate_ids, objects, since, until)
+    parts = [_as_points(facts.take(place)) for place in places]
     merged = 0
     if rows.options.merge_intervals:
         parts = [merge_interval_lines(part, axis) for part in parts]
     elif is_cut:
-        moments = times.moments()
-        for part, place in zip(parts, places, strict=True):
-            chosen = slice(None) if place is None else place
-            merged += _count_merged(part, moments[since[chosen]], moments[until[chosen]])
+        pairs = zip(parts, places, strict=True)
+        merged = sum(_count_merged(part, *(ids[place] for ids in moments)) for part, place in pairs)
     parts, counted = _each_fact_once(parts)
     entities, predicates, parts = _used_names(entities, predicates, parts)
     notes += _off_grid(axis, known)
@@ -89,21 +91,18 @@ def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Datas
     return dataset, has_splits or splits is not None
 
 
-def _places(rows: FactCollector, splits: Ints | None) -> list[Longs | None]:
-    """Return the rows of each split in the order of the files; None for all as they are."""
-    if splits is None:
-        codes = [SPLITS.index(batch.split) for batch in rows.batches]
-        sizes = [len(batch.part.numbers) for batch in rows.batches]
-        splits = np.repeat(np.asarray(codes, np.int32), sizes)
+def _places(rows: FactCollector, splits: Ints | None) -> list[Any]:
+    """Return the rows of each split in the order of the files: a slice, or their numbers."""
     order = rows.order()
-    places: list[Longs | None] = []
-    for code in range(len(SPLITS)):
-        chosen = rows.keep & (splits == code)
-        if order is None:
-            places.append(None if chosen.all() else np.flatnonzero(chosen))
-        else:
-            places.append(order[chosen[order]])
-    return places
+    if splits is None:
+        sizes = [len(batch.part.numbers) for batch in rows.batches]
+        codes = np.asarray([SPLITS.index(batch.split) for batch in rows.batches], np.int8)
+        if order is None and rows.keep.all():  # files are read by split
+            ends = np.cumsum([0, *np.bincount(codes, sizes, len(SPLITS)).astype(np.int64)])
+            return [slice(start, stop) for start, stop in pairwise(ends)]
+        splits = np.repeat(codes, sizes)
+    masks = (rows.keep & (splits == code) for code in range(len(SPLITS)))
+    return [np.flatnonzero(mask) if order is None else order[mask[order]] for mask in masks]
 
 
 def _as_points(facts: Facts) -> Facts:

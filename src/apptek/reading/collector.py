@@ -269,7 +269,7 @@ class FactCollector:
         codes, texts = [], []
         for table in columns:
             column = texts_of(table.column(SPLIT))
-            found = np.asarray([_split_code(t) for t in column.dictionary.to_pylist()], np.int32)
+            found = np.asarray([_split_code(t) for t in column.dictionary.to_pylist()], np.int8)
             codes.append(found[column.indices.to_numpy()])
             texts.append(column)
         splits = np.concatenate(codes)
