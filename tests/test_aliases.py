@@ -7,9 +7,8 @@ import pytest
 from pyarrow import parquet
 
 from apptek.errors import DataError
-from apptek.facts.aliases import check_aliases, read_aliases
 from apptek.facts.facts import Dataset
-from apptek.facts.predicate_table import read_predicates
+from apptek.reading.name_tables import check_aliases, read_aliases, read_predicates
 
 
 def write(folder: Path, text: str) -> Path:

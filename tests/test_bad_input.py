@@ -34,7 +34,7 @@ ROWS = {  # a bad row, and its error
     b"a\tp\tb\t2014-02-30": "column 4 (time): found '2014-02-30', "
     "expected a day that exists in 2014-02",
     b"a\tp\tb\t2014-13-01": "column 4 (time): found '2014-13-01', expected a month from 01 to 12",
-    b"a\tp\tb\t17": "column 4 (time): found '17', expected a calendar date, as in the facts before",
+    b"a\tp\tb\t17": "column 4 (time): found '17', expected a calendar date, as in most facts",
     b"a\tp\tb\t2147483648": "column 4 (time): found '2147483648', "
     "expected an integer of at most 31 bits (use a coarser unit)",
     b"a\tp\tb\t2014-05\t2014-04-30": "column 5 (until): "
@@ -45,7 +45,7 @@ ROWS = {  # a bad row, and its error
     b"a\tp\tb\t<occursSince>": f"column 4 (time): found '<occursSince>', expected {FORMS}",
     b"a\xff\tp\tb": "column 1 (subject): found byte 0xff in 'a\\\\xff', "
     "expected valid UTF-8 (or --read encoding=NAME)",
-    b"a\tp\tb\t\xc3": "column 4: found byte 0xc3 in '\\\\xc3', "
+    b"a\tp\tb\t\xc3": "column 4 (time): found byte 0xc3 in '\\\\xc3', "
     "expected valid UTF-8 (or --read encoding=NAME)",
     b"a\tp\0\tb": "column 2 (predicate): found a NUL byte in 'p\\x00', expected text",
     b"a\tp\tb\t" + b"x" * 99: f"column 4 (time): found '{'x' * 56}..., expected {FORMS}",
@@ -82,7 +82,7 @@ def fault_of(source: Path | str, skip_bad: bool = False) -> str:
 def test_a_bad_row_is_named_with_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, row: bytes, fault: str, block_bytes: int
 ) -> None:
-    monkeypatch.setattr("apptek.reading.text_blocks.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", block_bytes)
     path = write(tmp_path / "facts.tsv", GOOD * 2 + b"\r\n" + row + b"\n" + GOOD)
     assert fault_of(path) == f"facts.tsv:4: {fault}"
 
@@ -101,7 +101,7 @@ def test_a_bad_row_of_csv_is_named_with_its_line(tmp_path: Path, row: bytes, fau
 def test_bad_rows_are_left_out_and_listed_and_no_good_one_is_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
-    monkeypatch.setattr("apptek.reading.text_blocks.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", block_bytes)
     good = [f"e{number}\tp\tb\t2014-05-13" for number in range(len(ROWS) + 1)]
     lines = [good[0].encode()]
     for fact, row in zip(good[1:], ROWS, strict=True):
@@ -127,7 +127,7 @@ def test_a_defect_tells_its_parts(tmp_path: Path) -> None:
 def test_more_bad_rows_than_are_listed_are_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apptek.reading.batches.MOST_DEFECTS_KEPT", 3)
+    monkeypatch.setattr("apptek.reading.collector.MAX_DEFECTS_KEPT", 3)
     report = read_text_skipping(tmp_path, GOOD + b"bad\n" * 10).report
     assert (len(report.defects), report.defect_count) == (3, 10)
 
@@ -181,7 +181,7 @@ def test_an_empty_file_is_refused(tmp_path: Path, name: str, content: bytes) -> 
 def test_a_header_alone_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
 ) -> None:
-    monkeypatch.setattr("apptek.reading.text_blocks.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", block_bytes)
     path = write(tmp_path / "facts.tsv", "subject\tpredicate\tobject\n\n")
     message = "facts.tsv: there is nothing below the header; expected facts"
     assert fault_of(path) == message
@@ -227,7 +227,7 @@ def test_an_unknown_kind_of_file_is_refused(tmp_path: Path, name: str) -> None:
 def test_a_truncated_file_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, share: float, block_bytes: int
 ) -> None:
-    monkeypatch.setattr("apptek.reading.text_blocks.BLOCK_BYTES", block_bytes)
+    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", block_bytes)
     text = b"".join(b"%x\tp\tb\t1\n" % (number**9) for number in range(400))
     content = compress(text, suffix)
     path = tmp_path / f"facts.tsv{suffix}"
@@ -245,8 +245,8 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path: Path, name: 
 
 
 def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apptek.reading.text_blocks.BLOCK_BYTES", 4)
-    monkeypatch.setattr("apptek.reading.text_blocks.LONGEST_LINE", 20)
+    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", 4)
+    monkeypatch.setattr("apptek.reading.streams.LONGEST_LINE", 20)
     path = write(tmp_path / "facts.tsv", b"a" * 99)
     assert fault_of(path) == f"{path}: found a line of more than 20 bytes, expected one fact"
 
@@ -257,7 +257,7 @@ def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.Monke
 def test_more_names_than_fit_an_id_are_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, text: str
 ) -> None:
-    monkeypatch.setattr("apptek.reading.assembly.MOST_NAMES", 1)
+    monkeypatch.setattr("apptek.reading.assembly.MAX_NAMES", 1)
     assert fault_of(write(tmp_path / "facts.tsv", text)) == f"found 2 {what}, expected at most 1"
 
 

@@ -88,8 +88,8 @@ def test_columns_without_a_time_make_undated_facts(tmp_path: Path) -> None:
         ("subject=1,subject=2,predicate=3,object=4", "--columns names a role twice: "),
         ("subject=1,predicate=2,object=3,time=4,since=4", "--columns: either time, or since and "),
         ("subject=1,predicate=1,object=3", "facts.tsv:1: --columns uses one column twice"),
-        ("subject=1,predicate=2,object=9", "facts.tsv:1: there is no column '9'; the first row "),
-        ("subject=A,predicate=E,object=B", "facts.tsv:1: there is no column 'A'; the first row "),
+        ("subject=1,predicate=2,object=9", "facts.tsv:1: there is no column '9'; there are 4: "),
+        ("subject=A,predicate=E,object=B", "facts.tsv:1: there is no column 'A'; there are 4: "),
     ],
 )
 def test_senseless_columns_are_refused(tmp_path: Path, columns: str, message: str) -> None:

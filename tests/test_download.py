@@ -17,7 +17,6 @@ from apptek.facts.benchmarks import (
     BENCHMARKS,
     DATA_VARIABLE,
     Benchmark,
-    Statistics,
     find_benchmark,
 )
 from apptek.facts.facts import SPLITS
@@ -52,8 +51,6 @@ def benchmark(address: str) -> Benchmark:
         title="A tiny benchmark",
         licence="none",
         files={split: public_file(f"{address}/{split}", CONTENT[split]) for split in SPLITS},
-        printed=Statistics(entities=4, predicates=1, times=1, train=1, valid=1, test=1),
-        explanations={},
     )
 
 

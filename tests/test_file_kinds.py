@@ -100,18 +100,10 @@ def test_a_quoted_cell_of_csv_may_have_line_breaks(
     last = f'"a\nb",p,c,{DAY},\n'
     path = write(tmp_path / "facts.csv", f"{','.join(HEADER)},notes\n" + row * 40 + last)
     for size in (1 << 25, 7, 50, 333):  # a block may end within a cell
-        monkeypatch.setattr("apptek.reading.text_blocks.BLOCK_BYTES", size)
+        monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", size)
         assert in_words(read(path)) == [FACT, ("a\nb", "p", "c", DAY, DAY)]
     write(path, path.read_text() + f"a,p,b,{DAY}\n")
-    assert fault_of(path).startswith("facts.csv:164: row: found 4 columns")
-
-
-def test_whole_blocks_with_line_breaks_in_quotes_take_the_fast_path(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("apptek.reading.batches.batch_of_rows", None)
-    path = write(tmp_path / "facts.csv", f'a,p,"b\nc",{DAY}\n"a",p,"x ""y""\n",{DAY}\n')
-    assert [row[2] for row in in_words(read(path))] == ["b\nc", 'x "y"\n']
+    assert fault_of(path).startswith("facts.csv:43: row: found 4 columns")
 
 
 def test_a_missing_quote_makes_one_bad_row_and_swallows_no_other(tmp_path: Path) -> None:
@@ -651,6 +643,6 @@ def test_a_column_that_is_half_dates_and_half_text_stops_with_a_count(tmp_path: 
 def test_a_file_of_nothing_but_bad_rows_is_not_read_to_its_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apptek.reading.batches.MOST_DEFECTS_COUNTED", 10)
+    monkeypatch.setattr("apptek.reading.collector.MAX_DEFECTS_COUNTED", 10)
     path = write(tmp_path / "facts.tsv", f"a\tp\tb\t{DAY}\n" + "x\n" * 50)
     assert fault_of(path).endswith("expected 3, 4 or 5 columns (and 9 more bad rows)")

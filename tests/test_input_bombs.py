@@ -45,7 +45,7 @@ def test_a_compressed_file_stops_at_the_limit(tmp_path: Path, suffix: str) -> No
 def test_without_a_limit_the_size_of_the_file_is_what_counts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("apptek.reading.text_blocks.SMALL_BYTES", 1000)
+    monkeypatch.setattr("apptek.reading.streams.SMALL_BYTES", 1000)
     plain = write(tmp_path / "facts.tsv", ROW * 10_000)
     assert len(read_dataset(plain).train) == 1
     bomb = tmp_path / "bomb.tsv.gz"
@@ -56,8 +56,8 @@ def test_without_a_limit_the_size_of_the_file_is_what_counts(
 
 
 def test_a_line_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apptek.reading.text_blocks.LONGEST_LINE", 1000)
-    monkeypatch.setattr("apptek.reading.text_blocks.BLOCK_BYTES", 500)
+    monkeypatch.setattr("apptek.reading.streams.LONGEST_LINE", 1000)
+    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", 500)
     path = write(tmp_path / "facts.tsv.gz", b"a" * 10_000)
     assert "found a line of more than 1000 bytes" in refused(path)
 

@@ -13,10 +13,10 @@ from apptek.facts.predicate_table import (
     PredicateEntry,
     PredicateTable,
     cameo_table,
-    read_predicates,
     shipped_table,
 )
 from apptek.predictor import Predictor
+from apptek.reading.name_tables import read_predicates
 from apptek.reading.reader import read_dataset
 from apptek.synthetic.world import make_world
 

@@ -82,8 +82,8 @@ def test_timestamps_of_parquet_are_times(tmp_path: Path) -> None:
         ),
         (b"a,b\0,2014", "column 2 (object): found a NUL byte in 'b\\x00', expected text"),
         (b'"a,b,2014', "column 1 (subject): found a quote that the line does not close"),
-        (b"a,b", "found 2 columns, expected 3"),
-        (b",b,2014", "found an empty name, expected a subject and an object"),
+        (b"a,b", "row: found 2 columns, expected 3 columns"),
+        (b",b,2014", "column 1 (subject): found nothing, expected a name"),
     ],
 )
 def test_a_bad_row_is_named_and_nothing_is_replaced(tmp_path: Path, row: bytes, fault: str) -> None:

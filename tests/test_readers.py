@@ -210,7 +210,7 @@ def test_the_unit_of_a_mixed_calendar_does_not_depend_on_the_blocks(
     text = days + "a\tp\tb\t1998\na\tp\tb\t1999-##-##\na\tp\tb\t2000\nb\tp\ta\n"
     in_one_block = read_text(tmp_path, text)
     assert in_one_block.axis == TimeAxis("day", mixed=True)
-    monkeypatch.setattr("apptek.reading.text_blocks.BLOCK_BYTES", len(days))
+    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", len(days))
     assert read_text(tmp_path, text).axis == in_one_block.axis
 
 
@@ -258,7 +258,7 @@ def test_parquet_batches_give_the_same_as_one(
     times = [str(number % 5) for number in range(50)]
     content = parquet_bytes(subject=names, predicate=["p"] * 50, object=names[::-1], time=times)
     in_one_block = read_text(tmp_path, content, "facts.parquet")
-    monkeypatch.setattr("apptek.reading.parquet_tables.BATCH_ROWS", 3)
+    monkeypatch.setattr("apptek.reading.columnar.BATCH_ROWS", 3)
     assert in_words(read_text(tmp_path, content, "facts.parquet")) == in_words(in_one_block)
 
 

@@ -317,7 +317,7 @@ def test_numbers_beyond_what_floats_hold_are_refused(tmp_path: Path) -> None:
 
 
 def test_the_counts_of_an_error_add_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apptek.reading.batches.MOST_DEFECTS_KEPT", 5)
+    monkeypatch.setattr("apptek.reading.collector.MAX_DEFECTS_KEPT", 5)
     text = f"a,p,b,{DAY}\n" + "a,p\n" * 12 + "a,p,b,2014-13-01\n" * 30
     message = fault_of(tmp_path, text)
     assert "42 bad of 43 rows: 12 bad row, 30 bad time;" in message

@@ -5,10 +5,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from time_texts import UNKNOWN_TIME, axis_of, read, votes_of, written
 
 from apptek.errors import TimeFormatError
-from apptek.facts.calendar.time_dictionary import TimeDictionary
-from apptek.facts.times import EXPECTED, UNKNOWN, TimeAxis, WrittenTime, read_time
+from apptek.facts.times import EXPECTED, UNKNOWN, TimeAxis
 
 days = st.dates().map(lambda day: (day.year, day.month, day.day))
 months = st.tuples(st.integers(-9999, 999_999), st.integers(1, 12)).map(lambda ym: (*ym, 0))
@@ -21,15 +21,6 @@ def text_of(date: tuple[int, int, int]) -> str:
     sign = "-" if year < 0 else ""
     ends = "".join(f"-{part:02d}" if part else "-##" for part in (month, day))
     return f"{sign}{abs(year):04d}{ends}"
-
-
-def axis_of(*texts: str) -> tuple[TimeAxis, list[int]]:
-    """The axis of these texts, one fact each, and their codes."""
-    times = TimeDictionary()
-    ids = [times.add(text) for text in texts]
-    counts = np.bincount(ids, minlength=len(times.written))
-    axis, codes = times.resolve(counts.tolist())
-    return axis, [int(codes[known]) for known in ids]
 
 
 @given(st.lists(st.one_of(days, months, years), min_size=1))
@@ -77,42 +68,41 @@ def test_positions_of_a_calendar_keep_the_order_of_its_dates(
 @given(st.text(alphabet='0123456789-#?"+ \u0661', max_size=12))
 def test_any_text_is_a_time_of_31_bits_or_refused(text: str) -> None:
     try:
-        written = read_time(text)
+        assert -(2**31) < read(text)[1] < 2**31
     except TimeFormatError:
         return
-    assert written is None or -(2**31) < written.year < 2**31
 
 
 @pytest.mark.parametrize(
-    ("text", "written"),
+    ("text", "expected"),
     [
-        ("2014-05-13", WrittenTime("date", 2014, 5, 13)),
-        ("2016-02-29", WrittenTime("date", 2016, 2, 29)),
-        ("2014-05", WrittenTime("date", 2014, 5)),
-        ("2014-05-##", WrittenTime("date", 2014, 5)),
-        ('"1999-##-##"', WrittenTime("date", 1999)),
-        ("600-##-##", WrittenTime("date", 600)),
-        ("-044-03-15", WrittenTime("date", -44, 3, 15)),
-        ("1999-##", WrittenTime("date", 1999)),
-        ("1999", WrittenTime("either", 1999)),
-        ("20140513", WrittenTime("either", 20140513)),
-        ("20140230", WrittenTime("integer", 20140230)),
-        ("20141301", WrittenTime("integer", 20141301)),
-        ("30140513", WrittenTime("integer", 30140513)),
-        ("02014051", WrittenTime("integer", 2014051)),
-        ("+20140513", WrittenTime("integer", 20140513)),
-        ("17", WrittenTime("integer", 17)),
-        ("-3", WrittenTime("integer", -3)),
-        ("600", WrittenTime("integer", 600)),
-        ("", None),
-        ("?", None),
-        ("-", None),
-        ('""', None),
-        ("####-##-##", None),
+        ("2014-05-13", written("date", 2014, 5, 13)),
+        ("2016-02-29", written("date", 2016, 2, 29)),
+        ("2014-05", written("date", 2014, 5)),
+        ("2014-05-##", written("date", 2014, 5)),
+        ('"1999-##-##"', written("date", 1999)),
+        ("600-##-##", written("date", 600)),
+        ("-044-03-15", written("date", -44, 3, 15)),
+        ("1999-##", written("date", 1999)),
+        ("1999", written("either", 1999)),
+        ("20140513", written("either", 20140513)),
+        ("20140230", written("integer", 20140230)),
+        ("20141301", written("integer", 20141301)),
+        ("30140513", written("integer", 30140513)),
+        ("02014051", written("integer", 2014051)),
+        ("+20140513", written("integer", 20140513)),
+        ("17", written("integer", 17)),
+        ("-3", written("integer", -3)),
+        ("600", written("integer", 600)),
+        ("", UNKNOWN_TIME),
+        ("?", UNKNOWN_TIME),
+        ("-", UNKNOWN_TIME),
+        ('""', UNKNOWN_TIME),
+        ("####-##-##", UNKNOWN_TIME),
     ],
 )
-def test_every_form_of_the_table_is_read(text: str, written: WrittenTime | None) -> None:
-    assert read_time(text) == written
+def test_every_form_of_the_table_is_read(text: str, expected: tuple[object, ...]) -> None:
+    assert read(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -139,7 +129,7 @@ def test_every_form_of_the_table_is_read(text: str, written: WrittenTime | None)
 )
 def test_what_is_no_time_is_refused(text: str, expected: str) -> None:
     with pytest.raises(TimeFormatError) as caught:
-        read_time(text)
+        read(text)
     assert str(caught.value) == expected
 
 
@@ -165,10 +155,9 @@ def test_days_without_dashes_are_days_unless_an_integer_is_among_them() -> None:
 
 
 def test_an_interval_of_days_without_dashes_has_an_order() -> None:
-    times = TimeDictionary()
-    start, end, year = (times.add(text) for text in ("20210511", "20210603", "2021"))
-    assert times.bounds_of(start)[1] < times.bounds_of(end)[0]
-    assert times.bounds_of(year)[0] < times.bounds_of(start)[0] < times.bounds_of(year)[1]
+    (lows, highs) = votes_of("20210511", "20210603", "2021")[0].bounds()
+    assert highs[0] < lows[1]
+    assert lows[2] < lows[0] < highs[2]
 
 
 def test_a_mixed_calendar_takes_the_unit_that_most_facts_are_written_in() -> None:
@@ -190,10 +179,8 @@ def test_on_a_mixed_calendar_of_days_a_year_lies_at_its_first_day() -> None:
 
 
 def test_a_time_without_facts_has_no_say_in_the_axis() -> None:
-    times = TimeDictionary()
-    for text in ("2014-05-13", "1999"):
-        times.add(text)
-    assert times.resolve([1, 0])[0] == TimeAxis("day")
+    votes, _ = votes_of("2014-05-13", "1999")
+    assert votes.resolve(np.asarray([1, 0]))[0] == TimeAxis("day")
 
 
 def test_unknown_times_have_no_position() -> None:
@@ -204,19 +191,20 @@ def test_unknown_times_have_no_position() -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "expected"),
+    ("texts", "bad", "expected"),
     [
-        ("17", "2014-05-13", "an integer, as in the facts before"),
-        ("2014-05-13", "17", "a calendar date, as in the facts before"),
+        (("1999", "17", "2014-05-13"), 2, "an integer, as in the facts before"),
+        (("1999", "2014-05-13", "17"), 2, "a calendar date, as in the facts before"),
+        (("17", "2014-05-13", "2014-05-14"), 0, "a calendar date, as in most facts"),
+        (("2014-05-13", "17", "18"), 0, "an integer, as in most facts"),
     ],
 )
-def test_whichever_kind_comes_first_is_right(first: str, second: str, expected: str) -> None:
-    times = TimeDictionary()
-    times.add("1999")
-    times.add(first)
-    with pytest.raises(TimeFormatError) as caught:
-        times.add(second)
-    assert str(caught.value) == expected
+def test_of_two_kinds_the_more_frequent_or_else_the_first_is_right(
+    texts: tuple[str, ...], bad: int, expected: str
+) -> None:
+    votes, _ = votes_of(*texts)
+    assert np.flatnonzero(~votes.good).tolist() == [bad]
+    assert votes.expected[bad] == expected
 
 
 def test_a_query_finer_than_the_axis_is_cut_to_it() -> None:
@@ -279,6 +267,5 @@ def test_a_query_that_is_not_on_the_axis_is_refused(
 def test_a_coarse_end_contradicts_only_what_lies_wholly_after_it(
     since: str, until: str, fits: bool
 ) -> None:
-    times = TimeDictionary()
-    first, last = times.add(since), times.add(until)
-    assert (times.bounds_of(first)[0] <= times.bounds_of(last)[1]) == fits
+    lows, highs = votes_of(since, until)[0].bounds()
+    assert (lows[0] <= highs[1]) == fits

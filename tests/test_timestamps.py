@@ -4,31 +4,22 @@ from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from time_texts import UNKNOWN_TIME, axis_of, fields_of, read, votes_of, written
 
 from apptek.errors import DataError, TimeFormatError
-from apptek.facts.calendar.positions import Unit, calendar, date_of, day_number, position
-from apptek.facts.calendar.stamps import read_stamps
-from apptek.facts.calendar.time_dictionary import TimeDictionary
-from apptek.facts.calendar.written import WrittenTime, read_by_pattern, read_time
+from apptek.facts.calendar import Unit, calendar, date_of, day_number, position
 from apptek.facts.times import Granularity, TimeAxis
+from apptek.facts.written_times import read_by_pattern, read_time, read_times
 from apptek.reading.reader import read_dataset
 
 moments = st.datetimes(datetime(1902, 1, 1), datetime(2037, 12, 31)).map(
     lambda moment: moment.replace(microsecond=0)
 )
 NOON = 12 * 3600
-
-
-def axis_of(
-    *texts: str, granularity: Granularity = "auto", date_format: str = ""
-) -> tuple[TimeAxis, list[int]]:
-    times = TimeDictionary(granularity, date_format)
-    ids = [times.add(text) for text in texts]
-    axis, codes = times.resolve(np.bincount(ids, minlength=len(times.written)).tolist())
-    return axis, [int(codes[number]) for number in ids]
 
 
 @given(st.dates())
@@ -76,30 +67,30 @@ def test_an_offset_is_converted_to_utc(moment: datetime, minutes: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "written"),
+    ("text", "expected"),
     [
-        ("2021-05-03 14:22:00", WrittenTime("date", 2021, 5, 3, 51_720)),
-        ("2021-05-03T14:22:07.123456", WrittenTime("date", 2021, 5, 3, 51_727)),
-        ("2021-05-03 14:22", WrittenTime("date", 2021, 5, 3, 51_720)),
-        ("2021-05-03T14", WrittenTime("date", 2021, 5, 3, 50_400)),
-        ("2021-05-03T14:22:00Z", WrittenTime("date", 2021, 5, 3, 51_720, True)),
-        ("2021-05-03 14:22:00 UTC", WrittenTime("date", 2021, 5, 3, 51_720, True)),
-        ("2021-05-03T23:00:00-0500", WrittenTime("date", 2021, 5, 4, 14_400, True)),
-        ("2021-01-01T00:30:00+01", WrittenTime("date", 2020, 12, 31, 84_600, True)),
-        ("20210503142200", WrittenTime("date", 2021, 5, 3, 51_720)),  # GDELT's DATEADDED
-        ("20210503T142200Z", WrittenTime("date", 2021, 5, 3, 51_720, True)),
-        ("2021/05/03", WrittenTime("date", 2021, 5, 3)),
-        ("13.05.2021", WrittenTime("date", 2021, 5, 13, order="dmy")),
-        ("05/13/2021", WrittenTime("date", 2021, 5, 13, order="mdy")),
-        ("3/5/2021", WrittenTime("date", 2021, 3, 5, order="open")),
-        ("5/5/2021 12:00", WrittenTime("date", 2021, 5, 5, NOON)),
-        ("13 May 2021", WrittenTime("date", 2021, 5, 13)),
-        ("3-Sep-2021", WrittenTime("date", 2021, 9, 3)),
-        ("May 3, 2021", WrittenTime("date", 2021, 5, 3)),
+        ("2021-05-03 14:22:00", written("date", 2021, 5, 3, 51_720)),
+        ("2021-05-03T14:22:07.123456", written("date", 2021, 5, 3, 51_727)),
+        ("2021-05-03 14:22", written("date", 2021, 5, 3, 51_720)),
+        ("2021-05-03T14", written("date", 2021, 5, 3, 50_400)),
+        ("2021-05-03T14:22:00Z", written("date", 2021, 5, 3, 51_720, True)),
+        ("2021-05-03 14:22:00 UTC", written("date", 2021, 5, 3, 51_720, True)),
+        ("2021-05-03T23:00:00-0500", written("date", 2021, 5, 4, 14_400, True)),
+        ("2021-01-01T00:30:00+01", written("date", 2020, 12, 31, 84_600, True)),
+        ("20210503142200", written("date", 2021, 5, 3, 51_720)),  # GDELT's DATEADDED
+        ("20210503T142200Z", written("date", 2021, 5, 3, 51_720, True)),
+        ("2021/05/03", written("date", 2021, 5, 3)),
+        ("13.05.2021", written("date", 2021, 5, 13, order="dmy")),
+        ("05/13/2021", written("date", 2021, 5, 13, order="mdy")),
+        ("3/5/2021", written("date", 2021, 3, 5, order="open")),
+        ("5/5/2021 12:00", written("date", 2021, 5, 5, NOON)),
+        ("13 May 2021", written("date", 2021, 5, 13)),
+        ("3-Sep-2021", written("date", 2021, 9, 3)),
+        ("May 3, 2021", written("date", 2021, 5, 3)),
     ],
 )
-def test_times_of_day_and_other_dates_are_read(text: str, written: WrittenTime) -> None:
-    assert read_time(text) == written
+def test_times_of_day_and_other_dates_are_read(text: str, expected: tuple[object, ...]) -> None:
+    assert read(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -115,7 +106,7 @@ def test_times_of_day_and_other_dates_are_read(text: str, written: WrittenTime) 
 )
 def test_a_time_that_does_not_exist_is_refused(text: str, expected: str) -> None:
     with pytest.raises(TimeFormatError) as caught:
-        read_time(text)
+        read(text)
     assert str(caught.value) == expected
 
 
@@ -153,9 +144,9 @@ def test_beside_plain_days_a_time_of_day_counts_as_its_day() -> None:
 def test_a_granularity_refuses_what_is_coarser(granularity: Granularity) -> None:
     message = f"^a time of day, such as 2014-05-13 14:22, for {granularity}s$"
     with pytest.raises(TimeFormatError, match=message):
-        TimeDictionary(granularity).add("2021-05-03")
+        axis_of("2021-05-03", granularity=granularity)
     with pytest.raises(TimeFormatError, match=r"^a calendar date"):
-        TimeDictionary("year").add("17")
+        axis_of("17", granularity="year")
 
 
 def test_a_granularity_makes_times_coarser() -> None:
@@ -165,11 +156,8 @@ def test_a_granularity_makes_times_coarser() -> None:
 
 
 def test_times_with_and_without_an_offset_do_not_mix() -> None:
-    times = TimeDictionary()
-    for text in ("2021-05-03", "2021-05-03 14:22Z", "2021-05-03T14:22+02:00"):
-        times.add(text)
-    with pytest.raises(TimeFormatError, match=r"^a time with an offset, as in the facts before$"):
-        times.add("2021-05-03 14:22")
+    with pytest.raises(TimeFormatError, match=r"^a time with an offset, as in most facts$"):
+        axis_of("2021-05-03", "2021-05-03 14:22Z", "2021-05-03T14:22+02:00", "2021-05-03 14:22")
 
 
 def test_one_telling_date_settles_the_order_of_all() -> None:
@@ -177,10 +165,8 @@ def test_one_telling_date_settles_the_order_of_all() -> None:
     assert axis == TimeAxis("day", date_format="dmy")
     assert [axis.format(code) for code in codes] == ["2021-05-03", "2021-05-04", "2021-05-13"]
     assert axis.parse("03.05.2021") == codes[0]  # a query may be written like the data
-    times = TimeDictionary()
-    times.add("13.05.2021")
     with pytest.raises(TimeFormatError, match=r"^the day first, as in the facts before$"):
-        times.add("05.13.2021")
+        axis_of("13.05.2021", "05.13.2021")
 
 
 def test_dates_that_may_be_read_in_two_ways_ask_for_a_format() -> None:
@@ -198,33 +184,32 @@ def test_dates_that_may_be_read_in_two_ways_ask_for_a_format() -> None:
 
 
 def test_an_interval_is_not_compared_before_the_order_is_known() -> None:
-    times = TimeDictionary()
-    since, until = times.add("02/01/2021"), times.add("01/02/2021")
-    assert times.bounds_of(since)[0] <= times.bounds_of(until)[1]
-    assert times.unsettled
-    times.add("13/01/2021")
-    assert times.bounds_of(since)[0] <= times.bounds_of(until)[1]
-    settled = TimeDictionary(date_format="mdy")
-    since, until = settled.add("02/01/2021"), settled.add("01/02/2021")
-    assert settled.bounds_of(since)[0] > settled.bounds_of(until)[1]
-    assert not settled.unsettled
+    def is_inverted(*others: str, date_format: str = "") -> bool:
+        votes, _ = votes_of("02/01/2021", "01/02/2021", *others, date_format=date_format)
+        lows, highs = votes.bounds()
+        return bool(lows[0] > highs[1])
+
+    assert not is_inverted()
+    assert not is_inverted("13/01/2021")
+    assert is_inverted("01/13/2021")
+    assert is_inverted(date_format="mdy")
 
 
 @pytest.mark.parametrize(
-    ("pattern", "text", "written"),
+    ("pattern", "text", "expected"),
     [
-        ("%d/%m/%Y", "3/5/2021", WrittenTime("date", 2021, 5, 3)),
-        ("%b %Y", "May 2021", WrittenTime("date", 2021, 5)),
-        ("%d.%m.%y %H.%M", "03.05.21 14.22", WrittenTime("date", 2021, 5, 3, 51_720)),
+        ("%d/%m/%Y", "3/5/2021", written("date", 2021, 5, 3)),
+        ("%b %Y", "May 2021", written("date", 2021, 5)),
+        ("%d.%m.%y %H.%M", "03.05.21 14.22", written("date", 2021, 5, 3, 51_720)),
         ("%Y-%m-%dT%H:%M%z", "2021-05-03T01:00+0200",
-         WrittenTime("date", 2021, 5, 2, 82_800, True)),
-        ("%d/%m/%Y", "?", None),
+         written("date", 2021, 5, 2, 82_800, True)),
+        ("%d/%m/%Y", "?", UNKNOWN_TIME),
     ],
 )  # fmt: skip
 def test_a_pattern_says_how_times_are_read(
-    pattern: str, text: str, written: WrittenTime | None
+    pattern: str, text: str, expected: tuple[object, ...]
 ) -> None:
-    assert read_by_pattern(text, pattern) == written
+    assert fields_of(read_by_pattern(text, pattern)[0]) == expected
 
 
 @pytest.mark.parametrize(
@@ -233,16 +218,16 @@ def test_a_pattern_says_how_times_are_read(
 )
 def test_a_senseless_pattern_is_refused(pattern: str, fault: str) -> None:
     with pytest.raises(TimeFormatError, match=fault):
-        TimeDictionary(date_format=pattern)
+        axis_of(date_format=pattern)
 
 
 def test_a_time_that_does_not_fit_a_pattern_is_refused() -> None:
     with pytest.raises(TimeFormatError, match=r"^a time as in %d/%m/%Y, or nothing for unknown$"):
-        TimeDictionary(date_format="%d/%m/%Y").add("2021-05-03")
+        axis_of("2021-05-03", date_format="%d/%m/%Y")
 
 
 @pytest.mark.parametrize(
-    ("text", "pattern", "read"),
+    ("text", "pattern", "shown"),
     [
         ("05/03/2021 02:22:00 PM", "%m/%d/%Y %I:%M:%S %p", "2021-05-03 14:22:00"),
         ("05/03/2021 2:22pm", "%m/%d/%Y %I:%M%p", "2021-05-03 14:22:00"),
@@ -250,12 +235,14 @@ def test_a_time_that_does_not_fit_a_pattern_is_refused() -> None:
         ("3-5-21 14:22", "%d-%m-%y %H:%M", "2021-05-03 14:22:00"),
     ],
 )
-def test_a_time_that_needs_a_pattern_is_told_which(text: str, pattern: str, read: str) -> None:
+def test_a_time_that_needs_a_pattern_is_told_which(text: str, pattern: str, shown: str) -> None:
     with pytest.raises(TimeFormatError, match="can be read by --date-format") as caught:
-        read_time(text)
+        read(text)
     assert f"'{pattern}'" in str(caught.value)
-    axis, codes = axis_of(text, date_format=pattern, granularity="second" if ":" in read else "day")
-    assert axis.format(codes[0]) == read
+    axis, codes = axis_of(
+        text, date_format=pattern, granularity="second" if ":" in shown else "day"
+    )
+    assert axis.format(codes[0]) == shown
     assert axis.how_to_read()["date_format"] in (pattern, axis.order)
 
 
@@ -267,16 +254,15 @@ def test_a_time_that_needs_a_pattern_is_told_which(text: str, pattern: str, read
     ],
 )
 def test_the_pattern_of_dates_is_told(text: str, pattern: str) -> None:
-    times = TimeDictionary()
-    times.add("")
-    times.add(text)
-    assert times.date_pattern() == pattern
+    votes, counts = votes_of("", text)
+    axis = TimeAxis("day") if votes.order else votes.resolve(counts)[0]
+    assert votes.describe(axis)["date_format"] == pattern
 
 
 def test_further_files_must_have_the_order_of_a_pattern() -> None:
     axis, _ = axis_of("03/05/2021", date_format="%d/%m/%Y")
     assert axis.how_to_read() == {"granularity": "day", "date_format": "dmy"}
-    with pytest.raises(TimeFormatError, match=r"^the day first, as in the facts before$"):
+    with pytest.raises(TimeFormatError, match=r"^the day first$"):
         axis_of("05/13/2021", date_format=axis.how_to_read()["date_format"])
     with pytest.raises(TimeFormatError, match=r"expected the day first, as in the data$"):
         axis.parse("05/13/2021")
@@ -284,34 +270,16 @@ def test_further_files_must_have_the_order_of_a_pattern() -> None:
     assert TimeAxis("day", date_format="%Y-%d-%m").how_to_read() == {"granularity": "day"}
 
 
-@pytest.mark.parametrize("form", ["%Y-%m-%d %H:%M:%S", "%Y/%m/%dT%H:%MZ", "%Y%m%d%H%M%S"])
 @given(times=st.lists(moments, min_size=1, max_size=8), damage=st.data())
-def test_many_timestamps_are_read_as_one_by_one(
-    form: str, times: list[datetime], damage: st.DataObject
-) -> None:
-    texts = [time.strftime(form) for time in times]
-    assert read_stamps(texts) == [read_time(text) for text in texts]
-    row = damage.draw(st.integers(0, len(texts) - 1))
-    place = damage.draw(st.integers(0, len(texts[row]) - 1))
-    letter = damage.draw(st.sampled_from("0123456789/:é "))
-    texts[row] = texts[row][:place] + letter + texts[row][place + 1 :]
-    read = read_stamps(texts)
-    assert read is None or read == [read_time(text) for text in texts]
-
-
-def test_many_timestamps_get_the_codes_of_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    texts = [f"2021-05-{n % 28 + 1:02d} {n % 24:02d}:{n % 60:02d}:00" for n in range(300)]
-    unit: list[Granularity] = ["auto", "second", "minute", "week", "month", "year"]
-    few = [axis_of(*texts, "", granularity=one) for one in unit]
-    monkeypatch.setattr("apptek.facts.times.MANY", 1)
-    monkeypatch.setattr("apptek.facts.calendar.time_dictionary.MANY", 1)
-    for (axis, codes), one in zip(few, unit, strict=True):
-        times = TimeDictionary(one)
-        ids = [*times.add_all(texts[:100]), *times.add_all(texts[50:])[50:], times.add("")]
-        many_axis, many = times.resolve([1] * len(times.written))
-        assert (many_axis, many[ids].tolist()) == (axis, codes)
-    with pytest.raises(TimeFormatError, match="a time from 1902 to 2037"):
-        axis_of("2040-01-01 00:00:00", granularity="second")
+def test_many_times_are_read_as_one_by_one(times: list[datetime], damage: st.DataObject) -> None:
+    forms = ["%Y-%m-%d %H:%M:%S", "%Y/%m/%dT%H:%MZ", "%Y%m%d%H%M%S", "%d.%m.%Y", "%d %B %Y", "%Y"]
+    texts = [time.strftime(damage.draw(st.sampled_from(forms))) for time in times]
+    for row in damage.draw(st.lists(st.integers(0, len(texts) - 1), max_size=3)):
+        place = damage.draw(st.integers(0, len(texts[row]) - 1))
+        letter = damage.draw(st.sampled_from('0123456789/:\u00e9 "#+'))
+        texts[row] = texts[row][:place] + letter + texts[row][place + 1 :]
+    together = read_times(pa.array(texts, pa.string()))
+    assert together.tolist() == [read_time(text)[0].tolist() for text in texts]
 
 
 def test_a_query_to_a_model_of_hours_needs_a_time_of_day() -> None:

@@ -13,7 +13,6 @@ from worlds import ENTITIES, dataset_of, facts_of, names_of, plain_facts
 
 from apptek.config import TraitsConfig
 from apptek.errors import ConfigError, DataError
-from apptek.facts.entity_types import read_types
 from apptek.facts.facts import Names
 from apptek.features.traits import (
     COUNTRY,
@@ -25,6 +24,7 @@ from apptek.features.traits import (
     types_from_names,
     types_from_table,
 )
+from apptek.reading.name_tables import read_types
 
 NOTHING = facts_of([])
 

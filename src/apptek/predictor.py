@@ -18,10 +18,7 @@ from apptek.evaluation.scorer import (
     evaluate_forecast,
     evaluate_split,
 )
-from apptek.facts.aliases import with_aliases
-from apptek.facts.entity_types import read_types
 from apptek.facts.facts import Dataset, Split
-from apptek.facts.predicate_table import PredicateLabels, as_predicate_table
 from apptek.facts.protocols import Protocol
 from apptek.files import is_model, sole_writer
 from apptek.models.answer_tables import SCHEMA, AnswerTable, AskedColumns
@@ -41,6 +38,7 @@ if TYPE_CHECKING:  # what only some methods need is imported by them: a predicti
     from apptek.forecast.window import Window
     from apptek.models.fitting.stages import FitOptions, TypeTable
     from apptek.models.updating import UpdateReport
+    from apptek.reading.name_tables import PredicateLabels
 
 __all__ = ["Answer", "Answers", "Predictor", "Query"]
 
@@ -75,7 +73,7 @@ class Predictor:
     def fit(  # a facade: each keyword is one thing that a user may say
         cls, data: Any, *, model: str | None = None, config: Any = None,
         protocol: Protocol = "official", seed: int = 0, split: str | None = None,
-        types: "TypeTable | str | Path | None" = None, predicates: PredicateLabels | None = None,
+        types: "TypeTable | str | Path | None" = None, predicates: "PredicateLabels | None" = None,
         aliases: Mapping[str, str] | str | Path | None = None, final: bool | None = None,
         folder: str | Path | None = None, resume: bool = False, replace: bool = False,
         observed_until: When = None, progress: Progress = no_progress,
@@ -104,6 +102,7 @@ class Predictor:
         about_run  further entries for run.json: a command, a commit
         """
         from apptek.models.fitting.stages import fit_options
+        from apptek.reading.name_tables import as_predicate_table, read_types, with_aliases
         from apptek.reading.reader import as_dataset
 
         data = with_aliases(as_dataset(data, **({"split": split} if split else {})), aliases)

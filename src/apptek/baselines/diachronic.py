@@ -24,7 +24,7 @@ from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
 from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
-from apptek.facts.calendar.positions import DAY_SECONDS, SECONDS, day_and_second
+from apptek.facts.calendar import DAY_SECONDS, SECONDS, day_and_second
 from apptek.facts.facts import Dataset
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph

@@ -31,6 +31,7 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
     Example: `apptek data list`
     """
     from apptek.facts.benchmarks import BENCHMARKS, find_benchmark
+    from apptek.research.table_one import PRINTED
     from apptek.terminal import output, table, tell_next
 
     folders = {name: find_benchmark(name) for name in BENCHMARKS}
@@ -38,7 +39,7 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
         print_json({name: None if path is None else str(path) for name, path in folders.items()})
         return
     rows = [
-        (name, benchmark.title, benchmark.printed.train, folders[name] or "not downloaded")
+        (name, benchmark.title, PRINTED[name][0].train, folders[name] or "not downloaded")
         for name, benchmark in BENCHMARKS.items()
     ]
     output().print(table("Benchmarks", ("name", "title", "training facts", "folder"), rows))
@@ -84,11 +85,10 @@ def stats(
 
     Example: `apptek data stats world`
     """
-    from apptek.facts.benchmarks import BENCHMARKS
-    from apptek.facts.protocols import compare_statistics
+    from apptek.research.table_one import compare_statistics
 
     dataset = reading.read(data, seed=seed)
-    statistics = compare_statistics(dataset, BENCHMARKS.get(data[0]))
+    statistics = compare_statistics(dataset, data[0])
     if as_json:
         statistics["first_facts"] = _first_facts(dataset)
         statistics["reading"] = dataset.report.how

@@ -13,7 +13,6 @@ from apptek.config import DEFAULT, PRESETS
 from apptek.evaluation.ranking import EvaluationQueries, Metrics, evaluate_scores
 from apptek.extras import has_torch
 from apptek.facts.facts import Dataset
-from apptek.facts.protocols import statistics
 from apptek.files import write_whole
 from apptek.paper.connection import Surroundings, connect
 from apptek.paper.environment import DecisionProcess
@@ -21,6 +20,7 @@ from apptek.paper.episode import play_episode
 from apptek.paper.topology import action_name
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
+from apptek.research.table_one import statistics
 from apptek.synthetic.world import World, make_world
 from apptek.terminal import output, table, tell
 

@@ -87,8 +87,8 @@ def fit(
     Example: `apptek fit world --out model`
     """
     from apptek.config import PRESETS
-    from apptek.facts.entity_types import read_types
     from apptek.models.registry import model_settings
+    from apptek.reading.name_tables import read_types
     from apptek.setting_rules import with_settings
 
     changes = [*(settings or []), *(["features.past_only=true"] if past_only else [])]

@@ -187,15 +187,14 @@ class NameTables:
     @classmethod
     def read(cls, predicates: str | None, aliases: Path | None) -> "NameTables":
         """Read the tables."""
-        from apptek.facts.aliases import read_aliases
-        from apptek.facts.predicate_table import as_predicate_table
+        from apptek.reading.name_tables import as_predicate_table, read_aliases
 
         table = {} if aliases is None else read_aliases(aliases)
         return cls(as_predicate_table(predicates), table)
 
     def apply(self, dataset: "Dataset") -> "Dataset":
         """Return the data set with these tables; print on stderr how many names they cover."""
-        from apptek.facts.aliases import with_aliases
+        from apptek.reading.name_tables import with_aliases
         from apptek.terminal import tell
 
         named = with_aliases(dataset.labelled(self.labels), self.aliases)

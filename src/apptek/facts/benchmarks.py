@@ -1,4 +1,4 @@
-"""The three public benchmarks: addresses and checksums of their files, the paper's numbers."""
+"""The three public benchmarks: addresses and checksums of their files."""
 
 import os
 from collections.abc import Mapping
@@ -13,18 +13,6 @@ from apptek.facts.facts import SPLITS, Split
 DATA_VARIABLE = "APPTEK_DATA"
 _MMKB = "https://raw.githubusercontent.com/mniepert/mmkb/master/TemporalKGs"
 _LICENCE = "mmkb: BSD-3-Clause, Copyright 2018 NEC Laboratories Europe"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Statistics:
-    """The rows of the paper's Table 1: distinct entities, predicates and times, facts by split."""
-
-    entities: int
-    predicates: int
-    times: int
-    train: int
-    valid: int
-    test: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,10 +31,8 @@ class PublicFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Benchmark:
-    """A public data set: its files by split, and the paper's numbers for it.
+    """A public data set: its files by split.
 
-    explanations   by field of Statistics, why the numbers of the files, of the paper's protocol
-                   and in print differ
     forecast_cuts  the last day of train and of valid under the protocol `forecast`, as the
                    literature on forecasting cuts the same facts; None where it does not
     """
@@ -55,8 +41,6 @@ class Benchmark:
     title: str
     licence: str
     files: Mapping[Split, PublicFile]
-    printed: Statistics
-    explanations: Mapping[str, str]
     forecast_cuts: tuple[str, str] | None = None
 
 
@@ -128,17 +112,6 @@ _ICEWS14 = Benchmark(
             size=617_988,
         ),
     },
-    printed=Statistics(
-        entities=7_128, predicates=230, times=365, train=72_826, valid=8_817, test=8_789
-    ),
-    explanations={
-        "entities": "The paper prints the 7,128 entities of the unfiltered splits; its own filter "
-        "leaves 6,869, those of train.",
-        "valid": "The paper's valid is the public test (8,963) without its 146 facts with an "
-        "entity unseen in train.",
-        "test": "The paper's test is the public valid (8,941) without its 152 facts with an "
-        "entity unseen in train.",
-    },
     forecast_cuts=("2014-10-31", "2014-11-30"),
 )
 
@@ -166,17 +139,6 @@ _ICEWS05_15 = Benchmark(
             size=3_103_913,
         ),
     },
-    printed=Statistics(
-        entities=10_094, predicates=251, times=4_017, train=368_962, valid=45_858, test=46_056
-    ),
-    explanations={
-        "entities": "The public splits have 10,488 entities; the paper prints the 10,094 that "
-        "its filter leaves, those of train.",
-        "valid": "The paper's valid is the public test (46,092) without its 234 facts with an "
-        "entity unseen in train.",
-        "test": "The paper's test is the public valid (46,275) without its 219 facts with an "
-        "entity unseen in train.",
-    },
     forecast_cuts=("2013-11-17", "2014-12-26"),
 )
 
@@ -201,20 +163,6 @@ _YAGO15K = Benchmark(
             sha256="4852245fee9c80eed7670cebc4bdaac12eeef597d8e62f70075223eff2040337",
             size=800_758,
         ),
-    },
-    printed=Statistics(
-        entities=15_403, predicates=32, times=188, train=110_441, valid=13_792, test=13_813
-    ),
-    explanations={
-        "times": "Distinct dates as they are written. The paper's 188 are very probably those of "
-        "the public train file; the reconstructed train file has 170, because some dates lost "
-        "their day or month, and with valid and test 180.",
-        "train": "The public train file has 110,441 lines, as printed (lines that repeat a fact "
-        "count once); a train file of 110,541 is a reconstruction of it, about 99.9 % the same.",
-        "valid": "The paper's valid is the public test (13,800) without its 8 facts with a date "
-        "unseen in train.",
-        "test": "The paper's test is the public valid (13,815) without its 2 facts with a date "
-        "unseen in train.",
     },
 )
 

@@ -286,16 +286,12 @@ class Dataset:
         column `split` (by default one of that name) says train, valid or test; without it the
         facts are split. The options are the fields of ReadOptions. Errors count rows from 1.
         """
-        from apptek.reading.frames import read_frame
-        from apptek.reading.options import ReadOptions
-
         given = {"subject": subject, "predicate": predicate, "object": object, "time": time}
-        given |= {"since": since, "until": until}
-        column_of = {role: column for role, column in given.items() if column is not None}
-        chosen = ReadOptions(**options, split="" if split is None else str(split))
-        if chosen.split:
-            column_of["split"] = chosen.split
-        return read_frame(frame, column_of, name=name, options=chosen)
+        given |= {"since": since, "until": until, "split": split}
+        columns = {role: column for role, column in given.items() if column is not None}
+        from apptek.reading.reader import read_frame
+
+        return read_frame(frame, columns, name, **options)
 
     @classmethod
     def from_facts(
@@ -305,10 +301,9 @@ class Dataset:
 
         A tuple may lack the time, or end with since and until. None is an unknown time.
         """
-        from apptek.reading.frames import read_facts
-        from apptek.reading.options import ReadOptions
+        from apptek.reading.reader import read_tuples
 
-        return read_facts(facts, name=name, options=ReadOptions(**options))
+        return read_tuples(facts, name, **options)
 
     def labelled(self, labels: PredicateTable | None = None) -> "Dataset":
         """The same with a table of predicates: this one, else its own, else CAMEO's if it applies.

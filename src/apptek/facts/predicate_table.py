@@ -13,21 +13,16 @@ and names; the list of names in ICEWS files of the program text_to_CAMEO (P. Sch
 look-up file CAMEO.eventcodes.txt of GDELT for the four groups, its QuadClass. The phrases are ours.
 """
 
+import csv
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-from apptek.errors import DataError
-from apptek.reading.small_tables import read_rows
-from apptek.safe_text import counted
-
 INVERSE = "inverse of "  # before a predicate that is followed from object to subject
 MOST = 0.75  # share of the facts that must be of the shipped table for it to apply
-COLUMNS = ("predicate", "class", "label", "phrase", "group")
 OPPOSED = {"cooperation", "conflict"}  # words in the names of groups that exclude each other
-EXPECTED = "a header with the column predicate and at least one of class, label, phrase and group"
 # The root codes at which a QuadClass of GDELT ends. Other users of CAMEO count 09 as verbal
 # conflict and 14 as material conflict.
 _GROUP_ENDS = (
@@ -108,7 +103,7 @@ class PredicateTable:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "PredicateTable":
         """The table of `as_json`."""
-        entries = {predicate: _entry(cells) for predicate, cells in content["predicates"].items()}
+        entries = {predicate: entry_of(cells) for predicate, cells in content["predicates"].items()}
         return cls(entries, content["source"])
 
     def of(self, predicates: Iterable[str]) -> "PredicateTable":
@@ -125,63 +120,19 @@ def labelled(predicate: str, label: str) -> str:
     return predicate if label in ("", predicate) else f"{label} ({predicate})"
 
 
-def _entry(cells: Mapping[str, str]) -> PredicateEntry:
-    """The entry of a row, by the names of its columns."""
+def entry_of(cells: Mapping[str, str]) -> PredicateEntry:
+    """Return the entry of a row, by the names of its columns."""
     label, phrase, kind, group = (
         str(cells.get(column, "")) for column in ("label", "phrase", "class", "group")
     )
     return PredicateEntry(label=label, phrase=phrase, kind=kind, group=group)
 
 
-def read_predicates(path: Path) -> PredicateTable:
-    """A table of predicates from a text or Parquet file; columns in any order."""
-    rows = read_rows(path)
-    _, header = next(rows, (1, []))
-    strange = [name for name in header if name not in COLUMNS]
-    if strange or len(set(header)) < max(len(header), 2) or "predicate" not in header:
-        raise DataError(f"{path.name}: expected {EXPECTED}; found the header {header}")
-    entries: dict[str, PredicateEntry] = {}
-    for line, row in rows:
-        if len(row) != len(header):
-            found = counted(len(row), "cell")
-            raise DataError(f"{path.name}:{line}: found {found}, expected {len(header)}")
-        cells = dict(zip(header, row, strict=True))
-        predicate = cells["predicate"]
-        if not predicate:
-            raise DataError(f"{path.name}:{line}: the column predicate is empty")
-        entry = _entry(cells)
-        if entries.setdefault(predicate, entry) != entry:
-            raise DataError(f"{path.name}:{line}: {predicate!r} has a second, different row")
-    return PredicateTable(entries, path.name)
-
-
-PredicateLabels = PredicateTable | Mapping[str, Mapping[str, str]] | str | Path
-
-
-def as_predicate_table(given: PredicateLabels | None) -> PredicateTable | None:
-    """A table of predicates from what a user gives for one; `none` is the empty table.
-
-    It may be a file, or predicate -> what is known of it: {"040": {"label": "Consult"}}.
-    """
-    if given is None or isinstance(given, PredicateTable):
-        return given
-    if isinstance(given, Mapping):
-        for predicate, cells in given.items():
-            if not isinstance(cells, Mapping) or not cells.keys() <= set(COLUMNS[1:]):
-                raise DataError(
-                    f"predicates: {predicate!r} has {cells!r}, expected some of label, phrase, "
-                    "class and group"
-                )
-        return PredicateTable({name: _entry(cells) for name, cells in given.items()}, "predicates")
-    return PredicateTable() if str(given) == "none" else read_predicates(Path(given))
-
-
 @lru_cache(maxsize=1)
 def cameo_table() -> PredicateTable:
     """The shipped table: every CAMEO code, and every name of ICEWS for one."""
-    rows = read_rows(Path(__file__).with_name("cameo.csv"))
-    next(rows)
-    codes = [(code, name, phrase) for _, (code, name, phrase) in rows]
+    text = Path(__file__).with_name("cameo.csv").read_text("utf-8")
+    codes = [(code, name, phrase) for code, name, phrase in csv.reader(text.splitlines()[1:])]
     roots = {code: name for code, name, _ in codes if len(code) == 2}
     entries: dict[str, PredicateEntry] = {}
     for code, name, phrase in codes:

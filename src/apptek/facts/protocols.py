@@ -1,4 +1,4 @@
-"""Protocols: the splits as published, as the paper must have used them, or cut by date; Table 1.
+"""Protocols: the splits as published, as the paper must have used them, or cut by date.
 
 | protocol | train                | valid                     | test                       |
 |----------|----------------------|---------------------------|----------------------------|
@@ -11,31 +11,20 @@ By date: the facts of all three files, each once, at the dates that the literatu
 uses. Only some benchmarks have such dates.
 """
 
-from collections.abc import Mapping
-from dataclasses import asdict, replace
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Literal
 
 import numpy as np
 
 from apptek.arrays import Bools, Ints
 from apptek.errors import DataError, TimeFormatError
-from apptek.facts.benchmarks import BENCHMARKS, Benchmark, Statistics
+from apptek.facts.benchmarks import BENCHMARKS
 from apptek.facts.fact_keys import fact_keys, first_occurrences
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.times import UNKNOWN
 
 Protocol = Literal["official", "paper", "forecast"]
 PROTOCOLS: tuple[Protocol, ...] = ("official", "paper", "forecast")
-
-_UNSEEN = "the paper's protocol drops valid and test facts with {} unseen in train"
-_EXCHANGED = "the paper's protocol exchanges valid and test, without the facts that have an entity"
-_GENERAL: dict[str, str] = {
-    "entities": _UNSEEN.format("an entity"),
-    "predicates": _UNSEEN.format("a predicate"),
-    "times": _UNSEEN.format("a time"),
-    "valid": f"{_EXCHANGED}, a predicate or a time unseen in train",
-    "test": f"{_EXCHANGED}, a predicate or a time unseen in train",
-}
 
 
 def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:
@@ -102,9 +91,9 @@ class _SeenInTrain:
 
     def __init__(self, dataset: Dataset) -> None:
         train = dataset.train
-        self.entities = _occurring(len(dataset.entities), train.subjects, train.objects)
-        self.predicates = _occurring(len(dataset.predicates), train.predicates)
-        self.times = _distinct_times(train)
+        self.entities = occurring(len(dataset.entities), train.subjects, train.objects)
+        self.predicates = occurring(len(dataset.predicates), train.predicates)
+        self.times = distinct_times(train)
 
     def filter(self, facts: Facts) -> Facts:
         """The facts without anything unseen; an unknown end counts as seen."""
@@ -120,69 +109,7 @@ class _SeenInTrain:
         return seen
 
 
-def statistics(dataset: Dataset) -> Statistics:
-    """Table 1 of a data set; entities, predicates and times are counted over all its splits.
-
-    Times are distinct written times (codes), since and until together, without the unknown.
-    """
-    splits = (dataset.train, dataset.valid, dataset.test)
-    ends = [column for facts in splits for column in (facts.subjects, facts.objects)]
-    predicates = [facts.predicates for facts in splits]
-    return Statistics(
-        entities=int(_occurring(len(dataset.entities), *ends).sum()),
-        predicates=int(_occurring(len(dataset.predicates), *predicates).sum()),
-        times=len(_distinct_times(*splits)),
-        train=len(dataset.train),
-        valid=len(dataset.valid),
-        test=len(dataset.test),
-    )
-
-
-def compare_statistics(dataset: Dataset, benchmark: Benchmark | None) -> dict[str, Any]:
-    """Table 1 of a data set in every protocol and as the paper prints it, ready for JSON.
-
-    Of data that is not in the paper, only `official` is counted: the files as they are. `forecast`
-    is None for data that cannot be cut at published dates. `differences` explains, by key, every
-    row in which official, paper and print are not all equal.
-    """
-    official = asdict(statistics(dataset))
-    counts: dict[str, Any] = {"dataset": dataset.name, "official": official}
-    if benchmark is not None:
-        paper = asdict(statistics(apply_protocol(dataset, "paper")))
-        printed = asdict(benchmark.printed)
-        explanations = _GENERAL | dict(benchmark.explanations)
-        counts |= {
-            "paper": paper,
-            "printed_in_paper": printed,
-            "forecast": _forecast_statistics(dataset, benchmark),
-            "differences": _differences([official, paper, printed], explanations),
-        }
-    report = dataset.report
-    return counts | {
-        "time_unit": dataset.axis.unit,
-        "undated": dataset.undated_count(),
-        "duplicates": dict(report.duplicates),
-        "merged_by_time": report.merged,
-        "also_in_train": dict(report.also_in_train),
-        "bad_rows": report.defect_count,
-    }
-
-
-def _forecast_statistics(dataset: Dataset, benchmark: Benchmark) -> dict[str, int] | None:
-    if benchmark.forecast_cuts is None:
-        return None
-    try:
-        return asdict(statistics(cut_by_date(dataset, benchmark.forecast_cuts)))
-    except DataError:  # other files under the name of a benchmark can be counted all the same
-        return None
-
-
-def _differences(columns: list[dict[str, int]], explanations: Mapping[str, str]) -> dict[str, str]:
-    differing = (key for key in columns[0] if len({column[key] for column in columns}) > 1)
-    return {key: explanations.get(key, "these are not the public files") for key in differing}
-
-
-def _occurring(count: int, *columns: Ints) -> Bools:
+def occurring(count: int, *columns: Ints) -> Bools:
     """A mask of the ids below `count` that occur in the columns. O(n), no sorting."""
     occurs = np.zeros(count, np.bool_)
     for column in columns:
@@ -190,7 +117,7 @@ def _occurring(count: int, *columns: Ints) -> Bools:
     return occurs
 
 
-def _distinct_times(*splits: Facts) -> Ints:
+def distinct_times(*splits: Facts) -> Ints:
     """The known time codes of the splits, ascending, since and until together."""
     columns = [facts.since for facts in splits]
     columns += [facts.until for facts in splits if facts.until is not facts.since]

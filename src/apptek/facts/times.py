@@ -4,35 +4,40 @@ A *code* names one written time: equal texts, equal codes, and back. A *position
 on the axis, in the axis' unit; distances are differences of positions. The two differ only on a
 calendar of mixed precision, where "1999" and "1999-01-01" are two codes at one position.
 
-The texts are those of calendar/written.py.
+The texts are those of written_times.py.
 """
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from operator import attrgetter
-from typing import Literal, get_args
+from functools import lru_cache
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from apptek.arrays import Ints, Longs
+from apptek.arrays import Ints
 from apptek.errors import TimeFormatError
-from apptek.facts.calendar.positions import SECONDS, Unit, calendar, position
-from apptek.facts.calendar.written import (
+from apptek.facts.calendar import SECONDS, Unit, calendar, position
+from apptek.facts.written_times import (
+    EITHER,
     EXPECTED,
-    UNKNOWN_TEXTS,
-    WrittenTime,
+    INTEGER,
+    NOTHING,
+    OPEN,
+    ORDERS,
+    Written,
+    as_dates,
+    expected_of,
+    precisions,
     read_by_pattern,
     read_time,
 )
 
-__all__ = ["EXPECTED", "UNKNOWN", "UNKNOWN_TEXTS", "TimeAxis", "Unit", "WrittenTime", "read_time"]
+__all__ = ["EXPECTED", "UNKNOWN", "TimeAxis", "Unit"]
 
 Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month", "year", "mixed"]
 GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
-MANY = 1000  # times from which on it pays to read them at once
 UNKNOWN = int(np.iinfo(np.int32).min)
 LARGEST = 2**31 - 1
-# What a text must have to be a whole unit: see WrittenTime.precision.
+# What a text must have to be a whole unit: see precisions.
 NEEDED = {"year": 0, "month": 1, "week": 2, "day": 2, "hour": 3, "minute": 3, "second": 3}
 FIRST = {"dmy": "day", "mdy": "month"}
 TIME_FORMATS = {
@@ -45,6 +50,7 @@ TIME_FORMATS = {
     "year": "a year such as 1999",
     "integer": "a whole number",
 }
+_MONTHS, _DAYS = 13, 32  # numbers of a month and of a day in a mixed code; 0: not written
 _TOO_FINE = "a time from 1902 to 2037, or a granularity coarser than seconds"
 
 
@@ -69,25 +75,20 @@ class TimeAxis:
     date_format: str = ""
     stride: int = 1
 
-    def code(self, written: WrittenTime | None) -> int:
-        """The code of a time; a date that is finer than the axis is cut to the axis' unit."""
-        if written is None:
-            return UNKNOWN
-        if (self.unit == "integer") != (written.kind == "integer") and written.kind != "either":
-            kind = "integers" if self.unit == "integer" else "calendar dates"
-            raise TimeFormatError(f"one of this data's times, which are {kind}")
+    def codes(self, written: Written) -> Ints:
+        """Return the codes of times that fit the axis; finer dates are cut to the axis' unit."""
+        dates = as_dates(written, self.date_format if self.date_format in FIRST else "")
+        year, month, day, second = (dates[part] for part in ("year", "month", "day", "second"))
         if self.unit == "integer":
-            return written.year
-        written = written.settled(self.date_format).as_date()
-        if self.mixed:
-            return (written.year * 13 + written.month) * 32 + written.day
-        if written.precision < NEEDED[self.unit]:
-            raise TimeFormatError(f"{whole(self.unit)}, as in this data")
-        date = (written.year, written.month, written.day, written.second)
-        code: int = position(self.unit, *date)
-        if abs(code) > LARGEST:
+            codes = written["year"]
+        elif self.mixed:
+            codes = (year * _MONTHS + month) * _DAYS + day
+        else:
+            codes = position(self.unit, year, month, day, second)
+        codes = np.where(written["kind"] == NOTHING, UNKNOWN, codes)
+        if np.abs(codes[codes != UNKNOWN]).max(initial=0) > LARGEST:
             raise TimeFormatError(_TOO_FINE)
-        return code
+        return codes.astype(np.int32)
 
     def how_to_read(self) -> dict[str, str]:
         """The options with which further files are read onto this axis.
@@ -113,18 +114,6 @@ class TimeAxis:
             return ""  # with the year first, nobody takes the day for the month
         return "dmy" if day < month else "mdy"
 
-    def codes(self, written: Sequence[WrittenTime | None]) -> Ints:
-        """The codes of many times; timestamps are computed all at once."""
-        stamps = [w for w in written if w is not None]
-        if self.mixed or len(stamps) < MANY or any(w.second < 0 for w in stamps):
-            return np.asarray([self.code(one) for one in written], np.int32)
-        known = np.asarray([w is not None for w in written])
-        codes = np.full(len(written), UNKNOWN, np.int64)
-        codes[known] = position(self.unit, *columns_of(stamps))
-        if np.abs(codes[known]).max() > LARGEST:
-            raise TimeFormatError(_TOO_FINE)
-        return codes.astype(np.int32)
-
     def holds(self, other: "TimeAxis") -> bool:
         """Whether all times of another axis can be written on this one, be it cut to its unit."""
         if "integer" in (self.unit, other.unit):
@@ -133,11 +122,8 @@ class TimeAxis:
         return self.mixed or (not other.mixed and finer)
 
     def parse(self, text: str) -> int:
-        """The code of a time in a query; TimeFormatError says what was found and expected."""
-        try:
-            return self.code(self._read(text))
-        except TimeFormatError as error:
-            raise TimeFormatError(f"time {text!r}: expected {error}") from None
+        """Return the code of a time in a query; TimeFormatError says what is expected."""
+        return _parse(self, text)
 
     @property
     def expected(self) -> str:
@@ -146,23 +132,35 @@ class TimeAxis:
             "a date such as 2014-05-13, 2014-05 or 2014" if self.mixed else TIME_FORMATS[self.unit]
         )
 
-    def _read(self, text: str) -> WrittenTime | None:
-        """A query's time, written in a way of its own or like the data."""
-        try:
-            written = read_time(text)
-        except TimeFormatError as error:
-            if "%" in self.date_format:
+    def read(self, text: str) -> Written:
+        """Read a query's time, written in a way of its own or like the data."""
+        written = read_time(text)
+        is_pattern = "%" in self.date_format
+        if written["fault"][0] or (written["order"][0] == OPEN and is_pattern):
+            if is_pattern:
                 return read_by_pattern(text, self.date_format)
-            if str(error).startswith(EXPECTED):  # which tells what other data may have as well
-                raise TimeFormatError(f"{self.expected}, or ? for unknown") from None
-            raise
-        if written is not None and written.order in FIRST and self.order:
-            check_order(written, self.order, "the data")
-        if written is None or written.order != "open" or self.date_format in FIRST:
-            return written
-        if "%" in self.date_format:
-            return read_by_pattern(text, self.date_format)
-        raise TimeFormatError("a date with the year first: it may be day or month first")
+            expected = expected_of(written[0], text)
+            if expected.startswith(EXPECTED):  # which tells what other data may have as well
+                expected = f"{self.expected}, or ? for unknown"
+            raise TimeFormatError(expected)
+        order = int(written["order"][0])
+        if order == OPEN and self.date_format not in FIRST:
+            raise TimeFormatError("a date with the year first: it may be day or month first")
+        if 0 < order < OPEN and self.order not in ("", ORDERS[order]):
+            raise TimeFormatError(f"the {FIRST[self.order]} first, as in the data")
+        return written
+
+    def check(self, written: Written) -> None:
+        """Raise TimeFormatError where a time of a query is none of this axis."""
+        kind = int(written["kind"][0])
+        if kind == NOTHING:
+            return
+        if kind != EITHER and (self.unit == "integer") != (kind == INTEGER):
+            kinds = "integers" if self.unit == "integer" else "calendar dates"
+            raise TimeFormatError(f"one of this data's times, which are {kinds}")
+        too_coarse = precisions(as_dates(written, ""))[0] < NEEDED.get(self.unit, 0)
+        if self.unit != "integer" and not self.mixed and too_coarse:
+            raise TimeFormatError(f"{whole(self.unit)}, as in this data")
 
     def format(self, code: int) -> str:
         """The text of a code, which parse reads back; '?' where it is unknown."""
@@ -184,11 +182,8 @@ class TimeAxis:
         """The positions of codes, UNKNOWN of UNKNOWN; the same array unless the axis is mixed."""
         if not self.mixed:
             return codes
-        distinct, inverse = np.unique(codes, return_inverse=True)
-        positions = [
-            UNKNOWN if code == UNKNOWN else self.position(code) for code in distinct.tolist()
-        ]
-        return np.asarray(positions, np.int32)[inverse]
+        known = codes != UNKNOWN
+        return np.where(known, position(self.unit, *_decode(codes)), UNKNOWN).astype(np.int32)
 
     def last_moments(self, codes: Ints) -> Ints:
         """The codes of the last day of each year or month that is written; a day stays itself.
@@ -198,32 +193,28 @@ class TimeAxis:
         """
         if not self.mixed:
             return codes
-        whole_year, whole_month = codes // 32 % 13 == 0, codes % 32 == 0
-        last: Ints = codes + np.int32(12 * 32) * whole_year + np.int32(31) * whole_month
+        whole_year, whole_month = codes // _DAYS % _MONTHS == 0, codes % _DAYS == 0
+        last: Ints = codes + np.int32(12 * _DAYS) * whole_year + np.int32(31) * whole_month
         return last
 
     def position(self, code: int) -> int:
         """The position of one code."""
-        return position(self.unit, *_decode(code)) if self.mixed else code
+        return int(position(self.unit, *_decode(code))) if self.mixed else code
 
 
-def check_order(written: WrittenTime, order: str, where: str) -> None:
-    """TimeFormatError where a date shows another order of day and month."""
-    if written.order in FIRST and written.order != order:
-        raise TimeFormatError(f"the {FIRST[order]} first, as in {where}")
+@lru_cache(maxsize=1 << 16)
+def _parse(axis: TimeAxis, text: str) -> int:
+    try:
+        written = axis.read(text)
+        axis.check(written)
+        return int(axis.codes(written)[0])
+    except TimeFormatError as error:
+        raise TimeFormatError(f"time {text!r}: expected {error}") from None
 
 
-def columns_of(stamps: Sequence[WrittenTime]) -> tuple[Longs, Longs, Longs, Longs]:
-    """Years, months, days and seconds."""
-    parts = ("year", "month", "day", "second")
-    years, months, days, seconds = (
-        np.fromiter(map(attrgetter(part), stamps), np.int64, len(stamps)) for part in parts
-    )
-    return years, months, days, seconds
-
-
-def _decode(code: int) -> tuple[int, int, int]:
-    return code // 32 // 13, code // 32 % 13, code % 32
+def _decode(code: Any) -> tuple[Any, Any, Any]:
+    """Return the year, month and day of a mixed code, or of an array of them."""
+    return code // _DAYS // _MONTHS, code // _DAYS % _MONTHS, code % _DAYS
 
 
 def whole(unit: str) -> str:

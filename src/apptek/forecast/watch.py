@@ -16,11 +16,15 @@ from apptek.models.occurrence.events import pair_keys
 from apptek.models.occurrence.snapshots import Meetings
 from apptek.present.tables import PREDICATES
 from apptek.reading.options import ReadOptions
-from apptek.reading.small_tables import find_form
-from apptek.reading.sniffing import SAMPLE_BYTES, find_encoding, lines_of
 from apptek.reading.sources import STANDARD_INPUT, located
-from apptek.reading.text_blocks import TextSource, read_start, stem_and_suffix
-from apptek.reading.text_cells import TEXT_FORMATS
+from apptek.reading.streams import read_start, stem_and_suffix
+from apptek.reading.text import (
+    SAMPLE_BYTES,
+    TEXT_FORMATS,
+    find_encoding,
+    find_table_format,
+    lines_of,
+)
 from apptek.results import Forecast, Note, OccurrenceReason, WatchList, WatchRow
 
 PAST = 26  # windows before this one whose facts are counted
@@ -118,8 +122,8 @@ def _options(file: Path) -> ReadOptions:
     usual = TEXT_FORMATS.get(stem_and_suffix(file)[1])
     if usual is None or not file.is_file():
         return ReadOptions()
-    start = read_start(TextSource(file), SAMPLE_BYTES)
-    form = find_form(lines_of(start, find_encoding(start)), usual)
+    start = read_start(file, SAMPLE_BYTES)
+    form = find_table_format(lines_of(start, find_encoding(start)), usual)
     return ReadOptions() if form == usual else ReadOptions(delimiter=form.delimiter)
 
 

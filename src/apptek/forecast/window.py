@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apptek.errors import ApptekError
-from apptek.facts.calendar.positions import DAY_SECONDS, SECONDS, calendar, days_in, position
+from apptek.facts.calendar import DAY_SECONDS, SECONDS, calendar, days_in, position
 from apptek.facts.times import UNKNOWN, TimeAxis, Unit
 from apptek.safe_text import counted
 

@@ -9,7 +9,7 @@ import numpy as np
 from apptek.arrays import Longs, Matrix
 from apptek.config import View
 from apptek.errors import ApptekError, check_count
-from apptek.facts.calendar.positions import SECONDS
+from apptek.facts.calendar import SECONDS
 from apptek.facts.queries import Queries
 from apptek.facts.times import TimeAxis
 from apptek.reading.frames import is_frame, read_query_texts, without_midnight

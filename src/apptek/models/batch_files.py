@@ -1,14 +1,18 @@
 """Files of queries, or of some other columns: read row by row, in bounded memory."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+import pyarrow as pa
+
 from apptek.models.answers import Query
-from apptek.reading.columns import ColumnLayout, layout_finder
-from apptek.reading.exact_rows import RowError, check_cells, text_of
+from apptek.reading.columns import layout_finder
+from apptek.reading.dumps import without_actor
 from apptek.reading.options import ReadOptions
+from apptek.reading.parts import good_rows
 from apptek.reading.reader import open_file
-from apptek.safe_text import counted
 
 USUAL = ReadOptions()
 COLUMNS = ("subject", "object", "time")
@@ -36,24 +40,18 @@ def read_rows(
     dump of events they are those of its facts.
     """
     content = open_file(file, options, None, layout_finder(names))
-    columns = [content.layout.columns[name] for name in names]
-    for chunk in content.chunks:
-        for row, cells in enumerate(chunk.rows):
-            if cells:
-                yield chunk.number(row), _cells(cells, columns, content.layout)
-
-
-def _cells(cells: list[bytes], columns: list[int], layout: ColumnLayout) -> list[str] | str:
-    """The cells of a row, or what is wrong with it; subject and object come first."""
-    try:
-        check_cells(cells, layout)
-        if max(columns) >= len(cells):
-            return f"found {counted(len(cells), 'column')}, expected {max(columns) + 1}"
-        texts = [text_of(cells[column], layout, column) for column in columns]
-    except RowError as fault:
-        return f"{fault.column}: found {fault.found}, expected {fault.expected}"
-    if layout.nobody.intersection(texts[:2]):
-        return LeftOut("it lacks one of its actors")
-    if not texts[0] or not texts[1]:
-        return "found an empty name, expected a subject and an object"
-    return texts
+    for whole in content.parts:
+        rows: list[tuple[int, list[str] | str]] = []
+        part = replace(whole, table=whole.table.select(list(names)))
+        if content.dump is not None:
+            empty = without_actor(part)
+            lines = np.asarray(part.numbers)[empty].tolist()
+            rows += [(line, LeftOut("it lacks one of its actors")) for line in lines]
+            part = part.without(empty)
+        part = good_rows(part, file.name, content.names)
+        rows += [(bad.line, f"{bad.column}: found {bad.found}, expected {bad.expected}")
+                 for bad in part.defects]  # fmt: skip
+        columns = [column.cast(pa.string()).to_pylist() for column in part.table.columns]
+        cells = zip(*columns, strict=True)
+        rows += [(int(n), list(row)) for n, row in zip(part.numbers, cells, strict=True)]
+        yield from sorted(rows, key=lambda row: row[0])

@@ -1,7 +1,8 @@
-"""Batches of facts become a Dataset: names in byte order, times on one axis, each fact once."""
+"""Collected rows become a Dataset: names in byte order, times on one axis, each fact once."""
 
-from collections.abc import Mapping
 from dataclasses import replace
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -9,7 +10,6 @@ import pyarrow.compute as pc
 
 from apptek.arrays import Ints, Longs
 from apptek.errors import DataError, TimeFormatError
-from apptek.facts.calendar.time_dictionary import TimeDictionary
 from apptek.facts.fact_keys import fact_keys, first_occurrences, is_among
 from apptek.facts.facts import (
     SPLITS,
@@ -17,79 +17,118 @@ from apptek.facts.facts import (
     Facts,
     Names,
     ReadReport,
-    Split,
     has_open_ends,
     join_facts,
     usual_open_end,
 )
 from apptek.facts.splitting import Splitting, split_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
-from apptek.reading.batches import FactReader
-from apptek.reading.fact_batch import NAME_ROLES, NAME_TYPE, FactBatch, mostly_splits
+from apptek.reading.collector import Batch, FactCollector, unify
+from apptek.reading.dumps import DUMPS
 from apptek.reading.options import ReadOptions
-from apptek.reading.text_blocks import one_line
+from apptek.reading.parts import NAME_ROLES
+from apptek.reading.streams import one_line
 
-MOST_NAMES = 2**31 - 1
+MAX_NAMES = 2**31 - 1
 FIRST = 10  # facts that are kept as they were read
 ON_GRID = 0.9  # of the times, at least, that show a grid although others lie off it
 
 
-def assemble(
-    name: str,
-    batches: dict[Split, list[FactBatch]],
-    reader: FactReader,
-    *,
-    merge_intervals: bool,
-) -> Dataset:
-    """Builds the data set; takes the names out of the batches as it numbers them."""
+def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Dataset, bool]:
+    """Build the data set; return it, and whether the facts are split."""
+    times, since, until, splits = rows.settle(has_splits=has_splits)
+    counts = rows.count_times(times, since, until)
     try:
-        axis, codes, is_cut = _resolve_times(batches, reader.times)
+        axis, codes = times.resolve(counts)
     except TimeFormatError as error:
         raise DataError(f"{name}: {error}") from None
-    notes = _trim_names(batches)
-    predicates, predicate_ids = _number_names(batches, ("predicate",), "predicates")
-    entities, entity_ids = _number_names(batches, ("subject", "object"), "entities")
-    facts = [
-        Facts(
-            entity_ids[split, "subject"],
-            predicate_ids[split, "predicate"],
-            entity_ids[split, "object"],
-            *codes[split],
-        )
-        for split in SPLITS
-    ]
+    known = codes[(counts > 0) & (codes != UNKNOWN)]
+    is_cut = axis.unit != "integer" and len(np.unique(known)) < len(known)
+    places = _places(rows, splits)
+    notes = [*rows.notes, *rows.extras.notes(), *_trim_names(rows.batches)]
+    entities, (subjects, objects) = _number_names(rows.batches, ("subject", "object"), "entities")
+    predicates, (predicate_ids,) = _number_names(rows.batches, ("predicate",), "predicates")
+    moments = [times.moments()[ids] for ids in (since, until)] if is_cut else []
+    points = until is since
+    since = codes[since]
+    until = since if points else codes[until]
+    facts = Facts(subjects, predicate_ids, objects, since, until)
+    parts = [_as_points(facts.take(place)) for place in places]
     merged = 0
-    if merge_intervals:
-        facts = [merge_interval_lines(part, axis) for part in facts]
+    if rows.options.merge_intervals:
+        parts = [merge_interval_lines(part, axis) for part in parts]
     elif is_cut:
-        moments = reader.times.moments()
-        parts = zip(SPLITS, facts, strict=True)
-        merged = sum(
-            _count_merged(part, _codes(batches[s], moments)) for s, part in parts if len(part)
-        )
-    (train, valid, test), counts = _each_fact_once(facts)
-    return Dataset(
+        pairs = zip(parts, places, strict=True)
+        merged = sum(_count_merged(part, *(ids[place] for ids in moments)) for part, place in pairs)
+    parts, counted = _each_fact_once(parts)
+    entities, predicates, parts = _used_names(entities, predicates, parts)
+    notes += _off_grid(axis, known)
+    dataset = Dataset(
         name=name,
         entities=entities,
         predicates=predicates,
         axis=axis,
-        train=train,
-        valid=valid,
-        test=test,
+        train=parts[0],
+        valid=parts[1],
+        test=parts[2],
         report=replace(
-            counts,
-            defects=tuple(reader.defects),
-            defect_count=reader.defect_count,
-            how=_how_dated(axis, reader.times),
+            counted,
+            defects=tuple(rows.sorted_defects()),
+            defect_count=rows.defect_count,
+            how=rows.how | times.describe(axis),
             merged=merged,
-            first_facts=train.first(FIRST),
+            first_facts=parts[0].first(FIRST),
             notes=(
                 *notes,
-                *_off_grid(axis, codes),
                 *_broken_names(entities, predicates),
                 *_spaced_names(entities, predicates),
             ),
         ),
+    )
+    if rows.dump is not None:
+        dump, extras = DUMPS[rows.dump], rows.extras
+        dataset = replace(dataset, types=extras.types(dump), labels=extras.predicate_table(dump))
+    return dataset, has_splits or splits is not None
+
+
+def _places(rows: FactCollector, splits: Ints | None) -> list[Any]:
+    """Return the rows of each split in the order of the files: a slice, or their numbers."""
+    order = rows.order()
+    if splits is None:
+        sizes = [len(batch.part.numbers) for batch in rows.batches]
+        codes = np.asarray([SPLITS.index(batch.split) for batch in rows.batches], np.int8)
+        if order is None and rows.keep.all():  # files are read by split
+            ends = np.cumsum([0, *np.bincount(codes, sizes, len(SPLITS)).astype(np.int64)])
+            return [slice(start, stop) for start, stop in pairwise(ends)]
+        splits = np.repeat(codes, sizes)
+    masks = (rows.keep & (splits == code) for code in range(len(SPLITS)))
+    return [np.flatnonzero(mask) if order is None else order[mask[order]] for mask in masks]
+
+
+def _as_points(facts: Facts) -> Facts:
+    """Return the facts with one array of times where all are points."""
+    if facts.until is facts.since or not np.array_equal(facts.since, facts.until):
+        return facts
+    return Facts(facts.subjects, facts.predicates, facts.objects, facts.since, facts.since)
+
+
+def _used_names(
+    entities: Names, predicates: Names, parts: list[Facts]
+) -> tuple[Names, Names, list[Facts]]:
+    """Return the names without those that only bad rows, or no rows, have."""
+    used = [np.zeros(len(names), np.bool_) for names in (entities, predicates)]
+    for part in parts:
+        used[0][part.subjects] = used[0][part.objects] = used[1][part.predicates] = True
+    if all(mask.all() for mask in used):
+        return entities, predicates, parts
+    one, two = (np.cumsum(mask, dtype=np.int32) - np.int32(1) for mask in used)
+    return (
+        Names(entities.array.filter(pa.array(used[0]))),
+        Names(predicates.array.filter(pa.array(used[1]))),
+        [
+            Facts(one[part.subjects], two[part.predicates], one[part.objects], *part.columns()[3:])
+            for part in parts
+        ],
     )
 
 
@@ -116,33 +155,31 @@ def finish(
     return with_mirrored(dataset) if options.undirected else dataset
 
 
-def _count_merged(facts: Facts, moments: tuple[Ints, Ints]) -> int:
-    """How many facts are like others only since their times were cut to the unit of the axis."""
-    written = Facts(facts.subjects, facts.predicates, facts.objects, *moments)
+def _count_merged(facts: Facts, since: Ints, until: Ints) -> int:
+    """Count the facts that are like others only since their times were cut to the axis' unit."""
+    written = Facts(facts.subjects, facts.predicates, facts.objects, since, until)
     masks = [first_occurrences(*fact_keys(part)) for part in (written, facts)]
     apart, kept = (len(facts) if mask is None else int(mask.sum()) for mask in masks)
     return apart - kept
 
 
-def _trim_names(batches: Mapping[Split, list[FactBatch]]) -> list[str]:
-    """Trims padded names in place, where a column holds numbers or has one width; tells about it.
+def _trim_names(batches: list[Batch]) -> list[str]:
+    """Trim padded names in place, where a column holds numbers or has one width, and say so.
 
     No two names of one width become one, and nothing but ASCII spaces is left out.
     """
     trimmed: dict[str, None] = {}
-    for part in batches.values():
+    for split in SPLITS:
+        part = [batch for batch in batches if batch.split == split]
         for role in NAME_ROLES:
-            columns = [batch.names[role] for batch in part if len(batch)]
-            names = [column.dictionary for column in columns]
+            names = [batch.names[role].dictionary for batch in part]
             bare = [pc.utf8_trim(each, " ") for each in names]
             if names == bare or not _are_padded(names, bare):
                 continue
             trimmed[role] = None
-            for batch in part:
-                texts = pc.utf8_trim(batch.names[role].dictionary, " ").take(
-                    batch.names[role].indices
-                )
-                batch.names[role] = texts.dictionary_encode().cast(NAME_TYPE)
+            for batch, texts in zip(part, bare, strict=True):
+                indices = batch.names[role].indices
+                batch.names[role] = pa.DictionaryArray.from_arrays(indices, texts)
     if not trimmed:
         return []
     return [f"the spaces that pad a column were left out of the names: {' and '.join(trimmed)}"]
@@ -183,10 +220,9 @@ def _spaced_names(*names: Names) -> list[str]:
     return [f"{count} from another only in the spaces around it, such as {spaced[0]!r}"]
 
 
-def _off_grid(axis: TimeAxis, codes: Mapping[Split, tuple[Ints, Ints]]) -> list[str]:
+def _off_grid(axis: TimeAxis, codes: Ints) -> list[str]:
     """A note where few integers lie off a grid that nearly all others share (0, 24, 48, 49)."""
-    times = np.unique(np.concatenate([part for pair in codes.values() for part in pair]))
-    times = times[times != UNKNOWN].astype(np.int64)
+    times = np.unique(codes[codes != UNKNOWN]).astype(np.int64)
     if axis.unit != "integer" or len(times) < FIRST:
         return []
     step = int(np.median(np.diff(times)))
@@ -201,134 +237,38 @@ def _off_grid(axis: TimeAxis, codes: Mapping[Split, tuple[Ints, Ints]]) -> list[
     ]
 
 
-def _how_dated(axis: TimeAxis, times: TimeDictionary) -> dict[str, str]:
-    """The unit of times, and how they are written."""
-    dated = any(written is not None for written in times.written)
-    return {
-        "granularity": axis.unit,
-        "date_format": times.date_pattern() if dated else "none",
-        "time_of_day": "yes" if times.zoned is not None else "no",
-    }
-
-
-def second_reader(
-    reader: FactReader, batches: Mapping[Split, list[FactBatch]]
-) -> FactReader | None:
-    """A reader that knows what only all rows together say, if the files must be read again.
-
-    Where nearly all rows of a column say train, valid or test, the others are bad rows.
-    """
-    again = _reader_of_dates(reader, batches)
-    if again is None and not reader.strict_splits and reader.options.splitting is None:
-        if len(batches) > 1 or not mostly_splits(batches):
-            return None
-        again, times = FactReader.of(reader.options), reader.times
-        again.times.state, again.times.voted = times.state, times.voted
-        again.times.precision, again.strict_splits = times.precision, True
-    elif again is not None:
-        again.strict_splits = reader.strict_splits
-    return again
-
-
-def _reader_of_dates(
-    reader: FactReader, batches: Mapping[Split, list[FactBatch]]
-) -> FactReader | None:
-    """A reader that knows what only all dates together say, if the files must be read again.
-
-    Intervals may have been compared before a date said whether the day or the month comes first;
-    where years stand beside days, the rarer of both are bad rows; and where the first dates have
-    another order than most, or another kind of time of day, they are the bad ones; and so are
-    numbers that are no days where nearly all others are.
-    """
-    times = reader.times
-    votes = times.outvoted()
-    if votes is not None:
-        again = FactReader.of(reader.options)
-        again.times.state = votes
-        again.times.voted = True
-        return again
-    if times.unsettled and times.order:
-        return FactReader.of(replace(reader.options, date_format=times.order))
-    precision = times.commonest_precision(count_times(batches, times))
-    if precision is None:
-        return None
-    again = FactReader.of(reader.options)
-    again.times.precision = precision
-    return again
-
-
-def _resolve_times(
-    batches: dict[Split, list[FactBatch]], times: TimeDictionary
-) -> tuple[TimeAxis, dict[Split, tuple[Ints, Ints]], bool]:
-    """The axis, the codes of since and until in every split, and whether codes hide differences."""
-    axis, codes = times.resolve(count_times(batches, times))
-    known = codes[codes != UNKNOWN]
-    is_cut = axis.unit != "integer" and len(np.unique(known)) < len(known)
-    return axis, {split: _codes(batches.get(split, []), codes) for split in SPLITS}, is_cut
-
-
-def count_times(batches: Mapping[Split, list[FactBatch]], times: TimeDictionary) -> list[int]:
-    """The facts of each time; a point counts once."""
-    counts = np.zeros(len(times.written), np.int64)
-    for batch in (batch for part in batches.values() for batch in part):
-        counts += np.bincount(batch.since, minlength=len(counts))
-        if batch.until is not batch.since:
-            ends = batch.until[batch.until != batch.since]
-            counts += np.bincount(ends, minlength=len(counts))
-    found: list[int] = counts.tolist()
-    return found
-
-
-def _codes(batches: list[FactBatch], codes: Ints) -> tuple[Ints, Ints]:
-    nothing = np.empty(0, np.int32)
-    since = np.concatenate([nothing, *(codes[batch.since] for batch in batches)])
-    if all(batch.until is batch.since for batch in batches):
-        return since, since
-    until = np.concatenate([nothing, *(codes[batch.until] for batch in batches)])
-    return since, since if np.array_equal(since, until) else until
-
-
 def _number_names(
-    batches: dict[Split, list[FactBatch]], roles: tuple[str, ...], what: str
-) -> tuple[Names, dict[tuple[Split, str], Ints]]:
-    """Names in byte order, and the ids of these roles in every split.
+    batches: list[Batch], roles: tuple[str, ...], what: str
+) -> tuple[Names, list[Ints]]:
+    """Return the names in byte order, and the ids of these roles by row.
 
     Only the dictionaries of the batches are unified; the rows are mapped once, to their final ids.
     """
-    keys = [(split, role) for split in SPLITS for role in roles]
-    columns = [batch.names[role] for split, role in keys for batch in batches.get(split, [])]
-    names, ids_of_entries = _unify([column.dictionary for column in columns], what)
-    numbered, remaining = {}, iter(ids_of_entries)
-    del columns  # so that each pop below frees a column
-    for split, role in keys:
-        part = batches.get(split, [])
-        ids, start = np.empty(sum(len(batch) for batch in part), np.int32), 0
-        for batch in part:
-            rows = batch.names.pop(role).indices.to_numpy()
-            np.take(next(remaining), rows, out=ids[start : start + len(batch)])
-            start += len(batch)
-        numbered[split, role] = ids
-    return names, numbered
-
-
-def _unify(dictionaries: list[pa.Array], what: str) -> tuple[Names, list[Ints]]:
-    """All names in byte order, and for each dictionary the ids of its entries."""
-    columns = [
-        pa.DictionaryArray.from_arrays(pa.array(np.arange(len(part), dtype=np.int32)), part)
-        for part in dictionaries
-    ]
+    columns = [batch.names[role] for role in roles for batch in batches]
     try:
-        unified = pa.chunked_array(columns).unify_dictionaries()
+        names, entries = unify(columns)
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
         reason = one_line(error)
         raise DataError(f"the names of all {what} do not fit together ({reason})") from None
-    names = unified.chunk(0).dictionary
-    if len(names) > MOST_NAMES:
-        raise DataError(f"found {len(names)} {what}, expected at most {MOST_NAMES}")
+    if len(names) - 1 > MAX_NAMES:  # one is empty
+        raise DataError(f"found {len(names) - 1} {what}, expected at most {MAX_NAMES}")
     order = pc.array_sort_indices(names)  # Arrow compares strings by their bytes
     ranks = np.empty(len(names), np.int32)
     ranks[order.to_numpy()] = np.arange(len(names), dtype=np.int32)
-    return Names(names.take(order)), [ranks[part.indices.to_numpy()] for part in unified.chunks]
+    numbered = []
+    del columns
+    entries_of = [ranks[ids] for _, ids in entries]
+    for number, role in enumerate(roles):
+        ids = np.empty(sum(len(batch.part.numbers) for batch in batches), np.int32)
+        start = 0
+        for place, batch in enumerate(batches):
+            rows = batch.names.pop(role).indices.to_numpy()
+            np.take(
+                entries_of[number * len(batches) + place], rows, out=ids[start : start + len(rows)]
+            )
+            start += len(rows)
+        numbered.append(ids)
+    return Names(names.take(order)), numbered
 
 
 def merge_interval_lines(facts: Facts, axis: TimeAxis) -> Facts:

@@ -1,11 +1,11 @@
 """Which column of a file holds what: by `--columns`, by the header, or in the usual order."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from apptek.errors import DataError, UnfitOptionsError
-from apptek.facts.calendar.written import UNKNOWN_TEXTS
+from apptek.facts.written_times import UNKNOWN_TEXTS
 from apptek.safe_text import counted
 
 ROLES = ("subject", "predicate", "object", "time", "since", "until", "split")
@@ -27,19 +27,11 @@ _TITLE_WORDS = {
     *("recipient", "relationship", "sender", "src", "text", "type", "value", "verb", "what"),
     *("when", "who", "whom"),
 }
-_MARKS = frozenset({"<occursSince>", "<occursUntil>", "occursSince", "occursUntil"})
+SINCE_MARKS = ("<occursSince>", "occursSince")
+UNTIL_MARKS = ("<occursUntil>", "occursUntil")
 _NEARLY_ALL = 0.9  # of the first rows
 _ROWS_SHOWN, _COLUMNS_SHOWN = 3, 12
 _MANY_ROWS = 10  # in which none of the words of a header is expected
-
-
-@dataclass(frozen=True, slots=True)
-class Extra:
-    """A column beside those of facts: a kind of type or class of what stands in a role."""
-
-    role: str
-    kind: str
-    column: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,28 +41,16 @@ class ColumnLayout:
     A *free* layout is the usual order without a header: subject, predicate, object, then nothing,
     a time, or since and until; each row may have 3, 4 or 5 cells. A fourth cell <occursSince> or
     <occursUntil> says which end the fifth one is.
-
-    names   by role, what the texts in a column stand for, where they are ids
-    extras  columns of types and classes
-    note    what there is to say about the names
-    splits  whether the column of splits was named: then other words in it are bad
-    nobody  names that stand for nobody: such rows are left out, where they would be bad else
     """
 
     width: int
     columns: dict[str, int] = field(default_factory=dict)
     free: bool = False
-    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    extras: tuple[Extra, ...] = ()
-    nobody: frozenset[str] = frozenset()
-    note: str = ""
-    splits: bool = False
 
-    def label(self, column: int, role: str | None = None) -> str:
-        """A column as an error message names it; `role` where the layout alone cannot tell."""
-        roles = (name for name, number in self.columns.items() if number == column)
-        name = role or next(roles, None)
-        return f"column {column + 1}" + (f" ({name})" if name else "")
+    @property
+    def labels(self) -> dict[str, str]:
+        """The columns by role, as an error message names them."""
+        return {role: f"column {column + 1} ({role})" for role, column in self.columns.items()}
 
 
 FREE = ColumnLayout(4, {"subject": 0, "predicate": 1, "object": 2}, free=True)
@@ -95,11 +75,12 @@ def parse_columns(text: str) -> dict[str, str]:
     column_of = dict(pairs)
     if len(column_of) < len(pairs):
         raise DataError(f"--columns names a role twice: {text}")
-    _check_roles(column_of, "--columns")
+    check_roles(column_of, "--columns")
     return column_of
 
 
-def _check_roles(column_of: dict[str, str], where: str) -> None:
+def check_roles(column_of: dict[str, str], where: str) -> None:
+    """Refuse columns that lack a role of facts, or have times of two kinds."""
     missing = [role for role in ROLES[:3] if role not in column_of]
     if missing:
         raise DataError(f"{where}: no {' and no '.join(missing)}; expected {COLUMNS_HELP}")
@@ -126,9 +107,7 @@ def find_layout(
         return layout, has_header
     if split in layout.columns.values():
         return layout, has_header
-    is_named = SPLIT in (column_of or {})
-    columns = {**layout.columns, SPLIT: split}
-    return replace(layout, columns=columns, splits=is_named), has_header
+    return replace(layout, columns={**layout.columns, SPLIT: split}), has_header
 
 
 def _find_layout(
@@ -237,7 +216,7 @@ def _lacks_time(row: list[str], layout: ColumnLayout) -> bool:
     """Whether a row has a word, without any digit, where a time is expected."""
     columns = [layout.columns.get(role, len(row)) for role in ("time", "since", "until")]
     cells = row[3:5] if layout.free else [row[column] for column in columns if column < len(row)]
-    texts = {cell.strip() for cell in cells} - UNKNOWN_TEXTS - _MARKS
+    texts = {cell.strip() for cell in cells} - UNKNOWN_TEXTS - {*SINCE_MARKS, *UNTIL_MARKS}
     return bool(texts) and not any(re.search("[0-9#]", text) for text in texts)
 
 
@@ -288,7 +267,7 @@ def _columns_by_word(header: list[str], where: str) -> dict[str, int]:
     }
     if "since" in column_of or "until" in column_of:
         column_of.pop("time", None)
-    _check_roles(column_of, f"{where}: header {_show(header)} without --columns")
+    check_roles(column_of, f"{where}: header {_show(header)} without --columns")
     return {role: _find(word, words, header, where) for role, word in column_of.items()}
 
 
@@ -301,8 +280,7 @@ def _find(column: str, names: list[str], first_row: list[str], where: str) -> in
     if column.isdecimal() and 1 <= int(column) <= len(first_row):
         return int(column) - 1
     raise UnfitOptionsError(
-        f"{where}: there is no column {column!r}; "
-        f"the first row has {len(first_row)}: {_show(first_row)}"
+        f"{where}: there is no column {column!r}; there are {len(first_row)}: {_show(first_row)}"
     )
 
 

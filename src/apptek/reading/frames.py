@@ -1,4 +1,4 @@
-"""Frames and tuples as a Dataset: whatever exports Arrow data, without a new dependency.
+"""Frames and tuples: whatever exports Arrow data, without a new dependency.
 
 pandas, polars, DuckDB and pyarrow hand their tables over by `__arrow_c_stream__`. Names and times
 become text, and take the way of a file from there: the same times, the same errors.
@@ -16,16 +16,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from apptek.errors import DataError, NoFactsError, UnfitOptionsError
-from apptek.facts.facts import Dataset, Split
-from apptek.reading.assembly import assemble, finish, second_reader
-from apptek.reading.batches import Chunk, FactReader
-from apptek.reading.columns import ROLES, SPLIT, ColumnLayout, find_layout, query_columns
-from apptek.reading.fact_batch import NAME_TYPE, FactBatch, batches_by_split
-from apptek.reading.formats.text_columns import as_text, text_column
-from apptek.reading.options import OF_FILES, ReadOptions
-from apptek.reading.parquet_tables import cells_of, is_clean
-from apptek.safe_text import counted
+from apptek.errors import DataError, NoFactsError
+from apptek.reading.columnar import part_of, text_column
+from apptek.reading.columns import SPLIT, ColumnLayout, check_roles, find_layout, query_columns
+from apptek.reading.parts import Content, Part, texts_of
 
 FrameKind = Literal["pandas", "polars", "arrow"]
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
@@ -96,11 +90,8 @@ def table_of(frame: Any, name: str = "frame") -> pa.Table:
         raise DataError(f"{name}: the frame cannot be read ({reason})") from None
 
 
-def read_facts(
-    facts: Iterable[Sequence[Any]], *, name: str = "facts", options: ReadOptions
-) -> Dataset:
-    """The data set of tuples (subject, predicate, object), with a time, or with since and until."""
-    _check_options(options, name, ("columns", "split"))
+def open_tuples(facts: Iterable[Sequence[Any]], _columns: None, name: str) -> Content:
+    """Open tuples (subject, predicate, object), with a time, or with since and until."""
     columns: list[list[str]] = [[], [], [], [], []]
     if isinstance(facts, str) or not isinstance(facts, Iterable):
         raise DataError(
@@ -122,67 +113,36 @@ def read_facts(
             column.append(cell)
     roles = ("subject", "predicate", "object", "since", "until")
     table = pa.table([pa.array(column, pa.string()) for column in columns], names=list(roles))
-    return read_frame(table, dict(zip(roles, roles, strict=True)), name=name, options=options)
-
-
-def _check_options(options: ReadOptions, name: str, without_meaning: tuple[str, ...]) -> None:
-    """Refuses options that only files can heed."""
-    usual = ReadOptions()
-    for option in (*without_meaning, "max_bytes"):
-        if getattr(options, option) != getattr(usual, option):
-            raise UnfitOptionsError(f"{name}: --{option.replace('_', '-')} has no meaning here")
+    return open_frame(table, dict(zip(roles, roles, strict=True)), name)
 
 
 def _name_text(value: Any) -> str:
     return "" if value is None or value != value else str(value)  # noqa: PLR0124  NaN
 
 
-def read_frame(
-    frame: Any,
-    column_of: Mapping[str, Any] | None = None,
-    *,
-    name: str = "frame",
-    options: ReadOptions,
-) -> Dataset:
-    """The data set of a frame.
+def open_frame(frame: Any, column_of: Mapping[str, Any] | None, name: str) -> Content:
+    """Open a frame.
 
     column_of  role -> column; without it, the usual names of columns, as in the header of a file
     """
-    _check_options(options, name, OF_FILES[1:])
     table = table_of(frame, name)
     if not table.num_rows:
         raise NoFactsError(f"{name}: the frame is empty; expected a fact in each row")
     layout = _find_layout([str(column) for column in table.column_names], column_of, name)
-    texts = as_text(table, set(layout.columns.values()), name)
-    for role in layout.columns.keys() & {"time", "since", "until"}:
-        column = layout.columns[role]
-        days = _days_where_midnight(texts.column(column))
-        texts = texts.set_column(column, str(column), days)
-    reader = FactReader.of(options)
-    batches = _batches(reader, texts, layout, name)
-    while (again := second_reader(reader, batches)) is not None:
-        reader = again
-        batches = _batches(reader, texts, layout, name)
-    by_split, notes = batches_by_split(batches, options)
-    dataset = assemble(name, by_split or batches, reader, merge_intervals=options.merge_intervals)
-    undated = int((~dataset.all_facts().dated).sum())
-    if 0 < undated < len(dataset.all_facts()):
-        notes.append(
-            f"{counted(undated, 'fact')} without a time (empty, None, NaN or NaT): undated"
-        )
-    report = replace(dataset.report, notes=(*notes, *dataset.report.notes))
-    return finish(replace(dataset, report=report), options, has_splits=by_split is not None)
+    return Content(iter([_with_days(part_of(table, layout, name))]))
 
 
-def _batches(
-    reader: FactReader, texts: pa.Table, layout: ColumnLayout, name: str
-) -> dict[Split, list[FactBatch]]:
-    """The facts, all as train; DataError about bad rows unless they are skipped."""
-    clean = texts if is_clean(texts) else None
-    batch = reader.batch(name, Chunk(1, clean, cells_of(texts)), layout)
-    if reader.times.outvoted() is None:
-        reader.check()
-    return {"train": [batch]}
+def _with_days(part: Part) -> Part:
+    """Return the rows with days, where every time of a column lies at midnight."""
+    table = part.table
+    for place, role in enumerate(table.column_names):
+        if role in ("time", "since", "until"):
+            texts = texts_of(table.column(role))
+            cut = [without_midnight(text) for text in texts.dictionary.to_pylist()]
+            if not any("T" in text for text in cut):
+                days = pa.DictionaryArray.from_arrays(texts.indices, pa.array(cut, pa.string()))
+                table = table.set_column(place, role, days)
+    return replace(part, table=table)
 
 
 def read_query_texts(frame: Any, name: str = "frame") -> list[tuple[str, str, str]]:
@@ -200,7 +160,7 @@ def query_text_columns(table: pa.Table, name: str) -> list[pa.DictionaryArray]:
             f"{name}: found the columns {', '.join(names)}; expected subject, object and time"
         )
     texts = [
-        text_column(table.column(column), names[column], name).cast(pa.string()).combine_chunks()
+        text_column(table.column(column), names[column], name).cast(pa.string())
         for column in columns
     ]
     empty = [row for text in texts[:2] if (row := pc.index(text, "").as_py()) >= 0]
@@ -220,35 +180,6 @@ def _find_layout(names: list[str], column_of: Mapping[str, Any] | None, name: st
                 f"{_HOW}"
             )
         return layout
-    given = {role: str(column) for role, column in column_of.items() if column is not None}
-    missing = [role for role in ROLES[:3] if role not in given]
-    if missing:
-        raise DataError(f"{name}: no column for the {' and the '.join(missing)}; expected {_HOW}")
-    if "time" in given and given.keys() & {"since", "until"}:
-        raise DataError(f"{name}: either time, or since and until, not both")
-    columns = {role: _position(column, names, name) for role, column in given.items()}
-    if len(set(columns.values())) < len(columns):
-        raise DataError(f"{name}: one column is used twice")
-    if names.count(SPLIT) == 1 and names.index(SPLIT) not in columns.values():
-        columns.setdefault(SPLIT, names.index(SPLIT))
-    return ColumnLayout(len(names), columns, splits=SPLIT in given)
-
-
-def _position(column: str, names: list[str], name: str) -> int:
-    if names.count(column) > 1:
-        raise DataError(f"{name}: {names.count(column)} columns are called {column!r}")
-    if column not in names:
-        raise DataError(f"{name}: there is no column {column!r}; there are {', '.join(names)}")
-    return names.index(column)
-
-
-def _days_where_midnight(texts: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Days, where every time of a column lies at midnight; else the times as they are."""
-    chunks = []
-    for chunk in texts.chunks:
-        cut = [without_midnight(text) for text in chunk.dictionary.to_pylist()]
-        if any("T" in text for text in cut):
-            return texts
-        days = pa.array(cut, pa.string())
-        chunks.append(pa.DictionaryArray.from_arrays(chunk.indices, days).cast(pa.string()))
-    return pa.chunked_array(chunks, pa.string()).dictionary_encode().cast(NAME_TYPE)
+    given = {role: str(column) for role, column in column_of.items()}
+    check_roles(given, name)
+    return find_layout(names, given, True, name)[0]

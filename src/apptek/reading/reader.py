@@ -1,7 +1,7 @@
-"""Files of facts become a Dataset: read_dataset and the loop over files."""
+"""Files of facts, frames and tuples become a Dataset: read_dataset."""
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,20 +9,19 @@ from apptek.arrays import give_memory_back
 from apptek.errors import DataError, NoFactsError, UnfitOptionsError
 from apptek.facts.benchmarks import BENCHMARKS
 from apptek.facts.facts import Dataset
-from apptek.reading.assembly import assemble, finish, second_reader
-from apptek.reading.batches import Content, FactReader
-from apptek.reading.columns import FindLayout, find_layout
-from apptek.reading.fact_batch import FactBatch, batches_by_split
-from apptek.reading.formats.dumps import DUMPS
-from apptek.reading.formats.json_lines import open_json_lines
-from apptek.reading.formats.spreadsheets import open_sheet
-from apptek.reading.frames import is_frame, is_list_of_facts, read_facts, read_frame
-from apptek.reading.options import OF_FACTS, ReadOptions
-from apptek.reading.parquet_tables import open_parquet
-from apptek.reading.sources import JSON_LINES, SHEETS, SUFFIXES, located
-from apptek.reading.text_blocks import is_compressed, stem_and_suffix
-from apptek.reading.text_cells import TEXT_FORMATS
-from apptek.reading.text_files import open_text
+from apptek.reading.assembly import assemble, finish
+from apptek.reading.collector import FactCollector
+from apptek.reading.columnar import open_parquet
+from apptek.reading.columns import SPLIT, FindLayout, find_layout
+from apptek.reading.frames import is_frame, is_list_of_facts, open_frame, open_tuples
+from apptek.reading.json_lines import open_json_lines
+from apptek.reading.options import OF_FACTS, OF_FILES, ReadOptions
+from apptek.reading.parts import Content
+from apptek.reading.sheets import open_sheet
+from apptek.reading.sources import JSON_LINES, SHEETS, SUFFIXES, Located, located
+from apptek.reading.streams import is_compressed, stem_and_suffix
+from apptek.reading.text import TEXT_FORMATS, open_text
+from apptek.safe_text import counted
 
 Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
 _OPENERS: dict[str, Callable[..., Content]] = {
@@ -40,7 +39,7 @@ def read_dataset(
     remembered: Mapping[str, Any] | None = None,
     **options: Any,
 ) -> Dataset:
-    """Reads a folder with train, valid and test, files, a benchmark by its name, or a frame.
+    """Read a folder with train, valid and test, files, a benchmark by its name, or a frame.
 
         read_dataset("icews14")                                       a benchmark by name
         read_dataset("events.csv", columns="subject=A,predicate=E,object=B,time=Day")
@@ -58,37 +57,84 @@ def read_dataset(
     if is_frame(source) or is_list_of_facts(source):
         chosen = replace(chosen, **{n: v for n, v in (remembered or {}).items() if n in OF_FACTS})
         if is_frame(source):
-            return read_frame(source, chosen.column_of(), options=chosen)
-        return read_facts(source, options=chosen)
+            return _read_content(open_frame, source, chosen, chosen.column_of(), "frame")
+        return _read_content(open_tuples, source, chosen, None, "facts")
     with located(source, chosen.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
         given, chosen = chosen, _with_remembered(chosen, files[0], remembered or {})
-        columns = chosen.column_of()
         _check_options(chosen, files)
-        reading = _Reading(FactReader.of(chosen), columns, _Progress(progress, files))
-        batches = reading.read(found.files)
-        while (again := second_reader(reading.facts, batches)) is not None:
-            reading = _Reading(again, columns, _Progress(progress, files))
-            batches = reading.read(found.files)
-    by_split, notes = None, list[str]()
-    if not found.has_splits:
-        by_split, notes = batches_by_split(batches, chosen)
-    dataset = assemble(
-        found.name, by_split or batches, reading.facts, merge_intervals=chosen.merge_intervals
-    )
-    give_memory_back()
-    of_dump = reading.of_dump()
-    report = dataset.report
+        rows = FactCollector(chosen)
+        _read_files(rows, found, progress)
     if chosen != given:
-        notes.append("read like the files of the model: its --columns and other options")
-    notes = [*reading.notes, *notes, *report.notes]
-    report = replace(report, how=reading.how | report.how, notes=tuple(notes))
-    return finish(
-        replace(dataset, report=report, **of_dump),
-        chosen,
-        has_splits=found.has_splits or by_split is not None,
-        is_benchmark=str(source) in BENCHMARKS,
-    )
+        rows.notes.append("read like the files of the model: its --columns and other options")
+    dataset, is_split = assemble(found.name, rows, has_splits=found.has_splits)
+    give_memory_back()
+    is_benchmark = str(source) in BENCHMARKS
+    return finish(dataset, chosen, has_splits=is_split, is_benchmark=is_benchmark)
+
+
+def read_frame(frame: Any, columns: Mapping[str, Any], name: str, **options: Any) -> Dataset:
+    """Read a frame; columns (role -> column) are the usual ones where none is named."""
+    if columns.get(SPLIT):
+        options["split"] = str(columns[SPLIT])
+    return _read_content(open_frame, frame, ReadOptions(**options), columns, name)
+
+
+def read_tuples(facts: Iterable[Sequence[Any]], name: str, **options: Any) -> Dataset:
+    """Read tuples of (subject, predicate, object), with a time or with since and until."""
+    return _read_content(open_tuples, facts, ReadOptions(**options), None, name)
+
+
+def _read_content(
+    opener: Callable[..., Content],
+    source: Any,
+    options: ReadOptions,
+    columns: Mapping[str, Any] | None,
+    name: str,
+) -> Dataset:
+    """Read what is in memory; the options of files are refused."""
+    usual, meaningless = ReadOptions(), (*OF_FILES[1:], "max_bytes")
+    for option in meaningless if opener is open_frame else ("columns", "split", *meaningless):
+        if getattr(options, option) != getattr(usual, option):
+            raise UnfitOptionsError(f"{name}: --{option.replace('_', '-')} has no meaning here")
+    content = opener(source, columns, name)
+    rows = FactCollector(options)
+    rows.read(name, "train", content, lambda _: None)
+    dataset, is_split = assemble(name, rows, has_splits=False)
+    facts = dataset.all_facts()
+    undated = int((~facts.dated).sum())
+    if 0 < undated < len(facts):
+        note = f"{counted(undated, 'fact')} without a time (empty, None, NaN or NaT): undated"
+        report = replace(dataset.report, notes=(note, *dataset.report.notes))
+        dataset = replace(dataset, report=report)
+    return finish(dataset, options, has_splits=is_split)
+
+
+def _read_files(rows: FactCollector, found: Located, progress: Progress | None) -> None:
+    """Read the rows of all files.
+
+    NoFactsError if all files of a split are empty. One empty file among others, such as that of a
+    quiet day, is noted.
+    """
+    columns, before = rows.options.column_of(), 0
+    total = sum(f.stat().st_size for part in found.files.values() for f in part if f.is_file())
+    for split, files in found.files.items():
+        empty = []
+        for file in files:
+
+            def report(position: int, file: Path = file, before: int = before) -> None:
+                if progress is not None:
+                    progress(file.name, min(before + position, total), total)
+
+            content = open_file(file, rows.options, columns)
+            if not rows.read(file.name, split, content, report):
+                empty.append(file.name)
+            before += file.stat().st_size
+            report(file.stat().st_size)
+        if len(empty) == len(files):
+            message = "there is nothing below the header; expected facts"
+            raise NoFactsError(f"{empty[0]}: {message}")
+        rows.notes += [f"{name} has no facts" for name in empty]
 
 
 def as_dataset(data: Any, **options: Any) -> Dataset:
@@ -155,88 +201,3 @@ def _check_options(options: ReadOptions, files: list[Path]) -> None:
         if getattr(options, name) and not heeded:
             where = files[0].name
             raise UnfitOptionsError(f"{where}: --{name} has no meaning for this kind of file")
-
-
-class _Progress:
-    """Reports the bytes read over all files."""
-
-    def __init__(self, report: Progress | None, files: list[Path]) -> None:
-        self._report, self._before = report, 0
-        self._total = sum(file.stat().st_size for file in files if file.is_file())
-
-    def at(self, file: Path, position: int) -> None:
-        if self._report is not None:
-            self._report(file.name, min(self._before + position, self._total), self._total)
-
-    def done(self, file: Path) -> None:
-        self._before += file.stat().st_size
-        self.at(file, 0)
-
-
-@dataclass(slots=True)
-class _Reading:
-    """Reads the files of one data set."""
-
-    facts: FactReader
-    columns: dict[str, str] | None
-    progress: _Progress
-    how: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    dump: str | None = None
-
-    def read(self, files: dict[Any, list[Path]]) -> dict[Any, list[FactBatch]]:
-        """Return the facts of all files, by split.
-
-        DataError about bad rows unless they are skipped; NoFactsError if all files of a split are
-        empty. One empty file among others, such as that of a quiet day, is noted.
-        """
-        batches = {}
-        for split, part in files.items():
-            read = [list(self._read_file(file)) for file in part]
-            empty = [file.name for file, facts in zip(part, read, strict=True) if not any(facts)]
-            if len(empty) == len(part):
-                message = "there is nothing below the header; expected facts"
-                raise NoFactsError(f"{empty[0]}: {message}")
-            self.notes += [f"{name} has no facts" for name in empty]
-            batches[split] = [batch for facts in read for batch in facts]
-        if self.facts.times.outvoted() is None:  # else all is read again, as most facts have it
-            self.facts.check()
-        return batches
-
-    def _read_file(self, file: Path) -> Iterator[FactBatch]:
-        """The facts of one file; DataError if all of its rows are bad."""
-        facts = self.facts
-        fact_count, earlier_defects = 0, facts.defect_count
-        content = open_file(file, facts.options, self.columns)
-        for key, value in content.how.items():  # of several files, all that occur
-            known = self.how.get(key, value)
-            self.how[key] = known if value in known.split(" and ") else f"{known} and {value}"
-        self.dump = content.dump or self.dump
-        if content.dump is not None:  # whose times are dates
-            facts.times.kind = "date"
-        for chunk in content.chunks:
-            batch = facts.batch(file.name, chunk, content.layout)
-            fact_count += len(batch)
-            self.progress.at(file, chunk.position)
-            yield batch
-        self.notes += [note for note in content.notes if note not in self.notes]
-        bad_count = facts.defect_count - earlier_defects
-        if not fact_count and bad_count:
-            facts.check()
-            first = next((str(d) for d in facts.defects if d.file == file.name), "")
-            rows = "the only row is bad"
-            if bad_count > 1:
-                rows = f"all {bad_count:,} rows are bad; the first"
-            raise DataError(f"{file.name}: {rows}: {first}")
-        if not fact_count and facts.extras.left_out:
-            lacking = " or ".join(facts.extras.left_out)
-            raise DataError(f"{file.name}: all rows lack {lacking}; expected facts")
-        self.progress.done(file)
-
-    def of_dump(self) -> dict[str, Any]:
-        """Types of entities and classes of predicates, if the files are a dump."""
-        if self.dump is None:
-            return {}
-        dump, extras = DUMPS[self.dump], self.facts.extras
-        self.notes += extras.notes()
-        return {"types": extras.types(dump), "labels": extras.predicate_table(dump)}

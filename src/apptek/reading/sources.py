@@ -13,14 +13,18 @@ from typing import IO
 from apptek.errors import DataError, NoFactsError
 from apptek.facts.benchmarks import BENCHMARKS, find_benchmark, find_folder
 from apptek.facts.facts import SPLITS, Split
-from apptek.reading.fact_batch import SPLIT_NAMES
-from apptek.reading.text_blocks import TextSource, read_start, stem_and_suffix, too_large
-from apptek.reading.text_cells import TEXT_FORMATS
+from apptek.reading.streams import read_start, stem_and_suffix, too_large
 
+TEXT_SUFFIXES = (".txt", ".tsv", ".tab", ".csv")
 JSON_LINES = (".jsonl", ".ndjson", ".json")
 SHEETS = (".xlsx", ".xls", ".ods")
-SUFFIXES = (*TEXT_FORMATS, *JSON_LINES, *SHEETS, ".parquet")
+SUFFIXES = (*TEXT_SUFFIXES, *JSON_LINES, *SHEETS, ".parquet")
 STANDARD_INPUT = "-"
+SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
+    "train": ("train",),
+    "valid": ("valid", "val", "validation", "dev"),
+    "test": ("test",),
+}
 _COPY_BYTES = 1 << 24
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 _KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"{": ".jsonl", b"[": ".json"}
@@ -154,7 +158,7 @@ def _keep(stream: IO[bytes], folder: Path, max_bytes: int | None) -> Path:
     compression = next((s for magic, s in _COMPRESSED.items() if start.startswith(magic)), "")
     if compression:
         path = Path(shutil.move(path, folder / f"stdin{compression}"))
-    start = read_start(TextSource(path), 1 << 16)
+    start = read_start(path, 1 << 16)
     kind = next((s for magic, s in _KINDS.items() if start.startswith(magic)), None)
     if kind is None:
         line = start.partition(b"\n")[0]

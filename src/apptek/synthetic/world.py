@@ -7,6 +7,7 @@ match its body, then ordinary events fill the world up to its size.
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -55,13 +56,9 @@ class World:
     seed: int
 
 
-@dataclass(frozen=True, slots=True)
-class _Generated:
-    """Facts before their names are sorted: ids are positions in People.names and PREDICATES."""
-
-    facts: Facts
-    origins: Bytes
-    pinned: Bools
+# Subjects, predicates, objects, since, until, the rule that made each fact, and whether it must
+# stay in train; ids are positions in People.names and PREDICATES.
+_Columns = tuple[Ints, Ints, Ints, Ints, Ints, Bytes, Bools]
 
 
 def make_world(facts: int = 20_000, seed: int = 0) -> World:
@@ -79,22 +76,25 @@ def make_world(facts: int = 20_000, seed: int = 0) -> World:
         raise DataError(f"a seed is 0 or more, not {seed}")
     country_count = max(4, int(0.2 * float(facts) ** 0.6))  # of SLOT_COUNT entities each
     people = make_people(country_count, rng=generator(seed, "world.people"))
-    lasting = [_terms(people, rng=generator(seed, "world.terms")), _undated(people)]
-    event_count = facts - sum(len(part.facts) for part in lasting)
+    lasting = [_terms(people, rng=generator(seed, "world.terms")), *_undated(people)]
+    event_count = facts - sum(len(part[0]) for part in lasting)
     events = _dated(make_events(people, event_count, seed))
     return _world(people, [events, *lasting], seed)
 
 
-def _lasting(predicate: str, pairs: Longs, since: Ints, until: Ints, *, origin: str) -> _Generated:
-    """Facts of one predicate between pairs (n, 2) of entities."""
+def _lasting(
+    predicate: str, pairs: Longs, origin: str = "undated", since: Any = None, until: Any = None
+) -> _Columns:
+    """Facts of one predicate between pairs (n, 2) of entities; without times, undated ones."""
     subjects, objects = pairs.astype(np.int32).T.copy()
     predicates = np.full(len(pairs), PREDICATES.index(predicate), np.int32)
-    facts = Facts(subjects, predicates, objects, since, until)
+    since, until = (np.full(len(pairs), UNKNOWN) if end is None else end for end in (since, until))
     origins = np.full(len(pairs), ORIGIN[origin], np.int8)
-    return _Generated(facts, origins, np.zeros(len(pairs), np.bool_))
+    ends = since.astype(np.int32).ravel(), until.astype(np.int32).ravel()
+    return subjects, predicates, objects, *ends, origins, np.zeros(len(pairs), np.bool_)
 
 
-def _terms(people: People, *, rng: np.random.Generator) -> _Generated:
+def _terms(people: People, *, rng: np.random.Generator) -> _Columns:
     """The terms of each country's three leaders, one after the other; the last has an open end.
 
     The first starts before the first day; for one in eight it is unknown when.
@@ -102,12 +102,11 @@ def _terms(people: People, *, rng: np.random.Generator) -> _Generated:
     states = np.arange(people.country_count) * SLOT_COUNT
     first_days = FIRST_DAY - rng.integers(1, 2000, len(states))
     first_days[rng.random(len(states)) < 1 / 8] = UNKNOWN
-    changes = (FIRST_DAY + people.changes).astype(np.int32)  # (C, 2)
-    since = np.column_stack([first_days, changes]).astype(np.int32)
-    until = np.column_stack([changes, np.full(len(states), UNKNOWN)]).astype(np.int32)
-    leaders = states[:, None] + LEADER + np.arange(LEADER_COUNT)
-    pairs = _pairs(leaders, states)
-    return _lasting(IN_OFFICE, pairs, since.ravel(), until.ravel(), origin="term-of-office")
+    changes = FIRST_DAY + people.changes  # (C, 2)
+    since = np.column_stack([first_days, changes])
+    until = np.column_stack([changes, np.full(len(states), UNKNOWN)])
+    pairs = _pairs(states[:, None] + LEADER + np.arange(LEADER_COUNT), states)
+    return _lasting(IN_OFFICE, pairs, "term-of-office", since, until)
 
 
 def _pairs(subjects: Longs, objects: Longs) -> Longs:
@@ -115,28 +114,20 @@ def _pairs(subjects: Longs, objects: Longs) -> Longs:
     return np.column_stack([subjects.ravel(), np.repeat(objects, subjects.shape[1])])
 
 
-def _undated(people: People) -> _Generated:
+def _undated(people: People) -> list[_Columns]:
     """Organs are located in their states, states are part of leagues, forces have allies."""
     states = np.arange(people.country_count) * SLOT_COUNT
-    organs = states[:, None] + np.arange(1, LEADER)
     leagues = np.searchsorted(people.bounds, np.arange(people.country_count), side="right") - 1
     forces = (states[:, None] + np.asarray(FORCES)).ravel()
     pledges = _pairs(people.allies.reshape(-1, ALLY_COUNT), forces)
-    return _joined(
-        [
-            _always(LOCATED, _pairs(organs, states)),
-            _always(PART_OF, _pairs(states[:, None], people.country_count * SLOT_COUNT + leagues)),
-            _always(ALLIED, np.unique(pledges, axis=0)),  # a force may draw one ally twice
-        ]
-    )
+    return [
+        _lasting(LOCATED, _pairs(states[:, None] + np.arange(1, LEADER), states)),
+        _lasting(PART_OF, _pairs(states[:, None], people.country_count * SLOT_COUNT + leagues)),
+        _lasting(ALLIED, np.unique(pledges, axis=0)),  # a force may draw one ally twice
+    ]
 
 
-def _always(predicate: str, pairs: Longs) -> _Generated:
-    unknown = np.full(len(pairs), UNKNOWN, np.int32)
-    return _lasting(predicate, pairs, unknown, unknown, origin="undated")
-
-
-def _dated(ledger: Ledger) -> _Generated:
+def _dated(ledger: Ledger) -> _Columns:
     """All events of the ledger, by time."""
     settled = [ledger.settled(predicate) for predicate in PREDICATES]
     predicates = np.repeat(np.arange(len(settled), dtype=np.int32), [len(part) for part in settled])
@@ -144,33 +135,24 @@ def _dated(ledger: Ledger) -> _Generated:
     days, subjects, objects = (np.concatenate(parts) for parts in zip(*columns, strict=True))
     order = np.argsort(days.astype(np.int16), kind="stable")  # 16 bits: a radix sort
     times = days[order] + np.int32(FIRST_DAY)
-    facts = Facts(subjects[order], predicates[order], objects[order], times, times)
-    origins = np.concatenate([part.origins for part in settled])[order]
-    return _Generated(facts, origins, np.concatenate([part.pinned for part in settled])[order])
-
-
-def _joined(parts: list[_Generated]) -> _Generated:
-    columns = zip(*(part.facts.columns() for part in parts), strict=True)
-    return _Generated(
-        Facts(*(np.concatenate(column) for column in columns)),
-        np.concatenate([part.origins for part in parts]),
-        np.concatenate([part.pinned for part in parts]),
+    origins, pinned = (
+        np.concatenate(parts)[order]
+        for parts in zip(*((part.origins, part.pinned) for part in settled), strict=True)
     )
+    return subjects[order], predicates[order], objects[order], times, times, origins, pinned
 
 
-def _world(people: People, parts: list[_Generated], seed: int) -> World:
+def _world(people: People, parts: list[_Columns], seed: int) -> World:
     """Names in byte order, ids to match, and three splits."""
-    generated = _joined(parts)
-    entities, entity_ids = _sorted_names(people.names)
-    predicates, predicate_ids = _sorted_names(PREDICATES)
-    facts = Facts(
-        entity_ids[generated.facts.subjects],
-        predicate_ids[generated.facts.predicates],
-        entity_ids[generated.facts.objects],
-        generated.facts.since,
-        generated.facts.until,
+    subjects, predicate_ids, objects, since, until, origins, pinned = (
+        np.concatenate(column) for column in zip(*parts, strict=True)
     )
-    rows = _split(generated.pinned, rng=generator(seed, "world.split"))
+    entities, entity_order = _sorted_names(people.names)
+    predicates, predicate_order = _sorted_names(PREDICATES)
+    facts = Facts(
+        entity_order[subjects], predicate_order[predicate_ids], entity_order[objects], since, until
+    )
+    rows = _split(pinned, rng=generator(seed, "world.split"))
     dataset = Dataset(
         name=f"world-{len(facts)}-{seed}",
         entities=entities,
@@ -180,8 +162,8 @@ def _world(people: People, parts: list[_Generated], seed: int) -> World:
         valid=facts.take(rows["valid"]),
         test=facts.take(rows["test"]),
     )
-    origins = {split: read_only(generated.origins[rows[split]]) for split in SPLITS}
-    return World(dataset, RULES, origins, seed)
+    by_split = {split: read_only(origins[rows[split]]) for split in SPLITS}
+    return World(dataset, RULES, by_split, seed)
 
 
 def _sorted_names(names: tuple[str, ...]) -> tuple[Names, Ints]:
@@ -212,27 +194,18 @@ def write_world(world: World, folder: Path, *, parquet: bool = False) -> None:
     """
     with new_folder(folder) as building:
         for split in SPLITS:
+            starts = range(0, len(world.dataset.split(split)), _PART if parquet else _BATCH)
+            tables = (_table(world, split, slice(at, at + starts.step)) for at in starts)
             if parquet:
-                _write_parts(world, split, building / split)
-            else:
-                _write_facts(world, split, building / f"{split}.tsv")
+                (building / split).mkdir()
+                for number, table in enumerate(tables):
+                    pa.parquet.write_table(table, building / split / f"part-{number:05}.parquet")
+                continue
+            with (building / f"{split}.tsv").open("wb") as file:
+                file.write(HEADER)
+                for table in tables:
+                    pa.csv.write_csv(table, file, _TSV)
         (building / "rules.json").write_text(_rules_json(world), encoding="utf-8")
-
-
-def _write_facts(world: World, split: Split, path: Path) -> None:
-    facts = world.dataset.split(split)
-    with path.open("wb") as file:
-        file.write(HEADER)
-        for start in range(0, len(facts), _BATCH):
-            table = _table(world, split, slice(start, start + _BATCH))
-            pa.csv.write_csv(table, file, _TSV)
-
-
-def _write_parts(world: World, split: Split, folder: Path) -> None:
-    folder.mkdir()
-    for number, start in enumerate(range(0, len(world.dataset.split(split)), _PART)):
-        table = _table(world, split, slice(start, start + _PART))
-        pa.parquet.write_table(table, folder / f"part-{number:05}.parquet")
 
 
 def _table(world: World, split: Split, rows: slice) -> pa.Table:

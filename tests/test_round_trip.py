@@ -1,4 +1,4 @@
-"""The fast and the careful path through a block give the same facts, whatever is in it."""
+"""What is written in any kind of file is read back, in blocks of any size."""
 
 import csv
 import io
@@ -13,26 +13,9 @@ from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
 from apptek.errors import DataError
-from apptek.facts.calendar.time_dictionary import TimeDictionary
 from apptek.facts.facts import Dataset
-from apptek.facts.times import WrittenTime, read_time
-from apptek.reading.arrow_tables import batch_of_table, parse_block
-from apptek.reading.columns import FREE, ColumnLayout
-from apptek.reading.exact_rows import RowError, batch_of_rows
-from apptek.reading.fact_batch import FactBatch
 from apptek.reading.reader import read_dataset
-from apptek.reading.text_cells import TEXT_FORMATS, TextFormat, split_lines
-
-TSV, CSV = TEXT_FORMATS[".tsv"], TEXT_FORMATS[".csv"]
-NAMED = {"subject": 0, "predicate": 1, "object": 2}
-LAYOUTS = [
-    FREE,
-    ColumnLayout(3, NAMED),
-    ColumnLayout(4, NAMED | {"time": 3}),
-    ColumnLayout(5, NAMED | {"since": 3, "until": 4}),
-    ColumnLayout(4, {"subject": 3, "predicate": 2, "object": 1, "until": 0}),
-]
-PlainRow = tuple[str, str, str, WrittenTime | None, WrittenTime | None]
+from apptek.reading.text import TEXT_FORMATS, TextFormat
 
 # What may stand in a cell or end a line: all blocks have the harmless, few have any of the others.
 harmless = [b"a", b"b c", "\u00e9\u00a0".encode(), b"#", b" ", b"NA", b"null", "\u2028".encode()]
@@ -54,19 +37,19 @@ no_dates = [b"17", b"-3", b"2014-02-30", b"x", b"\x1f", b"<occursSince>", b"<occ
 marks = [b"<occursSince>", b"<occursUntil>"]
 
 
-def texts(form: TextFormat, layout: ColumnLayout) -> st.SearchStrategy[bytes]:
+def texts(form: TextFormat) -> st.SearchStrategy[bytes]:
     """Blocks of lines, rarely noise; each has its own few oddities."""
     noise = st.lists(st.sampled_from([*b'ab1,,\t\t\r\n\n"\0\x1f\xef\xbb\xbf']), max_size=40)
     return st.one_of(
-        blocks(form, layout),
-        blocks(form, layout),
-        blocks(form, layout),
+        blocks(form),
+        blocks(form),
+        blocks(form),
         noise.map(lambda codes: bytes(codes) + b"\n"),
     )
 
 
 @st.composite
-def blocks(draw: st.DrawFn, form: TextFormat, layout: ColumnLayout) -> bytes:
+def blocks(draw: st.DrawFn, form: TextFormat) -> bytes:
     odd = draw(st.lists(st.sampled_from([*quoted, *harmful, *marks]), max_size=1))
     name = st.sampled_from([*harmless, *odd])
     times = dates[draw(st.integers(0, 4)) :] + draw(st.lists(st.sampled_from(no_dates), max_size=1))
@@ -74,95 +57,19 @@ def blocks(draw: st.DrawFn, form: TextFormat, layout: ColumnLayout) -> bytes:
     ends = st.sampled_from(
         draw(st.sampled_from([[b"\n"], [b"\r\n", b"\n"], [b"\n", b"\n\n", b"\r\r\n"]]))
     )
-    rows: list[list[bytes]] = draw(st.lists(cells_of(layout, name, time), min_size=1, max_size=6))
+    rows: list[list[bytes]] = draw(st.lists(cells_of(name, time), min_size=1, max_size=6))
     text = b"".join(form.delimiter.encode().join(row) + draw(ends) for row in rows)
     return text + draw(st.sampled_from([b"", b"", b"\n\n", b"\r\n"]))
 
 
 def cells_of(
-    layout: ColumnLayout, name: st.SearchStrategy[bytes], time: st.SearchStrategy[bytes]
+    name: st.SearchStrategy[bytes], time: st.SearchStrategy[bytes]
 ) -> st.SearchStrategy[list[bytes]]:
-    """A row that fits the layout, seldom one that does not."""
+    """A row of three to five cells, seldom one of another width."""
     names = [name] * 3
     shapes = [names, [*names, time], [*names, time, time], [*names, st.sampled_from(marks), time]]
-    if not layout.free:
-        named = [layout.columns[role] for role in NAMED]
-        shapes = [[name if column in named else time for column in range(layout.width)]] * 9
     shapes = [*shapes * 3, [name], [*names, time, time, time]]
     return st.sampled_from(shapes).flatmap(lambda shape: st.tuples(*shape).map(list))
-
-
-def rows_in(batch: FactBatch, times: TimeDictionary) -> list[PlainRow]:
-    names = [batch.names[role].to_pylist() for role in ("subject", "predicate", "object")]
-    ends = [[times.written[time] for time in end.tolist()] for end in (batch.since, batch.until)]
-    return list(zip(*names, *ends, strict=True))
-
-
-def read_fast(text: bytes, layout: ColumnLayout, form: TextFormat) -> list[PlainRow] | None:
-    times = TimeDictionary()
-    table = parse_block(text, layout, form)
-    batch = None if table is None else batch_of_table(table, layout, times)
-    return None if batch is None else rows_in(batch, times)
-
-
-def read_carefully(
-    text: bytes, layout: ColumnLayout, form: TextFormat
-) -> tuple[list[PlainRow], list[RowError]]:
-    times, faults = TimeDictionary(), []
-    rows = split_lines(text, form)
-    batch = batch_of_rows(rows, layout, times, lambda _, fault: faults.append(fault))
-    return rows_in(batch, times), faults
-
-
-@pytest.mark.parametrize("form", [TSV, CSV], ids=["tsv", "csv"])
-@settings(max_examples=500)
-@given(data=st.data(), layout=st.sampled_from(LAYOUTS))
-def test_the_fast_path_gives_the_facts_of_the_careful_one_or_none(
-    form: TextFormat, data: st.DataObject, layout: ColumnLayout
-) -> None:
-    text = data.draw(texts(form, layout))
-    found = read_fast(text, layout, form)
-    if found is not None:
-        assert read_carefully(text, layout, form) == (found, [])
-
-
-@pytest.mark.parametrize(
-    ("form", "text"),
-    [
-        (TSV, b"a\tp\tb\t2014-01-01\nb\tp\ta\t2014-01-02\n"),
-        (TSV, b"a\tp\tb\t2014-01-01\r\nb\tp\ta\t2014-01-02\r\n\r\n\n"),
-        (TSV, b'a\tp\tb\na\tp\tb\t<occursSince>\t"1999-##-##"\na\tp\tb\t1999\n'),
-        (TSV, b"a\tp\tb\t1999\t2001\n"),
-        (TSV, b"\xef\xbb\xbfa\tp\tb\n"),
-        (CSV, b'"a, b",p,"say ""x""",2014-01-01\n'),
-        (CSV, b'"a, b",p,b,1999,2001\n'),
-        (CSV, b'"a, b",p,b\n'),
-    ],
-)
-def test_usual_rows_take_the_fast_path(form: TextFormat, text: bytes) -> None:
-    found = read_fast(text, FREE, form)
-    assert found is not None
-    assert read_carefully(text, FREE, form) == (found, [])
-
-
-@pytest.mark.parametrize(
-    ("layout", "form", "text"),
-    [
-        (ColumnLayout(3, NAMED), TSV, b"a\tp\tb\rc\tp\td\n\na\tp\tc\n"),  # CR ends a line for Arrow
-        (FREE, TSV, b"a\tp\tb\t<occursSince>\na\tp\tb\n"),  # a mark without its time
-        (FREE, TSV, b"a\tp\tb\t1999\t\x1f\n"),  # the sign of padded rows
-        (FREE, TSV, b"a\tp\tb\t2001\t1999\n"),
-        (FREE, TSV, b"a\tp\tb\t17\na\tp\tb\t1999-01-01\n"),
-        (FREE, CSV, b'a,p,"b\nc"d,1999\n'),
-        (FREE, CSV, b'a,"p,b,2014\nc,"p,d,2015\n'),
-        (FREE, CSV, b'a,p,b,"1999\n'),
-        (FREE, CSV, b'a,p,"b\n'),
-    ],
-)
-def test_unusual_rows_take_the_careful_path(
-    layout: ColumnLayout, form: TextFormat, text: bytes
-) -> None:
-    assert read_fast(text, layout, form) is None
 
 
 # Good rows, written in every kind of file.
@@ -245,11 +152,8 @@ def test_names_and_times_come_back_as_they_were_written(
     dated = any("-" in time[1:] for row in table for time in row[3:])
     granularity = "mixed" if dated else "auto"
     dataset = read_dataset(path, granularity=granularity, splitting=ALL_IN_TRAIN)
-    code, text = dataset.axis.code, dataset.axis.format
-    expected = [
-        (s, p, o, text(code(read_time(since))), text(code(read_time(until))))
-        for s, p, o, since, until in table
-    ]
+    code, text = dataset.axis.parse, dataset.axis.format
+    expected = [(s, p, o, text(code(since)), text(code(until))) for s, p, o, since, until in table]
     assert in_words(dataset) == list(dict.fromkeys(expected))
     assert dataset.report.duplicates["train"] == len(table) - len(set(expected))
     assert list(dataset.entities) == sorted({name for row in table for name in (row[0], row[2])})
@@ -280,10 +184,10 @@ def test_the_size_of_blocks_changes_nothing(
         st.sampled_from([b"", b"", b"\xef\xbb\xbf", b"\n\r\n", b"head{}event{}tail\n"])
     )
     text = header.replace(b"{}", TEXT_FORMATS[suffix].delimiter.encode())
-    text += data.draw(texts(TEXT_FORMATS[suffix], FREE))
+    text += data.draw(texts(TEXT_FORMATS[suffix]))
     path = tmp_path_factory.getbasetemp() / f"facts{suffix}"
     path.write_bytes(text if data.draw(st.booleans()) else text.removesuffix(b"\n"))
     whole = outcome(path, skip_bad)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("apptek.reading.text_blocks.BLOCK_BYTES", size)
+        patch.setattr("apptek.reading.streams.BLOCK_BYTES", size)
         assert outcome(path, skip_bad) == whole

@@ -9,31 +9,29 @@ Unit = Literal["integer", "year", "month", "week", "day", "hour", "minute", "sec
 SECONDS = {"hour": 3600, "minute": 60, "second": 1}  # the units below a day
 DAY_SECONDS = 86_400
 _MONDAY = 3  # days from Monday, 1969-12-29, to 1970-01-01
-_DAYS = (31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31)
 
 
-def days_in(year: int, month: int) -> int:
-    """The number of days of a month."""
-    leap = year % 4 == 0 and (year % 100 != 0 or year % 400 == 0)
-    return 29 if month == 2 and leap else _DAYS[month - 1]
+def days_in(year: Any, month: Any) -> Any:
+    """Return the number of days of a month, or of arrays of months."""
+    return day_number(year + month // 12, month % 12 + 1, 1) - day_number(year, month, 1)
 
 
 def day_number(year: Any, month: Any, day: Any) -> Any:
-    """The days from 1970-01-01 to a date, or from arrays of these to an array."""
+    """Return the days from 1970-01-01 to a date, or from arrays of these an array."""
     # Years that begin in March: the odd day of a leap year is their last. 400 of them are an era.
     era, of_era = divmod(year - (month <= 2), 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
 
 
-def date_of(number: int) -> tuple[int, int, int]:
-    """The year, month and day of a day number."""
+def date_of(number: Any) -> tuple[Any, Any, Any]:
+    """Return the year, month and day of a day number, or of an array of them."""
     era, of_era = divmod(number + 719_468, 146_097)
     year = (of_era - of_era // 1460 + of_era // 36_524 - of_era // 146_096) // 365
     of_year = of_era - (365 * year + year // 4 - year // 100)
     month = (5 * of_year + 2) // 153
     day = of_year - (153 * month + 2) // 5 + 1
-    month = month + 3 if month < 10 else month - 9
+    month = month + 3 - 12 * (month >= 10)
     return year + era * 400 + (month <= 2), month, day
 
 

@@ -1,1 +1,0 @@
-"""Texts of times, and the arithmetic of the calendar."""

@@ -1,0 +1,341 @@
+"""Times as they are written, read as arrays.
+
+| text                                    | is                                             |
+|-----------------------------------------|------------------------------------------------|
+| 2014-05-13, 2014/05/13, 20140513        | a day (without dashes: 1000 to 2999)           |
+| 13.05.2014, 05/13/2014, 13-05-2014      | a day, if the column shows which number is it  |
+| 13 May 2014, 13-May-2014, May 13, 2014  | a day, by the English names of months          |
+| 2014-05-13 14:22, 2014-05-13T14:22:07Z  | a time of day, with any of the days above      |
+| 2014-05-13T14:22+02:00, 20140513142200  | the same; an offset is converted to UTC        |
+| 2014-05, 2014-05-##                     | a month                                        |
+| "1999-##-##", 600-##-##, 1999           | a year (quotes allowed; 3 digits with #)       |
+| 17, -3, 1999                            | an integer, where no calendar text occurs      |
+| (empty), ?, -, ####-##-##               | unknown                                        |
+
+Texts that differ only in their digits are read together: one regular expression says where their
+numbers are.
+"""
+
+import re
+from datetime import datetime, timedelta
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from apptek.arrays import Longs
+from apptek.errors import TimeFormatError
+from apptek.facts.calendar import DAY_SECONDS, date_of, day_number, days_in
+
+EXPECTED = (
+    "a date (2014-05-13, 2014-05, 2014, 13.05.2014), a time (2014-05-13 14:22:00), an integer, or "
+    "nothing for unknown"
+)
+UNKNOWN_TEXTS = frozenset({"", "?", "-", "####-##-##"})
+NOTHING, INTEGER, DATE, EITHER = range(4)  # EITHER: 1999 or 20140513, the other times decide
+DMY, MDY, OPEN = range(1, 4)  # OPEN: 03.05.2014, whose month is the first one until settled
+ORDERS = ("", "dmy", "mdy")
+# An integer is its own year. Months and days are 0 where they are not written, seconds since
+# midnight -1; a time with an offset is zoned, and in UTC. A fault is an index of _FAULTS.
+WRITTEN = np.dtype(
+    [
+        *(("kind", np.int8), ("order", np.int8), ("fault", np.int8), ("zoned", np.bool_)),
+        *((name, np.int64) for name in ("year", "month", "day", "second")),
+    ]
+)
+Written = npt.NDArray[Any]  # of WRITTEN
+_FAULTS = (
+    "",
+    EXPECTED,
+    "a month from 01 to 12",
+    "a day that exists in {0:04d}-{1:02d}",
+    "a time of day from 00:00:00 to 23:59:59",
+    "a date with the year first, if there is an offset",
+    "an offset of at most 14:00",
+    "an integer of at most 31 bits (use a coarser unit)",
+)
+_NO_TIME, _MONTH, _DAY, _CLOCK_FAULT, _OPEN_ZONED, _OFFSET, _TOO_LARGE = range(1, 8)
+_LARGEST = 2**31 - 1
+_LARGEST_OFFSET = 14 * 60  # minutes: no zone is farther from UTC
+_CLOCK = (
+    r"(?:[T ](?P<hour>[0-9]{2})(?::?(?P<minute>[0-9]{2})(?::?(?P<second>[0-9]{2})"
+    r"(?:[.,][0-9]{1,9})?)?)?"
+    r"(?: ?(?P<zone>Z|UTC|[+-](?P<zone_hour>[0-9]{2})(?::?(?P<zone_minute>[0-9]{2}))?))?)?"
+)
+_DIGITS = re.compile(r"(?P<sign>[+-]?)(?P<digits>[0-9]{1,18})")
+_DAY_NAMED = re.compile(
+    r"(?P<day>[0-9]{1,2})[ -](?P<name>[A-Za-z]{3,9})[ -](?P<year>[0-9]{4})" + _CLOCK
+)
+_MONTH_NAMED = re.compile(
+    r"(?P<name>[A-Za-z]{3,9}) (?P<day>[0-9]{1,2}),? (?P<year>[0-9]{4})" + _CLOCK
+)
+_PACKED = re.compile(
+    r"(?P<year>[0-9]{4})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"
+    r"(?P<hour>[0-9]{2})(?P<minute>[0-9]{2})(?P<second>[0-9]{2})?(?P<zone>Z)?"
+)
+_FORMS = (
+    _DIGITS,
+    re.compile(
+        r"(?P<sign>-?)(?P<year>[0-9]{3,6})-"
+        r"(?:##(?:-##)?|(?P<month>[0-9]{2})(?:-(?:##|(?P<day>[0-9]{2})))?)"
+    ),
+    re.compile(
+        r"(?P<year>[0-9]{4})(?P<sep>[-/.]?)(?P<month>[0-9]{2})(?P=sep)(?P<day>[0-9]{2})" + _CLOCK
+    ),
+    _PACKED,
+    _DAY_NAMED,
+    _MONTH_NAMED,
+    re.compile(
+        r"(?P<first>[0-9]{1,2})(?P<sep>[./-])(?P<other>[0-9]{1,2})(?P=sep)(?P<year>[0-9]{4})"
+        + _CLOCK
+    ),
+)
+_NEEDS_PATTERN = re.compile(
+    r"[0-9]{1,2}(?P<sep>[./-])[0-9]{1,2}(?P=sep)(?P<year>[0-9]{4}|[0-9]{2})"
+    r"(?P<clock> [0-9]{1,2}:[0-9]{2}(?P<second>:[0-9]{2})?(?P<gap> ?)(?P<half>[AaPp][Mm])?)?"
+)
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june", "july"),
+    *("august", "september", "october", "november", "december"),
+)
+_MONTH_OF = {name[:length]: n for n, name in enumerate(_MONTHS, 1) for length in (3, len(name))}
+_FINEST = (("Y", 0), ("y", 0), ("m", 1), ("b", 1), ("B", 1), ("d", 2), ("j", 2), ("H", 3), ("I", 3))
+
+
+def read_times(texts: pa.Array) -> Written:
+    """Read many texts of times; what is none of them has a fault."""
+    shapes = pc.replace_substring_regex(texts, "[0-9]", "0").dictionary_encode()
+    codes = shapes.indices.to_numpy()
+    order = np.argsort(codes, kind="stable")
+    written = np.zeros(len(texts), WRITTEN)
+    ends = np.cumsum(np.bincount(codes, minlength=len(shapes.dictionary)))
+    for rows in np.split(order, ends[:-1]) if len(order) else ():
+        alike = texts.take(pa.array(rows)).cast(pa.binary())
+        first, end = (int(offset) for offset in np.frombuffer(alike.buffers()[1], np.int32)[:2])
+        size = end - first
+        table = np.frombuffer(alike.buffers()[2] or b"", np.uint8, len(rows) * size)
+        text = bytes(table[:size]).decode()
+        written[rows] = _read_alike(text, table.reshape(len(rows), size))
+    return written
+
+
+def read_time(text: str) -> Written:
+    """Read one text: an array of one."""
+    encoded = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
+    return _read_alike(text, encoded.reshape(1, -1))
+
+
+def _read_alike(text: str, table: npt.NDArray[np.uint8]) -> Written:
+    """Read texts (n, characters) that differ from `text` in digits alone."""
+    written = np.zeros(len(table), WRITTEN)
+    written["second"] = -1
+    bare = _bare(text)
+    if bare in UNKNOWN_TEXTS:
+        return written
+    match = next((match for form in _FORMS if (match := form.fullmatch(bare))), None)
+    named = match is not None and "name" in match.re.groupindex
+    if match is None or (named and match["name"].lower() not in _MONTH_OF):
+        written["fault"] = _NO_TIME
+        return written
+    table = table[:, text.index(bare) :]
+    parts = {
+        name: _number(table, *match.span(name))
+        for name, cell in match.groupdict().items()
+        if cell and cell.isdecimal()
+    }
+    written["kind"] = DATE
+    if match.re is _DIGITS:
+        _read_digits(written, parts["digits"] * (-1 if match["sign"] == "-" else 1), match)
+        if len(bare) in (12, 14) and not match["sign"]:  # such as 20140513142200
+            _fill_packed(written, table, bare)
+        return written
+    if "first" in parts:
+        _order_day_and_month(written, parts)
+    elif named:
+        parts["month"] = np.full(len(table), _MONTH_OF[match["name"].lower()])
+    if match.groupdict().get("sign"):
+        parts["year"] = -parts["year"]
+    _fill(written, parts, match.groupdict().get("zone"))
+    if match.re is _PACKED:
+        written["fault"][(parts["year"] < 1000) | (parts["year"] >= 3000)] = _NO_TIME
+    return written
+
+
+def _bare(text: str) -> str:
+    """Return the text without the spaces that pad it, and without quotes around it."""
+    text = text.strip(" ")
+    return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
+
+
+def _number(table: npt.NDArray[np.uint8], start: int, stop: int) -> Longs:
+    """Return the numbers that stand in some columns of characters."""
+    number = np.zeros(len(table), np.int64)
+    for column in range(start, stop):
+        number = number * 10 + table[:, column] - ord("0")
+    return number
+
+
+def _read_digits(written: Written, value: Longs, match: "re.Match[str]") -> None:
+    """Fill in integers, of which some may be years or days."""
+    written["kind"], written["year"] = INTEGER, value
+    written["fault"][np.abs(value) > _LARGEST] = _TOO_LARGE
+    if match["sign"]:
+        return
+    if len(match["digits"]) == 4:
+        written["kind"] = EITHER
+    elif len(match["digits"]) == 8:
+        year, month, day = value // 10_000, value // 100 % 100, value % 100
+        exists = (month >= 1) & (month <= 12) & (day >= 1)
+        exists &= day <= days_in(year, np.clip(month, 1, 12))
+        written["kind"][exists & (year >= 1000) & (year < 3000)] = EITHER
+
+
+def _fill_packed(written: Written, table: npt.NDArray[np.uint8], bare: str) -> None:
+    """Fill in the times of twelve or fourteen digits whose year is from 1000 to 2999."""
+    match = _PACKED.fullmatch(bare)
+    assert match is not None
+    parts = {n: _number(table, *match.span(n)) for n, cell in match.groupdict().items() if cell}
+    rows = (parts["year"] >= 1000) & (parts["year"] < 3000)
+    stamps = np.zeros(int(rows.sum()), WRITTEN)
+    stamps["kind"] = DATE
+    _fill(stamps, {name: part[rows] for name, part in parts.items()}, None)
+    written[rows] = stamps
+
+
+def _order_day_and_month(written: Written, parts: dict[str, Longs]) -> None:
+    """Find the day and the month of 13.05.2014 or 05.13.2014; both may be the month: open."""
+    first, other = parts["first"], parts["other"]
+    parts["month"], parts["day"] = np.where(first > 12, (other, first), (first, other))
+    written["order"] = np.where(first == other, 0, OPEN)
+    written["order"][other > 12] = MDY
+    written["order"][first > 12] = DMY
+
+
+def _fill(written: Written, parts: dict[str, Longs], zone: str | None) -> None:
+    """Fill in dates, with the time of day that stands after them, in UTC if it has an offset."""
+    for name in ("year", "month", "day"):
+        if name in parts:
+            written[name] = parts[name]
+    if "month" in parts:
+        month = parts["month"]
+        _blame(written, (month < 1) | (month > 12), _MONTH)
+        if "day" in parts:
+            last = days_in(parts["year"], np.clip(month, 1, 12))
+            _blame(written, (parts["day"] < 1) | (parts["day"] > last), _DAY)
+    if "hour" not in parts:
+        return
+    hour, minute, second = (parts.get(name, np.int64(0)) for name in ("hour", "minute", "second"))
+    _blame(written, (hour > 23) | (minute > 59) | (second > 59), _CLOCK_FAULT)
+    seconds = (hour * 60 + minute) * 60 + second
+    if zone is None:
+        written["second"] = seconds
+        return
+    _blame(written, written["order"] == OPEN, _OPEN_ZONED)
+    minutes = parts.get("zone_hour", np.int64(0)) * 60 + parts.get("zone_minute", np.int64(0))
+    too_far = (minutes > _LARGEST_OFFSET) | (parts.get("zone_minute", np.int64(0)) > 59)
+    _blame(written, np.broadcast_to(too_far, len(written)), _OFFSET)
+    good = written["fault"] == 0
+    days = day_number(*(np.where(good, written[name], 1) for name in ("year", "month", "day")))
+    moments = days * DAY_SECONDS + seconds - minutes * (-60 if zone[0] == "-" else 60)
+    shifted = date_of(moments // DAY_SECONDS)
+    for name, part in zip(("year", "month", "day"), shifted, strict=True):
+        written[name] = np.where(good, part, written[name])
+    written["second"], written["zoned"], written["order"] = moments % DAY_SECONDS, True, 0
+
+
+def _blame(written: Written, rows: Any, fault: int) -> None:
+    written["fault"][rows & (written["fault"] == 0)] = fault
+
+
+def expected_of(one: Any, text: str) -> str:
+    """Say what was expected in the place of a text that has a fault."""
+    if one["fault"] != _NO_TIME:
+        return _FAULTS[one["fault"]].format(int(one["year"]), int(one["month"]))
+    return EXPECTED + _hint(_bare(text))
+
+
+def _hint(text: str) -> str:
+    """Say how to read a time that needs a pattern: of twelve hours, or of two digits a year."""
+    match = _NEEDS_PATTERN.fullmatch(text)
+    if match is None or not (match["half"] or len(match["year"]) == 2):
+        return ""
+    separator, year = match["sep"], "%y" if len(match["year"]) == 2 else "%Y"
+    clock = "" if match["clock"] is None else " %I:%M" if match["half"] else " %H:%M"
+    clock += ":%S" if match["second"] else ""
+    clock += f"{match['gap']}%p" if match["half"] else ""
+    first, other = (separator.join((*two, year)) + clock for two in (("%d", "%m"), ("%m", "%d")))
+    return f"; this one can be read by --date-format '{first}' or '{other}'"
+
+
+def named_pattern(text: str) -> str:
+    """Return the pattern of a day whose month is named, such as %d %B %Y; empty for others."""
+    match = _DAY_NAMED.fullmatch(text) or _MONTH_NAMED.fullmatch(text)
+    if match is None:
+        return ""
+    month = "%b" if len(match["name"]) == 3 and match["name"].lower() != "may" else "%B"
+    if match.re is _DAY_NAMED:
+        return text[match.end("day")].join(("%d", month, "%Y"))
+    return f"{month} %d{',' if ',' in text else ''} %Y"
+
+
+def precisions(written: Written) -> Longs:
+    """Return 0 for a year, 1 for a month, 2 for a day and 3 for a time of day."""
+    found: Longs = (written["month"] > 0).astype(np.int64) + (written["day"] > 0)
+    return np.where(written["second"] >= 0, 3, found)
+
+
+def as_dates(written: Written, order: str) -> Written:
+    """Return the times as dates, read in this order (dmy or mdy) where two are possible."""
+    dates = written.copy()
+    compact = (dates["kind"] == EITHER) & (dates["year"] > 9999)
+    number = dates["year"][compact]
+    for name, part in (
+        ("year", number // 10_000),
+        ("month", number // 100 % 100),
+        ("day", number % 100),
+    ):
+        dates[name][compact] = part
+    dates["kind"][dates["kind"] == EITHER] = DATE
+    if order:
+        is_open = dates["order"] == OPEN
+        dates["order"][is_open] = ORDERS.index(order)
+        if order == "dmy":
+            months = dates["month"][is_open]
+            dates["month"][is_open], dates["day"][is_open] = dates["day"][is_open], months
+    return dates
+
+
+def read_by_pattern(text: str, pattern: str) -> Written:
+    """Read a time by a pattern of strptime, such as %d/%m/%Y; else raise TimeFormatError."""
+    written, text = np.zeros(1, WRITTEN), _bare(text)
+    written["second"] = -1
+    if text in UNKNOWN_TEXTS:
+        return written
+    try:
+        moment = datetime.strptime(text, pattern)
+    except (ValueError, OverflowError):
+        raise TimeFormatError(f"a time as in {pattern}, or nothing for unknown") from None
+    zoned = moment.tzinfo is not None
+    if zoned:
+        try:
+            moment = (moment - (moment.utcoffset() or timedelta())).replace(tzinfo=None)
+        except OverflowError:
+            raise TimeFormatError("a time between the years 1 and 9999 in UTC") from None
+    finest = max((level for letter, level in _FINEST if f"%{letter}" in pattern), default=3)
+    second = (moment.hour * 60 + moment.minute) * 60 + moment.second
+    month, day = moment.month * (finest >= 1), moment.day * (finest >= 2)
+    written[0] = (DATE, 0, 0, zoned, moment.year, month, day, second if finest == 3 else -1)
+    return written
+
+
+def check_pattern(pattern: str) -> None:
+    """Refuse a pattern that is none of strptime, or has no year; TimeFormatError says so."""
+    try:
+        datetime.strptime("", pattern)
+    except ValueError as error:
+        if "does not match format" not in str(error):  # "'Q' is a bad directive in format '%Q'"
+            raise TimeFormatError(f"a pattern such as %d/%m/%Y ({error})") from None
+    if not any(year in pattern for year in ("%Y", "%y", "%c", "%x", "%G")):
+        raise TimeFormatError("a pattern with a year, such as %d/%m/%Y")

@@ -1,0 +1,151 @@
+"""A file with one JSON object on each line, or an array of them."""
+
+import json
+import math
+from collections.abc import Iterator
+from itertools import chain, islice
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+
+from apptek.errors import DataError, NoFactsError
+from apptek.facts.facts import Defect
+from apptek.reading.columnar import EXACT
+from apptek.reading.columns import ColumnLayout, FindLayout, find_layout, left_out_note
+from apptek.reading.options import ReadOptions
+from apptek.reading.parts import Content, Part, shown, texts_of
+from apptek.reading.streams import Block, TextSource, read_blocks, read_start
+from apptek.reading.text import (
+    SAMPLE_BYTES,
+    SAMPLE_LINES,
+    check_encoding,
+    find_encoding,
+    skip_blank_lines,
+)
+
+EXPECTED = "a JSON object such as {...} on each line, or an array of them"
+
+
+def open_json_lines(
+    file: Path,
+    options: ReadOptions,
+    columns: dict[str, str] | None,
+    find: FindLayout = find_layout,
+) -> Content:
+    """Open a file of JSON objects; the keys of the first ones are its columns."""
+    encoding = check_encoding(options.encoding) if options.encoding else None
+    encoding = encoding or find_encoding(read_start(file, SAMPLE_BYTES))
+    blocks = read_blocks(TextSource(file, encoding, options.max_bytes))
+    first, line = skip_blank_lines(blocks)
+    if first is None:
+        raise NoFactsError(f"{file.name}:1: the file is empty; expected {EXPECTED}")
+    if first.text.lstrip()[:1] == b"[":
+        first, line = _lines_of_array([first, *blocks], file.name), 1
+    lines = first.text[:SAMPLE_BYTES].split(b"\n")
+    objects = [_load(text) for text in islice(lines, SAMPLE_LINES) if text.strip()]
+    if not isinstance(objects[0], dict):
+        found = shown(lines[0].decode())
+        raise DataError(f"{file.name}:{line}: found {found}, expected {EXPECTED}")
+    samples = [sample for sample in objects if isinstance(sample, dict)]
+    keys = list(dict.fromkeys(key for sample in samples for key in sample))
+    layout, _ = find(keys, columns, True, f"{file.name}:{line}")
+    note = None if columns is not None else left_out_note(keys, layout, file.name)
+    return Content(
+        _parts(chain([first], blocks), line, keys, layout, file.name),
+        {"format": "jsonl", "encoding": encoding or "utf-8"},
+        () if note is None else (note,),
+    )
+
+
+def _lines_of_array(blocks: list[Block], name: str) -> Block:
+    """Return an array of objects as a line for each; errors then count objects from 1."""
+    try:
+        entries = json.loads(b"".join(block.text for block in blocks))
+    except (ValueError, RecursionError) as error:
+        fault = str(error).partition(":")[0]
+        raise DataError(
+            f"{name}: the JSON array cannot be read ({fault}); is it cut off? expected {EXPECTED}"
+        ) from None
+    if not entries:
+        raise NoFactsError(f"{name}: the JSON array is empty; expected facts")
+    text = b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
+    return Block(text, blocks[-1].position)
+
+
+def _parts(
+    blocks: Iterator[Block], line: int, keys: list[str], layout: ColumnLayout, name: str
+) -> Iterator[Part]:
+    for block in blocks:
+        lines = block.text.split(b"\n")[:-1]
+        rows = ((n, _load(text), text) for n, text in enumerate(lines, line) if text.strip())
+        yield part_of_rows(
+            (
+                (n, [row.get(key) for key in keys] if isinstance(row, dict) else text)
+                for n, row, text in rows
+            ),
+            layout,
+            name,
+            position=block.position,
+        )
+        line += len(lines)
+
+
+def part_of_rows(
+    rows: Iterator[tuple[int, list[Any] | bytes]],
+    layout: ColumnLayout,
+    name: str,
+    *,
+    expected: str = "a text or a whole number",
+    position: int = 0,
+) -> Part:
+    """Return rows of Python values, each with its number, as texts; a text is no row."""
+    labels, defects = layout.labels, list[Defect]()
+    columns: dict[str, list[str]] = {role: [] for role in layout.columns}
+    numbers: list[int] = []
+
+    def blame(number: int, column: str, found: str, expected: str) -> None:
+        defects.append(
+            Defect(file=name, line=number, column=column, found=found, expected=expected)
+        )
+
+    for number, row in rows:
+        if isinstance(row, bytes):
+            blame(number, "row", shown(row.decode()), EXPECTED)
+            continue
+        cells = {role: text_of(row[column]) for role, column in layout.columns.items()}
+        wrong = next((role for role, cell in cells.items() if cell is None), None)
+        if wrong is not None:
+            value = row[layout.columns[wrong]]
+            text = str(value) if isinstance(value, float) else json.dumps(value, default=str)
+            blame(number, labels[wrong], shown(text), expected)
+            continue
+        numbers.append(number)
+        for role, cell in cells.items():
+            columns[role].append(cell or "")
+    texts = {role: texts_of(pa.array(cells, pa.string())) for role, cells in columns.items()}
+    found = pa.array(numbers, pa.int64()).to_numpy()
+    return Part(pa.table(texts), found, labels, defects, position)
+
+
+def text_of(value: Any) -> str | None:
+    """Return the text of a value; None where it has none that could be a name or a time."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    try:
+        text = str(value)
+        text.encode()
+    except ValueError:  # half of a surrogate pair, or more digits than Python prints
+        return None
+    return text
+
+
+def _load(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,168 @@
+"""A user's tables of names: aliases and types of entities, labels and classes of predicates.
+
+Each is a text file or a Parquet file. Aliases: a name of the data, then others for it. Types: the
+entity, then a column for each kind of type. Predicates: columns in any order, of which only
+`predicate` must be there.
+
+name,alias                             entity,sector,country              predicate,class,label
+United States,USA,America              Reuters,Media,United Kingdom       040,Consult,Consult
+"""
+
+import csv
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+import pyarrow as pa
+from pyarrow import parquet
+
+from apptek.errors import DataError
+from apptek.facts.facts import Dataset, Names
+from apptek.facts.predicate_table import PredicateEntry, PredicateTable, entry_of
+from apptek.reading.text import (
+    TEXT_FORMATS,
+    find_encoding,
+    find_table_format,
+    lines_of,
+    rows_of,
+)
+from apptek.safe_text import counted
+
+_COLUMNS = ("predicate", "class", "label", "phrase", "group")
+_TYPES = "a header, the entity in the first column and a kind of type in every other"
+_PREDICATES = (
+    "a header with the column predicate and at least one of class, label, phrase and group"
+)
+PredicateLabels = PredicateTable | Mapping[str, Mapping[str, str]] | str | Path
+
+
+def _read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """Yield the rows of a text or Parquet file with their numbers; the first one is the header."""
+    usual = TEXT_FORMATS.get(path.suffix.lower())
+    if usual is None and path.suffix != ".parquet":
+        raise DataError(f"{path.name}: expected a .csv, .tsv, .txt or .parquet file")
+    try:
+        if usual is None:
+            table = parquet.ParquetFile(path).read(use_threads=False)
+            columns = [column.to_pylist() for column in table.columns]
+            rows = (
+                ["" if c is None else str(c) for c in row] for row in zip(*columns, strict=True)
+            )
+            yield 1, list(table.column_names)
+            yield from enumerate(rows, start=2)
+            return
+        content = path.read_bytes()
+        encoding = find_encoding(content)
+        form = find_table_format(lines_of(content, encoding), usual)
+        yield from rows_of(content.decode(encoding or "utf-8-sig"), form)
+    except (OSError, UnicodeError, csv.Error, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read: {error}") from None
+
+
+def read_aliases(path: Path) -> dict[str, str]:
+    """Alias -> name, from a text or Parquet file; empty cells are skipped.
+
+    The first row is a header where its first cell is `name`. Rows may be of different lengths.
+    """
+    aliases: dict[str, str] = {}
+    for line, row in _read_rows(path):
+        name, *others = row
+        if line == 1 and name == "name":
+            continue
+        if not name or not any(others):
+            raise DataError(f"{path.name}:{line}: expected a name and its aliases, found {row}")
+        for alias in filter(None, others):
+            if aliases.setdefault(alias, name) != name:
+                raise DataError(
+                    f"{path.name}:{line}: {alias!r} stands for two names: {aliases[alias]!r} and "
+                    f"{name!r}"
+                )
+    if not aliases:
+        raise DataError(f"{path.name}: there are no aliases in it")
+    return aliases
+
+
+def with_aliases(dataset: Dataset, given: Mapping[str, str] | str | Path | None) -> Dataset:
+    """The data set with aliases: a table of them, or alias -> name."""
+    if given is None:
+        return dataset
+    aliases = dict(given) if isinstance(given, Mapping) else read_aliases(Path(given))
+    check_aliases(aliases, dataset.entities)
+    return replace(dataset, aliases=aliases)
+
+
+def check_aliases(aliases: Mapping[str, str], entities: Names) -> None:
+    """Refuses an alias that is a name of the data: a name always means itself."""
+    for alias, name in aliases.items():
+        if alias != name and entities.find(alias) is not None:
+            raise DataError(
+                f"the alias {alias!r} of {name!r} is itself a name of the data, and means that: "
+                "take it out of the table of aliases"
+            )
+
+
+def read_types(path: Path) -> dict[str, dict[str, str]]:
+    """Kind of type -> entity -> type, from a text or Parquet file; an empty cell gives no type."""
+    rows = _read_rows(path)
+    _, header = next(rows, (1, []))
+    kinds = header[1:]
+    if not kinds or not all(kinds) or len(set(kinds)) < len(kinds):
+        raise DataError(f"{path.name}: expected {_TYPES}; found the header {header}")
+    table: dict[str, dict[str, str]] = {kind: {} for kind in kinds}
+    for line, row in rows:
+        if len(row) != len(header):
+            cells = counted(len(row), "cell")
+            raise DataError(f"{path.name}:{line}: found {cells}, expected {len(header)}")
+        if not row[0]:
+            raise DataError(f"{path.name}:{line}: the first cell names no entity")
+        for kind, value in zip(kinds, row[1:], strict=True):
+            if value and table[kind].setdefault(row[0], value) != value:
+                raise DataError(
+                    f"{path.name}:{line}: {row[0]!r} has two types of the kind {kind!r}: "
+                    f"{table[kind][row[0]]!r} and {value!r}"
+                )
+    if not any(table.values()):
+        raise DataError(f"{path.name}: there are no types in it; expected {_TYPES}")
+    return {kind: types for kind, types in table.items() if types}
+
+
+def read_predicates(path: Path) -> PredicateTable:
+    """A table of predicates from a text or Parquet file; columns in any order."""
+    rows = _read_rows(path)
+    _, header = next(rows, (1, []))
+    strange = [name for name in header if name not in _COLUMNS]
+    if strange or len(set(header)) < max(len(header), 2) or "predicate" not in header:
+        raise DataError(f"{path.name}: expected {_PREDICATES}; found the header {header}")
+    entries: dict[str, PredicateEntry] = {}
+    for line, row in rows:
+        if len(row) != len(header):
+            found = counted(len(row), "cell")
+            raise DataError(f"{path.name}:{line}: found {found}, expected {len(header)}")
+        cells = dict(zip(header, row, strict=True))
+        predicate = cells["predicate"]
+        if not predicate:
+            raise DataError(f"{path.name}:{line}: the column predicate is empty")
+        entry = entry_of(cells)
+        if entries.setdefault(predicate, entry) != entry:
+            raise DataError(f"{path.name}:{line}: {predicate!r} has a second, different row")
+    return PredicateTable(entries, path.name)
+
+
+def as_predicate_table(given: PredicateLabels | None) -> PredicateTable | None:
+    """A table of predicates from what a user gives for one; `none` is the empty table.
+
+    It may be a file, or predicate -> what is known of it: {"040": {"label": "Consult"}}.
+    """
+    if given is None or isinstance(given, PredicateTable):
+        return given
+    if isinstance(given, Mapping):
+        for predicate, cells in given.items():
+            if not isinstance(cells, Mapping) or not cells.keys() <= set(_COLUMNS[1:]):
+                raise DataError(
+                    f"predicates: {predicate!r} has {cells!r}, expected some of label, phrase, "
+                    "class and group"
+                )
+        return PredicateTable(
+            {name: entry_of(cells) for name, cells in given.items()}, "predicates"
+        )
+    return PredicateTable() if str(given) == "none" else read_predicates(Path(given))

@@ -1,0 +1,285 @@
+"""What the times of a data set are: all distinct texts together decide, and the rest are bad.
+
+Calendar texts and integers do not mix, nor do times of day with an offset and without, nor dates
+with the day first and with the month first, nor (unless it is wanted) years and days. What most
+facts have is right; of two that are equally frequent, what came first.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from apptek.arrays import Bools, Ints, Longs
+from apptek.errors import TimeFormatError
+from apptek.facts.calendar import DAY_SECONDS, Unit, position
+from apptek.facts.times import FIRST, LARGEST, NEEDED, Granularity, TimeAxis, whole
+from apptek.facts.written_times import (
+    DATE,
+    DMY,
+    EITHER,
+    INTEGER,
+    MDY,
+    NOTHING,
+    OPEN,
+    WRITTEN,
+    Written,
+    as_dates,
+    check_pattern,
+    expected_of,
+    named_pattern,
+    precisions,
+    read_by_pattern,
+    read_times,
+)
+
+NEARLY_ALL = 0.9  # of distinct times
+END_OF_YEARS = 3000  # numbers of four digits below are years, if all are
+FEWEST_STEPS = 3  # distinct integers that show a stride
+ENOUGH_VALUES = 50  # distinct times that make a unit fine enough
+_UNITS: tuple[Unit, ...] = ("year", "month", "day")  # by precision
+_FAR = 2**62  # an unknown end contradicts nothing
+
+
+class TimeVotes:
+    """The distinct texts of times of a data set, and what they must look like.
+
+    written   see WRITTEN
+    good      which texts are right so far
+    expected  what is expected in the place of the others
+    kind      INTEGER, DATE or EITHER; given DATE, integers are bad
+    """
+
+    def __init__(
+        self, texts: pa.Array, granularity: Granularity, date_format: str, kind: int = EITHER
+    ) -> None:
+        self.texts, self.granularity, self.date_format = texts, granularity, date_format
+        self.kind = DATE if granularity != "auto" else kind
+        self.order = date_format if date_format in FIRST else ""
+        self.good = np.ones(len(texts), np.bool_)
+        self.expected: dict[int, str] = {}
+        if date_format and not self.order:
+            check_pattern(date_format)
+            self.written = self._read_by_pattern()
+        else:
+            self.written = read_times(texts)
+            for row in np.flatnonzero(self.written["fault"]).tolist():
+                self.expected[row] = expected_of(self.written[row], texts[row].as_py())
+        self.good[list(self.expected)] = False
+        too_coarse = precisions(as_dates(self.written, "")) < NEEDED.get(granularity, 0)
+        self._refuse(too_coarse, f"{whole(granularity)}, for {granularity}s")
+
+    def _read_by_pattern(self) -> Written:
+        written = np.zeros(len(self.texts), WRITTEN)
+        for row, text in enumerate(self.texts.to_pylist()):
+            try:
+                written[row] = read_by_pattern(text, self.date_format)[0]
+            except TimeFormatError as error:
+                self.expected[row] = str(error)
+        return written
+
+    def _refuse(self, texts: Bools, expected: str) -> None:
+        """Refuse known times that are right otherwise."""
+        refused = texts & self.good & (self.written["kind"] != NOTHING)
+        self.expected |= dict.fromkeys(np.flatnonzero(refused).tolist(), expected)
+        self.good &= ~refused
+
+    def vote(self, counts: Longs, first_rows: Callable[[], Longs]) -> None:
+        """Settle the kind, the order of day and month, and offsets.
+
+        counts      the facts of each text
+        first_rows  the first row of each text, to be asked where two are equally frequent
+        """
+        used = self.good & (counts > 0) & (self.written["kind"] != NOTHING)
+
+        def wins(one: Bools, other: Bools) -> tuple[bool, str]:
+            weights = [int(counts[used & texts].sum()) for texts in (one, other)]
+            if weights[0] != weights[1]:
+                return weights[0] > weights[1], ", as in most facts"
+            firsts = first_rows()
+            is_first = firsts[used & one].min() < firsts[used & other].min()
+            return bool(is_first), ", as in the facts before"
+
+        self._vote_kind(used, wins)
+        day_first, month_first = (self.written["order"] == order for order in (DMY, MDY))
+        as_others = ""
+        if not self.order and (used & (day_first | month_first)).any():
+            is_day_first, as_others = wins(day_first, month_first)
+            self.order = "dmy" if is_day_first else "mdy"
+        if self.order:
+            others = month_first if self.order == "dmy" else day_first
+            self._refuse(others, f"the {FIRST[self.order]} first{as_others}")
+        stamps, zoned = self.written["second"] >= 0, self.written["zoned"]
+        if (used & stamps & zoned).any() and (used & stamps & ~zoned).any():
+            are_zoned, as_others = wins(stamps & zoned, stamps & ~zoned)
+            how = "with" if are_zoned else "without"
+            self._refuse(stamps & (zoned != are_zoned), f"a time {how} an offset{as_others}")
+
+    def _vote_kind(self, used: Bools, wins: Callable[[Bools, Bools], tuple[bool, str]]) -> None:
+        """Settle whether times are dates or integers."""
+        dates, integers = (self.written["kind"] == kind for kind in (DATE, INTEGER))
+        as_others = ""
+        if self.kind == EITHER and (used & integers).any():
+            self.kind = INTEGER
+            if _are_dates(self.written[used]):
+                self.kind, as_others = DATE, ", as in most facts"
+            elif (used & dates).any():
+                are_dates, as_others = wins(dates, integers)
+                self.kind = DATE if are_dates else INTEGER
+        elif self.kind == EITHER and (used & dates).any():
+            self.kind = DATE
+        if self.kind == DATE:
+            self._refuse(integers, f"a calendar date{as_others}")
+        elif self.kind == INTEGER:
+            self._refuse(dates, f"an integer{as_others}")
+
+    def bounds(self) -> tuple[Longs, Longs]:
+        """Return the first and last moment of each text, as numbers that can be compared."""
+        unknown = self.written["kind"] == NOTHING
+        if self.kind == INTEGER:
+            low = high = self.written["year"]
+        else:
+            dates = as_dates(self.written, self.order)
+            unknown = unknown | (dates["order"] == OPEN)
+            year, month, day, second = (dates[p] for p in ("year", "month", "day", "second"))
+            # Month 0 and day 0 sort before, 15 and 31 after all that exist: a year holds its days.
+            low = ((year * 16 + month) * 32 + day) * DAY_SECONDS + np.maximum(second, 0)
+            high = (year * 16 + np.where(month, month, 15)) * 32 + np.where(day, day, 31)
+            high = high * DAY_SECONDS + np.where(second < 0, DAY_SECONDS - 1, second)
+        return np.where(unknown, -_FAR, low), np.where(unknown, _FAR, high)
+
+    def vote_precision(self, counts: Longs) -> None:
+        """Refuse dates of another precision than most facts, unless some say by # that they are."""
+        known = self.good & (counts > 0) & (self.written["kind"] != NOTHING)
+        if self.granularity != "auto" or self.kind == INTEGER or not known.any():
+            return
+        marked = any("#" in text for text in self.texts.filter(pa.array(known)).to_pylist())
+        compact = (self.written["kind"] == EITHER) & (self.written["year"] > 9999)
+        dated = self.kind == DATE or (known & compact).any()
+        if marked or not dated or (self.written["second"][known] >= 0).all():
+            return
+        levels = np.minimum(precisions(as_dates(self.written, "")), 2)
+        commonest = _commonest(_weights(levels[known], counts[known]))
+        self._refuse(
+            levels != commonest,
+            f"a {_UNITS[commonest]}, as in most facts (--read granularity=mixed reads each as it "
+            "is written)",
+        )
+
+    def resolve(self, counts: Longs) -> tuple[TimeAxis, Ints]:
+        """Return the axis, and the code of every text on it."""
+        used = self.good & (counts > 0)
+        if not self.order and (used & (self.written["order"] == OPEN)).any():
+            text = self._first_text(used & (self.written["order"] == OPEN))
+            separator = next(c for c in text if not c.isdigit())
+            forms = [separator.join(form) for form in (("%d", "%m", "%Y"), ("%m", "%d", "%Y"))]
+            raise TimeFormatError(
+                f"the dates may be read in two ways, such as {text!r}: "
+                f"say --date-format {forms[0]} or --date-format {forms[1]}"
+            )
+        written = self.written.copy()
+        written["kind"][~used] = NOTHING
+        axis = self._axis(written, counts)
+        return axis, axis.codes(written)
+
+    def _axis(self, written: Written, counts: Longs) -> TimeAxis:
+        how = self.date_format or self.order
+        if self.granularity != "auto" and self.granularity != "mixed":
+            return TimeAxis(self.granularity, date_format=how)
+        known = written["kind"] != NOTHING
+        some = written[known]
+        compact = ((some["kind"] == EITHER) & (some["year"] > 9999)).any()
+        if self.kind == INTEGER or (self.kind == EITHER and not compact and len(some)):
+            years = self.kind == EITHER and some["year"].max() < END_OF_YEARS
+            return TimeAxis("year") if years else TimeAxis("integer", stride=_stride(some["year"]))
+        if not len(some):
+            return TimeAxis("integer") if self.kind == EITHER else TimeAxis("day", date_format=how)
+        dates = as_dates(some, self.order)
+        if (dates["second"] >= 0).all():
+            return TimeAxis(_fine_enough(dates), date_format=how)
+        weights = _weights(np.minimum(precisions(dates), 2), counts[known])
+        mixed = bool(np.count_nonzero(weights) > 1)
+        return TimeAxis(_UNITS[_commonest(weights)], mixed=mixed, date_format=how)
+
+    def moments(self) -> Ints:
+        """Return a number for each text, the same for texts that mean the same time."""
+        times = self.written if self.kind == INTEGER else as_dates(self.written, self.order)
+        times["order"] = 0
+        return np.unique(times, return_inverse=True)[1].astype(np.int32)
+
+    def describe(self, axis: TimeAxis) -> dict[str, str]:
+        """Return the unit of times, and how they are written."""
+        good = self.good
+        known = good & (self.written["kind"] != NOTHING)
+        stamped = bool((good & (self.written["second"] >= 0)).any())
+        return {
+            "granularity": axis.unit,
+            "date_format": self._date_pattern(known) if known.any() else "none",
+            "time_of_day": "yes" if stamped else "no",
+        }
+
+    def _date_pattern(self, known: Bools) -> str:
+        """Return a pattern of strptime, ISO 8601, or integer."""
+        if self.kind == INTEGER:
+            return "integer"
+        ordered = known & (self.written["order"] > 0)
+        if not self.order or not ordered.any():
+            return self.date_format or named_pattern(self._first_text(known)) or "ISO 8601"
+        text = self._first_text(ordered).strip('" ')
+        separator = next(character for character in text if not character.isdigit())
+        return separator.join(("%d", "%m", "%Y") if self.order == "dmy" else ("%m", "%d", "%Y"))
+
+    def _first_text(self, texts: Bools) -> str:
+        return str(self.texts[int(np.flatnonzero(texts)[0])].as_py())
+
+
+def _are_dates(written: Written) -> bool:
+    """Return whether nearly all texts are days, or nearly all are years and the others far off.
+
+    Far off, because numbers that are counted up may pass 1000, and are no years then.
+    """
+    kinds, numbers = written["kind"], written["year"]
+    days = int(((kinds == DATE) | ((kinds == EITHER) & (numbers > 9999))).sum())
+    years = numbers[(kinds == EITHER) & (numbers <= 9999)]
+    if max(days, len(years)) < NEARLY_ALL * len(written):
+        return False
+    if days >= len(years):
+        return True
+    lowest, highest = int(years.min()), int(years.max())
+    margin = (highest - lowest) // 2
+    others = numbers[kinds == INTEGER]
+    near = ((others >= lowest - margin) & (others <= highest + margin)).any()
+    return highest < END_OF_YEARS and not near
+
+
+def _stride(numbers: Longs) -> int:
+    """Return what divides all differences of some numbers; 1 where there are too few to say."""
+    distinct = np.unique(numbers)
+    return int(np.gcd.reduce(np.diff(distinct))) if len(distinct) >= FEWEST_STEPS else 1
+
+
+def _weights(levels: Longs, counts: Longs) -> Any:
+    """Return the facts by precision; beside plain days, a time of day counts as its day."""
+    return np.bincount(levels, counts, minlength=3)
+
+
+def _commonest(weights: Any) -> int:
+    """Return the precision of most facts; a tie goes to the finer, where both have positions."""
+    return 2 - int(np.argmax(weights[::-1]))
+
+
+def _fine_enough(dates: Written) -> Unit:
+    """Return the coarsest unit from day to second with enough distinct values.
+
+    Where there are too few times for that, the coarsest one that keeps them all apart.
+    """
+    days = position("day", dates["year"], dates["month"], dates["day"])
+    moments = np.sort(days * DAY_SECONDS + dates["second"])
+    steps: dict[Unit, int] = {"day": DAY_SECONDS, "hour": 3600, "minute": 60, "second": 1}
+    if np.abs(moments).max() > LARGEST:
+        del steps["second"]
+    # Of ascending numbers, the distinct ones are counted by where they change.
+    counts = {u: 1 + int(np.count_nonzero(np.diff(moments // s))) for u, s in steps.items()}
+    enough = min(ENOUGH_VALUES, max(counts.values()))
+    return next(unit for unit, count in counts.items() if count >= enough)

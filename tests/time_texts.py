@@ -1,0 +1,67 @@
+"""Times as tests write them: the fields of a text, and the axis of some texts."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from apptek.errors import TimeFormatError
+from apptek.facts.times import Granularity, TimeAxis
+from apptek.facts.written_times import expected_of, read_time, read_times
+from apptek.reading.time_votes import TimeVotes
+
+KINDS = ("unknown", "integer", "date", "either")
+ORDERS = ("", "dmy", "mdy", "open")
+UNKNOWN_TIME = ("unknown", 0, 0, 0, -1, False, "")
+
+
+def written(
+    kind: str,
+    year: int,
+    month: int = 0,
+    day: int = 0,
+    second: int = -1,
+    zoned: bool = False,
+    order: str = "",
+) -> tuple[Any, ...]:
+    """The fields of a time."""
+    return kind, year, month, day, second, zoned, order
+
+
+def fields_of(one: Any) -> tuple[Any, ...]:
+    """The same of a time that was read."""
+    numbers = (int(one[name]) for name in ("year", "month", "day", "second"))
+    return (KINDS[one["kind"]], *numbers, bool(one["zoned"]), ORDERS[one["order"]])
+
+
+def read(text: str) -> tuple[Any, ...]:
+    """The fields of a text, read alone and among others; TimeFormatError where it has a fault."""
+    (one,) = read_time(text)
+    among = read_times(pa.array(["17", text, "2014-05-13", "?"], pa.string()))
+    assert among[1] == one
+    if one["fault"]:
+        raise TimeFormatError(expected_of(one, text))
+    return fields_of(one)
+
+
+def votes_of(
+    *texts: str, granularity: Granularity = "auto", date_format: str = ""
+) -> tuple[TimeVotes, Any]:
+    """The votes of these texts, a fact each, and how many facts each distinct one has."""
+    distinct = list(dict.fromkeys(texts))
+    votes = TimeVotes(pa.array(distinct, pa.string()), granularity, date_format)
+    counts = np.asarray([texts.count(text) for text in distinct])
+    votes.vote(counts, lambda: np.arange(len(distinct)))
+    return votes, counts
+
+
+def axis_of(
+    *texts: str, granularity: Granularity = "auto", date_format: str = ""
+) -> tuple[TimeAxis, list[int]]:
+    """The axis of these texts, a fact each, and their codes; TimeFormatError about a bad one."""
+    votes, counts = votes_of(*texts, granularity=granularity, date_format=date_format)
+    for expected in votes.expected.values():
+        raise TimeFormatError(expected)
+    axis, codes = votes.resolve(counts)
+    places = {text: place for place, text in enumerate(dict.fromkeys(texts))}
+    return axis, [int(codes[places[text]]) for text in texts]
