@@ -60,16 +60,15 @@ def counterfactual(
 ) -> Counterfactual:
     """A small set of facts without which the answer changes, to `target` if one is named.
 
-    add      also look for single facts that would change it: between the two, in either direction,
-             at the query's time, or on the last known day before it
+    add      also look for single facts between the two that would change it: see `_additions`
     queries  the same query as ids, where it was looked up already
     """
     queries = answerer.queries_of([query]) if queries is None else queries
     view = answerer.view_of(queries)
     if view.space.history is None or view.space.topologies is not None:
         raise ApptekError("counterfactuals need a model of the preset default or max")
-    data = answerer.model.dataset
-    scored, names = view.scored(queries), data.predicates
+    data, scored = answerer.model.dataset, view.scored(queries)
+    names = data.predicates
     if len(names) < 2:
         raise ApptekError("the data has a single predicate: there is no other answer")
     probabilities = view.probabilities(scored.scores)[0]
@@ -108,8 +107,8 @@ def counterfactual(
         predicate_labels=labels,
         predicate_groups=groups,
     )
-    asked = ((query.subject, subject), (query.object, object_))
-    notes = name_notes(unknown_names(found, about.later), asked, about.later, query.time)
+    asked, later = ((query.subject, subject), (query.object, object_)), about.later
+    notes = name_notes(unknown_names(found, later), asked, later, query.time)
     return replace(found, notes=tuple(notes))
 
 
@@ -189,6 +188,7 @@ def _scores_without_each(view: WorkingView, queries: Queries, facts: Ints) -> Do
 def _additions(trial: _Trial, evidence: Evidence) -> tuple[Addition, ...]:
     """The single facts that would change the answer, the most telling first, each scored again.
 
+    They are in either direction, at the query's time, or on the last known day before it.
     A fact of conflict is not proposed for an answer of cooperation, nor the other way round.
     """
     answerer, goal, queries = trial.answerer, trial.goal, trial.queries
