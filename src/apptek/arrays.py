@@ -16,6 +16,7 @@ Floats = npt.NDArray[np.float32]
 Doubles = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
 Matrix = npt.NDArray[np.floating[Any]]  # (queries, predicates): scores or probabilities
+Arrays = dict[str, npt.NDArray[Any]]  # by name
 Scalar = TypeVar("Scalar", bound=np.generic)
 
 

@@ -24,9 +24,9 @@ from apptek.files import is_model, sole_writer
 from apptek.models.answer_tables import SCHEMA, AnswerTable, AskedColumns
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Answer, Query, asked_queries, is_single, one_query
+from apptek.models.manifest import RUN, read_json
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
-from apptek.models.storage import RUN, read_json
 from apptek.reading.frames import When, time_text
 from apptek.results import Answers, Contrast, Counterfactual, Explanation, Forecast, WatchList
 from apptek.resuming import work_folder

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Bools, Floats, Ints, Longs, close_columns, read_only
+from apptek.arrays import Arrays, Bools, Floats, Ints, Longs, close_columns, read_only
 from apptek.compiling import kernel
 
 
@@ -32,6 +32,16 @@ class Ragged:
     def empty(cls, count: int) -> "Ragged":
         """So many rows without an id."""
         return cls(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
+
+    @classmethod
+    def stored(cls, arrays: Arrays, width: int = 0) -> "Ragged":
+        """Return what `arrays` gave; check it before a kernel reads it."""
+        return cls(arrays["offsets"], arrays["columns"], width, arrays.get("values"))
+
+    def arrays(self) -> Arrays:
+        """Return its arrays by name, to be stored."""
+        values = {} if self.values is None else {"values": self.values}
+        return {"offsets": self.offsets, "columns": self.columns, **values}
 
     def checked(self) -> "Ragged":
         """Return the same; raise ValueError for what a kernel would read wrongly."""

@@ -5,19 +5,17 @@ disk - a checkpoint, a work folder, a result - carries its identity, and is used
 of the same identity.
 """
 
-import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
-
+from apptek.array_file import read_arrays, write_arrays
+from apptek.arrays import Arrays
 from apptek.errors import (
     BeingChangedError,
     CheckpointError,
@@ -27,10 +25,12 @@ from apptek.errors import (
 )
 from apptek.files import (
     check_new_folder,
-    check_replaceable,
+    is_model,
     make_folder,
+    new_file,
     sole_writer,
     write_whole,
+    writing,
 )
 
 Identity = Mapping[str, Any]
@@ -87,53 +87,41 @@ def claim(path: Path, identity: Identity, advice: str) -> None:
     write_whole(path, json.dumps(identity, indent=1, sort_keys=True).encode())
 
 
-def seal(path: Path, entries: Identity, files: Iterable[Path] = ()) -> None:
-    """Writes a record with checksums of itself and of files beside it; they are complete then."""
-    sums = {file.relative_to(path.parent).as_posix(): _file_checksum(file) for file in files}
-    record = json.loads(json.dumps({**entries, "files": sums}))
-    record["checksum"] = _checksum(record)
-    write_whole(path, (json.dumps(record, indent=1, sort_keys=True) + "\n").encode())
+class StageCache:
+    """What the stages of a run have left in a folder, each in a file of arrays and a record.
 
+    A file belongs to a stage of a run: CheckpointError where it is that of another, or damaged.
+    The identity may be empty in a folder that `open_work` has compared.
+    """
 
-def read_sealed(path: Path, advice: str) -> dict[str, Any]:
-    """A record that was sealed; CheckpointError where it, or one of its files, has changed."""
-    record = read_record(path, advice)
-    if record.pop("checksum", None) != _checksum(record):
-        raise CheckpointError(f"{path} is damaged (it is not as it was written): {advice}")
-    for name, checksum in record.pop("files").items():
+    def __init__(self, folder: Path, identity: Identity | None = None) -> None:
+        self.folder, self.identity = folder, dict(identity or {})
+
+    def path(self, stage: str) -> Path:
+        """Return where the result of a stage is."""
+        return self.folder / f"{stage}.safetensors"
+
+    def save(self, stage: str, arrays: Arrays, record: Mapping[str, Any] | None = None) -> None:
+        """Keep the result of a stage; an earlier one stays intact until this one is on the disk."""
+        path, run = self.path(stage), self.identity | {"stage": stage}
+        with new_file(path) as temporary, writing(path):
+            write_arrays(temporary, arrays, {"run": run, "record": dict(record or {})})
+
+    def load(self, stage: str, *, check: bool = True) -> tuple[Arrays, dict[str, Any]] | None:
+        """Return the arrays, mapped from the disk, and the record; None where there are none.
+
+        Without `check` the arrays are not compared with their checksums: they were before.
+        """
+        path = self.path(stage)
+        advice = f"remove {path} to do this stage again, or choose another folder"
+        if not path.exists():
+            return None
         try:
-            same = _file_checksum(path.parent / name) == checksum
-        except OSError as error:
-            raise CheckpointError(
-                f"{path.parent / name} cannot be read ({error.strerror}): {advice}"
-            ) from None
-        if not same:
-            raise CheckpointError(f"{path.parent / name} is damaged: {advice}")
-    return record
-
-
-def arrays_checksum(arrays: Mapping[str, npt.NDArray[Any]], text: str) -> str:
-    """The checksum of named arrays and a text, as a checkpoint carries it within itself."""
-    state = hashlib.blake2b(text.encode(), digest_size=16)
-    for name, array in sorted(arrays.items()):
-        state.update(f"{name} {array.dtype} {array.shape}".encode())
-        state.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
-    return state.hexdigest()
-
-
-def check_arrays(arrays: Mapping[str, npt.NDArray[Any]], text: str, checksum: str) -> None:
-    """ValueError where arrays and text have another checksum."""
-    if arrays_checksum(arrays, text) != checksum:
-        raise ValueError("it is not as it was written")
-
-
-def _checksum(record: Identity) -> str:
-    text = json.dumps(record, sort_keys=True)
-    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
-
-
-def _file_checksum(path: Path) -> str:
-    return hashlib.blake2b(path.read_bytes(), digest_size=16).hexdigest()
+            arrays, found = read_arrays(path, check=check)
+        except (OSError, ValueError) as error:
+            raise CheckpointError(f"{path} is damaged ({error}): {advice}") from None
+        check_same_run(self.identity | {"stage": stage}, found["run"], path, advice)
+        return arrays, found["record"]
 
 
 @contextmanager
@@ -147,9 +135,7 @@ def work_folder(folder: str | Path | None, *, replace: bool = False) -> Iterator
             yield Path(temporary)
         return
     target = Path(folder)
-    if replace:
-        check_replaceable(target)
-    else:
+    if not (replace and is_model(target)):
         check_new_folder(target)
     work = target.with_name(f".{target.name}-fit")
     try:

@@ -23,8 +23,8 @@ from apptek.models.counting.scorers import (
     Weights,
     choose_weights,
 )
+from apptek.models.manifest import read_json
 from apptek.models.scorers import BaselineDefinition, FitTask, SavedScorer, Scorer
-from apptek.models.storage import read_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

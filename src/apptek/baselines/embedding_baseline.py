@@ -1,6 +1,5 @@
 """Baselines that are trained embeddings: fitting with checkpoints, weights as safetensors."""
 
-import json
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -8,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
-from safetensors import SafetensorError, safe_open
+from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from apptek.arrays import Floats
@@ -21,7 +19,6 @@ from apptek.errors import CheckpointError, ModelError
 from apptek.extras import one_torch_thread
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
-from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.scorers import (
     BaselineDefinition,
@@ -30,12 +27,12 @@ from apptek.models.scorers import (
     Scorer,
     Space,
 )
-from apptek.resuming import arrays_checksum, check_arrays
+from apptek.resuming import StageCache
 from apptek.seeding import generator
 
 Build = Callable[[Dataset, TemporalGraph, Any, np.random.Generator], Embedding]
 Tensors = dict[str, torch.Tensor]
-CHECKPOINT = "checkpoint.safetensors"
+STAGE = "training"
 WEIGHTS = "weights.safetensors"
 CHECKPOINT_SECONDS = 15.0  # the least time between two checkpoints, which follow an epoch
 
@@ -78,14 +75,13 @@ def _fit(build: Build, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
     trainer = Trainer(
         model, task.dataset, task.config.training, seed=task.seed, device=choose_device()
     )
-    checkpoint = task.work / CHECKPOINT
-    if checkpoint.exists():
-        load_checkpoint(trainer, checkpoint)
+    cache = StageCache(task.work)
+    load_checkpoint(trainer, cache)
     last = time.monotonic()
     while not trainer.finished:
         trainer.run_epoch()
         if time.monotonic() - last >= CHECKPOINT_SECONDS:
-            save_checkpoint(trainer, checkpoint)
+            save_checkpoint(trainer, cache)
             last = time.monotonic()
         mrr, done = trainer.record.best_mrr, len(trainer.record.epochs)
         task.progress(f"MRR {mrr:.4f}", done, task.config.training.epochs)
@@ -105,37 +101,31 @@ def _load(build: Build, saved: SavedScorer) -> Scorer:
     return EmbeddingScorer(model)
 
 
-def save_checkpoint(trainer: Trainer, path: Path) -> None:
-    """Writes the state of a run after an epoch, atomically."""
+def save_checkpoint(trainer: Trainer, cache: StageCache) -> None:
+    """Write the state of a run after an epoch, atomically."""
     tensors = {f"model.{name}": tensor for name, tensor in trainer.model.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in trainer.record.best_weights.items()}
-    # safetensors knows no nesting: the path to a tensor becomes its name.
     for number, state in trainer.optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer.{number}.{name}": tensor for name, tensor in state.items()}
+    arrays = {name: tensor.numpy() for name, tensor in _detached(tensors).items()}
     course = {"epochs": trainer.record.epochs, "best_epoch": trainer.record.best_epoch}
-    detached, metadata = _detached(tensors), {"course": json.dumps(course)}
-    metadata["checksum"] = arrays_checksum(_arrays(detached), metadata["course"])
-    write_whole(path, save(detached, metadata=metadata))
+    cache.save(STAGE, arrays, course)
 
 
-def load_checkpoint(trainer: Trainer, path: Path) -> None:
-    """Brings a new trainer to the state of a checkpoint; CheckpointError if it is damaged."""
+def load_checkpoint(trainer: Trainer, cache: StageCache) -> None:
+    """Bring a new trainer to the state of a checkpoint, if there is one."""
+    stored = cache.load(STAGE)
+    if stored is None:
+        return
+    arrays, course = stored
+    tensors = {name: torch.from_numpy(array.copy()) for name, array in arrays.items()}
     try:
-        with safe_open(path, framework="pt") as file:
-            metadata = file.metadata()
-            tensors = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        check_arrays(_arrays(tensors), metadata["course"], metadata["checksum"])
-        course = json.loads(metadata["course"])
         trainer.model.load_state_dict(_with_prefix(tensors, "model."))
         trainer.optimizer.load_state_dict(_optimizer_state(trainer, tensors))
         best = _with_prefix(tensors, "best.")
         trainer.record = TrainingRecord(course["epochs"], course["best_epoch"], best)
-    except (OSError, SafetensorError, RuntimeError, KeyError, ValueError, TypeError) as error:
-        raise CheckpointError(f"{path} is damaged: {error}") from None
-
-
-def _arrays(tensors: Tensors) -> dict[str, npt.NDArray[Any]]:
-    return {name: tensor.numpy() for name, tensor in tensors.items()}
+    except (RuntimeError, KeyError, ValueError, TypeError) as error:
+        raise CheckpointError(f"{cache.path(STAGE)} is damaged: {error}") from None
 
 
 def _optimizer_state(trainer: Trainer, tensors: Tensors) -> dict[str, Any]:

@@ -248,7 +248,7 @@ def evaluate_forecasts(
 
 
 def _write_result(path: Path, model: Path, entries: dict[str, Any]) -> None:
-    from apptek.models.storage import RUN, read_json
+    from apptek.models.manifest import RUN, read_json
     from apptek.research.provenance import command
     from apptek.research.result import Result, write_result
 

@@ -67,11 +67,11 @@ def _check(model: Path, *, quiet: bool) -> dict[str, Any]:
 
     with byte_progress("reading") as report:
         verified = verify_folder(model, report)
-    digest = model_digest(model)
+    digest, count = model_digest(model), len(verified.contents) + 1  # and the arrays
     if not quiet:
-        text = f"{verified.files:,} files, {verified.size:,} bytes: all as they were written"
+        text = f"{count:,} files, {verified.size:,} bytes: all as they were written"
         output().print(f"{text}; digest {digest}", markup=False, soft_wrap=True)
-    sizes = {"files": verified.files, "bytes": verified.size}
+    sizes = {"files": count, "bytes": verified.size}
     return {"model": str(model), **sizes, "digest": digest}
 
 

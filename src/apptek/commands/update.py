@@ -72,8 +72,8 @@ def _update(
 ) -> tuple[Any, Any, int]:
     """Read the facts, update the model and write it; return the repeated facts' number, too."""
     from apptek.files import sole_writer
+    from apptek.models.manifest import RUN, read_json
     from apptek.models.model_folder import load_model, save_model
-    from apptek.models.storage import RUN, read_json
     from apptek.models.updating import update_model
     from apptek.research.provenance import about_run, finished_at
     from apptek.terminal import working

@@ -18,8 +18,8 @@ from apptek.facts.times import UNKNOWN
 from apptek.features.support import near_distance
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query, RankedPredicates
+from apptek.models.manifest import FORMAT
 from apptek.models.model import Model
-from apptek.models.model_folder import FORMAT
 from apptek.paper.connection import (
     Connection,
     CoreFact,

@@ -1,11 +1,9 @@
-"""The graph: training facts by entity and time, in memory or mapped from a folder."""
+"""The graph: training facts by entity and time."""
 
-import json
-from collections.abc import Callable, Hashable, Iterator
-from dataclasses import asdict, dataclass, field, fields, replace
-from pathlib import Path
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, field, replace
 from threading import RLock
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -16,13 +14,11 @@ from apptek.config import View
 from apptek.errors import GraphError
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Dataset, Facts, OpenEnd
-from apptek.facts.times import UNKNOWN, TimeAxis, Unit
-from apptek.files import new_folder
+from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.incidence import FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import AHEAD, ONGOING
 from apptek.graph.tknn import BOTH, INCOMING, OUTGOING, nearest_of_all
 
-FORMAT = 2
 FOR_EVER = np.int32(2**31 - 1)  # the end of a fact that lasts
 CHUNK = 50_000  # look-ups that one thread takes at a time
 Traversal = Literal["both", "outgoing", "incoming"]
@@ -156,7 +152,8 @@ class TemporalGraph:
     @property
     def nbytes(self) -> int:
         """Bytes of all arrays, each counted once."""
-        return sum({id(a): a.nbytes for _, a in self._arrays()}.values())
+        arrays = (*self.facts.columns(), *self.incidence)
+        return sum({id(array): array.nbytes for array in arrays}.values())
 
     def nearest(
         self,
@@ -205,80 +202,6 @@ class TemporalGraph:
             if len(unknown):
                 raise GraphError(f"there is no {what} {unknown[0]}: the graph has {count}")
 
-    def _arrays(self) -> Iterator[tuple[str, npt.NDArray[Any]]]:
-        """Every array with the name under which it is saved."""
-        for column in fields(self.facts):
-            yield f"facts.{column.name}", getattr(self.facts, column.name)
-        yield from zip(map(_file_of, Incidence._fields), self.incidence, strict=True)
-
-    def save(self, folder: Path) -> None:
-        """Writes the graph as a folder of .npy files, completely or not at all."""
-        files: dict[str, str] = {}
-        written: dict[int, str] = {}  # one file for an array that has several names
-        with new_folder(folder) as building:
-            for name, array in self._arrays():
-                if id(array) not in written:
-                    written[id(array)] = name
-                    np.save(building / f"{name}.npy", array, allow_pickle=False)
-                files[name] = written[id(array)]
-            about = {
-                "format": FORMAT,
-                "axis": asdict(self.axis),
-                "open_end": self.open_end,
-                "entity_count": self.entity_count,
-                "predicate_count": self.predicate_count,
-                "fact_count": len(self.facts),
-                "files": files,
-                "shapes": {name: len(array) for name, array in self._arrays()},
-            }
-            text = json.dumps(about, indent=1, sort_keys=True) + "\n"
-            (building / "graph.json").write_text(text, encoding="utf-8")
-
-    @classmethod
-    def open(cls, folder: Path) -> "TemporalGraph":
-        """Opens a saved graph, its arrays mapped from the disk and read-only.
-
-        GraphError where files are missing or damaged, or of another format. Only types and sizes
-        are checked: looking at the values would read all of the mapped files.
-        """
-        about = _read_about(folder)
-        try:
-            graph = cls._from_files(folder, about)
-            fitting = _sizes_fit(graph, about["fact_count"])
-        except (LookupError, TypeError, ValueError, AttributeError) as error:
-            raise GraphError(f"{folder / 'graph.json'} is damaged ({error!r})") from None
-        if not fitting:
-            raise GraphError(f"{folder}: the sizes of its files do not fit together")
-        return graph
-
-    @classmethod
-    def _from_files(cls, folder: Path, about: dict[str, Any]) -> "TemporalGraph":
-        opened: dict[str, npt.NDArray[Any]] = {}
-        for file in sorted(set(about["files"].values())):
-            opened[file] = _open_array(folder / f"{file}.npy", about["shapes"][file])
-        arrays = {name: opened[file] for name, file in about["files"].items()}
-        axis = TimeAxis(**about["axis"])
-        if (
-            axis.unit not in get_args(Unit)
-            or not isinstance(axis.mixed, bool)
-            or not isinstance(axis.date_format, str)
-            or not (isinstance(axis.stride, int) and axis.stride >= 1)
-        ):
-            raise ValueError(f"there is no axis {about['axis']}")
-        if about["open_end"] not in get_args(OpenEnd):
-            raise ValueError(f"there is no open end {about['open_end']!r}")
-        for name in ("entity_count", "predicate_count", "fact_count"):
-            if type(about[name]) is not int or about[name] < 0:
-                raise ValueError(f"{name} is {about[name]!r}")
-        return cls(
-            facts=Facts(**{c.name: arrays[f"facts.{c.name}"] for c in fields(Facts)}),
-            axis=axis,
-            entity_count=about["entity_count"],
-            predicate_count=about["predicate_count"],
-            incidence=Incidence(*(arrays[_file_of(name)] for name in Incidence._fields)),
-            open_end=about["open_end"],
-        )
-
 
 def positions_of(
     facts: Facts, axis: TimeAxis, open_end: OpenEnd, *, last: bool = False
@@ -317,54 +240,3 @@ def _twins(facts: Facts) -> Ints:
     twins = np.arange(len(facts), dtype=np.int32)
     twins[rows] = rows[firsts[groups]]
     return read_only(twins)
-
-
-def _file_of(name: str) -> str:
-    """The name under which an array of the incidence is saved."""
-    return name if name in ("since", "until", "twins") else f"incidence.{name}"
-
-
-def _read_about(folder: Path) -> dict[str, Any]:
-    try:
-        about = json.loads((folder / "graph.json").read_text(encoding="utf-8"))
-    except (OSError, ValueError, RecursionError) as error:
-        raise GraphError(f"{folder} is not a saved graph: {error}") from None
-    version = about.get("format") if isinstance(about, dict) else None
-    if version != FORMAT:
-        raise GraphError(f"{folder}: graph of format {version}, expected {FORMAT}; build it again")
-    return dict(about)
-
-
-def _open_array(path: Path, length: int) -> npt.NDArray[Any]:
-    """One column, mapped; a file of another kind or length is refused."""
-    try:
-        array = np.load(path, mmap_mode="r" if length else None, allow_pickle=False)
-        dtype, shape = array.dtype, array.shape
-    except Exception as error:  # a damaged header fails in numpy in many ways
-        reason = str(error).partition("\n")[0] or type(error).__name__
-        raise GraphError(f"{path}: missing or damaged ({reason})") from None
-    if dtype != np.int32 or shape != (length,):
-        raise GraphError(f"{path}: found {dtype}{shape}, expected int32({length},)")
-    return read_only(np.asarray(array))
-
-
-def _sizes_fit(graph: TemporalGraph, fact_count: int) -> bool:
-    """Whether the arrays have the sizes that the kernels rely on without looking."""
-    incidence, slot_count = graph.incidence, 2 * graph.entity_count
-    interval_slots = slot_count if len(incidence.by_end) else 0
-    sizes = (
-        (graph.facts.subjects, fact_count),
-        (graph.since, fact_count),
-        (graph.until, fact_count),
-        (incidence.twins, fact_count if len(incidence.twins) else 0),
-        (incidence.offsets, 3 * slot_count + 1),
-        (incidence.facts, 2 * fact_count),
-        (incidence.starts, 2 * fact_count),
-        (incidence.interval_offsets, interval_slots + 1),
-    )
-    return (
-        all(len(array) == size for array, size in sizes)
-        and incidence.offsets[-1] == 2 * fact_count
-        and incidence.interval_offsets[-1] == len(incidence.by_end)
-        and incidence.level_offsets[-1] == len(incidence.tops)
-    )

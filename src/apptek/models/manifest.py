@@ -1,84 +1,128 @@
-"""manifest.json: size and checksum of every other file of a model folder.
+"""A folder whose files are checked: model.json, arrays, further files, and manifest.json over all.
 
 Kernels do not check their bounds, and LightGBM does not check its text: a damaged file would crash
-the process or change answers without a word. So nothing of a folder is used before its files are
-what they were when the folder was written.
+the process or change answers without a word. So `open_folder` compares every file with the size and
+checksum in the manifest, and returns what it has compared: no file is read twice.
 
-Below FULL_CHECK bytes everything is read and compared. Above, what is read whole anyway is compared
-as well; of the memory-mapped arrays (.npy) only the size and the first bytes, where the header is.
-`apptek info --check` reads everything, whatever the size.
+Arrays are mapped from the disk. Their file has a checksum of each in its header. A folder above
+FULL_CHECK bytes is opened by that header alone; `apptek info --check` reads everything.
 """
 
-import hashlib
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+from apptek.array_file import METADATA, checksum, read_arrays, read_header, write_arrays
+from apptek.arrays import Arrays
 from apptek.errors import ModelError
 from apptek.files import is_file
-from apptek.models.storage import ABOUT, ADVICE, FULL_CHECK, MANIFEST, RUN, read_json
 
-FORMAT = 1
-MAPPED = ".npy"
-HEAD = 4096  # bytes; the header of an array is much shorter
-BLOCK = 1 << 20
+FORMAT = 6  # of every folder; a change of any file raises it by one
+ABOUT = "model.json"
+ARRAYS = "arrays.safetensors"
+MANIFEST = "manifest.json"
+RUN = "run.json"  # durations, command and commit: what may differ between equal models
+FULL_CHECK = 256 * 2**20  # bytes of a folder up to which opening it reads everything
+ADVICE = "copy the folder again, or fit again"  # how every error about damage ends
 EXCHANGES = 5  # of a folder for another while it is read
 
 Opened = TypeVar("Opened")
-
 Progress = Callable[[str, int, int], None]  # a file, bytes read so far, bytes in all
 
 
 @dataclass(frozen=True, slots=True)
 class FileRecord:
-    """What the manifest says of one file: bytes, checksum, checksum of the first 4,096 bytes."""
+    """What the manifest says of one file: its bytes, and their checksum; of arrays the header's."""
 
     size: int
     blake2b: str
-    head: str
 
 
 @dataclass(frozen=True, slots=True)
-class Verified:
-    """What was compared: how many files, and their bytes."""
+class CheckedFolder:
+    """An open folder: every file is as it was written."""
 
-    files: int
-    size: int
+    path: Path
+    about: dict[str, Any]  # model.json
+    arrays: Arrays  # mapped, read-only
+    contents: dict[str, bytes]  # the other files, by their path in the folder
+    size: int  # bytes of all files
+    is_large: bool  # above FULL_CHECK
+
+    def json(self, name: str) -> dict[str, Any]:
+        """Return the object of a JSON file; an empty one where there is no such file."""
+        return _parsed(self.path, name, self.contents.get(name, b"{}"))
+
+    def text(self, name: str) -> str | None:
+        """Return a file's text; None where there is no such file."""
+        return self.contents[name].decode() if name in self.contents else None
 
 
-def no_progress(_file: str, _done: int, _total: int) -> None:
-    """Ignores progress."""
+def write_folder(
+    folder: Path,
+    about: Mapping[str, Any],
+    arrays: Arrays,
+    contents: Mapping[str, bytes] | None = None,
+) -> None:
+    """Write the files of a folder under construction, then the manifest of all that are in it."""
+    for name, content in (contents or {}).items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_bytes(content)
+    write_arrays(folder / ARRAYS, arrays)
+    (folder / ABOUT).write_bytes(json_bytes({"format": FORMAT, **about}))
+    write_manifest(folder)
+
+
+def json_bytes(content: Mapping[str, Any]) -> bytes:
+    """Return an object as JSON: the same content, the same bytes."""
+    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+    return text.encode()
 
 
 def write_manifest(folder: Path) -> None:
-    """Records every file of a folder under construction; to be called last."""
+    """Record every file of a folder under construction."""
     records = {name: _record(path) for name, path in _files(folder)}
     (folder / MANIFEST).write_bytes(_bytes_of(records))
 
 
-def read_about(folder: Path) -> dict[str, Any]:
-    """model.json of a folder whose files are as they were written.
+def open_folder(
+    folder: Path, *, every_array: bool = False, progress: Progress = lambda *_: None
+) -> CheckedFolder:
+    """Read a folder and compare it with its manifest.
 
-    ModelError names the first file that is missing, different or not of the model.
+    ModelError names the first file that is missing, different or not of the model, and tells how to
+    go on with a folder of another format.
     """
-    check_files(folder)
-    return read_json(folder, ABOUT)
-
-
-def check_files(folder: Path) -> None:
-    """Compares a folder with its manifest, as far as its size allows; see the head of this file."""
+    read_about(folder)
     records = _read_manifest(folder)
     _check_names(folder, records)
-    everything = sum(record.size for record in records.values()) <= FULL_CHECK
+    total = sum(record.size for record in records.values())
+    every_array = every_array or total <= FULL_CHECK
+    arrays: Arrays = {}
+    contents, done = {}, 0
     for name, record in records.items():
-        whole = everything or not name.endswith(MAPPED)
-        _check_content(folder, name, record, whole=whole)
+        progress(name, done, total)
+        done += record.size
+        if name == ARRAYS:
+            arrays = _read_arrays(folder, record, check=every_array)
+        else:
+            contents[name] = _read(folder, name)
+            if checksum(contents[name]) != record.blake2b:
+                raise ModelError(f"{folder} is damaged: {name} is not as it was written; {ADVICE}")
+    progress("", done, total)
+    about = _parsed(folder, ABOUT, contents[ABOUT])
+    return CheckedFolder(folder, about, arrays, contents, total, total > FULL_CHECK)
+
+
+def verify_folder(folder: Path, progress: Progress = lambda *_: None) -> CheckedFolder:
+    """Compare all contents of a folder with its manifest, whatever its size."""
+    return read_whole(folder, lambda path: open_folder(path, every_array=True, progress=progress))
 
 
 def read_whole(folder: Path, read: Callable[[Path], Opened]) -> Opened:
-    """What `read` makes of a folder, as long as no other folder takes its place meanwhile.
+    """Return what `read` makes of a folder, as long as no other takes its place meanwhile.
 
     Else it is read once more: a part of an old model and a part of a new one are no model.
     """
@@ -105,28 +149,53 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
     return status.st_dev, status.st_ino, status.st_mtime_ns
 
 
-def verify_folder(folder: Path, progress: Progress = no_progress) -> Verified:
-    """Compares all contents of a folder with its manifest; ModelError names what differs."""
-    return read_whole(folder, lambda path: _verify(path, progress))
+def read_about(folder: Path) -> dict[str, Any]:
+    """Return model.json, unchecked; ModelError for what is no model, or of another format."""
+    about = read_json(folder, ABOUT)
+    if about.get("format") != FORMAT:
+        raise ModelError(
+            f"{folder} has the format {about.get('format')}, this version reads {FORMAT}: fit it "
+            f"again; {RUN} in it has the command"
+        )
+    return about
 
 
-def _verify(folder: Path, progress: Progress) -> Verified:
-    records = _read_manifest(folder)
-    _check_names(folder, records)
-    done, total = 0, sum(record.size for record in records.values())
-    for name, record in records.items():
-        progress(name, done, total)
-        _check_content(folder, name, record)
-        done += record.size
-    progress("", done, total)
-    return Verified(len(records), total)
+def read_json(folder: Path, name: str) -> dict[str, Any]:
+    """Return the object of a JSON file, unchecked; ModelError where there is none."""
+    return _parsed(folder, name, _read(folder, name))
 
 
 def model_digest(folder: Path) -> str:
-    """The digest of a model: equal for two folders if they differ in run.json at most."""
+    """Return the digest of a model: equal for two folders if they differ in run.json at most."""
     records = _read_manifest(folder)
     records.pop(RUN, None)
-    return hashlib.blake2b(_bytes_of(records), digest_size=16).hexdigest()
+    return checksum(_bytes_of(records))
+
+
+def _read(folder: Path, name: str) -> bytes:
+    try:
+        return (folder / name).read_bytes()
+    except OSError as error:
+        fault = "is damaged" if is_file(folder / MANIFEST) else "is not a model folder"
+        advice = f"; {ADVICE}" if is_file(folder / MANIFEST) else ""
+        raise ModelError(f"{folder} {fault}: {name}: {error.strerror}{advice}") from None
+
+
+def _parsed(folder: Path, name: str, content: bytes) -> dict[str, Any]:
+    try:
+        parsed = json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ModelError(f"{folder} is damaged: {name} is not JSON ({error}); {ADVICE}") from None
+    if not isinstance(parsed, dict):
+        raise ModelError(f"{folder} is damaged: {name} is not a JSON object; {ADVICE}")
+    return parsed
+
+
+def _read_arrays(folder: Path, record: FileRecord, *, check: bool) -> Arrays:
+    try:
+        return read_arrays(folder / ARRAYS, check=check, header_checksum=record.blake2b)[0]
+    except (OSError, ValueError) as error:
+        raise ModelError(f"{folder} is damaged: {error}; {ADVICE}") from None
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -138,49 +207,33 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def _record(path: Path) -> FileRecord:
-    """What is there; the file is read once."""
-    state = hashlib.blake2b(digest_size=16)
-    with path.open("rb") as file:
-        state.update(file.read(HEAD))
-        head = state.hexdigest()
-        while block := file.read(BLOCK):
-            state.update(block)
-        return FileRecord(file.tell(), state.hexdigest(), head)
+    if path.name == ARRAYS:
+        return FileRecord(path.stat().st_size, read_header(path)[0][METADATA]["blake2b"])
+    return FileRecord(path.stat().st_size, checksum(path.read_bytes()))
 
 
-def _head(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.blake2b(file.read(HEAD), digest_size=16).hexdigest()
-
-
-def _bytes_of(records: dict[str, FileRecord]) -> bytes:
-    """The manifest as text: the same records, the same bytes."""
-    content = {"format": FORMAT, "files": {n: asdict(record) for n, record in records.items()}}
-    return (json.dumps(content, indent=1, sort_keys=True) + "\n").encode()
+def _bytes_of(records: Mapping[str, FileRecord]) -> bytes:
+    return json_bytes({"files": {name: asdict(record) for name, record in records.items()}})
 
 
 def _read_manifest(folder: Path) -> dict[str, FileRecord]:
-    if not is_file(folder / MANIFEST):
-        version = read_json(folder, ABOUT).get("format")
-        raise ModelError(
-            f"{folder}: a model of format {version} without {MANIFEST}: fit it again if an earlier "
-            "version wrote it, or copy the folder again"
-        )
     damaged = f"{folder} is damaged: {MANIFEST} is not as it was written; {ADVICE}"
+    if not is_file(folder / MANIFEST):
+        raise ModelError(f"{folder} is damaged: {MANIFEST} is missing; {ADVICE}")
+    content = _read(folder, MANIFEST)
     try:
-        content = (folder / MANIFEST).read_bytes()
         files = json.loads(content)["files"]
         records = {str(name): FileRecord(**record) for name, record in files.items()}
         # Written once more it must be the same text: a changed space is damage, too.
         if _bytes_of(records) != content or not _are_sound(records):
             raise ModelError(damaged)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ModelError(damaged) from None
     return records
 
 
-def _are_sound(records: dict[str, FileRecord]) -> bool:
-    return all(
+def _are_sound(records: Mapping[str, FileRecord]) -> bool:
+    return ABOUT in records and all(
         type(record.size) is int
         and record.size >= 0
         and ".." not in Path(name).parts
@@ -189,8 +242,8 @@ def _are_sound(records: dict[str, FileRecord]) -> bool:
     )
 
 
-def _check_names(folder: Path, records: dict[str, FileRecord]) -> None:
-    """Missing and additional files, links, and files of another size."""
+def _check_names(folder: Path, records: Mapping[str, FileRecord]) -> None:
+    """Raise ModelError for missing and additional files, links, and files of another size."""
     for path in folder.rglob("*"):
         if path.is_symlink():  # it may lead anywhere, and be turned after the check
             name = path.relative_to(folder).as_posix()
@@ -208,13 +261,3 @@ def _check_names(folder: Path, records: dict[str, FileRecord]) -> None:
             raise ModelError(
                 f"{folder} is damaged: {name} has {size:,} bytes, expected {expected:,}; {ADVICE}"
             )
-
-
-def _check_content(folder: Path, name: str, record: FileRecord, *, whole: bool = True) -> None:
-    path = folder / name
-    try:
-        same = _record(path) == record if whole else _head(path) == record.head
-    except OSError as error:
-        raise ModelError(f"{folder}: {name} cannot be read: {error.strerror}") from None
-    if not same:
-        raise ModelError(f"{folder} is damaged: {name} is not as it was written; {ADVICE}")

@@ -1,23 +1,33 @@
-"""The model folder: everything that a fitted predictor is, as JSON, Parquet and .npy files."""
+"""The model folder: everything that a fitted predictor is, written by `save_model`.
 
-from dataclasses import asdict, fields, replace
+model.json, run.json, arrays.safetensors, what users told about names, trees as LightGBM writes
+them, and the manifest that checks all of them. docs/model-folder.md describes each.
+"""
+
+from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-from apptek.config import DEFAULT, VIEWS, RerankerConfig, View
+from apptek.arrays import Arrays
+from apptek.config import DEFAULT, VIEWS, View
 from apptek.errors import ModelError
 from apptek.evaluation.calibration import Calibration
-from apptek.facts.facts import Dataset, Names
+from apptek.facts.facts import Names
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.features.support import Support
 from apptek.features.traits import Kind
-from apptek.files import new_folder, replaced_folder
+from apptek.files import new_folder
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.manifest import read_about, read_whole, write_manifest
+from apptek.models.manifest import (
+    RUN,
+    CheckedFolder,
+    json_bytes,
+    open_folder,
+    read_whole,
+    write_folder,
+)
 from apptek.models.model import FeatureSources, FittedView, Model, observed_text
 from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.registry import baseline_names, find_baseline, model_settings
@@ -25,82 +35,71 @@ from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.reranker import Reranker
 from apptek.models.scorers import SavedScorer
 from apptek.models.storage import (
-    ABOUT,
-    RUN,
-    load_array,
+    data_about,
+    data_arrays,
+    data_files,
     load_data,
-    read_json,
     refusing_damage,
-    save_data,
-    write_json,
 )
 from apptek.paper.mining import Mined, MinedTopology
 from apptek.paper.topology import from_names, to_names, topology_set
-from apptek.reading.options import ReadOptions
 from apptek.setting_rules import config_from_json
 
-FORMAT = 5
 AGENT = "agent.safetensors"
-TREES = "reranker.txt"
-OCCURRENCE = "occurrence"  # a folder
+RERANKER = "trees/{view}.txt"
+OCCURRENCE = "trees/occurrence-{window}.txt"
+KIND_ARRAYS = ("of_entity", "pairs", "guessed")
+SUPPORT_ARRAYS = tuple(column.name for column in fields(Support))
 
 
 def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: bool = False) -> None:
-    """Writes a new folder, whole or not at all; `run` (durations, commit) goes to run.json.
+    """Write a new folder, whole or not at all; `run` (durations, commit) goes to run.json.
 
     in_place  the folder takes the place of one of that name
     """
-    with (replaced_folder if in_place else new_folder)(folder) as building:
-        save_data(building, model.dataset, model.graph)
+    arrays = data_arrays(model.dataset, model.graph)
+    contents = {RUN: json_bytes(run), **data_files(model.dataset)}
+    for view, fitted in model.views.items():
+        arrays |= _view_arrays(view, fitted)
+        if fitted.reranker is not None:
+            contents[RERANKER.format(view=view)] = fitted.reranker.text.encode()
+    if model.occurrence is not None:
+        for window, text in model.occurrence.trees().items():
+            contents[OCCURRENCE.format(window=window)] = text.encode()
+    if model.agent is not None:
+        contents[AGENT] = model.agent
+    with new_folder(folder, replace=in_place) as building:
         for view, fitted in model.views.items():
-            _save_view(fitted, building / view)
             if fitted.scorer is not None:
                 fitted.scorer.save(building, view)
-        write_json(building / "topologies.json", _topologies_json(model))
-        write_json(building / RUN, run)
-        if model.agent is not None:
-            (building / AGENT).write_bytes(model.agent)
-        if model.occurrence is not None:
-            model.occurrence.save(building / OCCURRENCE)
-        write_json(building / ABOUT, _about(model))
-        write_manifest(building)
+        write_folder(building, _about(model), arrays, contents)
 
 
-def _save_view(fitted: FittedView, folder: Path) -> None:
-    folder.mkdir()
-    np.save(folder / "weights.npy", fitted.classifier.weights, allow_pickle=False)
-    np.save(folder / "bias.npy", fitted.classifier.bias, allow_pickle=False)
+def _view_arrays(view: View, fitted: FittedView) -> Arrays:
+    arrays = {"weights": fitted.classifier.weights, "bias": fitted.classifier.bias}
     for number, kind in enumerate(fitted.kinds):
-        np.save(folder / f"kind-{number}.npy", kind.of_entity, allow_pickle=False)
-        np.save(folder / f"kind-{number}-pairs.npy", kind.pairs, allow_pickle=False)
-        np.save(folder / f"kind-{number}-guessed.npy", kind.guessed, allow_pickle=False)
+        arrays |= {f"kinds.{number}.{name}": getattr(kind, name) for name in KIND_ARRAYS}
     if fitted.support is not None:
-        for column in fields(Support):
-            array = getattr(fitted.support, column.name)
-            np.save(folder / f"support-{column.name}.npy", array, allow_pickle=False)
-    if fitted.reranker is not None:
-        (folder / TREES).write_text(fitted.reranker.text, encoding="utf-8")
+        arrays |= {f"support.{name}": getattr(fitted.support, name) for name in SUPPORT_ARRAYS}
+    return {f"{view}.{name}": array for name, array in arrays.items()}
 
 
 def _about(model: Model) -> dict[str, Any]:
+    occurrence = model.occurrence
     return {
-        "format": FORMAT,
         "baseline": model.baseline,
         "preset": model.preset,
         "changed": model.changed,
         "protocol": model.protocol,
         "seed": model.seed,
         "settings": asdict(model.config),
-        "data": {
-            "name": model.dataset.name,
-            "digest": model.dataset.train.digest(),
-            "train": len(model.dataset.train),
-            "read_with": dict(model.dataset.read_with),
-        },
+        "data": data_about(model.dataset, model.graph),
         "clock": asdict(model.sources.clock),
         "updates": list(model.updates),
         "observed_until": observed_text(model),
+        "occurrence": None if occurrence is None else occurrence.to_json(),
         "no_forecasts": model.no_forecasts,
+        "topologies": _topologies_json(model),
         "views": {
             view: {
                 "calibration": asdict(fitted.classifier.calibration),
@@ -133,7 +132,7 @@ def _topologies_json(model: Model) -> dict[str, Any]:
 
 
 def load_model(folder: Path, *, baselines: bool = False) -> Model:
-    """The model of a folder, its arrays memory-mapped; ModelError where it is none, or damaged.
+    """Return the model of a folder, its arrays memory-mapped; ModelError where it is damaged.
 
     baselines  whether it may be a baseline, too, which has no features
     """
@@ -141,8 +140,8 @@ def load_model(folder: Path, *, baselines: bool = False) -> Model:
 
 
 def _load_checked(folder: Path, *, baselines: bool) -> Model:
-    about = read_about(folder)
-    baseline = about.get("baseline")
+    stored = open_folder(folder)
+    baseline = stored.about.get("baseline")
     if baseline and not baselines:
         raise ModelError(
             f"{folder} is the baseline {baseline}: only evaluate and predict can use it"
@@ -152,102 +151,88 @@ def _load_checked(folder: Path, *, baselines: bool) -> Model:
             f"{folder} holds a baseline {baseline!r}, which is not known here: register it, or "
             "install the package that adds it"
         )
-    if about.get("format") != FORMAT:
-        stored = about.get("format")
-        raise ModelError(f"{folder}: a model of format {stored}, expected {FORMAT}; fit it again")
     settings = model_settings(baseline or DEFAULT)  # that torch is missing is no damage
     with refusing_damage(folder):
-        return _load(folder, about, settings)
+        return _load(stored, settings)
 
 
-def _load(folder: Path, about: dict[str, Any], settings: Any) -> Model:
-    """The model; `settings` are those of some preset, which give the classes of its settings."""
-    dataset, graph = load_data(folder, about["data"]["name"], about["data"]["train"])
-    read_with = ReadOptions(**about["data"].get("read_with", {})).to_remember()
-    dataset = replace(dataset, read_with=read_with)
-    stored = read_json(folder, "topologies.json")
+def _load(stored: CheckedFolder, settings: Any) -> Model:
+    """Return the model; `settings` are those of some preset, which give their classes."""
+    about = stored.about
+    dataset, graph = load_data(stored)
+    sequences = about["topologies"]["topologies"]
     sources = FeatureSources(
         config=config_from_json(settings, about["settings"]),
         dataset=dataset,
         graph=graph,
         clock=Clock(**about["clock"]),
-        topologies=topology_set(
-            from_names(names, dataset.predicates) for names in stored["topologies"]
-        ),
+        topologies=topology_set(from_names(names, dataset.predicates) for names in sequences),
     )
-    fitted: list[View] = [view for view in VIEWS if view in about["views"]]
-    if not fitted:
+    occurrence, observed = about["occurrence"], about["observed_until"]
+    views: list[View] = [view for view in VIEWS if view in about["views"]]
+    if not views:
         raise ValueError("it has no view")
-    views = {view: _load_view(folder, view, about, sources) for view in fitted}
-    occurrence, observed = folder / OCCURRENCE, about.get("observed_until")
     return Model(
-        baseline=about.get("baseline", ""),
+        baseline=about["baseline"],
         preset=about["preset"],
         protocol=about["protocol"],
         seed=about["seed"],
         sources=sources,
-        mined=_load_mined(stored, dataset.predicates),
-        views=views,
-        agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
+        mined=_load_mined(about["topologies"], dataset.predicates),
+        views={view: _load_view(stored, view, sources) for view in views},
+        agent=stored.contents.get(AGENT),
         updates=tuple(about["updates"]),
-        occurrence=OccurrenceModel.open(occurrence) if occurrence.is_dir() else None,
-        no_forecasts=about.get("no_forecasts", ""),
+        occurrence=None if occurrence is None else _load_occurrence(stored, occurrence),
+        no_forecasts=about["no_forecasts"],
         observed_until=None if observed is None else TimeAxis(dataset.axis.unit).parse(observed),
     )
 
 
-def _load_view(
-    model_folder: Path, view: View, about_model: dict[str, Any], sources: FeatureSources
-) -> FittedView:
-    folder, about = model_folder / view, about_model["views"][view]
-    classifier = LinearSoftmax(
-        load_array(folder / "weights.npy"),
-        load_array(folder / "bias.npy"),
-        Calibration(**about["calibration"]),
+def _load_view(stored: CheckedFolder, view: View, sources: FeatureSources) -> FittedView:
+    about, prefix = stored.about["views"][view], f"{view}."
+    arrays = {n.removeprefix(prefix): a for n, a in stored.arrays.items() if n.startswith(prefix)}
+    kinds = (
+        Kind(
+            entry["name"],
+            tuple(entry["values"]),
+            origin=entry["origin"],
+            **{name: arrays[f"kinds.{number}.{name}"] for name in KIND_ARRAYS},
+        )
+        for number, entry in enumerate(about["kinds"])
     )
-    if baseline := about_model.get("baseline"):
+    reranker, support = stored.text(RERANKER.format(view=view)), None
+    if "support.offsets" in arrays:
+        support = Support(*(arrays[f"support.{name}"] for name in SUPPORT_ARRAYS))
+    calibration, scorer = Calibration(**about["calibration"]), None
+    if baseline := stored.about["baseline"]:
         saved = SavedScorer(
-            folder=model_folder,
+            folder=stored.path,
             dataset=sources.dataset,
             graph=sources.graph.seen_in(view),
             config=sources.config,
             view=view,
-            seed=about_model["seed"],
+            seed=stored.about["seed"],
         )
-        scorer, report = find_baseline(baseline).load(saved), about["report"]
-        return FittedView(classifier=classifier, kinds=(), report=report, scorer=scorer)
+        scorer = find_baseline(baseline).load(saved)
     return FittedView(
-        classifier=classifier,
-        kinds=tuple(_load_kind(folder, number, kind) for number, kind in enumerate(about["kinds"])),
+        classifier=LinearSoftmax(arrays["weights"], arrays["bias"], calibration),
+        kinds=tuple(kinds),
         report=about["report"],
-        reranker=_load_reranker(folder, sources.config.reranker, sources.dataset),
-        support=_load_support(folder),
+        reranker=None if reranker is None else _load_reranker(reranker, sources),
+        support=support,
+        scorer=scorer,
     )
 
 
-def _load_support(folder: Path) -> Support | None:
-    if not (folder / "support-offsets.npy").exists():
-        return None
-    columns = (load_array(folder / f"support-{column.name}.npy") for column in fields(Support))
-    return Support(*columns)
+def _load_reranker(text: str, sources: FeatureSources) -> Reranker:
+    data = sources.dataset
+    mirrors = Mirrors.learned(data.train, len(data.predicates))
+    return Reranker(text, mirrors, sources.config.reranker.candidates)
 
 
-def _load_reranker(folder: Path, config: RerankerConfig, dataset: Dataset) -> Reranker | None:
-    if not (folder / TREES).exists():  # the manifest knows whether it should
-        return None
-    mirrors = Mirrors.learned(dataset.train, len(dataset.predicates))
-    return Reranker((folder / TREES).read_text(encoding="utf-8"), mirrors, config.candidates)
-
-
-def _load_kind(folder: Path, number: int, about: dict[str, Any]) -> Kind:
-    return Kind(
-        about["name"],
-        tuple(about["values"]),
-        load_array(folder / f"kind-{number}.npy"),
-        load_array(folder / f"kind-{number}-pairs.npy"),
-        about["origin"],
-        load_array(folder / f"kind-{number}-guessed.npy"),
-    )
+def _load_occurrence(stored: CheckedFolder, about: dict[str, Any]) -> OccurrenceModel:
+    texts = {e["window"]: stored.text(OCCURRENCE.format(**e)) for e in about["horizons"]}
+    return OccurrenceModel.from_json(about, {w: t for w, t in texts.items() if t is not None})
 
 
 def _load_mined(stored: dict[str, Any], names: Names) -> Mined:

@@ -1,37 +1,36 @@
-"""What every model folder holds: a data set with its graph, JSON, and .npy arrays; no pickle."""
+"""A data set with its graph as arrays, JSON and files of a model folder, and back."""
 
-import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import fields
 from pathlib import Path
-from tokenize import TokenError
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
-from pyarrow import parquet
 
-from apptek.arrays import read_only
+from apptek.arrays import Arrays
 from apptek.errors import ConfigError, DataError, GraphError, ModelError
-from apptek.facts.facts import SPLITS, Dataset, Facts, Names, Split
+from apptek.facts.facts import SPLITS, Dataset, Names
 from apptek.facts.predicate_table import PredicateTable
-from apptek.files import is_file
-from apptek.graph.ranges import check_facts, check_graph
+from apptek.graph.stored_graph import (
+    check_facts,
+    facts_arrays,
+    facts_from,
+    graph_about,
+    graph_arrays,
+    graph_from,
+)
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.manifest import ADVICE, CheckedFolder, json_bytes
+from apptek.reading.options import ReadOptions
 
-ABOUT = "model.json"
-MANIFEST = "manifest.json"  # see manifest.py
-LABELS = "labels.json"  # labels, phrases and classes of predicates
-ALIASES = "aliases.json"  # further names of entities
-RUN = "run.json"  # durations, command and commit: what may differ between equal models
-FULL_CHECK = 256 * 2**20  # bytes of a folder up to which opening it reads everything
-ADVICE = "copy the folder again, or fit again"  # how every error about damage ends
 _DAMAGE = (
-    ConfigError, DataError, GraphError, pa.ArrowException, OSError, ValueError, TokenError,
+    ConfigError, DataError, GraphError, pa.ArrowException, OSError, ValueError,
 )  # fmt: skip
 _MISFIT = (AttributeError, IndexError, KeyError, TypeError)
+LABELS = "labels.json"  # labels, phrases and classes of predicates
+ALIASES = "aliases.json"  # further names of entities
+NAMES = ("entities", "predicates")
 
 
 @contextmanager
@@ -54,130 +53,97 @@ def refusing_damage(folder: Path) -> Iterator[None]:
         ) from error
 
 
-def save_data(folder: Path, dataset: Dataset, graph: TemporalGraph) -> None:
-    """Writes the graph, the names, what is known of them, and the facts of valid and test.
+def data_about(dataset: Dataset, graph: TemporalGraph) -> dict[str, Any]:
+    """Return what model.json says of the data."""
+    return {
+        "name": dataset.name,
+        "digest": dataset.train.digest(),
+        "train": len(dataset.train),
+        "read_with": dict(dataset.read_with),
+        "sorted_names": [dataset.entities.sorted_count, dataset.predicates.sorted_count],
+        "graph": graph_about(graph),
+    }
+
+
+def data_arrays(dataset: Dataset, graph: TemporalGraph) -> Arrays:
+    """Return the graph, the names, and the facts of valid and test.
 
     The training facts are the first ones of the graph; they are written apart where some of them
     were taken out of it.
     """
-    graph.save(folder / "graph")
-    _save_names(folder / "entities.parquet", dataset.entities)
-    _save_names(folder / "predicates.parquet", dataset.predicates)
-    if dataset.labels:
-        write_json(folder / LABELS, dataset.labels.as_json())
-    if dataset.aliases:
-        write_json(folder / ALIASES, dict(dataset.aliases))
     apart = not graph.facts.first(len(dataset.train)).equals(dataset.train)
+    arrays = graph_arrays(graph)
     for split in SPLITS if apart else SPLITS[1:]:
-        for column in fields(Facts):
-            array = getattr(dataset.split(split), column.name)
-            np.save(folder / f"{split}.{column.name}.npy", array, allow_pickle=False)
+        arrays |= facts_arrays(split, dataset.split(split))
+    return arrays | _names("entities", dataset.entities) | _names("predicates", dataset.predicates)
 
 
-def load_data(
-    folder: Path, name: str, train_count: int | None = None
-) -> tuple[Dataset, TemporalGraph]:
-    """The data set and the graph of a folder, their arrays memory-mapped.
+def data_files(dataset: Dataset) -> dict[str, bytes]:
+    """Return the files of what users told about names."""
+    files = {}
+    if dataset.labels:
+        files[LABELS] = json_bytes(dataset.labels.as_json())
+    if dataset.aliases:
+        files[ALIASES] = json_bytes(dataset.aliases)
+    return files
 
-    Of the facts of the graph the first `train_count` are the training facts; by default all are.
+
+def load_data(stored: CheckedFolder) -> tuple[Dataset, TemporalGraph]:
+    """Return the data set and the graph of a folder, their arrays memory-mapped.
+
+    GraphError where an id or an offset would lead a kernel out of its arrays.
     """
-    graph = TemporalGraph.open(folder / "graph")
-    apart = is_file(folder / "train.subjects.npy")
-    if apart:
-        train = _load_facts(folder, "train")
-    elif train_count is None:
-        train = graph.facts
-    elif 0 < train_count <= len(graph.facts):
-        train = graph.facts.first(train_count)
-    else:
-        raise ValueError(f"{train_count} training facts in a graph of {len(graph.facts)}")
-    dataset = Dataset(
-        name=name,
-        entities=_load_names(folder / "entities.parquet"),
-        predicates=_load_names(folder / "predicates.parquet"),
-        axis=graph.axis,
-        train=train,
-        valid=_load_facts(folder, "valid"),
-        test=_load_facts(folder, "test"),
-        open_end=graph.open_end,
-        labels=_load_labels(folder),
-        aliases=_load_aliases(folder),
+    about, arrays, labels = stored.about["data"], stored.arrays, stored.json(LABELS)
+    graph = graph_from(about["graph"], arrays, every_value=not stored.is_large)
+    count, sizes = about["train"], (graph.entity_count, graph.predicate_count)
+    apart = "train.subjects" in arrays
+    splits = {s: facts_from(s, arrays) for s in (SPLITS if apart else SPLITS[1:])}
+    for split, facts in splits.items():
+        check_facts(split, facts, *sizes)
+    if not apart:
+        if not 0 < count <= len(graph.facts):
+            raise GraphError(f"{count} training facts in a graph of {len(graph.facts)}")
+        splits["train"] = graph.facts.first(count)
+    entities, predicates = (
+        _names_from(key, arrays, *counts)
+        for key, *counts in zip(NAMES, about["sorted_names"], sizes, strict=True)
     )
-    _check_ids(dataset, graph, SPLITS if apart else SPLITS[1:])
+    dataset = Dataset(
+        name=about["name"],
+        entities=entities,
+        predicates=predicates,
+        axis=graph.axis,
+        open_end=graph.open_end,
+        labels=PredicateTable.from_json(labels) if labels else PredicateTable(),
+        aliases={alias: str(name) for alias, name in stored.json(ALIASES).items()},
+        read_with=ReadOptions(**about["read_with"]).to_remember(),
+        train=splits["train"],
+        valid=splits["valid"],
+        test=splits["test"],
+    )
     return dataset, graph
 
 
-def _check_ids(dataset: Dataset, graph: TemporalGraph, splits: Sequence[Split]) -> None:
-    """GraphError where an id or an offset would lead a kernel out of its arrays.
-
-    splits  those whose facts are not a part of the graph's
-    """
-    for names, count in (
-        (dataset.entities, graph.entity_count),
-        (dataset.predicates, graph.predicate_count),
-    ):
-        if len(names) != count:
-            raise GraphError(f"there are {len(names)} names for {count} ids")
-    check_graph(graph, every_value=graph.nbytes <= FULL_CHECK)
-    for split in splits:
-        check_facts(split, dataset.split(split), graph.entity_count, graph.predicate_count)
+def _names(key: str, names: Names) -> Arrays:
+    """Return the bytes of all names, one after the other, and where each begins."""
+    offsets, text = np.zeros(1, np.int32), np.zeros(0, np.uint8)
+    if len(names):
+        _, bounds, content = names.array.buffers()
+        start = names.array.offset
+        offsets = np.frombuffer(bounds, np.int32)[start : start + len(names) + 1]
+        text = np.frombuffer(content, np.uint8)[offsets[0] : offsets[-1]]
+    return {f"{key}.offsets": offsets - offsets[0], f"{key}.text": text}
 
 
-def _load_labels(folder: Path) -> PredicateTable:
-    """The table of predicates; an empty one where none was written."""
-    if not is_file(folder / LABELS):
-        return PredicateTable()
-    return PredicateTable.from_json(read_json(folder, LABELS))
-
-
-def _load_aliases(folder: Path) -> dict[str, str]:
-    content = read_json(folder, ALIASES) if is_file(folder / ALIASES) else {}
-    return {alias: str(name) for alias, name in content.items()}
-
-
-def _save_names(path: Path, names: Names) -> None:
-    table = pa.table({"name": names.array})
-    parquet.write_table(table.replace_schema_metadata({"sorted": str(names.sorted_count)}), path)
-
-
-def _load_names(path: Path) -> Names:
-    # Not read_table: it waits for ever where the memory of the process is too small for a thread.
-    table = parquet.ParquetFile(path).read(use_threads=False)
-    sorted_count = int((table.schema.metadata or {}).get(b"sorted", len(table)))
-    if not 0 <= sorted_count <= len(table):
-        raise ValueError(f"{sorted_count} sorted names of {len(table)}")
-    return Names(table.column("name").combine_chunks(), sorted_count)
-
-
-def _load_facts(folder: Path, split: str) -> Facts:
-    columns = {c.name: load_array(folder / f"{split}.{c.name}.npy") for c in fields(Facts)}
-    if np.array_equal(columns["since"], columns["until"]):
-        columns["until"] = columns["since"]
-    return Facts(**columns)
-
-
-def load_array(path: Path) -> npt.NDArray[Any]:
-    """An array of a .npy file, memory-mapped and read-only."""
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
-    return read_only(np.asarray(array))
-
-
-def write_json(path: Path, content: dict[str, Any]) -> None:
-    """One object as a JSON file: the same content, the same bytes."""
-    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    path.write_text(text, encoding="utf-8")
-
-
-def read_json(folder: Path, name: str) -> dict[str, Any]:
-    """The object of a JSON file; ModelError where there is none."""
-    try:
-        content = json.loads((folder / name).read_text(encoding="utf-8"))
-    except OSError as error:
-        if is_file(folder / MANIFEST):
-            raise ModelError(f"{folder} is damaged: {name}: {error.strerror}; {ADVICE}") from None
-        raise ModelError(f"{folder} is not a model folder: {name}: {error.strerror}") from None
-    except (ValueError, RecursionError) as error:
-        raise ModelError(f"{folder} is damaged: {name} is not JSON ({error}); {ADVICE}") from None
-    if not isinstance(content, dict):
-        raise ModelError(f"{folder} is damaged: {name} is not a JSON object; {ADVICE}")
-    return content
+def _names_from(key: str, arrays: Arrays, sorted_count: int, count: int) -> Names:
+    text, offsets = arrays[f"{key}.text"], arrays[f"{key}.offsets"]
+    if text.dtype != np.uint8 or offsets.dtype != np.int32 or not len(offsets):
+        raise ValueError(f"{key}.offsets or {key}.text is of another type")
+    buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
+    names = pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)
+    names.validate(full=True)
+    if len(names) != count:
+        raise GraphError(f"there are {len(names)} names for {count} ids")
+    if not 0 <= sorted_count <= len(names):
+        raise ValueError(f"{sorted_count} sorted names of {len(names)}")
+    return Names(names, sorted_count)

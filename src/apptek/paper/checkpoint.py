@@ -1,36 +1,31 @@
-"""A checkpoint of a training run: everything its future depends on, in one safetensors file."""
+"""A checkpoint of a training run: everything its future depends on."""
 
-import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import numpy.typing as npt
 import torch
-from safetensors import SafetensorError, safe_open
-from safetensors.numpy import save
 
+from apptek.arrays import Arrays
 from apptek.errors import CheckpointError
-from apptek.files import write_whole
 from apptek.paper.trainer import Trainer
-from apptek.resuming import arrays_checksum, check_arrays, check_same_run
+from apptek.resuming import StageCache
 
-Arrays = dict[str, npt.NDArray[Any]]
+STAGE = "training"
 
 
-def run_identity(trainer: Trainer) -> dict[str, Any]:
-    """What a checkpoint or a trained agent must share with a run that goes on from it."""
-    return {
-        "format": "1",  # of the checkpoint and of the trained agent's folder
-        "seed": str(trainer.seed),
+def stage_cache(trainer: Trainer, folder: Path) -> StageCache:
+    """Return where a run keeps its checkpoint, which only an equal run goes on from."""
+    identity = {
+        "seed": trainer.seed,
         "data": trainer.process.graph.facts.digest(),
         "settings": asdict(trainer.config),
     }
+    return StageCache(folder, identity)
 
 
-def save_checkpoint(trainer: Trainer, path: Path) -> None:
-    """Writes the run as it stands; the checkpoint before it stays intact until this one is."""
+def save_checkpoint(trainer: Trainer, folder: Path) -> None:
+    """Write the run as it stands; the checkpoint before it stays intact until this one is."""
     done = trainer.episodes_done
     arrays: Arrays = {
         "slots": trainer.slots,
@@ -49,40 +44,23 @@ def save_checkpoint(trainer: Trainer, path: Path) -> None:
         "act_rng": trainer.act_rng.bit_generator.state,
         "sample_rng": trainer.sample_rng.bit_generator.state,
     }
-    identity = run_identity(trainer)
-    metadata = identity | {  # safetensors takes strings alone
-        "settings": json.dumps(identity["settings"], sort_keys=True),
-        "position": json.dumps(position, sort_keys=True),
-    }
-    contiguous = {name: np.asarray(array, order="C") for name, array in arrays.items()}
-    metadata["checksum"] = arrays_checksum(contiguous, json.dumps(metadata, sort_keys=True))
-    write_whole(path, save(contiguous, metadata=metadata))
+    stage_cache(trainer, folder).save(STAGE, arrays, position)
 
 
-def load_checkpoint(trainer: Trainer, path: Path) -> None:
-    """Brings a new trainer to where the checkpoint was; CheckpointError if it is of another run."""
-    record, arrays = _read(path)
-    check_same_run(run_identity(trainer), record, path, "choose another folder")
+def load_checkpoint(trainer: Trainer, folder: Path) -> bool:
+    """Bring a new trainer to where the checkpoint was; return False where there is none."""
+    cache = stage_cache(trainer, folder)
+    stored = cache.load(STAGE)
+    if stored is None:
+        return False
     try:
-        _restore(trainer, record["position"], arrays)
+        _restore(trainer, *stored)
     except (KeyError, ValueError, IndexError) as error:
-        raise CheckpointError(f"{path} is damaged: {error!r}") from None
+        raise CheckpointError(f"{cache.path(STAGE)} is damaged: {error!r}") from None
+    return True
 
 
-def _read(path: Path) -> tuple[dict[str, Any], Arrays]:
-    try:
-        with safe_open(path, framework="numpy") as file:
-            record: dict[str, Any] = dict(file.metadata() or {})
-            arrays = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-        checksum = record.pop("checksum")
-        check_arrays(arrays, json.dumps(record, sort_keys=True), checksum)
-        record |= {name: json.loads(record[name]) for name in ("settings", "position")}
-    except (OSError, SafetensorError, KeyError, ValueError) as error:
-        raise CheckpointError(f"{path} is missing or damaged: {error}") from None
-    return record, arrays
-
-
-def _restore(trainer: Trainer, position: dict[str, Any], arrays: Arrays) -> None:
+def _restore(trainer: Trainer, arrays: Arrays, position: dict[str, Any]) -> None:
     done = trainer.episodes_done = position["episodes_done"]
     trainer.started = position["started"]
     trainer.environment_steps = position["environment_steps"]

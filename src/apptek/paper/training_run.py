@@ -1,4 +1,4 @@
-"""A training run in a folder: checkpoints on the way, the agent and its history at the end."""
+"""A training run in a folder: a checkpoint on the way, the agent's network at the end."""
 
 import time
 from collections.abc import Callable, Sequence
@@ -6,20 +6,16 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.torch import load_file, save
+from safetensors.torch import save
 
 from apptek.arrays import Bools
 from apptek.errors import CheckpointError
 from apptek.files import write_whole
-from apptek.paper.checkpoint import load_checkpoint, run_identity, save_checkpoint
+from apptek.paper.checkpoint import STAGE, load_checkpoint, save_checkpoint, stage_cache
 from apptek.paper.trainer import History, Trainer
-from apptek.resuming import check_same_run, read_sealed, seal
 
-CHECKPOINT = "checkpoint.safetensors"
 WEIGHTS = "agent.safetensors"
-ABOUT = "agent.json"
 REWARDS = "rewards.csv"
-HISTORY = "history"
 REWARD_ROWS_EVERY = 500  # episodes
 WINDOWS = (500, 10_000)  # of the moving averages, as in the paper's figure
 Observer = Callable[[Trainer], None]
@@ -33,14 +29,11 @@ def train(
     checkpoint_seconds: float = 60.0,
     observers: Sequence[Observer] = (),
 ) -> None:
-    """Trains to the end, from a checkpoint if there is one; calls `observers` after every step.
+    """Train to the end, from a checkpoint if there is one; call `observers` after every step.
 
-    In the folder, rewards.csv grows during training. At the end agent.safetensors (the weights of
-    the network), agent.json and history/*.npy (every episode) replace the checkpoint.
+    In the folder, rewards.csv grows during training. The last checkpoint holds every episode;
+    agent.safetensors (the weights of the network) says that the run is complete.
     """
-    if resume and (folder / ABOUT).exists():
-        _load_trained(trainer, folder)
-        return
     _prepare(trainer, folder, resume)
     last = time.monotonic()
     while not trainer.finished:
@@ -48,58 +41,32 @@ def train(
         for observe in observers:
             observe(trainer)
         if time.monotonic() - last >= checkpoint_seconds:
-            save_checkpoint(trainer, folder / CHECKPOINT)
+            save_checkpoint(trainer, folder)
             write_rewards(trainer.history, trainer.episodes_done, folder / REWARDS)
             last = time.monotonic()
-    _finish(trainer, folder)
-
-
-def _load_trained(trainer: Trainer, folder: Path) -> None:
-    """Brings a new trainer to the end of a run that is complete."""
-    advice = "choose another folder"
-    record = read_sealed(folder / ABOUT, advice)
-    check_same_run(run_identity(trainer), record, folder / ABOUT, advice)
-    trainer.learner.network.load_state_dict(load_file(folder / WEIGHTS))
-    for name, column in trainer.history.columns().items():
-        column[:] = np.load(folder / HISTORY / f"{name}.npy")
-    trainer.episodes_done = trainer.started = record["episodes"]
-    trainer.environment_steps = record["environment_steps"]
+    if not (folder / WEIGHTS).exists():
+        write_rewards(trainer.history, trainer.episodes_done, folder / REWARDS)
+        save_checkpoint(trainer, folder)
+        weights = {n: t.detach().clone() for n, t in trainer.learner.network.state_dict().items()}
+        write_whole(folder / WEIGHTS, save(weights))
 
 
 def _prepare(trainer: Trainer, folder: Path, resume: bool) -> None:
-    if (folder / ABOUT).exists():
-        raise CheckpointError(f"{folder} holds a trained agent already; choose another folder")
-    if (folder / CHECKPOINT).exists():
-        if not resume:
+    if not resume:
+        if (folder / WEIGHTS).exists():
+            raise CheckpointError(f"{folder} holds a trained agent already; choose another folder")
+        if stage_cache(trainer, folder).path(STAGE).exists():
             raise CheckpointError(
                 f"{folder} holds a run that was stopped: continue it with --resume"
             )
-        load_checkpoint(trainer, folder / CHECKPOINT)
-        return
-    if folder.exists() and any(folder.iterdir()) and not resume:
-        raise CheckpointError(f"{folder} is not empty; choose another folder")
+        if folder.exists() and any(folder.iterdir()):
+            raise CheckpointError(f"{folder} is not empty; choose another folder")
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise CheckpointError(f"{folder} cannot be written: {error.strerror}") from None
-    save_checkpoint(trainer, folder / CHECKPOINT)
-
-
-def _finish(trainer: Trainer, folder: Path) -> None:
-    write_rewards(trainer.history, trainer.episodes_done, folder / REWARDS)
-    (folder / HISTORY).mkdir(exist_ok=True)
-    columns = {folder / HISTORY / f"{n}.npy": c for n, c in trainer.history.columns().items()}
-    for path, column in columns.items():
-        write_whole(path, column)
-    weights = {n: t.detach().clone() for n, t in trainer.learner.network.state_dict().items()}
-    write_whole(folder / WEIGHTS, save(weights))
-    record = run_identity(trainer) | {
-        "episodes": trainer.episodes_done,
-        "environment_steps": trainer.environment_steps,
-    }
-    # Last: its presence says that the run is complete.
-    seal(folder / ABOUT, record, (folder / WEIGHTS, *columns))
-    (folder / CHECKPOINT).unlink(missing_ok=True)
+    if not load_checkpoint(trainer, folder):
+        save_checkpoint(trainer, folder)
 
 
 def write_rewards(history: History, done: int, path: Path) -> None:

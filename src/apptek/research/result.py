@@ -16,7 +16,7 @@ from apptek.arrays import Doubles, Floats, Ints
 from apptek.config import View
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset, Split
-from apptek.files import write_whole
+from apptek.files import new_file, write_whole, writing
 from apptek.models.registry import PAST_ONLY_NAMES
 from apptek.research import provenance
 
@@ -211,7 +211,8 @@ def write_ranks(path: Path, ranks: Doubles, data: Dataset, split: Split) -> dict
     distinct, indices = np.unique(facts.predicates, return_inverse=True)
     rows = np.stack([ranks, indices]).astype(np.float32)
     ranks_path = path.with_name(f"{path.name.removesuffix('.json')}.ranks.npy")
-    write_whole(ranks_path, rows)
+    with new_file(ranks_path) as temporary, writing(ranks_path), temporary.open("wb") as file:
+        np.save(file, rows, allow_pickle=False)
     return {
         "file": ranks_path.name,
         "digest": _digest(rows),

@@ -23,7 +23,7 @@ from apptek.forecast.window import Window
 from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 from apptek.models.answerer import Answerer
-from apptek.models.manifest import check_files, model_digest, verify_folder
+from apptek.models.manifest import model_digest, open_folder, verify_folder
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.predictor import Predictor, Query
 from apptek.server.problem_json import ServiceError, quoted, unknown_name
@@ -260,7 +260,7 @@ def private_copy(folder: Path) -> Iterator[Path]:
     ApptekError where the folder is no whole model, also if it changes meanwhile, or where there is
     no room for a copy. The errors of the block name the folder instead of its copy.
     """
-    check_files(folder)
+    open_folder(folder)
     place = _temporary_place()
     private = Path(tempfile.mkdtemp(prefix="apptek-serve-", dir=place))  # for this user only
     copy = private / "model"

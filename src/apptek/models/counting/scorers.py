@@ -15,7 +15,7 @@ from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.counting.index import CountingIndex, count_twins
 from apptek.models.counting.kernels import score_queries
-from apptek.models.storage import write_json
+from apptek.models.manifest import json_bytes
 from apptek.setting_rules import above, at_least, between, check_section, setting, some
 
 CHUNK = 1024  # queries that one thread scores at a time
@@ -103,7 +103,7 @@ class CountingScorer:
 
     def save(self, folder: Path, view: View) -> None:
         """Writes the chosen weights."""
-        write_json(folder / WEIGHTS.format(view=view), asdict(self.weights))
+        (folder / WEIGHTS.format(view=view)).write_bytes(json_bytes(asdict(self.weights)))
 
 
 def _check_ids(queries: Queries, graph: TemporalGraph) -> None:

@@ -4,7 +4,6 @@ The features are made in shards and left in the work folder.
 """
 
 from collections.abc import Sequence
-from pathlib import Path
 
 import numpy as np
 
@@ -21,11 +20,15 @@ from apptek.facts.queries import (
 )
 from apptek.facts.times import UNKNOWN
 from apptek.features.space import FeatureSpace
-from apptek.files import writing
-from apptek.models.fitting.examples import Examples, Rows, StoredExamples, split_into_shards
+from apptek.models.fitting.examples import (
+    Examples,
+    Rows,
+    StoredExamples,
+    split_into_shards,
+    store_examples,
+)
 from apptek.models.fitting.stages import Fit
 from apptek.ragged import Ragged, hstack
-from apptek.resuming import read_sealed, seal
 from apptek.seeding import generator
 
 TUNING_SHARE = 0.1  # of the training queries, where valid cannot serve
@@ -92,13 +95,11 @@ def training_examples(
 
     if len(parts) == 1:
         return [make(0)], rows
-    shelf = StoredExamples(shelf_folder(fit, view), [len(part) for part in parts], make)
-    return shelf, rows
-
-
-def shelf_folder(fit: Fit, view: View) -> Path:
-    """Where the shards of a view are kept while it is fitted."""
-    return fit.work / f"examples, {view}"
+    stages = [f"examples, {view}, {number}" for number in range(len(parts))]
+    for number, stage in enumerate(stages):
+        if not fit.cache.path(stage).exists():
+            store_examples(fit.cache, stage, make(number))
+    return StoredExamples(fit.cache, stages), rows
 
 
 def tuning_queries(fit: Fit, rows: Rows | None) -> tuple[Facts, Queries]:
@@ -136,7 +137,7 @@ def _features(
     with fit.stage("apply topologies", *place):
         file = name if place[1] == 1 else f"{name}, {place[0]}"
         alone = FeatureSpace(space.graph, (topologies,))
-        connecting = _topology_rows(fit.work, alone, queries, file)
+        connecting = _topology_rows(fit, alone, queries, file)
     with fit.stage(f"features of {name}", *place):
         if not others:
             return connecting, 0
@@ -144,17 +145,12 @@ def _features(
         return hstack([rows, connecting]), cuts
 
 
-def _topology_rows(work: Path, space: FeatureSpace, queries: Queries, name: str) -> Ragged:
-    """The features of topologies, from the work folder if they are there."""
-    stored = work / f"{name}.npz"
-    record = work / f"{name}.json"  # is written last: it says that the file is there
-    if record.exists():
-        read_sealed(record, f"remove {work} to start again")
-        with np.load(stored, allow_pickle=False) as arrays:
-            values = arrays["values"] if len(arrays["values"]) else None
-            return Ragged(arrays["offsets"], arrays["columns"], len(space), values).checked()
+def _topology_rows(fit: Fit, space: FeatureSpace, queries: Queries, name: str) -> Ragged:
+    """Return the features of topologies, from the work folder if they are there."""
+    stage = f"topologies of {name}"
+    stored = fit.cache.load(stage)
+    if stored is not None:
+        return Ragged.stored(stored[0], len(space)).checked()
     rows = space.rows(queries)
-    with writing(stored):
-        np.savez(stored, offsets=rows.offsets, columns=rows.columns, values=rows.flat_values)
-    seal(record, {"features": name}, (stored,))
+    fit.cache.save(stage, rows.arrays())
     return rows

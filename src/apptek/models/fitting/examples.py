@@ -1,23 +1,19 @@
-"""Queries as features, with what they are to learn: in memory, or in shards of a folder.
+"""Queries as features, with what they are to learn: in memory, or in shards on the disk.
 
 The linear fit looks at one shard at a time, so that its memory does not grow with the number of
 queries. The re-ranker (preset max) joins all shards: its memory grows up to `fit.queries`.
 """
 
-import os
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints, close_columns
-from apptek.files import DAMAGED, make_folder, writing
+from apptek.arrays import Arrays, Ints, close_columns
 from apptek.ragged import Ragged, vstack
+from apptek.resuming import StageCache
 
 Rows = npt.NDArray[Any]
 SHARD = 131_072  # examples of a shard; fewer stay in memory
@@ -73,18 +69,15 @@ def split_into_shards(rows: Rows, rng: np.random.Generator, size: int | None = N
 
 
 class StoredExamples(Sequence[Examples]):
-    """Shards of examples in a folder, each read when it is asked for.
+    """Shards of examples in a cache of stages, each mapped from the disk while it is looked at."""
 
-    A shard that stands in the folder is not made again. A damaged one is: the files are archives
-    with checksums.
-    """
-
-    def __init__(self, folder: Path, sizes: Sequence[int], make: Callable[[int], Examples]) -> None:
-        make_folder(folder)
-        self.folder, self.sizes, self._make = folder, tuple(sizes), make
+    def __init__(self, cache: StageCache, stages: Sequence[str]) -> None:
+        self.cache, self.stages = cache, list(stages)
+        whole = [self._load(stage, check=True) for stage in stages]
+        self.sizes, self.cuts = [len(part) for part in whole], sum(part.cuts for part in whole)
 
     def __len__(self) -> int:
-        return len(self.sizes)
+        return len(self.stages)
 
     @overload
     def __getitem__(self, number: int) -> Examples: ...
@@ -92,88 +85,45 @@ class StoredExamples(Sequence[Examples]):
     def __getitem__(self, number: slice) -> list[Examples]: ...
     def __getitem__(self, number: int | slice) -> Examples | list[Examples]:
         if isinstance(number, slice):
-            return [self[each] for each in range(len(self))[number]]
-        if not 0 <= number < len(self):
-            raise IndexError(f"there is no shard {number}")
-        stored = _read(self._path(number), self.sizes[number])
-        if stored is None:
-            stored = self._make(number)
-            _write(self._path(number), stored)
-        return stored
+            return [self._load(stage) for stage in self.stages[number]]
+        return self._load(self.stages[number])
 
-    def is_made(self, number: int) -> bool:
-        """Whether a shard stands in the folder; it may still be damaged."""
-        return zipfile.is_zipfile(self._path(number))
+    def _load(self, stage: str, *, check: bool = False) -> Examples:
+        stored = self.cache.load(stage, check=check)
+        assert stored is not None
+        arrays, record = stored
+        rows = Ragged.stored(arrays, record["width"])
+        others = Ragged(arrays["other_offsets"], arrays["others"])
+        if check:
+            rows.checked(), others.checked()
+        return Examples(rows, arrays["labels"], others, record["cuts"])
 
-    def prepare(self, number: int) -> int:
-        """Makes a shard where it is not there yet; returns its cuts."""
-        if self.is_made(number):
-            with suppress(*DAMAGED), np.load(self._path(number), allow_pickle=False) as stored:
-                return int(stored["cuts"])
-        return self[number].cuts
 
-    def _path(self, number: int) -> Path:
-        return self.folder / f"{number}.npz"
+def store_examples(cache: StageCache, stage: str, examples: Examples) -> None:
+    """Keep a shard in a cache."""
+    arrays: Arrays = {
+        **examples.rows.arrays(),
+        "labels": examples.labels,
+        "other_offsets": examples.others.offsets,
+        "others": examples.others.columns,
+    }
+    cache.save(stage, arrays, {"width": examples.rows.width, "cuts": examples.cuts})
 
 
 def with_more(shards: Sequence[Examples], more: Examples) -> Sequence[Examples]:
-    """The shards with more examples: among the others in memory, else in a shard of their own."""
+    """Return the shards with more examples: among the others in memory, else as one more shard."""
     if not isinstance(shards, StoredExamples):
         return [join_examples([*shards, more])]
-
-    def make(number: int) -> Examples:
-        return more if number == len(shards) else shards[number]
-
-    return StoredExamples(shards.folder, [*shards.sizes, len(more)], make)
-
-
-def cuts_of(shards: Sequence[Examples]) -> Iterator[int]:
-    """The cuts of each shard, which is made where it is not there yet."""
-    if isinstance(shards, StoredExamples):
-        return map(shards.prepare, range(len(shards)))
-    return (part.cuts for part in shards)
+    stage = f"{shards.stages[0]}, more"
+    store_examples(shards.cache, stage, more)
+    return StoredExamples(shards.cache, [*shards.stages, stage])
 
 
 def sizes_of(shards: Sequence[Examples]) -> Sequence[int]:
-    """How many examples each shard has."""
+    """Return how many examples each shard has."""
     return shards.sizes if isinstance(shards, StoredExamples) else [len(part) for part in shards]
 
 
-def _write(path: Path, examples: Examples) -> None:
-    """Not synced to the disk: what a power cut damages is made again."""
-    rows, others = examples.rows, examples.others
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    with writing(path):
-        with temporary.open("wb") as file:
-            np.savez(
-                file,
-                offsets=rows.offsets,
-                columns=rows.columns,
-                values=rows.flat_values,
-                feature_count=np.asarray(rows.width),
-                labels=examples.labels,
-                cuts=np.asarray(examples.cuts),
-                other_offsets=others.offsets,
-                others=others.columns,
-            )
-        temporary.replace(path)
-
-
-def _read(path: Path, size: int) -> Examples | None:
-    """The examples of a file; None where there is none, or one that is damaged."""
-    if not zipfile.is_zipfile(path):
-        return None
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            values = stored["values"]
-            rows = Ragged(
-                stored["offsets"],
-                stored["columns"],
-                int(stored["feature_count"]),
-                values if len(values) else None,
-            ).checked()
-            others = Ragged(stored["other_offsets"], stored["others"]).checked()
-            examples = Examples(rows, stored["labels"], others, int(stored["cuts"]))
-    except DAMAGED:
-        return None
-    return examples if len(examples) == size else None
+def cuts_of(shards: Sequence[Examples]) -> int:
+    """Return the cuts of all shards."""
+    return shards.cuts if isinstance(shards, StoredExamples) else sum(part.cuts for part in shards)

@@ -5,7 +5,6 @@ folder beside the model, so that a fit that was stopped need not find it again; 
 appears at the end, whole.
 """
 
-import shutil
 from collections.abc import Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -28,13 +27,19 @@ from apptek.features.support import Support, count_support
 from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.drawn_examples import (
-    shelf_folder,
     training_examples,
     tuning_examples,
     tuning_queries,
     tuning_rows,
 )
-from apptek.models.fitting.examples import Examples, Rows, cuts_of, join_examples, with_more
+from apptek.models.fitting.examples import (
+    Examples,
+    Rows,
+    StoredExamples,
+    cuts_of,
+    join_examples,
+    with_more,
+)
 from apptek.models.fitting.linear_fit import (
     FitReport,
     calibrate,
@@ -115,7 +120,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     rows, spared = tuning_rows(fit, view)
     is_newest = view == "past_only" and spared is not None
     examples, rows = training_examples(fit, space, rows, view)
-    cuts = sum(cuts_of(examples))
+    cuts = cuts_of(examples)
     facts, asked = tuning_queries(fit, spared)
     tuning = tuning_examples(fit, space, facts, asked, view)
     cuts += 0 if tuning is None else tuning.cuts
@@ -159,7 +164,9 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
                 copies=space.copies(),
             )  # fmt: skip
     support = _support(fit, space, examples, learned)
-    shutil.rmtree(shelf_folder(fit, view), ignore_errors=True)
+    if isinstance(examples, StoredExamples):  # of this view alone
+        for stage in examples.stages:
+            fit.cache.path(stage).unlink()
     return FittedView(
         classifier=classifier,
         kinds=kinds,

@@ -14,6 +14,7 @@ from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.facts.protocols import Protocol
 from apptek.models.registry import model_settings, name_and_preset
+from apptek.resuming import StageCache
 
 TypeTable = Mapping[str, Mapping[str, str]]  # kind of type -> entity -> type
 
@@ -88,6 +89,11 @@ class Fit:
     def config(self) -> Config:
         """Every setting."""
         return self.options.config
+
+    @property
+    def cache(self) -> StageCache:
+        """The results of its stages, in the work folder."""
+        return StageCache(self.work)
 
     @contextmanager
     def stage(self, name: str, part: int = 0, parts: int = 1) -> Iterator[None]:

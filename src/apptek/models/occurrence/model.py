@@ -14,12 +14,10 @@ The expected number of facts is above -log(1 - P), the one of a Poisson process,
 in bursts: e^a * (-log(1 - P))^b, fitted for each length.
 """
 
-import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -31,7 +29,6 @@ from apptek.extras import require_trees
 from apptek.features.clock import Clock
 from apptek.models.occurrence.counts import NAMES
 
-ABOUT = "occurrence.json"
 PAIR_LONG = NAMES.index("pair long")
 _LEAST = 1e-9  # no probability is below it, or above 1 minus it
 _TINY = 1e-300
@@ -295,17 +292,12 @@ class OccurrenceModel:
         larger, smaller = np.maximum(forward, backward), np.minimum(forward, backward)
         return either_way(larger, smaller, self.either)
 
-    def save(self, folder: Path) -> None:
-        """Writes occurrence.json into a folder, and the trees beside it."""
-        folder.mkdir()
-        for horizon in self.horizons:
-            if horizon.trees is not None:
-                path = folder / f"trees-{horizon.window}.txt"
-                path.write_text(horizon.trees.text, encoding="utf-8")
-        text = json.dumps(self._about(), indent=1, sort_keys=True) + "\n"
-        (folder / ABOUT).write_text(text, encoding="utf-8")
+    def trees(self) -> dict[int, str]:
+        """Return the text of the trees, where there are any, by the length of the window."""
+        return {h.window: h.trees.text for h in self.horizons if h.trees is not None}
 
-    def _about(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
+        """Return everything but the trees, ready for JSON."""
         clock = self.clock
         return {
             "features": list(NAMES),
@@ -328,14 +320,13 @@ class OccurrenceModel:
         }
 
     @classmethod
-    def open(cls, folder: Path) -> "OccurrenceModel":
-        """The model of a folder; whoever calls it has checked the folder's checksums."""
-        about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
+    def from_json(cls, about: Mapping[str, Any], trees: Mapping[int, str]) -> "OccurrenceModel":
+        """Return the model of `to_json` and `trees`."""
         if about["features"] != list(NAMES):
-            raise ValueError(f"{ABOUT} has other features than this version")
+            raise ValueError("the occurrence model has other features than this version")
         return cls(
             clock=Clock(*about["clock"]),
-            horizons=tuple(_horizon(folder, entry) for entry in about["horizons"]),
+            horizons=tuple(_horizon(entry, trees) for entry in about["horizons"]),
             fitted_until=about["fitted_until"],
             all_facts=about["all_facts"],
             predicates=tuple(about["predicates"]),
@@ -349,11 +340,9 @@ def either_way(larger: Doubles, smaller: Doubles, independent: float) -> Doubles
     return chances
 
 
-def _horizon(folder: Path, entry: Mapping[str, Any]) -> Horizon:
-    trees = None
-    if entry["trees"] is not None:
-        path = folder / f"trees-{entry['window']}.txt"
-        trees = Trees(path.read_text(encoding="utf-8"), *entry["trees"])
+def _horizon(entry: Mapping[str, Any], texts: Mapping[int, str]) -> Horizon:
+    scale = entry["trees"]
+    trees = None if scale is None else Trees(texts[entry["window"]], *scale)
     acquainted, strangers = (_regression(entry[name]) for name in ("acquainted", "strangers"))
     shift, slope = entry["burst"]
     effects = tuple(
@@ -374,5 +363,5 @@ def _regression_json(regression: Regression) -> dict[str, Any]:
 def _regression(entry: Mapping[str, Any]) -> Regression:
     weights, means = (np.asarray(entry[name], np.float64) for name in ("weights", "means"))
     if not weights.shape == means.shape == (len(NAMES),):
-        raise ValueError(f"{ABOUT} has {weights.shape} weights, expected {len(NAMES)}")
+        raise ValueError(f"the occurrence model has {weights.shape} weights, not {len(NAMES)}")
     return Regression(weights, float(entry["bias"]), means)

@@ -1,0 +1,193 @@
+"""A graph and the index of its pairs as named arrays, and back, every id and offset checked.
+
+Kernels index without looking: an id or offset out of range reads foreign memory, or crashes. So
+this is the one place where arrays from a disk become a graph.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, fields
+from typing import Any, get_args
+
+import numpy as np
+
+from apptek.arrays import AnyInts, Arrays, Ints
+from apptek.errors import GraphError
+from apptek.facts.facts import Facts, OpenEnd
+from apptek.facts.times import TimeAxis, Unit
+from apptek.graph.incidence import FAN_OUT, Incidence
+from apptek.graph.pairs import PairIndex
+from apptek.graph.temporal_graph import TemporalGraph
+
+
+def graph_arrays(graph: TemporalGraph) -> Arrays:
+    """Return every array of a graph and of its pairs under its name."""
+    pairs = PairIndex.of(graph)
+    return {
+        **facts_arrays("facts", graph.facts),
+        **{f"incidence.{n}": a for n, a in graph.incidence._asdict().items()},
+        "pairs.firsts": pairs.firsts,
+        "pairs.objects": pairs.objects,
+        **{f"pairs.incidence.{n}": a for n, a in pairs.incidence._asdict().items()},
+    }
+
+
+def graph_about(graph: TemporalGraph) -> dict[str, Any]:
+    """Return what else a graph is, ready for JSON."""
+    return {
+        "axis": asdict(graph.axis),
+        "open_end": graph.open_end,
+        "entity_count": graph.entity_count,
+        "predicate_count": graph.predicate_count,
+    }
+
+
+def graph_from(
+    about: Mapping[str, Any], arrays: Arrays, *, every_value: bool = True
+) -> TemporalGraph:
+    """Return the graph of these arrays; GraphError where a kernel would leave one of them.
+
+    Without `every_value` only offsets are read, of which there are few for each entity; with it,
+    every id of every fact as well.
+    """
+    _check_about(about)
+    graph = TemporalGraph(
+        facts=facts_from("facts", arrays),
+        axis=TimeAxis(**about["axis"]),
+        entity_count=about["entity_count"],
+        predicate_count=about["predicate_count"],
+        incidence=_incidence("incidence", arrays),
+        open_end=about["open_end"],
+    )
+    pairs = PairIndex(
+        _column("pairs.firsts", arrays),
+        _column("pairs.objects", arrays),
+        _incidence("pairs.incidence", arrays),
+    )
+    check_graph(graph, pairs, every_value=every_value)
+    graph.derived.once("pairs", lambda: pairs)
+    return graph
+
+
+def facts_arrays(name: str, facts: Facts) -> Arrays:
+    """Return the columns of some facts under their names."""
+    return {f"{name}.{column.name}": getattr(facts, column.name) for column in fields(Facts)}
+
+
+def facts_from(name: str, arrays: Arrays) -> Facts:
+    """Return the facts of these columns; their ids are not yet checked."""
+    return Facts(**{c.name: _column(f"{name}.{c.name}", arrays) for c in fields(Facts)})
+
+
+def _incidence(name: str, arrays: Arrays) -> Incidence:
+    return Incidence(*(_column(f"{name}.{field}", arrays) for field in Incidence._fields))
+
+
+def _column(name: str, arrays: Arrays) -> Ints:
+    if name not in arrays:
+        raise GraphError(f"{name} is missing")
+    if arrays[name].dtype != np.int32 or arrays[name].ndim != 1:
+        found = arrays[name]
+        raise GraphError(f"{name} is {found.dtype}{found.shape}, expected a column of int32")
+    return arrays[name]
+
+
+def _check_about(about: Mapping[str, Any]) -> None:
+    axis = TimeAxis(**about["axis"])
+    if (
+        axis.unit not in get_args(Unit)
+        or not isinstance(axis.mixed, bool)
+        or not isinstance(axis.date_format, str)
+        or not (isinstance(axis.stride, int) and axis.stride >= 1)
+    ):
+        raise GraphError(f"there is no axis {about['axis']}")
+    if about["open_end"] not in get_args(OpenEnd):
+        raise GraphError(f"there is no open end {about['open_end']!r}")
+    for name in ("entity_count", "predicate_count"):
+        if type(about[name]) is not int or about[name] < 0:
+            raise GraphError(f"{name} is {about[name]!r}")
+
+
+def check_graph(graph: TemporalGraph, pairs: PairIndex, *, every_value: bool = True) -> None:
+    """Raise GraphError where a kernel would leave an array; see `graph_from`."""
+    fact_count, entity_count = len(graph.facts), graph.entity_count
+    _check_size("pairs.firsts", pairs.firsts, entity_count + 1)
+    _check_ascent("pairs.firsts", pairs.firsts, len(pairs.objects))
+    for name, incidence, slot_count, entry_count in (
+        ("incidence", graph.incidence, 2 * entity_count, 2 * fact_count),
+        ("pairs.incidence", pairs.incidence, len(pairs.objects), fact_count),
+    ):
+        _check_sizes(name, incidence, slot_count, entry_count, fact_count)
+        _check_offsets(name, incidence)
+        if every_value:
+            for part in ("facts", "by_end", "twins"):
+                _check_ids(f"{name}.{part}", getattr(incidence, part), fact_count)
+    if every_value:
+        check_facts("facts", graph.facts, entity_count, graph.predicate_count)
+        _check_ids("pairs.objects", pairs.objects, entity_count)
+
+
+def check_facts(name: str, facts: Facts, entity_count: int, predicate_count: int) -> None:
+    """Raise GraphError where a fact has an entity or a predicate that does not exist."""
+    _check_ids(f"{name}.subjects", facts.subjects, entity_count)
+    _check_ids(f"{name}.predicates", facts.predicates, predicate_count)
+    _check_ids(f"{name}.objects", facts.objects, entity_count)
+
+
+def _check_ids(name: str, ids: AnyInts, count: int) -> None:
+    if len(ids) and (ids.min() < 0 or ids.max() >= count):
+        wrong = ids[(ids < 0) | (ids >= count)]
+        raise GraphError(f"{name} has the id {wrong[0]}, but there are {count}")
+
+
+def _check_sizes(
+    name: str, incidence: Incidence, slot_count: int, entry_count: int, fact_count: int
+) -> None:
+    """Raise GraphError where an array has another size than kernels rely on."""
+    sizes = {
+        "offsets": 3 * slot_count + 1,
+        "facts": entry_count,
+        "starts": entry_count,
+        "interval_offsets": (slot_count if len(incidence.by_end) else 0) + 1,
+        "since": fact_count,
+        "until": fact_count,
+        "twins": fact_count if len(incidence.twins) else 0,
+    }
+    for part, size in sizes.items():
+        _check_size(f"{name}.{part}", getattr(incidence, part), size)
+
+
+def _check_size(name: str, array: AnyInts, size: int) -> None:
+    if len(array) != size:
+        raise GraphError(f"{name} has {len(array)} values, expected {size}")
+
+
+def _check_offsets(name: str, incidence: Incidence) -> None:
+    offsets, intervals = incidence.offsets, len(incidence.by_end)
+    _check_ascent(f"{name}.offsets", offsets, len(incidence.facts))
+    _check_ascent(f"{name}.interval_offsets", incidence.interval_offsets, intervals)
+    sizes = offsets[2::3] - offsets[1::3]
+    # Where there are no intervals at all, interval_offsets is a single 0.
+    expected = np.diff(incidence.interval_offsets) if intervals else np.zeros_like(sizes)
+    if not np.array_equal(sizes, expected):
+        raise GraphError(f"{name}.interval_offsets do not fit {name}.offsets")
+    if incidence.level_offsets.tolist() != list(_level_offsets(intervals)):
+        raise GraphError(f"{name}.level_offsets do not fit the intervals")
+    _check_size(f"{name}.tops", incidence.tops, int(incidence.level_offsets[-1]))
+
+
+def _check_ascent(name: str, offsets: Ints, stop: int) -> None:
+    """Offsets begin with 0, never descend, and end where the values do."""
+    if not len(offsets) or offsets[0] != 0 or offsets[-1] != stop:
+        raise GraphError(f"{name} do not go from 0 to {stop}")
+    if np.any(offsets[1:] < offsets[:-1]):
+        raise GraphError(f"{name} descend")
+
+
+def _level_offsets(interval_count: int) -> Iterator[int]:
+    """Where each level of the tree of maxima starts, and where the last one stops."""
+    size, offset = interval_count, 0
+    yield offset
+    while size > 1:
+        size = -(-size // FAN_OUT)
+        offset += size
+        yield offset
