@@ -1,8 +1,13 @@
-"""The files of a fitted model, and a way to stop a fit in the middle."""
+"""The files of a fitted model, how a test changes them, and a way to stop a fit in the middle."""
 
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from apptek.models.manifest import write_manifest
+import numpy.typing as npt
+
+from apptek.array_file import read_arrays, write_arrays
+from apptek.models.manifest import ARRAYS, write_manifest
 
 
 class Killed(BaseException):
@@ -25,3 +30,13 @@ def rewrite_manifest(folder: Path) -> None:
     """Makes the manifest fit a folder that a test has changed: what a hostile author would do."""
     (folder / "manifest.json").unlink(missing_ok=True)
     write_manifest(folder)
+
+
+def change_array(
+    folder: Path, name: str, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
+) -> None:
+    """Puts another array in the place of one, with checksums and a manifest that fit it."""
+    arrays, record = read_arrays(folder / ARRAYS)
+    write_arrays(folder / ".new", arrays | {name: change(arrays[name].copy())}, record)
+    (folder / ".new").replace(folder / ARRAYS)  # the old one stays mapped
+    rewrite_manifest(folder)

@@ -12,8 +12,10 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 Damage = Callable[[Path, np.random.Generator], str]
 REFUSED, ANSWERED = "refused", "answered"
@@ -79,18 +81,26 @@ def empty(folder: Path, rng: np.random.Generator) -> str:
 
 def change_value(folder: Path, rng: np.random.Generator) -> str:
     """Changes a value in an array of ids, offsets, times or types, and makes the manifest fit."""
-    from model_folders import rewrite_manifest
+    from model_folders import change_array
 
-    arrays = [*sorted((folder / "graph").glob("*.npy")), *sorted(folder.glob("[vtk]*.npy"))]
-    arrays = [path for path in arrays if len(np.load(path))]
-    path = arrays[rng.integers(len(arrays))]
-    array = np.load(path)
-    values = np.asarray([-(2**31), -2, -1, 0, 1, len(array), 10**6, 2**31 - 1], array.dtype)
-    places = rng.integers(len(array), size=int(rng.integers(1, 4)))
-    array[places] = rng.choice(values, len(places))
-    np.save(path, array)
-    rewrite_manifest(folder)
-    return f"{path.name} at {places.tolist()}: {array[places].tolist()}"
+    from apptek.array_file import read_arrays
+    from apptek.models.manifest import ARRAYS
+
+    arrays, _ = read_arrays(folder / ARRAYS)
+    names = sorted(name for name, array in arrays.items() if array.dtype.kind == "i" and len(array))
+    name = names[rng.integers(len(names))]
+    length, done = len(arrays[name]), ""
+
+    def change(array: npt.NDArray[Any]) -> npt.NDArray[Any]:
+        nonlocal done
+        values = np.asarray([-(2**31), -2, -1, 0, 1, length, 10**6, 2**31 - 1], array.dtype)
+        places = rng.integers(length, size=int(rng.integers(1, 4)))
+        array[places] = rng.choice(values, len(places))
+        done = f"{name} at {places.tolist()}: {array[places].tolist()}"
+        return array
+
+    change_array(folder, name, change)
+    return done
 
 
 DAMAGES: tuple[Damage, ...] = (flip, flip, flip, truncate, extend, delete, swap, empty)

@@ -8,7 +8,7 @@ import pytest
 from html_pages import assert_contained, read_page
 
 from apptek.files import write_whole
-from apptek.models.model_folder import FORMAT
+from apptek.models.manifest import FORMAT
 from apptek.paper.connection import Side
 from apptek.predictor import Predictor, Query
 from apptek.present.drawing import labels

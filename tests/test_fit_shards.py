@@ -19,10 +19,14 @@ from apptek.models.fitting.examples import (
     Examples,
     StoredExamples,
     join_examples,
+    sizes_of,
     split_into_shards,
+    store_examples,
+    with_more,
 )
 from apptek.models.fitting.linear_fit import Descent, shuffled_pass
 from apptek.predictor import Predictor
+from apptek.resuming import StageCache
 from apptek.seeding import generator
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -42,39 +46,18 @@ def same(one: Examples, two: Examples) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(*arrays, strict=True))
 
 
-def test_a_shard_is_made_once_and_read_as_it_was(tmp_path: Path) -> None:
-    parts, made = parts_of(), []
-
-    def make(number: int) -> Examples:
-        made.append(number)
-        return parts[number]
-
-    for _ in range(2):
-        shelf = StoredExamples(tmp_path / "shelf", [len(part) for part in parts], make)
-        shelf.prepare(1)
-        assert all(same(stored, part) for stored, part in zip(shelf, parts, strict=True))
-    assert sorted(made) == [0, 1, 2]
-
-
-@pytest.mark.parametrize("damage", ["cut", "flipped", "empty", "another size"])
-def test_a_damaged_shard_is_made_again(tmp_path: Path, damage: str) -> None:
-    parts = parts_of()
-    shelf = StoredExamples(tmp_path, [len(part) for part in parts], parts.__getitem__)
-    shelf.prepare(0)
-    path = tmp_path / "0.npz"
-    content = bytearray(path.read_bytes())
-    if damage == "cut":
-        del content[len(content) // 2 :]
-    elif damage == "flipped":
-        content[len(content) // 3] ^= 0x40
-    elif damage == "empty":
-        content.clear()
-    else:
-        shelf.prepare(1)
-        content = bytearray((tmp_path / "1.npz").read_bytes())
-    path.write_bytes(content)
-    assert same(shelf[0], parts[0])
-    assert same(shelf[0], parts[0])  # and was put right on the disk
+def test_stored_shards_are_read_as_they_were(tmp_path: Path) -> None:
+    parts, cache = parts_of(), StageCache(tmp_path)
+    stages = [f"shard {number}" for number in range(len(parts))]
+    for stage, part in zip(stages, parts, strict=True):
+        store_examples(cache, stage, part)
+    stored = StoredExamples(cache, stages)
+    assert all(same(one, other) for one, other in zip(stored, parts, strict=True))
+    assert all(same(one, other) for one, other in zip(stored[1:], parts[1:], strict=True))
+    assert list(sizes_of(stored)) == [20, 15, 25]
+    more = with_more(stored, parts[0])
+    assert same(more[-1], parts[0])
+    assert len(more) == len(parts) + 1
 
 
 def test_shards_are_learned_from_in_the_order_of_the_pass() -> None:

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 from command_line import apptek
-from model_folders import rewrite_manifest
+from model_folders import change_array, rewrite_manifest
 
 from apptek.errors import ApptekError, ModelError
-from apptek.files import replaced_folder, write_whole
+from apptek.files import new_folder, write_whole
 from apptek.models import manifest
-from apptek.models.manifest import check_files, read_whole, verify_folder
+from apptek.models.manifest import FORMAT, open_folder, read_whole, verify_folder
 from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world
 
@@ -44,17 +44,18 @@ def test_the_manifest_lists_every_other_file(whole: Path) -> None:
     present = {path.relative_to(whole).as_posix(): path for path in whole.rglob("*")}
     expected = {name: path.stat().st_size for name, path in present.items() if path.is_file()}
     del expected["manifest.json"]
-    assert {"model.json", "run.json", "graph/graph.json", "valid.since.npy"} <= expected.keys()
+    assert {"model.json", "run.json", "arrays.safetensors"} <= expected.keys()
     assert {name: record["size"] for name, record in files.items()} == expected
-    check_files(whole)
+    open_folder(whole)
 
 
 def test_a_damaged_file_is_named(folder: Path) -> None:
-    path = folder / "graph" / "facts.objects.npy"
+    path = folder / "arrays.safetensors"
     content = bytearray(path.read_bytes())
     content[-1] ^= 1
     path.write_bytes(content)
-    assert fault_of(folder) == f"graph/facts.objects.npy is not as it was written{ADVICE}"
+    said = f"predicates.text in arrays.safetensors is not as it was written{ADVICE}"
+    assert fault_of(folder) == said
 
 
 def test_a_changed_temperature_is_refused(folder: Path) -> None:
@@ -98,25 +99,31 @@ def test_a_pipe_in_the_place_of_a_file_does_not_hang(folder: Path) -> None:
 
 
 def test_an_additional_file_is_named(folder: Path) -> None:
-    (folder / "graph" / "notes.txt").write_text("mine")
-    said = f"graph/notes.txt does not belong to the model; remove it{ADVICE.replace(';', ', or')}"
+    (folder / "notes.txt").write_text("mine")
+    said = f"notes.txt does not belong to the model; remove it{ADVICE.replace(';', ', or')}"
     assert fault_of(folder) == said
-    (folder / "graph" / "notes.txt").unlink()
+    (folder / "notes.txt").unlink()
     Predictor.load(folder)
 
 
 def test_a_file_of_another_size_is_named_with_both_sizes(folder: Path) -> None:
-    path = folder / "valid.since.npy"
+    path = folder / "arrays.safetensors"
     size = path.stat().st_size
     path.write_bytes(b"")
-    assert fault_of(folder) == f"valid.since.npy has 0 bytes, expected {size:,}{ADVICE}"
+    assert fault_of(folder) == f"arrays.safetensors has 0 bytes, expected {size:,}{ADVICE}"
 
 
-def test_a_folder_without_a_manifest_is_of_an_earlier_version_or_incomplete(folder: Path) -> None:
+def test_a_folder_without_a_manifest_is_incomplete(folder: Path) -> None:
     (folder / "manifest.json").unlink()
-    text = fault_of(folder).removeprefix(f"{folder}: ")
-    assert text.startswith("a model of format 4 without manifest.json: fit it again")
-    assert "copy the folder again" in text
+    assert fault_of(folder) == f"manifest.json is missing{ADVICE}"
+
+
+@pytest.mark.parametrize("version", [5, 7, None, "6"])
+def test_a_folder_of_another_format_says_how_to_fit_again(folder: Path, version: object) -> None:
+    about = json.loads((folder / "model.json").read_text())
+    (folder / "model.json").write_text(json.dumps(about | {"format": version}))
+    said = f"{folder} has the format {version}, this version reads {FORMAT}: fit it again; run.json"
+    assert fault_of(folder).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -126,9 +133,9 @@ def test_a_folder_without_a_manifest_is_of_an_earlier_version_or_incomplete(fold
         "{",
         "[]",
         "{}",
-        '{"format": 1, "files": []}',
-        '{"format": 1, "files": {"model.json": {}}}',
-        '{"format": 1, "files": {"model.json": 1}}',
+        '{"files": []}',
+        '{"files": {"model.json": {}}}',
+        '{"files": {"model.json": 1}}',
         "[" * 100_000,
     ],
 )
@@ -144,16 +151,16 @@ def test_any_other_spelling_of_the_manifest_is_refused(folder: Path) -> None:
     outside = files | {"../model/model.json": files["model.json"]}
     for changed in (
         content + b"\n",
-        content.replace(b'"format": 1', b'"format": 2'),
+        content.replace(b'"files"', b'"other"', 1),
         content.replace(b"\n", b"\t", 1),
-        (json.dumps({"files": outside, "format": 1}, indent=1, sort_keys=True) + "\n").encode(),
+        (json.dumps({"files": outside}, indent=1, sort_keys=True) + "\n").encode(),
     ):
         assert changed != content
         path.write_bytes(changed)
         assert fault_of(folder) == f"manifest.json is not as it was written{ADVICE}"
 
 
-@pytest.mark.parametrize("key", ["size", "blake2b", "head"])
+@pytest.mark.parametrize("key", ["size", "blake2b"])
 def test_every_entry_of_the_manifest_counts(key: str, folder: Path) -> None:
     path = folder / "manifest.json"
     content = json.loads(path.read_text())
@@ -163,26 +170,36 @@ def test_every_entry_of_the_manifest_counts(key: str, folder: Path) -> None:
     assert fault_of(folder).startswith("run.json ")
 
 
-def test_of_a_large_folder_mapped_arrays_are_read_only_by_verify(
+def test_of_a_large_folder_arrays_are_read_only_by_verify(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manifest, "FULL_CHECK", 0)
-    path = folder / "graph" / "facts.objects.npy"
+    path = folder / "arrays.safetensors"
     content = bytearray(path.read_bytes())
-    assert len(content) > manifest.HEAD
     content[-1] ^= 1
     path.write_bytes(content)
-    check_files(folder)
-    with pytest.raises(ModelError, match=r"facts\.objects\.npy is not as it was written"):
+    open_folder(folder)
+    with pytest.raises(ModelError, match=r"predicates\.text in arrays\.safetensors is not"):
         verify_folder(folder)
     content[-1] ^= 1
     content[70] ^= 1  # in its header
     path.write_bytes(content)
-    with pytest.raises(ModelError, match=r"facts\.objects\.npy is not as it was written"):
-        check_files(folder)
+    with pytest.raises(ModelError, match=r"arrays\.safetensors is not as it was written"):
+        open_folder(folder)
 
 
-@pytest.mark.parametrize("name", ["model.json", "entities.parquet", "graph/graph.json"])
+def test_arrays_of_another_model_are_refused_by_their_header(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(manifest, "FULL_CHECK", 0)
+    other = Path(shutil.copytree(folder, tmp_path / "other"))
+    change_array(other, "facts.objects", lambda objects: objects[::-1])
+    shutil.copy(other / "arrays.safetensors", folder)
+    with pytest.raises(ModelError, match=r"arrays\.safetensors is not as it was written"):
+        open_folder(folder)
+
+
+@pytest.mark.parametrize("name", ["model.json", "run.json", "labels.json"])
 def test_of_a_large_folder_everything_else_is_read(
     name: str, folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -190,8 +207,8 @@ def test_of_a_large_folder_everything_else_is_read(
     content = bytearray((folder / name).read_bytes())
     content[-2] ^= 1
     (folder / name).write_bytes(content)
-    with pytest.raises(ModelError, match=f"{name} is not as it was written"):
-        check_files(folder)
+    with pytest.raises(ModelError, match=f"damaged: {name} is not"):
+        open_folder(folder)
 
 
 def test_verify_says_what_it_has_read(whole: Path) -> None:
@@ -225,7 +242,7 @@ def test_a_path_that_the_disk_refuses_is_no_model_folder(tmp_path: Path) -> None
 def test_verify_reports_its_progress_in_bytes(whole: Path) -> None:
     reported: list[tuple[str, int, int]] = []
     verified = verify_folder(whole, lambda *progress: reported.append(progress))
-    assert reported[0] == ("entities.parquet", 0, verified.size)
+    assert reported[0] == ("arrays.safetensors", 0, verified.size)
     assert reported[-1] == ("", verified.size, verified.size)
     assert [done for _, done, _ in reported] == sorted(done for _, done, _ in reported)
 
@@ -260,7 +277,7 @@ def test_a_folder_that_is_exchanged_while_it_is_read_is_read_once_more(
     def exchange_once(path: Path) -> str:
         content = (path / "model.json").read_text(encoding="utf-8")
         if not read:
-            with replaced_folder(folder) as building:
+            with new_folder(folder, replace=True) as building:
                 shutil.copytree(whole, building, dirs_exist_ok=True)
         read.append(content)
         if len(read) == 1:
@@ -271,7 +288,7 @@ def test_a_folder_that_is_exchanged_while_it_is_read_is_read_once_more(
     assert len(read) == 2
 
     def exchange(path: Path) -> None:
-        with replaced_folder(folder) as building:
+        with new_folder(folder, replace=True) as building:
             shutil.copytree(whole, building, dirs_exist_ok=True)
 
     with pytest.raises(ModelError, match="exchanged again and again: try again later"):
@@ -299,6 +316,6 @@ def test_files_outside_of_the_folder_do_not_belong_to_it(folder: Path, tmp_path:
 
 
 def test_a_linked_folder_is_refused(folder: Path, tmp_path: Path) -> None:
-    (folder / "graph").rename(tmp_path / "graph")
-    (folder / "graph").symlink_to(tmp_path / "graph")
-    assert fault_of(folder).startswith("graph is a link")
+    (tmp_path / "trees").mkdir()
+    (folder / "trees").symlink_to(tmp_path / "trees")
+    assert fault_of(folder).startswith("trees is a link")

@@ -16,7 +16,7 @@ from apptek.config import preset
 from apptek.errors import ModelError
 from apptek.facts.facts import Dataset
 from apptek.models import manifest
-from apptek.models.manifest import check_files, verify_folder
+from apptek.models.manifest import open_folder, verify_folder
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -84,7 +84,7 @@ def test_verify_finds_every_damage_however_large_the_folder(
         with pytest.raises(ModelError):
             verify_folder(copy)
         try:
-            check_files(copy)
+            open_folder(copy)
         except ModelError:
             found_when_opened += 1
     assert found_when_opened > 30  # all but bytes in the middle of an array

@@ -1,9 +1,9 @@
 """Whether anything happens between two entities: features, snapshots, regression, model."""
 
 import itertools
+import json
 import math
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -243,27 +243,25 @@ def test_a_fit_sees_nothing_after_its_period_and_is_the_same_twice() -> None:
         assert one.burst == other.burst
 
 
-def test_a_stored_model_is_the_same_model(tmp_path: Path) -> None:
+def test_a_stored_model_is_the_same_model() -> None:
     events = busy_world()
     model = replace(fitted_model(events), predicates=(0.1, 0.9), either=0.4, all_facts=False)
-    model.save(tmp_path / "occurrence")
-    stored = OccurrenceModel.open(tmp_path / "occurrence")
+    stored = OccurrenceModel.from_json(json.loads(json.dumps(model.to_json())), {})
     assert (stored.clock, stored.fitted_until) == (model.clock, model.fitted_until)
     assert (stored.predicates, stored.either, stored.all_facts) == ((0.1, 0.9), 0.4, False)
     pairs = pairs_of([(0, 1, 120), (3, 4, 100)])
     assert np.array_equal(forecast(stored, events, pairs, 3), forecast(model, events, pairs, 3))
 
 
-def test_trees_are_stored_and_their_contributions_add_up(tmp_path: Path) -> None:
+def test_trees_are_stored_and_their_contributions_add_up() -> None:
     events = busy_world()
     counts = PairCounts(events, Clock(1.0, 3.0, 10.0, 30.0))
     horizon = fit_horizon(counts, Moments(5, [40, 50, 60, 70], [90, 100]), seed=0, trees=True)
     assert horizon is not None
     assert horizon.trees is not None
     model = OccurrenceModel(clock=counts.clock, horizons=(horizon,), fitted_until=110)
-    model.save(tmp_path / "occurrence")
-    assert (tmp_path / "occurrence" / "trees-5.txt").exists()
-    stored = OccurrenceModel.open(tmp_path / "occurrence")
+    assert model.trees().keys() == {5}
+    stored = OccurrenceModel.from_json(model.to_json(), model.trees())
     features = counts.features(all_acquainted(events, [110], 5).pairs)
     met: Bools = np.ones(len(features), np.bool_)
     chances = model.occurrence(features, met, 5).probabilities

@@ -20,7 +20,7 @@ from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.files import new_file, new_folder, sync, write_whole
 from apptek.predictor import Predictor
-from apptek.resuming import open_work
+from apptek.resuming import StageCache, open_work
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
@@ -110,10 +110,14 @@ def test_answers_to_a_file_are_safe(
     assert_safe(events, tmp_path / name)
 
 
-@pytest.mark.parametrize("content", [b"some bytes", np.arange(3)])
-def test_a_file_written_whole_is_safe(content: Any, events: list[Event], tmp_path: Path) -> None:
-    write_whole(tmp_path / "file", content)
+def test_a_file_written_whole_is_safe(events: list[Event], tmp_path: Path) -> None:
+    write_whole(tmp_path / "file", b"some bytes")
     assert_safe(events, tmp_path / "file")
+
+
+def test_the_result_of_a_stage_is_safe(events: list[Event], tmp_path: Path) -> None:
+    StageCache(tmp_path).save("training", {"a": np.arange(3)})
+    assert_safe(events, tmp_path / "training.safetensors")
 
 
 def test_folders_within_folders_are_safe(events: list[Event], tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from model_folders import Killed, files_of, rewrite_manifest
+from model_folders import Killed, change_array, files_of, rewrite_manifest
 from pyarrow import csv, parquet
 
 from apptek.commands.asking.answer_file import answer_file
@@ -17,7 +17,7 @@ from apptek.facts.facts import SPLITS, Dataset, Names
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import held_out_queries
 from apptek.models.fitting import drawn_examples
-from apptek.models.model_folder import FORMAT
+from apptek.models.manifest import FORMAT
 from apptek.models.summary import summarize
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
@@ -124,7 +124,7 @@ def test_a_full_disk_leaves_no_model(
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("apptek.models.model_folder.np.save", full)
+    monkeypatch.setattr("apptek.models.manifest.write_arrays", full)
     quick = with_settings(CONFIG, ["mining.policy=one-step", "classifier.epochs=1"])
     monkeypatch.setattr(drawn_examples, "_features", _features_unsaved)
     with pytest.raises(ApptekError, match="No space left on device"):
@@ -272,11 +272,9 @@ def test_a_folder_that_is_no_model_or_is_damaged_is_refused(folder: Path, tmp_pa
     about = json.loads((broken / "model.json").read_text())
     (broken / "model.json").write_text(json.dumps(about | {"format": 99}))
     rewrite_manifest(broken)
-    with pytest.raises(ModelError, match=f"format 99, expected {FORMAT}; fit it again"):
+    with pytest.raises(ModelError, match=f"format 99, this version reads {FORMAT}: fit it again"):
         Predictor.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
-    weights = (broken / "all_facts" / "weights.npy").read_bytes()
-    (broken / "all_facts" / "weights.npy").write_bytes(weights[:-50])
-    rewrite_manifest(broken)
+    change_array(broken, "all_facts.weights", lambda weights: weights[:, :-1])
     with pytest.raises(ModelError, match="damaged"):
         Predictor.load(broken)

@@ -44,13 +44,10 @@ def test_a_narrower_processor_fits_the_same_model(tmp_path: Path) -> None:
     subprocess.run(command, check=True, env=other, capture_output=True)
     here, there = files_of(tmp_path / "here"), files_of(tmp_path / "there")
     assert here.keys() == there.keys()
-    fitted = {"model.json", "occurrence/occurrence.json"}  # what numerical minimisers have found
     different = {name for name in here if here[name] != there[name]}
-    assert different <= fitted
-    for name in different:
-        assert numbers(json.loads(here[name])) == pytest.approx(
-            numbers(json.loads(there[name])), abs=1e-4, rel=1e-3
-        )
+    assert different <= {"model.json"}  # what numerical minimisers have found
+    one, other = (numbers(json.loads(files["model.json"])) for files in (here, there))
+    assert one == pytest.approx(other, abs=1e-4, rel=1e-3)
 
 
 def numbers(value: Any) -> list[float]:

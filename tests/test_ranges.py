@@ -1,4 +1,4 @@
-from dataclasses import replace
+"""A graph from stored arrays: the same graph, and no id or offset leads out of an array."""
 
 import numpy as np
 import pytest
@@ -7,44 +7,57 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import ENTITIES, PREDICATES, graph_of, plain_facts, random_intervals
 
-from apptek.arrays import Ints
+from apptek.arrays import Arrays
 from apptek.errors import GraphError
-from apptek.graph.ranges import check_graph
+from apptek.graph.pairs import PairIndex
+from apptek.graph.stored_graph import graph_about, graph_arrays, graph_from
 from apptek.graph.temporal_graph import TemporalGraph
 
-OFFSETS = ("offsets", "interval_offsets", "level_offsets")
+OFFSETS = (
+    "incidence.offsets", "incidence.interval_offsets", "incidence.level_offsets", "pairs.firsts",
+    "pairs.incidence.offsets", "pairs.incidence.interval_offsets", "pairs.incidence.level_offsets",
+)  # fmt: skip
 
 
-def changed(graph: TemporalGraph, part: str, name: str, place: int, value: int) -> TemporalGraph:
-    """The graph with one value of one array changed."""
-    array: Ints = getattr(getattr(graph, part), name).copy()
+def check(graph: TemporalGraph, arrays: Arrays, *, every_value: bool = True) -> TemporalGraph:
+    return graph_from(graph_about(graph), arrays, every_value=every_value)
+
+
+def changed(graph: TemporalGraph, name: str, place: int, value: int) -> Arrays:
+    """The arrays of a graph with one value of one array changed."""
+    arrays = graph_arrays(graph)
+    array = arrays[name].copy()
     array[place] = value
-    if part == "facts":
-        return replace(graph, facts=replace(graph.facts, **{name: array}))
-    return replace(graph, incidence=graph.incidence._replace(**{name: array}))
+    return arrays | {name: array}
 
 
-def limits(graph: TemporalGraph) -> list[tuple[str, str, int]]:
+def limits(graph: TemporalGraph) -> list[tuple[str, int]]:
     """Every array of ids, with how many there are."""
-    count = len(graph.facts)
+    lists = ("incidence.facts", "incidence.by_end", "incidence.twins")
+    of_facts = [*lists, *(f"pairs.{name}" for name in lists)]
     return [
-        ("facts", "subjects", ENTITIES),
-        ("facts", "predicates", PREDICATES),
-        ("facts", "objects", ENTITIES),
-        ("incidence", "facts", count),
-        ("incidence", "by_end", count),
-        ("incidence", "twins", count),
+        ("facts.subjects", ENTITIES),
+        ("facts.predicates", PREDICATES),
+        ("facts.objects", ENTITIES),
+        ("pairs.objects", ENTITIES),
+        *((name, len(graph.facts)) for name in of_facts),
     ]
 
 
 @given(plain=st.lists(plain_facts(), max_size=40))
-def test_a_graph_as_it_is_built_is_within_its_bounds(plain: list[PlainFact]) -> None:
-    check_graph(graph_of(plain))
+def test_a_graph_comes_back_as_it_was(plain: list[PlainFact]) -> None:
+    graph = graph_of(plain)
+    arrays = graph_arrays(graph)
+    again = check(graph, arrays)
+    assert graph_about(again) == graph_about(graph)
+    assert all(np.array_equal(array, arrays[n]) for n, array in graph_arrays(again).items())
+    assert PairIndex.of(again).objects is arrays["pairs.objects"]  # not sorted again
 
 
 @pytest.mark.parametrize("count", [1, 2, 15, 16, 17, 255, 256, 257, 600])
 def test_every_size_of_the_tree_of_maxima_is_accepted(count: int) -> None:
-    check_graph(graph_of(random_intervals(count, np.random.default_rng(count))))
+    graph = graph_of(random_intervals(count, np.random.default_rng(count)))
+    check(graph, graph_arrays(graph))
 
 
 @given(plain=st.lists(plain_facts(), min_size=1, max_size=20), draws=st.data())
@@ -52,19 +65,19 @@ def test_an_id_is_refused_exactly_where_there_is_no_such_id(
     plain: list[PlainFact], draws: st.DataObject
 ) -> None:
     graph = graph_of(plain)
-    part, name, count = draws.draw(st.sampled_from(limits(graph)))
-    length = len(getattr(getattr(graph, part), name))
+    name, count = draws.draw(st.sampled_from(limits(graph)))
+    length = len(graph_arrays(graph)[name])
     if not length:
         return
     place = draws.draw(st.integers(0, length - 1))
     value = draws.draw(st.integers(-2, count + 1) | st.sampled_from([-(2**31), 2**31 - 1]))
-    other = changed(graph, part, name, place, value)
-    check_graph(other, every_value=False)
+    other = changed(graph, name, place, value)
+    check(graph, other, every_value=False)
     if 0 <= value < count:
-        check_graph(other)
+        check(graph, other)
     else:
         with pytest.raises(GraphError, match=f"{name} has the id {value}, but there are {count}"):
-            check_graph(other)
+            check(graph, other)
 
 
 @given(plain=st.lists(plain_facts(), min_size=1, max_size=20), draws=st.data())
@@ -73,19 +86,50 @@ def test_any_other_offset_that_breaks_the_order_is_refused(
 ) -> None:
     graph = graph_of(plain)
     name = draws.draw(st.sampled_from(OFFSETS))
-    offsets = getattr(graph.incidence, name)
+    offsets = graph_arrays(graph)[name]
     place = draws.draw(st.integers(0, len(offsets) - 1))
     before = int(offsets[place - 1]) if place else 0
     after = int(offsets[place + 1]) if place + 1 < len(offsets) else int(offsets[-1])
     for value in (before - 1, after + 1, -(2**31), 2**31 - 1):
-        with pytest.raises(GraphError, match="offsets"):
-            check_graph(changed(graph, "incidence", name, place, value), every_value=False)
+        with pytest.raises(GraphError, match=r"offsets|firsts"):
+            check(graph, changed(graph, name, place, value), every_value=False)
 
 
 def test_intervals_that_another_slot_owns_are_refused() -> None:
     graph = graph_of(random_intervals(50, np.random.default_rng(3)))
     offsets = graph.incidence.interval_offsets
     place = int(np.flatnonzero(np.diff(offsets) > 1)[0]) + 1
-    other = changed(graph, "incidence", "interval_offsets", place, int(offsets[place]) - 1)
+    other = changed(graph, "incidence.interval_offsets", place, int(offsets[place]) - 1)
     with pytest.raises(GraphError, match=r"interval_offsets do not fit incidence\.offsets"):
-        check_graph(other)
+        check(graph, other)
+
+
+def test_arrays_of_another_size_or_type_are_refused() -> None:
+    graph = graph_of(random_intervals(50, np.random.default_rng(3)))
+    arrays = graph_arrays(graph)
+    for name, array in arrays.items():
+        for other in (array[:-1], array.astype(np.int64), array[None]):
+            if len(array):
+                with pytest.raises((GraphError, ValueError)):
+                    check(graph, arrays | {name: other})
+        with pytest.raises(GraphError, match=f"{name} is missing"):
+            check(graph, {n: a for n, a in arrays.items() if n != name})
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        {"axis": {"unit": "fortnight"}},
+        {"axis": {"unit": "day", "mixed": "yes"}},
+        {"open_end": "ajar"},
+        {"entity_count": None},
+        {"entity_count": -1},
+        {"entity_count": ENTITIES + 1},
+        {"entity_count": float(ENTITIES)},
+        {"predicate_count": "2"},
+    ],
+)
+def test_a_damaged_description_is_refused(damage: dict[str, object]) -> None:
+    graph = graph_of(random_intervals(50, np.random.default_rng(3)))
+    with pytest.raises(GraphError):
+        graph_from(graph_about(graph) | damage, graph_arrays(graph))

@@ -152,7 +152,7 @@ def test_the_same_seed_gives_the_same_trees_and_a_loaded_model_answers_as_the_fi
     first, again = tmp_path / "first", tmp_path / "again"
     fitted = Predictor.fit(data, folder=first, model="max", config=small())
     Predictor.fit(data, folder=again, model="max", config=small())
-    assert (first / "all_facts" / "reranker.txt").exists()
+    assert (first / "trees" / "all_facts.txt").exists()
     assert files_of(first) == files_of(again)
     loaded, queries = Predictor.load(first), held_out_queries(data.test)
     assert loaded.model is not fitted.model
@@ -262,13 +262,13 @@ def test_settings_are_checked() -> None:
 def test_damaged_trees_are_refused(folder: Path, tmp_path: Path, data: Dataset) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(folder, broken)
-    (broken / "all_facts" / "reranker.txt").write_text("tree\nno tree\n", encoding="utf-8")
+    (broken / "trees" / "all_facts.txt").write_text("tree\nno tree\n", encoding="utf-8")
     rewrite_manifest(broken)
     asked = [Query(data.entities[0], data.entities[1], "2019-05-05")]
     with pytest.raises(ModelError, match="trees of the re-ranker are damaged"):
         Predictor.load(broken).predict(asked)
-    text = (folder / "all_facts" / "reranker.txt").read_text(encoding="utf-8")
-    (broken / "all_facts" / "reranker.txt").write_text(text[: len(text) // 2], encoding="utf-8")
+    text = (folder / "trees" / "all_facts.txt").read_text(encoding="utf-8")
+    (broken / "trees" / "all_facts.txt").write_text(text[: len(text) // 2], encoding="utf-8")
     rewrite_manifest(broken)
     with pytest.raises(ModelError, match="their end is missing"):
         Predictor.load(broken).predict(asked)

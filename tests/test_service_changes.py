@@ -6,15 +6,14 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from command_line import apptek
 from http_clients import running_service
-from model_folders import rewrite_manifest
+from model_folders import change_array
 from service_parts import client_of, tuning_query
 
 from apptek.errors import ApptekError, ModelError
-from apptek.files import replaced_folder, sole_writer
+from apptek.files import new_folder, sole_writer
 from apptek.models.manifest import model_digest
 from apptek.predictor import Predictor, Query
 from apptek.server.network.security_middleware import DIGEST_HEADER
@@ -30,9 +29,7 @@ def model(served_model: Path, tmp_path: Path) -> Path:
 def other_model(served_model: Path, tmp_path: Path) -> Path:
     """A model of the same names and other answers."""
     folder = Path(shutil.copytree(served_model, tmp_path / "other"))
-    bias = np.load(folder / "all_facts" / "bias.npy")
-    np.save(folder / "all_facts" / "bias.npy", bias[::-1].copy())
-    rewrite_manifest(folder)
+    change_array(folder, "all_facts.bias", lambda bias: bias[::-1])
     return folder
 
 
@@ -63,8 +60,7 @@ def test_truncated_and_overwritten_files_change_no_answer(
     with running_service(model) as service:
         before = ask(service.address, query)
         assert before[0] == served.digest
-        for path in model.rglob("*.npy"):
-            path.write_bytes(b"")
+        (model / "arrays.safetensors").write_bytes(b"")
         assert ask(service.address, query) == before
         overwrite(other_model, model)
         assert ask(service.address, query) == before
@@ -79,7 +75,7 @@ def test_a_folder_that_changes_while_it_is_copied_is_refused(
         copytree(source, target, *more)
         if more:  # a folder within
             return
-        name = next(p.relative_to(source).as_posix() for p in sorted(source.rglob("*.npy")))
+        name = "arrays.safetensors"
         (target / name).write_bytes((source / name).read_bytes()[:-1] + b"\x55")
 
     monkeypatch.setattr(shutil, "copytree", copy_a_mixture)
@@ -116,7 +112,7 @@ def test_a_replaced_folder_changes_no_answer(
 ) -> None:
     query = Query(**tuning_query(served))
     predictor = Predictor.load(model)  # mapped from the folder itself, not from a private copy
-    with replaced_folder(model) as building:
+    with new_folder(model, replace=True) as building:
         shutil.copytree(other_model, building, dirs_exist_ok=True)
     before = served.predictor.predict(query)
     assert predictor.predict(query) == before
@@ -151,5 +147,5 @@ def test_a_model_that_another_process_changes_is_not_replaced(model: Path) -> No
     with sole_writer(model), pytest.raises(ApptekError, match="another process"):
         predictor.save(model, in_place=True)
     assert model_digest(model) == old
-    with replaced_folder(model) as building:
+    with new_folder(model, replace=True) as building:
         shutil.copytree(model, building, dirs_exist_ok=True)

@@ -23,7 +23,7 @@ from apptek.paper.controls import compare_with_controls, paired_difference, play
 from apptek.paper.dqn import FrozenPolicy
 from apptek.paper.environment import DecisionProcess, play
 from apptek.paper.trainer import Trainer, episode_order
-from apptek.paper.training_run import CHECKPOINT, moving_means, train
+from apptek.paper.training_run import WEIGHTS, moving_means, train
 from apptek.synthetic.world import make_world
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -123,8 +123,8 @@ def test_a_run_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(tmp_path: Path
         whole.step()
     for _ in range(20):
         first.step()
-    save_checkpoint(first, tmp_path / "at-20")
-    load_checkpoint(second, tmp_path / "at-20")
+    save_checkpoint(first, tmp_path)
+    assert load_checkpoint(second, tmp_path)
     while not second.finished:
         second.step()
     assert weights_of(second) == weights_of(whole)
@@ -160,13 +160,13 @@ def test_a_killed_run_resumes_and_ends_like_one_that_was_not(tmp_path: Path) -> 
     deadline = time.monotonic() + 200
     seen: set[int] = set()
     while len(seen) < 4 and time.monotonic() < deadline:
-        if (killed / CHECKPOINT).exists():
-            seen.add((killed / CHECKPOINT).stat().st_mtime_ns)
+        if (killed / "training.safetensors").exists():
+            seen.add((killed / "training.safetensors").stat().st_mtime_ns)
         time.sleep(0.01)
     process.send_signal(signal.SIGKILL)
     assert process.wait() == -signal.SIGKILL
     assert len(seen) == 4
-    assert not (killed / "agent.json").exists()
+    assert not (killed / WEIGHTS).exists()
     assert run_program(str(killed), "resume").wait(120) == 0
     files = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
     again = sorted(path.relative_to(killed) for path in killed.rglob("*") if path.is_file())
@@ -181,7 +181,9 @@ def test_nothing_that_was_there_is_overwritten(tmp_path: Path) -> None:
     before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
     with pytest.raises(CheckpointError, match="holds a trained agent already"):
         train(trainer_of(facts=400), tmp_path / "agent")
-    with pytest.raises(CheckpointError, match=r"agent\.json belongs to another run \(data"):
+    with pytest.raises(
+        CheckpointError, match=r"training\.safetensors belongs to another run \(data"
+    ):
         train(trainer_of(facts=500), tmp_path / "agent", resume=True)
     again = trainer_of(facts=400)
     train(again, tmp_path / "agent", resume=True)
@@ -194,28 +196,27 @@ def test_nothing_that_was_there_is_overwritten(tmp_path: Path) -> None:
     with pytest.raises(CheckpointError, match="is not empty"):
         train(trainer_of(facts=400), tmp_path / "mine")
     (tmp_path / "stopped").mkdir()
-    save_checkpoint(trainer_of(facts=400), tmp_path / "stopped" / CHECKPOINT)
+    save_checkpoint(trainer_of(facts=400), tmp_path / "stopped")
     with pytest.raises(CheckpointError, match="continue it with --resume"):
         train(trainer_of(facts=400), tmp_path / "stopped")
     assert all(path.read_bytes() == content for path, content in before.items())
 
 
 def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "checkpoint"
-    save_checkpoint(trainer_of(facts=400), path)
+    path = tmp_path / "training.safetensors"
+    save_checkpoint(trainer_of(facts=400), tmp_path)
     with pytest.raises(CheckpointError, match=r"another run \(data"):
-        load_checkpoint(trainer_of(facts=500), path)
-    with pytest.raises(CheckpointError, match=r"another run \(seed '0', not '1'"):
-        load_checkpoint(trainer_of(facts=400, seed=1), path)
+        load_checkpoint(trainer_of(facts=500), tmp_path)
+    with pytest.raises(CheckpointError, match=r"another run \(seed 0, not 1"):
+        load_checkpoint(trainer_of(facts=400, seed=1), tmp_path)
     with pytest.raises(CheckpointError, match=r"another run \(settings\.tknn 5, not 6"):
-        load_checkpoint(trainer_of(replace(QUICK, tknn=6), facts=400), path)
+        load_checkpoint(trainer_of(replace(QUICK, tknn=6), facts=400), tmp_path)
     content = path.read_bytes()
     for damaged in (content[:-100], content[:50], b"", b"\xff" * 100):
         path.write_bytes(damaged)
         with pytest.raises(CheckpointError, match="damaged"):
-            load_checkpoint(trainer_of(facts=400), path)
-    with pytest.raises(CheckpointError, match="missing or damaged"):
-        load_checkpoint(trainer_of(facts=400), tmp_path / "nothing")
+            load_checkpoint(trainer_of(facts=400), tmp_path)
+    assert not load_checkpoint(trainer_of(facts=400), tmp_path / "nothing")
 
 
 def test_moving_means_are_means_of_windows() -> None:

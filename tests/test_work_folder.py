@@ -2,24 +2,15 @@
 
 import os
 from pathlib import Path
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import pytest
 from command_line import apptek
 from work_mutations import OTHER, REFUSED, run
 
 from apptek.errors import CheckpointError
 from apptek.files import sole_writer
-from apptek.resuming import (
-    arrays_checksum,
-    check_arrays,
-    open_work,
-    read_sealed,
-    seal,
-    work_folder,
-)
+from apptek.resuming import StageCache, open_work, work_folder
 
 SEEDS = 24
 
@@ -33,40 +24,31 @@ def test_no_damage_to_a_work_folder_crashes_or_changes_a_model() -> None:
     assert all(len(text.splitlines()) == 1 for text in refused)
 
 
-def test_a_sealed_record_notices_every_change(tmp_path: Path) -> None:
-    record, part = tmp_path / "record.json", tmp_path / "part"
-    part.write_bytes(b"content")
-    seal(record, {"episodes": 3}, [part])
-    assert read_sealed(record, "start again") == {"episodes": 3}
-    text = record.read_text()
-    record.write_text(text.replace('"episodes": 3', '"episodes": 4'))
-    with pytest.raises(CheckpointError, match=r"record\.json is damaged .*: start again"):
-        read_sealed(record, "start again")
-    record.write_text(text)
-    part.write_bytes(b"Content")
-    with pytest.raises(CheckpointError, match="part is damaged: start again"):
-        read_sealed(record, "start again")
-    part.unlink()
-    with pytest.raises(CheckpointError, match="part cannot be read"):
-        read_sealed(record, "start again")
+def test_a_stage_is_loaded_by_the_same_run_alone(tmp_path: Path) -> None:
+    cache, array = StageCache(tmp_path, {"seed": 3}), np.arange(6, dtype=np.int32)
+    assert cache.load("training") is None
+    cache.save("training", {"a": array}, {"epoch": 1})
+    arrays, record = cache.load("training") or ({}, {})
+    assert (arrays["a"].tolist(), record) == (array.tolist(), {"epoch": 1})
+    with pytest.raises(CheckpointError, match=r"another run \(seed 3, not 4\): remove"):
+        StageCache(tmp_path, {"seed": 4}).load("training")
+    cache.path("training").replace(cache.path("mining"))
+    with pytest.raises(CheckpointError, match=r"another run \(stage 'training', not 'mining'\)"):
+        cache.load("mining")
+    assert [path.name for path in tmp_path.iterdir()] == ["mining.safetensors"]
 
 
-def test_arrays_are_known_by_name_kind_shape_and_content() -> None:
-    array = np.arange(6, dtype=np.int32)
-    checksum = arrays_checksum({"a": array}, "text")
-    check_arrays({"a": array.copy()}, "text", checksum)
-    others: list[npt.NDArray[Any]] = [
-        array.astype(np.int64),
-        array.reshape(2, 3),
-        array[:5],
-        array.view(np.uint32),
-    ]
-    changes: list[dict[str, npt.NDArray[Any]]] = [{"b": array}, {}, *({"a": o} for o in others)]
-    for changed in changes:
-        with pytest.raises(ValueError, match="not as it was written"):
-            check_arrays(changed, "text", checksum)
-    with pytest.raises(ValueError, match="not as it was written"):
-        check_arrays({"a": array}, "Text", checksum)
+@pytest.mark.parametrize("damage", ["cut", "flipped", "empty"])
+def test_a_damaged_stage_is_refused(tmp_path: Path, damage: str) -> None:
+    cache = StageCache(tmp_path)
+    cache.save("training", {"a": np.arange(6)})
+    path = cache.path("training")
+    content = bytearray(path.read_bytes())
+    if damage == "flipped":
+        content[-1] ^= 0x40
+    path.write_bytes({"cut": content[:-10], "flipped": content, "empty": b""}[damage])
+    with pytest.raises(CheckpointError, match=r"training\.safetensors is damaged .*: remove"):
+        cache.load("training")
 
 
 def test_a_fit_that_runs_is_not_called_stopped(tmp_path: Path, world: Path) -> None:
