@@ -64,7 +64,7 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     shutil.copytree(folder, broken)
     about = json.loads((broken / "model.json").read_text())
     for change, said in (
-        ({"format": 99}, "format 99, expected 5"),
+        ({"format": 99}, "format 99, this version reads 6: fit it again"),
         ({"settings": []}, "cannot be opened by this version"),
         ({"settings": {"counting": []}}, "cannot be opened by this version"),
         ({"settings": {"counting": {"most_queries": 0}}}, r"is damaged: counting\.most_queries"),
