@@ -46,8 +46,8 @@ def test_a_narrower_processor_fits_the_same_model(tmp_path: Path) -> None:
     assert here.keys() == there.keys()
     different = {name for name in here if here[name] != there[name]}
     assert different <= {"model.json"}  # what numerical minimisers have found
-    one, other = (numbers(json.loads(files["model.json"])) for files in (here, there))
-    assert one == pytest.approx(other, abs=1e-4, rel=1e-3)
+    found = [numbers(json.loads(files["model.json"])) for files in (here, there)]
+    assert found[0] == pytest.approx(found[1], abs=1e-4, rel=1e-3)
 
 
 def numbers(value: Any) -> list[float]:

@@ -46,7 +46,7 @@ def test_a_damaged_stage_is_refused(tmp_path: Path, damage: str) -> None:
     content = bytearray(path.read_bytes())
     if damage == "flipped":
         content[-1] ^= 0x40
-    path.write_bytes({"cut": content[:-10], "flipped": content, "empty": b""}[damage])
+    path.write_bytes(content[: {"cut": -10, "flipped": None, "empty": 0}[damage]])
     with pytest.raises(CheckpointError, match=r"training\.safetensors is damaged .*: remove"):
         cache.load("training")
 
