@@ -12,7 +12,7 @@ from apptek.present.backtest_text import GROUPS as PAIR_GROUPS
 from apptek.research.compare import COMPARISON, PAST_ONLY
 from apptek.research.printed import PRINTED_OWN
 from apptek.research.result import Result, mean_seconds, plain_settings
-from apptek.research.runs import RunList
+from apptek.research.run_list import RunList
 from apptek.research.tables import (
     KEYS,
     NOTHING,

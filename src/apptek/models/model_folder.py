@@ -10,9 +10,10 @@ import numpy as np
 from apptek.config import DEFAULT, VIEWS, RerankerConfig, View
 from apptek.errors import ModelError
 from apptek.evaluation.calibration import Calibration
-from apptek.facts.facts import Dataset, Names
+from apptek.facts.facts import Dataset
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
+from apptek.features.families import Found, find_family
 from apptek.features.support import Support
 from apptek.features.traits import Kind
 from apptek.files import new_folder, replaced_folder
@@ -29,18 +30,14 @@ from apptek.models.storage import (
     RUN,
     load_array,
     load_data,
-    read_json,
     refusing_damage,
     save_data,
     write_json,
 )
-from apptek.paper.mining import Mined, MinedTopology
-from apptek.paper.topology import from_names, to_names, topology_set
 from apptek.reading.options import ReadOptions
 from apptek.setting_rules import config_from_json
 
 FORMAT = 5
-AGENT = "agent.safetensors"
 TREES = "reranker.txt"
 OCCURRENCE = "occurrence"  # a folder
 
@@ -56,10 +53,10 @@ def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: boo
             _save_view(fitted, building / view)
             if fitted.scorer is not None:
                 fitted.scorer.save(building, view)
-        write_json(building / "topologies.json", _topologies_json(model))
         write_json(building / RUN, run)
-        if model.agent is not None:
-            (building / AGENT).write_bytes(model.agent)
+        for part in model.sources.added:
+            for name, content in part.files().items():
+                (building / name).write_bytes(content)
         if model.occurrence is not None:
             model.occurrence.save(building / OCCURRENCE)
         write_json(building / ABOUT, _about(model))
@@ -115,23 +112,6 @@ def _about(model: Model) -> dict[str, Any]:
     }
 
 
-def _topologies_json(model: Model) -> dict[str, Any]:
-    names = model.dataset.predicates
-    return {
-        "topologies": [
-            to_names(sequence, names) for sequence in model.sources.topologies.sequences
-        ],
-        "mined": [
-            [names[m.predicate], to_names(m.sequence, names), m.queries, list(m.examples)]
-            for m in model.mined.topologies
-        ],
-        "tried": {names[predicate]: count for predicate, count in model.mined.tried.items()},
-        "connected": {
-            names[predicate]: count for predicate, count in model.mined.connected.items()
-        },
-    }
-
-
 def load_model(folder: Path, *, baselines: bool = False) -> Model:
     """The model of a folder, its arrays memory-mapped; ModelError where it is none, or damaged.
 
@@ -165,15 +145,16 @@ def _load(folder: Path, about: dict[str, Any], settings: Any) -> Model:
     dataset, graph = load_data(folder, about["data"]["name"], about["data"]["train"])
     read_with = ReadOptions(**about["data"].get("read_with", {})).to_remember()
     dataset = replace(dataset, read_with=read_with)
-    stored = read_json(folder, "topologies.json")
+    config = config_from_json(settings, about["settings"])
+    parts = () if about.get("baseline") else config.features.parts
+    added = [part for part in parts if part not in ("history", "traits")]
+    found = Found(graph, dataset.predicates, config)
     sources = FeatureSources(
-        config=config_from_json(settings, about["settings"]),
+        config=config,
         dataset=dataset,
         graph=graph,
         clock=Clock(**about["clock"]),
-        topologies=topology_set(
-            from_names(names, dataset.predicates) for names in stored["topologies"]
-        ),
+        added=tuple(find_family(name).load(folder, found) for name in added),
     )
     fitted: list[View] = [view for view in VIEWS if view in about["views"]]
     if not fitted:
@@ -186,9 +167,7 @@ def _load(folder: Path, about: dict[str, Any], settings: Any) -> Model:
         protocol=about["protocol"],
         seed=about["seed"],
         sources=sources,
-        mined=_load_mined(stored, dataset.predicates),
         views=views,
-        agent=(folder / AGENT).read_bytes() if (folder / AGENT).exists() else None,
         updates=tuple(about["updates"]),
         occurrence=OccurrenceModel.open(occurrence) if occurrence.is_dir() else None,
         no_forecasts=about.get("no_forecasts", ""),
@@ -248,18 +227,3 @@ def _load_kind(folder: Path, number: int, about: dict[str, Any]) -> Kind:
         about["origin"],
         load_array(folder / f"kind-{number}-guessed.npy"),
     )
-
-
-def _load_mined(stored: dict[str, Any], names: Names) -> Mined:
-    def predicate_id(name: str) -> int:
-        return from_names([name], names)[0]
-
-    mined = tuple(
-        MinedTopology(predicate_id(predicate), from_names(sequence, names), count, tuple(examples))
-        for predicate, sequence, count, examples in stored["mined"]
-    )
-    tried, connected = (
-        {predicate_id(name): count for name, count in stored[key].items()}
-        for key in ("tried", "connected")
-    )
-    return Mined(mined, tried, connected)

@@ -6,17 +6,17 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.torch import load_file, save
+from safetensors.torch import load_file
 
 from apptek.arrays import Bools
 from apptek.errors import CheckpointError
 from apptek.files import write_whole
+from apptek.paper.agent import WEIGHTS
 from apptek.paper.checkpoint import load_checkpoint, run_identity, save_checkpoint
 from apptek.paper.trainer import History, Trainer
 from apptek.resuming import check_same_run, read_sealed, seal
 
 CHECKPOINT = "checkpoint.safetensors"
-WEIGHTS = "agent.safetensors"
 ABOUT = "agent.json"
 REWARDS = "rewards.csv"
 HISTORY = "history"
@@ -91,8 +91,7 @@ def _finish(trainer: Trainer, folder: Path) -> None:
     columns = {folder / HISTORY / f"{n}.npy": c for n, c in trainer.history.columns().items()}
     for path, column in columns.items():
         write_whole(path, column)
-    weights = {n: t.detach().clone() for n, t in trainer.learner.network.state_dict().items()}
-    write_whole(folder / WEIGHTS, save(weights))
+    write_whole(folder / WEIGHTS, trainer.weights())
     record = run_identity(trainer) | {
         "episodes": trainer.episodes_done,
         "environment_steps": trainer.environment_steps,

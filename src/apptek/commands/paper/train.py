@@ -56,7 +56,7 @@ def train(
     require_torch()
     from apptek.commands.training_progress import training_progress
     from apptek.config import preset
-    from apptek.research.agent_run import AgentRun, run_agent, run_controls
+    from apptek.paper.agent_run import AgentRun, run_agent, run_controls
     from apptek.terminal import tell_next
 
     config = with_settings(preset("paper"), settings or []).agent

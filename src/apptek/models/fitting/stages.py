@@ -32,6 +32,7 @@ class FitOptions:
                evaluated on its training facts all the same
     resume     whether to go on from what a stopped fit has left in the work folder
     observers  are called with the agent's trainer after every step
+    agent      the folder of a trained agent, which then is not trained again
     """
 
     config: Config  # of a baseline: its own settings
@@ -44,6 +45,7 @@ class FitOptions:
     resume: bool = False
     progress: Progress = no_progress
     observers: Sequence[Any] = ()
+    agent: Path | None = None
 
 
 def fit_options(
