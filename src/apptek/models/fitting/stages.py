@@ -58,13 +58,15 @@ def fit_options(
     if model is not None and model not in PRESETS:
         own = model_settings(model)  # an unknown name lists all models
         name, preset = name_and_preset(model)
-        refused = {"types": types, "final": given.pop("final")}
+        refused = {"types": types, "final": given.pop("final"), "agent": given["agent"]}
         for option, value in refused.items():
             if value:
                 raise ApptekError(f"{option} is for default, max and paper, not for {name}")
         return FitOptions(config=config or own, preset=preset, baseline=name, **given)
     if config is None:
         config = PRESETS[model or DEFAULT]
+    if given["agent"] is not None and "topologies" not in config.features.parts:
+        raise ApptekError("an agent finds topologies: give it with the model paper")
     with_types = "traits" in config.features.parts and config.traits.types
     final = given.pop("final")
     return FitOptions(
