@@ -131,7 +131,14 @@ def _fit_own(dataset: Any, out: Path, options: dict[str, Any]) -> None:
     undated = dataset.undated_count()
     if 0 < undated < len(dataset.all_facts()):
         tell(f"facts without a time: {undated:,}")
-    with_agent = "topologies" in options["config"].features.parts
+    config = options["config"]
+    if options["agent"] is not None:  # before anything is fitted
+        from apptek.facts.protocols import apply_protocol
+        from apptek.paper.agent import check_agent
+
+        train = apply_protocol(dataset.labelled(), options["protocol"]).train
+        check_agent(options["agent"], config.agent, train.digest())
+    with_agent = "topologies" in config.features.parts and options["agent"] is None
     with _agent_progress(with_agent) as observers:
         predictor = Predictor.fit(
             dataset,

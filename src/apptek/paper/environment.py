@@ -108,17 +108,20 @@ class Environment:
         return np.greater(self.edges, 0)
 
     def step(self, actions: npt.ArrayLike) -> Bools:
-        """Takes an action in every episode that goes on; returns which of them are rewarded."""
+        """Takes an action in every episode that goes on; returns which of them are rewarded.
+
+        An action of KEEP leaves an episode as it is.
+        """
         chosen = np.asarray(actions, np.int32)
         if chosen.shape != self.done.shape:
             raise ApptekError(
                 f"expected {len(self)} actions, one per episode, found {chosen.shape}"
             )
-        going = ~self.done
+        going = ~self.done & (chosen != KEEP)
         if not self.edges[going, chosen[going]].all():
             raise ApptekError("an action is not legal: no such predicate in either periphery")
         self.steps += going
-        return self._advance(np.where(going, chosen, np.int32(DROP)))
+        return self._advance(np.where(self.done, np.int32(DROP), chosen))
 
     def restart(self, slots: npt.NDArray[np.intp], queries: Queries) -> None:
         """Begins other queries in these slots; the other episodes stay as they are."""

@@ -54,7 +54,7 @@ def walk(
     environment, steps = Environment(process, query.take(np.arange(1))), list[Step]()
     rng = generator(seed, "walk")
     while not environment.done[0]:
-        counts = environment.edges[0]
+        counts = environment.edges[0].copy()
         legal = np.flatnonzero(counts)
         values = None if agent is None else agent.values(environment)[0]
         chosen = int(rng.choice(legal)) if values is None else int(values.argmax())

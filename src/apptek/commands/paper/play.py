@@ -122,6 +122,7 @@ def _page(
     told: dict[str, Any], played: "Walk", dataset: "Dataset", asked: tuple[str, str, str]
 ) -> str:
     """Return the episode as one HTML page: the core facts drawn, then each step."""
+    from dataclasses import replace
     from types import SimpleNamespace
 
     from apptek.facts.times import UNKNOWN
@@ -154,8 +155,10 @@ def _page(
                 )
     title = f"({asked[0]}, ?, {asked[1]}, {asked[2]})"
     about: Any = SimpleNamespace(
-        subject=asked[0], object=asked[1], sentence=title, predicate_groups={},
-        all_reasons=lambda: (),
+        subject=asked[0], object=asked[1], time=asked[2], sentence=title, label="", predicate="",
+        probability=0.0, predicate_groups={}, shown=str, all_reasons=lambda: (),
     )  # fmt: skip
-    drawing = draw_svg(draw_answer(about, nearby=list(cited.values())))
+    drawn = draw_answer(about, nearby=list(cited.values()))
+    edges = (replace(e, date=asked[2]) if e.kind == "question" else e for e in drawn.edges)
+    drawing = draw_svg(replace(drawn, edges=tuple(edges)))
     return render_template("play.html.j2", title=title, asked=asked, told=told, drawing=drawing)
