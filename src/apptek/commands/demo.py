@@ -17,7 +17,7 @@ from apptek.files import write_whole
 from apptek.paper.connection import Surroundings, connect
 from apptek.paper.environment import DecisionProcess
 from apptek.paper.features import topologies_of
-from apptek.paper.walk import walk
+from apptek.paper.single_episode import walk
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.research.table_one import statistics

@@ -56,7 +56,7 @@ _HOMES = {
     "topologies_of": "features",
     "topology_set": "topologies",
     "train": "training_run",
-    "walk": "walk",
+    "walk": "single_episode",
 }
 __all__ = list(_HOMES)
 

@@ -16,7 +16,7 @@ from apptek.extras import require_torch
 
 if TYPE_CHECKING:
     from apptek.facts.facts import Dataset
-    from apptek.paper.walk import Walk
+    from apptek.paper.single_episode import Walk
 
 SHOWN = 8  # actions of a step, and facts that join a core
 
@@ -47,7 +47,7 @@ def play(
     from apptek.files import write_whole
     from apptek.models.answers import Query, queries_of
     from apptek.paper.agent import Agent
-    from apptek.paper.walk import walk
+    from apptek.paper.single_episode import walk
     from apptek.reading.reader import read_dataset
     from apptek.terminal import tell
 
