@@ -1,7 +1,6 @@
 """Features side by side, copy weights, and probabilities that mean what they say."""
 
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -115,15 +114,6 @@ def test_a_space_is_its_parts_one_after_the_other(parts: tuple[str, ...]) -> Non
     history = space.sizes().get("history", 0)
     assert speaking[:history].all()
     assert not speaking[history:].any()
-
-
-def test_topologies_that_were_applied_before_are_not_applied_again() -> None:
-    space = space_of(PARTS)
-    queries = queries_of([(0, 1, 3, None), (0, 2, None, None)])
-    known = {"topologies": space.added[0].rows(queries)}
-    with patch.object(Topologies, "rows", side_effect=AssertionError):
-        again, _ = space.counted_rows(queries, known)
-    assert np.array_equal(dense(again), dense(space.rows(queries)))
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def play(
     from apptek.errors import ApptekError
     from apptek.facts.name_matching import NameResolver
     from apptek.files import write_whole
-    from apptek.models.answers import Query, queries_of
+    from apptek.models.answers import Query, queries_in
     from apptek.paper.agent import Agent
     from apptek.paper.single_episode import walk
     from apptek.reading.reader import read_dataset
@@ -54,7 +54,7 @@ def play(
     trained, dataset = Agent.load(agent, None if data is None else read_dataset(data))
     entities = NameResolver.of_entities(dataset)
     entities.check(subject, object_)
-    query = queries_of(dataset.axis, entities.find, [Query(subject, object_, time)])
+    query = queries_in(dataset.axis, entities.find, [Query(subject, object_, time)])
     if query.subjects[0] == query.objects[0]:
         raise ApptekError("subject and object are the same: the sides meet before the first step")
     played = walk(trained.process, query, trained)
