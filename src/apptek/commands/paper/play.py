@@ -42,10 +42,12 @@ def play(
     Example: `apptek paper play agent "Boko Haram" "Citizen (Nigeria)" 2014-05-11`
     """
     require_torch()
+    import numpy as np
+
     from apptek.errors import ApptekError
     from apptek.facts.name_matching import NameResolver
+    from apptek.facts.queries import Queries
     from apptek.files import write_whole
-    from apptek.models.answers import Query, queries_in
     from apptek.paper.agent import Agent
     from apptek.paper.single_episode import walk
     from apptek.reading.reader import read_dataset
@@ -54,7 +56,8 @@ def play(
     trained, dataset = Agent.load(agent, None if data is None else read_dataset(data))
     entities = NameResolver.of_entities(dataset)
     entities.check(subject, object_)
-    query = queries_in(dataset.axis, entities.find, [Query(subject, object_, time)])
+    ids = (entities.find(subject), entities.find(object_), dataset.axis.parse(time), -1)
+    query = Queries(*(np.asarray([value], np.int32) for value in ids))
     if query.subjects[0] == query.objects[0]:
         raise ApptekError("subject and object are the same: the sides meet before the first step")
     played = walk(trained.process, query, trained)
