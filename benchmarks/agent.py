@@ -90,8 +90,7 @@ def _bench_rollouts(process: DecisionProcess, oracle_episodes: int) -> dict[str,
             query = (plain[fact].subject, plain[fact].object, when)
             episode = PlainEpisode(
                 plain, query, hidden=fact, tknn=process.config.tknn, traversal="both",
-                max_steps=process.config.max_steps, predicate_count=process.graph.predicate_count,
-                facts_of=facts_of,
+                max_steps=process.config.max_steps, facts_of=facts_of,
             )  # fmt: skip
             play_episode(episode, "random", fact)
 

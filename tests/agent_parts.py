@@ -2,6 +2,7 @@
 
 import numpy as np
 import numpy.typing as npt
+import torch
 from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import PREDICATES, facts_of, plain_facts
@@ -12,7 +13,7 @@ from apptek.facts.queries import training_queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.paper.dqn import build_network
 from apptek.paper.environment import DecisionProcess
-from apptek.paper.q_network import QNetwork
+from apptek.paper.fingerprint import QNetwork
 from apptek.paper.states import PairTable, States, pair_table
 from apptek.paper.trainer import Trainer
 from apptek.synthetic.world import make_world
@@ -51,7 +52,12 @@ def network_of(
     table: PairTable, actions: int = PREDICATES, seed: int = 0, config: AgentConfig = SMALL
 ) -> QNetwork:
     """A small network over the pairs of a table."""
-    return build_network(table, PREDICATES, actions, config, rng=np.random.default_rng(seed))
+    network = build_network(table, PREDICATES, config, rng=np.random.default_rng(seed))
+    if actions == PREDICATES:
+        return network
+    with torch.random.fork_rng(devices=[]):
+        torch.default_generator.manual_seed(seed)
+        return QNetwork(network.fingerprint, actions, hidden=config.q_hidden)
 
 
 def points(count: int) -> PairTable:

@@ -3,10 +3,10 @@
 import numpy as np
 from hypothesis import strategies as st
 from oracles import PlainEpisode, PlainFact
-from worlds import ENTITIES, PREDICATES, moments
+from worlds import ENTITIES, moments
 
 from apptek.arrays import Ints
-from apptek.config import AgentConfig, Traversal
+from apptek.config import AgentConfig, Reward, Traversal
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
 
@@ -39,9 +39,14 @@ def queries_of(plain: list[PlainQuery]) -> Queries:
 @st.composite
 def agent_configs(draw: st.DrawFn) -> AgentConfig:
     """Settings of the decision process under which small graphs differ."""
-    traversal: Traversal = draw(st.sampled_from(["both", "outgoing", "tagged"]))
+    traversal: Traversal = draw(st.sampled_from(["both", "outgoing"]))
+    reward: Reward = draw(st.sampled_from(["reached", "literal"]))
     return AgentConfig(
-        tknn=draw(st.integers(1, 6)), max_steps=draw(st.integers(1, 4)), traversal=traversal
+        tknn=draw(st.integers(1, 6)),
+        tknn_strict=draw(st.booleans()),
+        max_steps=draw(st.integers(1, 4)),
+        traversal=traversal,
+        reward=reward,
     )
 
 
@@ -55,6 +60,7 @@ def plain_episode(
         hidden=query[3],
         tknn=config.tknn,
         traversal=config.traversal,
+        strict=config.tknn_strict,
+        literal=config.reward == "literal",
         max_steps=config.max_steps if max_steps is None else max_steps,
-        predicate_count=PREDICATES,
     )

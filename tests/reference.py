@@ -109,25 +109,10 @@ class PlainSide:
             reached |= {self.episode.facts[index].subject, self.episode.facts[index].object}
         return reached
 
-    def periphery(self) -> set[tuple[int, bool]]:
-        """The N_tknn facts of these entities without the core, each with whether it is inverse.
-
-        Only a tagged traversal tells whether a fact was met from its object.
-        """
-        edges = set()
-        for entity in self.entities():
-            for index in self.episode.nearest_of(entity):
-                fact = self.episode.facts[index]
-                if index in self.core:
-                    continue
-                if self.episode.traversal != "tagged":
-                    edges.add((index, False))
-                    continue
-                if fact.subject == entity:
-                    edges.add((index, False))
-                if fact.object == entity:
-                    edges.add((index, True))
-        return edges
+    def periphery(self) -> set[int]:
+        """The N_tknn facts of these entities without the core."""
+        near = {fact for entity in self.entities() for fact in self.episode.nearest_of(entity)}
+        return near - self.core
 
 
 class PlainEpisode:
@@ -142,30 +127,32 @@ class PlainEpisode:
         tknn: int,
         traversal: str,
         max_steps: int,
-        predicate_count: int,
+        strict: bool = False,
+        literal: bool = False,
         facts_of: dict[int, list[int]] | None = None,
     ) -> None:
         self.facts, self.hidden, self.tknn, self.traversal = facts, hidden, tknn, traversal
-        self.when, self.predicate_count = query[2], predicate_count
+        self.when, self.strict, self.literal = query[2], strict, literal
         self.steps_left = max_steps
         self.facts_of = facts_of  # the facts of each entity; None: looked for each time
         self.sides = (PlainSide(self, query[0]), PlainSide(self, query[1]))
 
     def nearest_of(self, entity: int) -> list[int]:
         """N_tknn(entity, t) without the query's own fact."""
-        direction = "outgoing" if self.traversal == "outgoing" else "both"
         if self.facts_of is None:
-            candidates = incident(self.facts, entity, direction)
+            candidates = incident(self.facts, entity, self.traversal)
         else:
             candidates = self.facts_of[entity]
-        return nearest(self.facts, candidates, self.when, self.tknn, self.hidden)
-
-    def action_of(self, edge: tuple[int, bool]) -> int:
-        """The action that expands an edge: its predicate, or the inverse of it."""
-        return self.facts[edge[0]].predicate + self.predicate_count * edge[1]
+        near = nearest(self.facts, candidates, self.when, self.tknn, self.hidden)
+        if not self.strict or len(near) < self.tknn:
+            return near
+        farthest = nearness(self.facts, near[-1], self.when)[:2]  # the k-nearest-neighbour distance
+        return [fact for fact in near if nearness(self.facts, fact, self.when)[:2] < farthest]
 
     def met(self) -> bool:
         """Whether the two sides have an entity in common, which is what the reward is for."""
+        if self.literal and not all(side.core for side in self.sides):
+            return False
         return bool(self.sides[0].entities() & self.sides[1].entities())
 
     def legal(self) -> dict[int, int]:
@@ -174,8 +161,9 @@ class PlainEpisode:
         if self.met() or not self.steps_left:
             return counts
         for side in self.sides:
-            for edge in side.periphery():
-                counts[self.action_of(edge)] = counts.get(self.action_of(edge), 0) + 1
+            for fact in side.periphery():
+                action = self.facts[fact].predicate
+                counts[action] = counts.get(action, 0) + 1
         return counts
 
     def done(self) -> bool:
@@ -185,7 +173,7 @@ class PlainEpisode:
     def step(self, action: int) -> bool:
         """Expands both sides by an action; returns whether they meet."""
         for side in self.sides:
-            side.core |= {e[0] for e in side.periphery() if self.action_of(e) == action}
+            side.core |= {f for f in side.periphery() if self.facts[f].predicate == action}
         self.steps_left -= 1
         return self.met()
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.config import AgentConfig, FeaturesConfig
+from apptek.config import AgentConfig, FeaturesConfig, preset
 from apptek.errors import ApptekError, ConfigError
 
 
@@ -32,7 +32,7 @@ def test_epsilon_falls_from_its_start_to_its_end() -> None:
         ("epochs", 0.0), ("epochs", math.inf), ("parallel", 0), ("parallel", 65),
         ("predicate_size", 0), ("time_size", 0), ("fingerprint_size", 0),
         ("fingerprint_hidden", (16, 0)), ("q_hidden", (-1,)), ("target_network", -1),
-        ("double_q", True),
+        ("reward", "often"), ("tknn_strict", 2),
     ],
 )  # fmt: skip
 def test_a_senseless_setting_is_refused_by_its_name(name: str, value: Any) -> None:
@@ -51,8 +51,17 @@ def test_settings_do_not_change() -> None:
         AgentConfig().tknn = 5  # type: ignore[misc]
 
 
-def test_double_q_is_allowed_with_a_target_network() -> None:
-    assert AgentConfig(double_q=True, target_network=100).double_q
+def test_the_agent_has_the_printed_hyperparameters() -> None:
+    """Section 4.1 of the paper, "Implementation Details"; 25 is the tknn of its Table 3."""
+    printed = {
+        "max_steps": 5, "predicate_size": 10, "time_size": 10, "fingerprint_hidden": (16, 16),
+        "fingerprint_size": 16, "q_hidden": (16, 32), "weight_decay": 0.0001, "discount": 0.99,
+        "replay_size": 1000, "learning_rate": 0.0001, "batch_size": 64, "epsilon_start": 1.0,
+        "epsilon_end": 0.05, "epsilon_decay": 0.00001, "tknn": 25, "target_network": 0,
+    }  # fmt: skip
+    agent = dataclasses.asdict(preset("paper").agent)
+    assert {name: agent[name] for name in printed} == printed
+    assert preset("paper").mining.top == 25  # m, one of 15, 25 and 50
 
 
 def test_a_switch_is_true_or_false() -> None:

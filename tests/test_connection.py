@@ -8,7 +8,8 @@ from worlds import PREDICATES, graph_of, plain_facts
 from apptek.config import AgentConfig
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN, TimeAxis
-from apptek.paper.connection import Surroundings, connect, time_distance
+from apptek.graph.lookups import time_distance
+from apptek.paper.connection import Surroundings, connect
 from apptek.paper.environment import DecisionProcess
 from apptek.present.wording import apart_text, listed, percent, signed, when_text
 from apptek.safe_text import counted, printable
@@ -51,8 +52,7 @@ def on_shortest_ways(
 def test_replaying_agrees_with_the_definitions(
     plain: list[PlainFact], config: AgentConfig, wanted: list[int], data: st.DataObject
 ) -> None:
-    actions = PREDICATES * (2 if config.traversal == "tagged" else 1)
-    sequence = [action % actions for action in wanted]
+    sequence = [action % PREDICATES for action in wanted]
     query = data.draw(plain_queries(plain))
     near = Surroundings(DecisionProcess(graph_of(plain), config), queries_of([query]))
     found = connect(near, sequence)

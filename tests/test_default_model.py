@@ -31,7 +31,9 @@ from apptek.features.space import FeatureSpace
 from apptek.features.traits import Kind, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import FeatureSources
-from apptek.paper.topology import topology_set
+from apptek.paper.environment import DecisionProcess
+from apptek.paper.features import Topologies
+from apptek.paper.topologies import Mined, topology_set
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.results import CitedFact, to_dict
@@ -452,13 +454,13 @@ def forecast_space(plain: list[PlainFact], about: Dataset) -> FeatureSpace:
     kinds: tuple[Kind, ...] = tuple(types_from_table(TYPES, about.entities, about.train))
     graph = TemporalGraph.of(dataset_of(plain))
     topologies = topology_set([(0,), (1,), (2,), (0, 1), (2, 1, 0)])
-    clock = Clock(2.0, 7.0, 30.0, 120.0)
+    process, clock = DecisionProcess(graph, FORECAST.agent), Clock(2.0, 7.0, 30.0, 120.0)
     return FeatureSources(
         config=FORECAST,
         dataset=about,
         graph=graph,
         clock=clock,
-        topologies=topologies,
+        added=(Topologies(process, about.predicates, topologies, Mined((), {}, {})),),
     ).space("past_only", kinds)
 
 

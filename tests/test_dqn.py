@@ -42,7 +42,7 @@ def random_batch(count: int, rng: np.random.Generator) -> Batch:
         states=random_states(count, PAIRS, rng),
         actions=rng.integers(0, ACTIONS, count).astype(np.int32),
         rewards=rng.random(count).astype(np.float32),
-        next_states=random_states(count, PAIRS, rng).without(done),
+        next_states=random_states(count, PAIRS, rng),
         next_legal=read_only(legal),
         done=read_only(done),
     )
@@ -87,13 +87,9 @@ def test_best_values_are_those_of_torch(
     legal = rng.random((count, actions)) < 0.4
     with torch.inference_mode():
         values = learner.network.layers(torch.from_numpy(both)).numpy()
-    found, chosen = best_values(
-        learner._weights.numpy(), *learner._layout.valuing, both, read_only(legal)
-    )
+    found = best_values(learner._weights.numpy(), *learner._layout.valuing, both, read_only(legal))
     masked = np.where(legal, values, np.float32(-np.inf))
     assert np.allclose(found, masked.max(axis=1), rtol=0, atol=1e-5)
-    assert np.allclose(masked[np.arange(count), chosen], found, rtol=0, atol=1e-5)
-    assert (chosen[~legal.any(axis=1)] == 0).all()
 
 
 def test_a_finished_episode_without_legal_actions_gives_no_nan() -> None:
@@ -109,7 +105,7 @@ def test_a_finished_episode_without_legal_actions_gives_no_nan() -> None:
     assert all(weight.isfinite().all() for weight in learner.network.parameters())
 
 
-@pytest.mark.parametrize("config", [SMALL, replace(SMALL, target_network=3, double_q=True)])
+@pytest.mark.parametrize("config", [SMALL, replace(SMALL, target_network=3)])
 def test_an_update_is_torch_s_rmsprop_on_the_squared_error(config: AgentConfig) -> None:
     learner = learner_of(config)
     network = network_of(points(PAIRS), ACTIONS, config=config)
@@ -120,10 +116,8 @@ def test_an_update_is_torch_s_rmsprop_on_the_squared_error(config: AgentConfig) 
         legal = torch.from_numpy(batch.next_legal.copy())
         values = network(batch.states)[rows, actions]
         with torch.no_grad():
-            following = network(batch.next_states).masked_fill(~legal, -torch.inf)
-            best = following.amax(dim=1)
-            if config.double_q:
-                best = target(batch.next_states)[rows, following.argmax(dim=1)]
+            following = (target if config.target_network else network)(batch.next_states)
+            best = following.masked_fill(~legal, -torch.inf).amax(dim=1)
         ended = torch.from_numpy(batch.done.copy())
         rewards = torch.from_numpy(batch.rewards)
         loss = (rewards + 0.99 * torch.where(ended, 0.0, best) - values).square().mean()
@@ -191,10 +185,7 @@ def test_the_target_network_is_copied_every_so_many_updates() -> None:
             assert all(torch.equal(*pair) for pair in held)
 
 
-@pytest.mark.parametrize(
-    "config", [SMALL, replace(SMALL, target_network=20), replace(SMALL, target_network=20,
-                                                                 double_q=True)],
-)  # fmt: skip
+@pytest.mark.parametrize("config", [SMALL, replace(SMALL, target_network=20)])
 def test_it_learns_the_values_of_a_small_mdp(config: AgentConfig) -> None:
     """From the first state: 0 leads on, 1 ends with 0.3. From the second: 2 ends with 1."""
     config = replace(config, learning_rate=5e-3, weight_decay=0.0, discount=0.9)
@@ -281,7 +272,7 @@ def test_a_frozen_policy_agrees_with_its_network(seed: int, count: int) -> None:
     assert found.dtype == np.int32
 
 
-@pytest.mark.parametrize("config", [SMALL, replace(SMALL, target_network=4, double_q=True)])
+@pytest.mark.parametrize("config", [SMALL, replace(SMALL, target_network=4)])
 def test_a_loaded_learner_goes_on_as_the_saved_one(config: AgentConfig, tmp_path: Path) -> None:
     safetensors = pytest.importorskip("safetensors.torch")
     one, other = learner_of(config), learner_of(config, seed=1)

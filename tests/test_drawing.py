@@ -7,9 +7,9 @@ from xml.etree import ElementTree
 import pytest
 from html_pages import assert_contained, read_page
 
+from apptek.features.families import Side
 from apptek.files import write_whole
 from apptek.models.manifest import FORMAT
-from apptek.paper.connection import Side
 from apptek.predictor import Predictor, Query
 from apptek.present.drawing import labels
 from apptek.present.drawing.layout import draw_answer

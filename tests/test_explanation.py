@@ -8,6 +8,7 @@ import pytest
 
 from apptek.errors import ApptekError, TimeFormatError
 from apptek.facts.queries import training_queries
+from apptek.paper.features import topologies_of
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.sentences import connected_sentence
@@ -83,9 +84,12 @@ def test_the_runner_up_is_the_most_probable_other(predictor: Predictor) -> None:
 def test_the_topologies_that_fired_are_the_features(predictor: Predictor) -> None:
     train = training_queries(predictor.model.graph.facts)
     names = predictor.model.dataset.predicates
+    part = topologies_of(predictor.model)
+    assert part is not None
+    sequences = part.found.sequences
     for row in range(0, len(train), 400):
         fired, _ = predictor.answerer.main.space.rows(train.take(np.asarray([row]))).row(0)
-        wanted = {predictor.model.sources.topologies.sequences[place] for place in fired.tolist()}
+        wanted = {sequences[place] for place in fired.tolist()}
         found = predictor.explain(training_query(predictor, row), hidden=row, most=3)
         assert {
             tuple(names.find(name) for name in one.topology) for one in found.contributions()
@@ -163,7 +167,7 @@ def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) ->
 def test_subject_and_object_may_be_the_same(predictor: Predictor) -> None:
     name = predictor.model.dataset.entities[0]
     found = predictor.explain(Query(name, name, "2019-05-05"))
-    assert len(found.contributions()) == len(predictor.model.sources.topologies)
+    assert len(found.contributions()) == len(predictor.model.sources.added[0])
     assert [(r.steps, r.facts, [m.entity for m in r.meeting]) for r in found.all_reasons()] == [
         (0, (), [name])
     ] * 10

@@ -1,7 +1,6 @@
 """Features side by side, copy weights, and probabilities that mean what they say."""
 
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +15,6 @@ from ranking_oracles import PlainExample, adagrad, folded
 from worlds import dataset_of
 
 from apptek.arrays import Doubles
-from apptek.config import FEATURE_PARTS as PARTS
 from apptek.config import ClassifierConfig, Config, FeaturesConfig
 from apptek.errors import ConfigError
 from apptek.evaluation.calibration import (
@@ -34,12 +32,15 @@ from apptek.features.copies import Copies
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.linear_fit import Descent, fit_linear_softmax
 from apptek.models.model import FeatureSources
-from apptek.paper.part import Topologies
-from apptek.paper.topology import topology_set
+from apptek.paper.environment import DecisionProcess
+from apptek.paper.features import Topologies
+from apptek.paper.topologies import Mined, topology_set
 from apptek.ragged import Ragged, hstack
 from apptek.seeding import generator
 
 # Side by side
+
+PARTS = ("history", "traits", "topologies")
 
 
 def dense(rows: Ragged) -> Doubles:
@@ -86,13 +87,14 @@ def space_of(parts: tuple[str, ...]) -> Any:
     dataset = dataset_of(plain)
     graph = TemporalGraph.of(dataset)
     config = Config(features=FeaturesConfig(parts=parts))
-    topologies = topology_set([(0,), (1, 2)])
+    process, found = DecisionProcess(graph, config.agent), topology_set([(0,), (1, 2)])
+    part = Topologies(process, dataset.predicates, found, Mined((), {}, {}))
     return FeatureSources(
         config=config,
         dataset=dataset,
         graph=graph,
         clock=Clock.of(graph),
-        topologies=topologies,
+        added=(part,) if "topologies" in parts else (),
     ).space("all_facts")
 
 
@@ -112,15 +114,6 @@ def test_a_space_is_its_parts_one_after_the_other(parts: tuple[str, ...]) -> Non
     history = space.sizes().get("history", 0)
     assert speaking[:history].all()
     assert not speaking[history:].any()
-
-
-def test_topologies_that_were_applied_before_are_not_applied_again() -> None:
-    space = space_of(PARTS)
-    queries = queries_of([(0, 1, 3, None), (0, 2, None, None)])
-    known = {"topologies": space.topologies.rows(queries)}
-    with patch.object(Topologies, "rows", side_effect=AssertionError):
-        again, _ = space.counted_rows(queries, known)
-    assert np.array_equal(dense(again), dense(space.rows(queries)))
 
 
 @pytest.mark.parametrize(

@@ -26,8 +26,7 @@ from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.paper.application import apply_topologies
 from apptek.paper.environment import DecisionProcess, play
-from apptek.paper.mining import mine
-from apptek.paper.topology import topology_set
+from apptek.paper.topologies import mine, topology_set
 from apptek.ragged import Ragged
 from apptek.seeding import generator
 from apptek.synthetic.world import make_world

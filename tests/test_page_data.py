@@ -18,6 +18,7 @@ from apptek.audit.judge import Judge
 from apptek.config import preset
 from apptek.facts.times import UNKNOWN
 from apptek.forecast.learning import codes_at
+from apptek.paper.features import topologies_of
 from apptek.predictor import Predictor, Query
 from apptek.server.page_data import lists, routes
 from apptek.server.page_data import questions as questions_of
@@ -435,7 +436,9 @@ def test_the_trained_agent_says_what_it_would_choose(tmp_path: Path) -> None:
     data = make_world(1500, 0).dataset
     Predictor.fit(data, model="paper", config=config, folder=tmp_path / "model")
     model = ServedModel.open(tmp_path / "model")
-    assert model.predictor.model.agent is not None
+    part = topologies_of(model.predictor.model)
+    assert part is not None
+    assert part.agent is not None
     client = client_of(model)
     body = client.post("/api/steps", json=tuning_query(model)).json()
     assert body["agent"] in {choice["name"] for choice in body["choices"]}

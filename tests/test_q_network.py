@@ -5,7 +5,8 @@ from agent_parts import network_of, points, random_states, rows_of, state_lists,
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.paper.q_network import masked_argmax
+from apptek.paper.fingerprint import masked_argmax
+from apptek.paper.states import join_states
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -69,10 +70,8 @@ def test_taking_states_agrees_with_lists(
     rows = data.draw(places)
     taken = batch.take(np.asarray(rows, np.intp))
     assert rows_of(taken) == [row for place in rows for row in states[place]]
-    emptied = batch.without(np.arange(len(states)) % 2 == 0)
-    assert rows_of(emptied) == [
-        row if place % 2 else [] for place, state in enumerate(states) for row in state
-    ]
+    both = join_states(batch, taken)
+    assert rows_of(both) == rows_of(batch) + rows_of(taken)
 
 
 def test_a_network_has_the_sizes_of_the_paper() -> None:

@@ -1,4 +1,5 @@
 from collections import deque
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apptek.errors import ApptekError
-from apptek.paper.replay import Batch, Queue, Replay
+from apptek.paper.replay import Batch, Replay
 
 ACTIONS = 4
 Transition = tuple[Any, ...]
@@ -22,12 +23,6 @@ def random_batch(count: int, rng: np.random.Generator) -> Batch:
         next_states=random_states(count, 30, rng),
         next_legal=random_legal_mask(count, ACTIONS, rng),
         done=rng.random(count) < 0.3,
-    )
-
-
-def add(replay: Replay, batch: Batch) -> None:
-    replay.add(
-        batch.states, batch.actions, batch.rewards, batch.next_states, batch.next_legal, batch.done
     )
 
 
@@ -58,7 +53,7 @@ def test_it_behaves_like_a_deque_of_lists(capacity: int, sizes: list[int], seed:
     replay, plain = Replay(capacity, ACTIONS), deque[Transition](maxlen=capacity)
     for size in sizes:
         batch = random_batch(size, rng)
-        add(replay, batch)
+        replay.add(batch)
         plain.extend(transitions(batch))
         assert len(replay) == len(plain)
         if plain:
@@ -72,7 +67,13 @@ def test_a_finished_episode_has_no_next_state() -> None:
     full = states_of([[1, 2], [3], [4], [5, 6]])
     legal = np.ones((2, ACTIONS), np.bool_)
     actions, rewards = np.zeros(2, np.int32), np.zeros(2, np.float32)
-    replay.add(full, actions, rewards, full, legal, np.asarray([True, False]))
+    done = np.asarray([True, False])
+    replay.add(
+        Batch(
+            states=full, actions=actions, rewards=rewards, next_states=full, next_legal=legal,
+            done=done,
+        )
+    )  # fmt: skip
     state = replay.state_dict()
     assert state["next_members"].tolist() == [4, 5, 6]
     assert state["next_offsets"].tolist() == [0, 0, 0, 1, 3]
@@ -83,9 +84,7 @@ def test_every_transition_is_drawn_equally_often() -> None:
     replay, rng = Replay(10, ACTIONS), np.random.default_rng(0)
     batch = random_batch(23, rng)
     numbered = np.arange(23, dtype=np.float32)
-    replay.add(
-        batch.states, batch.actions, numbered, batch.next_states, batch.next_legal, batch.done
-    )
+    replay.add(replace(batch, rewards=numbered))
     drawn = replay.sample(20_000, rng=rng).rewards.astype(int)
     assert set(drawn.tolist()) == set(range(13, 23))  # the last ten
     assert np.bincount(drawn)[13:].min() > 1800
@@ -93,11 +92,11 @@ def test_every_transition_is_drawn_equally_often() -> None:
 
 def test_a_sample_is_not_changed_by_what_is_added_later() -> None:
     replay, rng = Replay(20, ACTIONS), np.random.default_rng(0)
-    add(replay, random_batch(20, rng))
+    replay.add(random_batch(20, rng))
     sampled = replay.sample(30, rng=rng)
     before = transitions(sampled)
     for _ in range(30):
-        add(replay, random_batch(20, rng))
+        replay.add(random_batch(20, rng))
     assert transitions(sampled) == before
 
 
@@ -105,15 +104,15 @@ def test_a_loaded_memory_goes_on_as_the_saved_one() -> None:
     rng = np.random.default_rng(0)
     one, other = Replay(25, ACTIONS), Replay(25, ACTIONS)
     for _ in range(7):
-        add(one, random_batch(9, rng))
-    add(other, random_batch(12, rng))  # is forgotten
+        one.add(random_batch(9, rng))
+    other.add(random_batch(12, rng))  # is forgotten
     saved = one.state_dict()
     other.load_state_dict(saved)
     assert all(not array.dtype.hasobject for array in saved.values())
     for _ in range(5):
         batch = random_batch(9, rng)
         for replay in (one, other):
-            add(replay, batch)
+            replay.add(batch)
         samples = (r.sample(16, rng=np.random.default_rng(1)) for r in (one, other))
         one_sample, other_sample = map(transitions, samples)
         assert one_sample == other_sample
@@ -143,7 +142,7 @@ def test_an_empty_memory_is_saved_and_loaded_but_not_drawn_from() -> None:
 )
 def test_a_state_that_does_not_fit_is_refused_and_nothing_is_lost(name: str, array: Any) -> None:
     replay, rng = Replay(10, ACTIONS), np.random.default_rng(0)
-    add(replay, random_batch(6, rng))
+    replay.add(random_batch(6, rng))
     before = replay.state_dict()
     broken = {key: value for key, value in (before | {name: array}).items() if value is not None}
     with pytest.raises(ApptekError, match=r"^replay memory: "):
@@ -155,18 +154,4 @@ def test_a_state_that_does_not_fit_is_refused_and_nothing_is_lost(name: str, arr
 def test_columns_of_unequal_length_are_refused() -> None:
     batch = random_batch(3, np.random.default_rng(0))
     with pytest.raises(ValueError, match="3, 2, 3"):
-        Replay(5, ACTIONS).add(
-            batch.states, batch.actions[:2], batch.rewards, batch.next_states, batch.next_legal,
-            batch.done,
-        )  # fmt: skip
-
-
-def test_the_memory_of_a_queue_stays_bounded() -> None:
-    queue = Queue(np.int32)
-    for number in range(2000):
-        queue.join(np.full(50, number, np.int32))
-        if number >= 20:
-            queue.leave(50)
-    assert queue.alive.tolist() == [n for n in range(1980, 2000) for _ in range(50)]
-    assert len(queue._array) <= 4 * 21 * 50
-    assert queue.left == 1980 * 50
+        Replay(5, ACTIONS).add(replace(batch, actions=batch.actions[:2]))

@@ -14,11 +14,11 @@ from typer.testing import CliRunner
 from apptek.cli import app
 from apptek.config import preset
 from apptek.errors import ApptekError, ConfigError
-from apptek.research.figures import FIGURES, nearest_names, write_figure
-from apptek.research.reproduce import FIGURES as FIGURE_NAMES
-from apptek.research.reproduce import TABLES, reproduce
+from apptek.paper.figures import FIGURES, nearest_names, write_figure
+from apptek.paper.reproduce import FIGURES as FIGURE_NAMES
+from apptek.paper.reproduce import TABLES, quick_runs, reproduce
 from apptek.research.result import Result, plain_settings, read_result, write_result
-from apptek.research.runs import RunList, quick_runs, read_runs
+from apptek.research.run_list import RunList, read_runs
 from apptek.research.tables import (
     NOTHING,
     all_tables,
@@ -239,7 +239,7 @@ def test_an_agent_that_was_stopped_goes_on(
 ) -> None:
     line = f"apptek paper train {world} --seed 0 --out agent-w"
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.research.agent_run._result", stop)
+        patched.setattr("apptek.paper.agent_run._result", stop)
         assert reproduces(checkout, "figure-actions", agent_w=line).exit_code == 1
     done = reproduces(checkout, "figure-actions", agent_w=line)
     assert done.exit_code == 0, done.output
@@ -583,7 +583,7 @@ def test_quick_runs_are_of_every_kind(tmp_path: Path) -> None:
 
 
 def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apptek.research.runs._run", lambda *_: pytest.fail("something was run"))
+    monkeypatch.setattr("apptek.paper.reproduce._run", lambda *_: pytest.fail("something was run"))
     done = CliRunner().invoke(app, ["paper", "reproduce", "table1", "--only-recorded"])
     assert done.exit_code == 0, done.output
     assert "72,826" in done.stdout

@@ -22,7 +22,7 @@ from apptek.models.registry import LEARNED_NAMES, preset_of
 from apptek.models.scorers import BaselineDefinition, FitTask, OwnScorer
 from apptek.reading.reader import read_dataset
 from apptek.research.result import read_result, read_results, write_result
-from apptek.research.runs import read_runs
+from apptek.research.run_list import read_runs
 from apptek.research.search import (
     Search,
     Trial,

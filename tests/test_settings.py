@@ -14,7 +14,7 @@ def test_settings_are_read_in_the_type_of_their_declaration() -> None:
         [
             "agent.tknn=5",
             "agent.discount=1",
-            "agent.traversal=tagged",
+            "agent.traversal=outgoing",
             "agent.q_hidden=[8, 8]",
             "mining.policy=random",
             "classifier.l2=[1.5]",
@@ -22,7 +22,7 @@ def test_settings_are_read_in_the_type_of_their_declaration() -> None:
     )
     assert changed.agent.tknn == 5
     assert changed.agent.discount == 1.0
-    assert changed.agent.traversal == "tagged"
+    assert changed.agent.traversal == "outgoing"
     assert changed.agent.q_hidden == (8, 8)
     assert changed.mining.policy == "random"
     assert changed.classifier.l2 == (1.5,)
@@ -39,7 +39,7 @@ def test_settings_are_read_in_the_type_of_their_declaration() -> None:
         ("agent.tknn=five", "expected int"),
         ("agent.tknn=5.5", "expected int"),
         ("agent.tknn=true", "expected int"),
-        ("agent.double_q=1", "expected bool"),
+        ("agent.tknn_strict=1", "expected bool"),
         ("agent.q_hidden=16", r"expected a list, as \[16, 16\]"),
         ('agent.q_hidden=["a"]', "found 'a' in the list, expected int"),
         ("classifier.l2=[[1]]", r"found \[1\] in the list, expected float"),

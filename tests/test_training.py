@@ -18,12 +18,12 @@ from apptek.errors import ApptekError, CheckpointError
 from apptek.facts.queries import training_queries
 from apptek.facts.times import TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.paper.agent import WEIGHTS
+from apptek.paper.agent_run import compare_with_controls, paired_difference
 from apptek.paper.checkpoint import load_checkpoint, save_checkpoint
-from apptek.paper.controls import compare_with_controls, paired_difference, play_greedily
-from apptek.paper.dqn import FrozenPolicy
 from apptek.paper.environment import DecisionProcess, play
 from apptek.paper.trainer import Trainer, episode_order
-from apptek.paper.training_run import WEIGHTS, moving_means, train
+from apptek.paper.training_run import moving_means, train
 from apptek.synthetic.world import make_world
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -63,12 +63,11 @@ def test_the_agent_learns_the_only_way_through_a_corridor() -> None:
     trainer = Trainer(process, queries, seed=0)
     while not trainer.finished:
         trainer.step()
-    policy = FrozenPolicy(trainer.learner.network)
-    found = compare_with_controls(process, queries, policy, trainer.table.pair_of_fact, seed=1)
+    found = compare_with_controls(trainer.agent(), queries, seed=1)
     assert found.agent > 0.95
     assert found.random < 0.5
     assert found.agent_minus_random.low > 0
-    trails = play_greedily(process, queries, policy, trainer.table.pair_of_fact).trail
+    trails = trainer.agent().play(queries).trail
     assert (trails[0] == [0, 1, 2]).all()
 
 
@@ -238,10 +237,10 @@ def test_a_paired_difference_covers_the_truth_about_95_times_in_100() -> None:
 
 def test_greedy_episodes_do_not_depend_on_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     trainer = trainer_of()
-    policy, queries = FrozenPolicy(trainer.learner.network), trainer.queries
-    whole = play_greedily(trainer.process, queries, policy, trainer.table.pair_of_fact)
-    monkeypatch.setattr("apptek.paper.controls.CHUNK", 100)
-    parts = play_greedily(trainer.process, queries, policy, trainer.table.pair_of_fact)
+    agent, queries = trainer.agent(), trainer.queries
+    whole = agent.play(queries)
+    monkeypatch.setattr("apptek.paper.agent.CHUNK", 100)
+    parts = agent.play(queries)
     assert np.array_equal(whole.trail, parts.trail)
     assert np.array_equal(whole.met, parts.met)
     assert len(play(trainer.process, queries, "commonest").met) == len(whole.met)

@@ -12,7 +12,7 @@ from apptek.present.backtest_text import GROUPS as PAIR_GROUPS
 from apptek.research.compare import COMPARISON, PAST_ONLY
 from apptek.research.printed import PRINTED_OWN
 from apptek.research.result import Result, mean_seconds, plain_settings
-from apptek.research.runs import RunList
+from apptek.research.run_list import RunList
 from apptek.research.tables import (
     KEYS,
     NOTHING,
@@ -136,13 +136,16 @@ def _of_model(results: Results, model: str) -> list[Result]:
 
 
 def settings_unlike_preset(result: Result) -> dict[str, Any]:
-    """Return the settings of our model, by section.key, that are not those of its preset by now."""
+    """Return the settings of our model, by section.key, that are not those of its preset by now.
+
+    A setting that is gone, and was false, is what the code does now.
+    """
     present = plain_settings(preset(result.model.removeprefix("apptek_")))
     return {
         f"{section}.{key}": value
         for section, values in result.settings.items()
         for key, value in values.items()
-        if present.get(section, {}).get(key) != value
+        if present.get(section, {}).get(key, False) != value
     }
 
 

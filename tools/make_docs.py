@@ -13,7 +13,7 @@ from typer.cli import get_docs_for_click
 from apptek.cli import app
 from apptek.config import DEFAULT, PRESETS, Config
 from apptek.research.result import read_results
-from apptek.research.runs import read_runs
+from apptek.research.run_list import read_runs
 from apptek.results import (
     NOTE_KINDS,
     Answer,

@@ -3,6 +3,7 @@
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from importlib.metadata import entry_points
 from typing import Literal, get_args
 
 from apptek.errors import ConfigError
@@ -19,15 +20,16 @@ from apptek.setting_rules import (
     some,
 )
 
-Traversal = Literal["both", "outgoing", "tagged"]
+Traversal = Literal["both", "outgoing"]
+Reward = Literal["reached", "literal"]
 FingerprintKind = Literal["paper", "marked"]
 Policy = Literal["agent", "random", "one-step", "two-step"]
-FeaturePart = Literal["history", "traits", "topologies"]
 # A query sees all facts but its own, or only what was known before its time.
 View = Literal["all_facts", "past_only"]
 Progress = Callable[[str, int, int], None]  # told what is being done, how much of it, of how much
 
-FEATURE_PARTS: tuple[FeaturePart, ...] = get_args(FeaturePart)
+FEATURE_PARTS = ["history", "traits", "topologies"]  # features/families.py adds more
+FEATURE_GROUP = "apptek.features"  # of entry points
 VIEWS: tuple[View, ...] = get_args(View)
 FAMILIES = ("pair", "reversed", "subject_out", "subject_in", "object_out", "object_in")
 KERNELS = (
@@ -47,18 +49,19 @@ def no_progress(_state: str, _done: int, _total: int) -> None:
 class FeaturesConfig:
     """Which features there are, and which facts they see."""
 
-    parts: tuple[str, ...] = FEATURE_PARTS  # some of history, traits, topologies
+    parts: tuple[str, ...] = tuple(FEATURE_PARTS)  # some of history, traits, topologies
     topology_weight: float = setting(1.0, above(0, below=100))  # the value of each
     past_only: bool = False  # forecasting: fit the view past_only alone
 
     def __post_init__(self) -> None:
         check_section("features", self)
-        if not self.parts or [part for part in FEATURE_PARTS if part in self.parts] != list(
-            self.parts
-        ):
+        known, parts = FEATURE_PARTS, list(self.parts)
+        if not set(parts) <= set(known):
+            known = [*known, *(point.name for point in entry_points(group=FEATURE_GROUP))]
+        if not parts or [part for part in dict.fromkeys(known) if part in parts] != parts:
             raise ConfigError(
-                f"features.parts must be some of {', '.join(FEATURE_PARTS)}, in this order, "
-                f"not {', '.join(self.parts) or 'none'}"
+                f"features.parts must be some of {', '.join(known)}, in this order, "
+                f"not {', '.join(parts) or 'none'}"
             )
 
 
@@ -99,8 +102,11 @@ class AgentConfig:
 
     max_steps: int = setting(5, at_least(1))  # [I] expansions per episode
     tknn: int = setting(25, at_least(1))  # temporally nearest facts kept per entity
-    # tagged: inverse predicates are actions of their own
+    tknn_strict: bool = False  # only facts nearer than the k-th: the letter of the paper's Eq. 3
+    # facts that expand an entity; outgoing: the letter of Eq. 3
     traversal: Traversal = setting("both", one_of(get_args(Traversal)))
+    # literal: a side has no entity before it has a fact, the letter of Eq. 8
+    reward: Reward = setting("reached", one_of(get_args(Reward)))
     discount: float = setting(0.99, between(0, 1))  # [gamma] of rewards a step later
     epsilon_start: float = setting(1.0, between(0, 1))  # share of random actions at first
     epsilon_end: float = setting(0.05, between(0, 1))  # share of random actions in the end
@@ -113,7 +119,7 @@ class AgentConfig:
     epochs: float = setting(1.0, above(0))  # episodes per training fact
     parallel: int = setting(64, between(1, MOST_PARALLEL))  # episodes at once
     predicate_size: int = setting(10, at_least(1))  # [d_r] numbers for a predicate
-    time_size: int = setting(10, at_least(1))  # [d_t] numbers for a distance in time
+    time_size: int = setting(10, at_least(1))  # [d_t] numbers for a time
     # layers of the network that makes the fingerprint
     fingerprint_hidden: tuple[int, ...] = setting((16, 16), each(at_least(1), "layers of"))
     fingerprint_size: int = setting(16, at_least(1))  # [d_f] numbers of the fingerprint
@@ -123,12 +129,9 @@ class AgentConfig:
     fingerprint: FingerprintKind = setting("paper", one_of(get_args(FingerprintKind)))
     hide_query: bool = True  # False: a training query sees its own fact; never for features
     target_network: int = setting(0, at_least(0))  # copied every so many updates; 0: there is none
-    double_q: bool = False  # the network chooses an action, the target network values it
 
     def __post_init__(self) -> None:
         check_section("agent", self)
-        if self.double_q and not self.target_network:
-            raise ConfigError("agent.double_q needs a target network: set agent.target_network")
 
     def epsilon(self, steps: int) -> float:
         """The probability of a random action after so many environment steps."""

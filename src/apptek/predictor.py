@@ -78,6 +78,7 @@ class Predictor:
         folder: str | Path | None = None, resume: bool = False, replace: bool = False,
         observed_until: When = None, progress: Progress = no_progress,
         observers: Sequence[Any] = (), about_run: dict[str, Any] | None = None,
+        agent: Path | None = None,
     ) -> "Predictor":  # fmt: skip
         """Fit a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
@@ -100,6 +101,7 @@ class Predictor:
                    forecasts begin after it
         progress   called with the name of each stage, its parts that are done, and all its parts
         about_run  further entries for run.json: a command, a commit
+        agent      the folder of an agent that `apptek paper train` left: it is not trained again
         """
         from apptek.models.fitting.stages import fit_options
         from apptek.reading.name_tables import as_predicate_table, read_types, with_aliases
@@ -111,7 +113,7 @@ class Predictor:
         table = read_types(Path(types)) if isinstance(types, str | Path) else types
         options = fit_options(
             data, model, config, table or {}, protocol=protocol, seed=seed, final=final,
-            resume=resume, progress=progress, observers=observers,
+            resume=resume, progress=progress, observers=observers, agent=agent,
         )  # fmt: skip
         with work_folder(folder, replace=replace) as work:
             fitted, seconds = _fit(data, options, work, time_text(observed_until))

@@ -22,7 +22,6 @@ from apptek.facts.queries import askable, training_queries
 from apptek.features.space import FeatureSpace
 from apptek.files import check_target
 from apptek.models.model import Model, with_training_facts
-from apptek.paper.topology import to_names
 from apptek.present.tables import check_suffix, write_table
 
 LEAST = 0.2  # of a weight, either way, that makes a rule, unless said otherwise
@@ -104,9 +103,10 @@ def bodies_of(model: Model, space: FeatureSpace) -> list[Body]:
         for column in range(len(space.traits)):
             trait = space.traits.trait(column, data.entities)
             bodies.append(("trait", trait.whose, (trait.kind, trait.value), ""))
-    if space.topologies is not None:
-        sequences = model.sources.topologies.sequences
-        bodies += [("topology", "", tuple(to_names(s, data.predicates)), "") for s in sequences]
+    for column in range(space.first_added, len(space)):
+        part, own = space.added_at(column)
+        kind = "topology" if part.name == "topologies" else part.name
+        bodies.append((kind, "", part.names(own), ""))
     return bodies
 
 

@@ -29,7 +29,6 @@ from apptek.models.fitting.linear_fit import Descent
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.reranking.fitting import folds_of
-from apptek.paper.mining import Mined
 from apptek.seeding import generator
 
 FOLDS = 4
@@ -178,7 +177,6 @@ def cross_fit(
         protocol="official",
         seed=seed,
         sources=sources,
-        mined=Mined((), {}, {}),
         views={"all_facts": fitted[0]},
     )
     return Judge(model, tuple(WorkingView("all_facts", space, view) for view in fitted), fold_of)

@@ -16,8 +16,8 @@ from apptek.facts.facts import Dataset
 from apptek.files import write_whole
 from apptek.paper.connection import Surroundings, connect
 from apptek.paper.environment import DecisionProcess
-from apptek.paper.episode import play_episode
-from apptek.paper.topology import action_name
+from apptek.paper.features import topologies_of
+from apptek.paper.single_episode import walk
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.research.table_one import statistics
@@ -138,18 +138,27 @@ def _show_episode(console: Console, models: Mapping[str, Predictor], query: Quer
     predictor = models.get("paper", models[DEFAULT])
     model, asked = predictor.model, predictor.answerer.queries_of([query])
     process = DecisionProcess(model.graph, PRESETS["paper"].agent)
-    played = play_episode(process, asked, model.agent)
-    console.print(f"\n[bold]One episode of the paper's agent[/bold], {played.policy} policy")
-    if model.agent is None:
+    part = topologies_of(model)
+    weights, agent = None if part is None else part.agent, None
+    if weights is not None:
+        from apptek.paper.agent import Agent  # needs torch
+
+        agent = Agent(process, weights)
+    played = walk(process, asked, agent)
+    policy = "random" if agent is None else "trained"
+    console.print(f"\n[bold]One episode of the paper's agent[/bold], {policy} policy")
+    if agent is None:
         console.print("PyTorch is missing: pip install 'apptek\\[agent]' trains the agent.")
     console.print(
         f"It starts at {query.subject} and at {query.object}. A step picks a predicate and adds "
         "the facts with it, near that time, on both sides.",
         soft_wrap=True,
     )
-    for step, (action, choices) in enumerate(zip(played.actions, played.choices, strict=True), 1):
-        name = action_name(action, model.dataset.predicates)
-        console.print(f"  step {step}: {name} (one of {choices})", markup=False, soft_wrap=True)
+    for number, step in enumerate(played.steps, 1):
+        text = (
+            f"  step {number}: {model.dataset.predicates[step.chosen]} (one of {len(step.actions)})"
+        )
+        console.print(text, markup=False, soft_wrap=True)
     connection = connect(Surroundings(process, asked), played.actions) if played.met else None
     if connection is None:
         console.print(f"The two sides have not met after {len(played.actions)} steps.")

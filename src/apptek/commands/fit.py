@@ -50,6 +50,10 @@ FitPastOnlyOption = Annotated[
     bool,
     option("--past-only", "Fit only the view without later facts; it then answers every query."),
 ]
+AgentOption = Annotated[
+    Path | None,
+    option("--agent", "With the model paper: an agent that `paper train` left.", "AGENT"),
+]
 FinalOption = Annotated[
     bool | None,
     option(
@@ -76,6 +80,7 @@ def fit(
     predicates: PredicatesOption = None,
     aliases: AliasesOption = None,
     types: TypesOption = None,
+    agent: AgentOption = None,
     *,
     reading: Reading,
 ) -> None:
@@ -98,7 +103,7 @@ def fit(
     }  # fmt: skip
     if model not in PRESETS:
         refused = {"--replace": replace, "--types": types, "--final": final is not None,
-                   "--observed-until": observed_until}  # fmt: skip
+                   "--observed-until": observed_until, "--agent": agent}  # fmt: skip
         if words := [word for word, given in refused.items() if given]:
             raise typer.BadParameter(f"{words[0]} is for default, max and paper, not for {model}")
         tables = NameTables.read(predicates, aliases)
@@ -106,9 +111,11 @@ def fit(
         return
     if "topologies" in config.features.parts:
         require_torch()
+    elif agent is not None:
+        raise typer.BadParameter("--agent is for the model paper: an agent finds topologies")
     # Before the data, which may take long to read: a bad table should fail at once.
     options |= {"types": None if types is None else read_types(types), "final": final}
-    options |= {"replace": replace, "observed_until": observed_until}
+    options |= {"replace": replace, "observed_until": observed_until, "agent": agent}
     tables = NameTables.read(predicates, aliases)
     _fit_own(tables.apply(reading.read(data)), out, options)
 
@@ -124,7 +131,14 @@ def _fit_own(dataset: Any, out: Path, options: dict[str, Any]) -> None:
     undated = dataset.undated_count()
     if 0 < undated < len(dataset.all_facts()):
         tell(f"facts without a time: {undated:,}")
-    with_agent = "topologies" in options["config"].features.parts
+    config = options["config"]
+    if options["agent"] is not None:  # before anything is fitted
+        from apptek.facts.protocols import apply_protocol
+        from apptek.paper.agent import check_agent
+
+        train = apply_protocol(dataset.labelled(), options["protocol"]).train
+        check_agent(options["agent"], config.agent, train.digest())
+    with_agent = "topologies" in config.features.parts and options["agent"] is None
     with _agent_progress(with_agent) as observers:
         predictor = Predictor.fit(
             dataset,

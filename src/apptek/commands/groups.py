@@ -3,6 +3,7 @@
 import typer
 
 from apptek.commands.command_group import CommandGroup
+from apptek.commands.paper.play import play
 from apptek.commands.paper.reproduce import reproduce
 from apptek.commands.paper.topologies import topologies
 from apptek.commands.paper.train import train
@@ -22,7 +23,7 @@ research_app = typer.Typer(
     help="Compare models, search settings, and measure whether explanations are faithful.",
 )
 for app, commands in (
-    (paper_app, (train, topologies, reproduce)),
+    (paper_app, (train, play, topologies, reproduce)),
     (research_app, (compare, contest, search, faithfulness)),
 ):
     for command in commands:

@@ -16,9 +16,9 @@ from apptek.explain.without_facts import without_facts
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
+from apptek.features.families import CoreFact
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.answers import Query, RankedPredicates
-from apptek.paper.connection import CoreFact
 from apptek.present.explanation_words import name_notes
 from apptek.present.sentences import Ends, clause
 from apptek.present.wording import at_time
@@ -65,7 +65,7 @@ def counterfactual(
     """
     queries = answerer.queries_of([query]) if queries is None else queries
     view = answerer.view_of(queries)
-    if view.space.history is None or view.space.topologies is not None:
+    if view.space.history is None or view.space.added:
         raise ApptekError("counterfactuals need a model of the preset default or max")
     data, scored = answerer.model.dataset, view.scored(queries)
     names = data.predicates

@@ -4,7 +4,8 @@
 |----------|------------------------------------------------------|-----------------------------|
 | history  | a family and a predicate, all kernels of the clock   | those of that predicate     |
 | trait    | one thing that the two are, or dated or not          | none                        |
-| topology | a topology of the agent                              | those that connect by it    |
+| topology | a topology of the paper's agent                      | those that connect by it    |
+| feature  | a feature that another package adds                  | none                        |
 | reranker | what the trees make of a family, or of something else| none                        |
 """
 
@@ -17,6 +18,7 @@ import numpy as np
 from apptek.arrays import Ints
 from apptek.config import FAMILIES, MOST_HISTORY_FACTS
 from apptek.facts.times import UNKNOWN
+from apptek.features.families import Connection
 from apptek.features.support import (
     Level,
     Seen,
@@ -26,20 +28,11 @@ from apptek.features.support import (
 )
 from apptek.features.traits import Kind as TypeKind
 from apptek.features.traits import Trait
-from apptek.graph.lookups import is_timeless
+from apptek.graph.lookups import is_lasting, is_timeless, time_distance
 from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
 from apptek.models.reranking.typed_histories import MOST_KINDS
-from apptek.paper.connection import (
-    Connection,
-    Surroundings,
-    connect,
-    is_lasting,
-    time_distance,
-)
-from apptek.paper.environment import DecisionProcess
-from apptek.paper.topology import to_names
 from apptek.present.sentences import (
     Ends,
     Occurrences,
@@ -54,7 +47,7 @@ from apptek.present.sentences import (
 )
 from apptek.results import Partner
 
-Kind = Literal["history", "trait", "topology", "reranker"]
+Kind = Literal["history", "trait", "topology", "feature", "reranker"]
 Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
 MOSTLY = 0.5  # of a predicate's facts that have a mirror, so that it probably is the same event
 DIRECT = FAMILIES[:2]  # the families of facts between the two
@@ -90,6 +83,7 @@ class Evidence:
         self.columns, self.values = scored.rows.row(0)
         self.constant = 0.0  # what is added to every predicate's score alike
         self._times: dict[Key, Occurrences] = {}
+        self._connections: dict[Key, Connection] = {}
         self._trees = self._of_trees()
         self._groups: dict[Key, list[int]] = {}
         for entry, column in enumerate(self.columns.tolist()):
@@ -103,7 +97,9 @@ class Evidence:
         if column < self._ends[1]:
             column -= self._ends[0]
             return "trait", self._trait(column).whose, column
-        return "topology", "", column - self._ends[1]
+        part, _ = self.space.added_at(column)
+        kind: Kind = "topology" if part.name == "topologies" else "feature"
+        return kind, "" if kind == "topology" else part.name, column - self._ends[1]
 
     def _trait(self, column: int) -> Trait:
         assert self.traits is not None
@@ -167,28 +163,20 @@ class Evidence:
         """The facts behind a key of history, nearest first."""
         return self._by_key.get(key, [])
 
-    def topology(self, key: Key) -> tuple[int, ...]:
-        """The actions of a topology; the one predicate of a history; nothing for a trait."""
-        if key[0] == "topology":
-            return self.model.sources.topologies.sequences[key[2]]
-        return (key[2],) if key[0] == "history" else ()
-
     def names(self, key: Key) -> tuple[str, ...]:
-        """The same in words."""
-        return tuple(to_names(self.topology(key), self.model.dataset.predicates))
+        """The predicates of an added feature; the one of a history; nothing for a trait."""
+        if key[0] in ("topology", "feature"):
+            part, column = self.space.added_at(key[2] + self.space.first_added)
+            names: tuple[str, ...] = part.names(column)
+            return names
+        return (self.model.dataset.predicates[key[2]],) if key[0] == "history" else ()
 
     def connection(self, key: Key) -> Connection:
         """How a topology that fired connects the two."""
-        met = connect(self._near, self.topology(key))
-        if met is None:
-            raise AssertionError(f"topology {key[2]} fired, but its sides do not meet")
-        return met
-
-    @cached_property
-    def _near(self) -> Surroundings:
-        return Surroundings(
-            DecisionProcess(self.space.graph, self.model.config.agent), self.queries
-        )
+        if key not in self._connections:
+            part, column = self.space.added_at(key[2] + self.space.first_added)
+            self._connections[key] = part.connection(self.queries, column)
+        return self._connections[key]
 
     def occurrences(self, key: Key) -> Occurrences:
         """When the facts of a key of history took place."""
@@ -253,10 +241,11 @@ class Evidence:
     def sentence(self, key: Key, answer: int) -> str:
         """A key in words, as a reason for this answer or against it."""
         if key[0] == "topology":
-            steps = {(fact.step, fact.action) for fact in self.connection(key).core if fact.on_path}
-            actions = dict.fromkeys(action for _, action in sorted(steps))
-            names = to_names(tuple(actions), self.model.dataset.predicates)
+            steps = {fact.step for fact in self.connection(key).core if fact.on_path}
+            names = dict.fromkeys(self.names(key)[step - 1] for step in sorted(steps))
             return connected_sentence([self.answerer.labels.label(name) for name in names])
+        if key[0] == "feature":
+            return f"{key[1]}: {', '.join(self.names(key))}"
         if key[0] == "reranker":
             return trees_sentence(key[1], self.ends, self._actors)
         return self._said(key, answer) if key[0] == "history" else self._trait_sentence(key)

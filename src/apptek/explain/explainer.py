@@ -15,20 +15,13 @@ from apptek.facts.facts import Names
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
+from apptek.features.families import Connection, CoreFact, Side
 from apptek.features.support import near_distance
+from apptek.graph.lookups import is_lasting, knows_end, time_distance
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query, RankedPredicates
 from apptek.models.manifest import FORMAT
 from apptek.models.model import Model
-from apptek.paper.connection import (
-    Connection,
-    CoreFact,
-    Side,
-    is_lasting,
-    knows_end,
-    time_distance,
-)
-from apptek.paper.topology import action_name
 from apptek.present.explanation_text import OF_NAMES, contrast_words
 from apptek.present.explanation_words import (
     contradicts_alone,
@@ -246,8 +239,8 @@ def _contributions(
     added = []
     for key, (score, other) in evidence.added(chosen, runner_up).items():
         odds = (score - other) / temperature
-        topology = evidence.topology(key)
-        added.append((-odds, len(topology), topology, key, score))
+        names = evidence.names(key)
+        added.append((-odds, len(names), key[2] if names else 0, key, score))
     added.sort(key=lambda entry: entry[:3])  # stable: keys are never compared
     return [
         (
@@ -365,7 +358,7 @@ def cited_fact(evidence: Evidence, core: CoreFact) -> CitedFact:
         apart=apart_text(axis, apart, lasting=is_lasting(graph, core.fact)),
         side=core.side,
         step=core.step,
-        expanded_by=action_name(core.action, data.predicates),
+        expanded_by=data.predicates[core.action],
         on_path=core.on_path,
     )
 

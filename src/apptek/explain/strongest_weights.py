@@ -7,7 +7,6 @@ import numpy as np
 from apptek.facts.predicate_table import PredicateTable
 from apptek.features.space import FeatureSpace
 from apptek.models.model import Model
-from apptek.paper.topology import describe
 
 FAMILY_WORDS = {
     "pair": "subject -> object",
@@ -64,5 +63,8 @@ def _words(model: Model, space: FeatureSpace, column: int) -> tuple[str, str]:
         feature = space.history.feature(column)
         where, when = FAMILY_WORDS[feature.family], KERNEL_WORDS[feature.kernel]
         return "history", f"'{labels.label(names[feature.predicate])}' {where}, {when}"
-    sequence = model.sources.topologies.sequences[column - space.first("topologies")]
-    return "topology", describe(sequence, names, labels)
+    part, own = space.added_at(column)
+    words = [f"'{labels.label(name)}'" for name in part.names(own)]
+    if part.name != "topologies":
+        return str(part.name), ", ".join(words)
+    return "topology", "expand both sides by " + ", then ".join(words)

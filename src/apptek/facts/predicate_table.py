@@ -20,7 +20,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-INVERSE = "inverse of "  # before a predicate that is followed from object to subject
 MOST = 0.75  # share of the facts that must be of the shipped table for it to apply
 OPPOSED = {"cooperation", "conflict"}  # words in the names of groups that exclude each other
 # The root codes at which a QuadClass of GDELT ends. Other users of CAMEO count 09 as verbal
@@ -60,9 +59,7 @@ class PredicateTable:
         return len(self.entries)
 
     def label(self, predicate: str) -> str:
-        """How to show a predicate, or the inverse of one: by its label, else as it is."""
-        if predicate not in self.entries and predicate.startswith(INVERSE):
-            return INVERSE + self.label(predicate.removeprefix(INVERSE))
+        """How to show a predicate: by its label, else as it is."""
         return self.entries.get(predicate, _NOTHING).label or predicate
 
     def shown(self, predicate: str) -> str:

@@ -1,11 +1,11 @@
 """The feature space of a model: a list of parts side by side.
 
-A *part* is a family of features: one file with one interface. History, traits and topologies are
-parts; another one needs the methods of `Part` and a place in `FeatureSources.space`.
+A *part* is a family of features: one file with one interface. History and traits are parts of every
+space that asks for them; further parts are added by families, see families.py.
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from apptek.engine import map_queries
 from apptek.facts.queries import Queries
@@ -54,9 +54,19 @@ class FeatureSpace:
         return next((part for part in self.parts if isinstance(part, Traits)), None)
 
     @property
-    def topologies(self) -> Part | None:
-        """The part `topologies`, where the space has it."""
-        return next((part for part in self.parts if part.name == "topologies"), None)
+    def added(self) -> tuple[Any, ...]:
+        """The parts that families add: the last ones; see families.py."""
+        return tuple(part for part in self.parts if not isinstance(part, History | Traits))
+
+    @property
+    def first_added(self) -> int:
+        """The column where the parts that families add begin."""
+        return len(self) - sum(map(len, self.added))
+
+    def added_at(self, column: int) -> tuple[Any, int]:
+        """The added part that a column belongs to, and its column there."""
+        part = next(part for part in reversed(self.added) if self.first(part.name) <= column)
+        return part, column - self.first(part.name)
 
     def sizes(self) -> dict[str, int]:
         """How many features each part has."""

@@ -122,8 +122,7 @@ class Labelled(Protocol):
 def count_support(space: FeatureSpace, shards: Sequence[Labelled], pairs: Longs) -> Support:
     """Counts over training queries with their pairs of entities, one shard after the other."""
     predicate_count = space.graph.predicate_count
-    topologies = 0 if space.topologies is None else len(space.topologies)
-    count = _history_count(space) + topologies
+    count = _history_count(space) + len(space) - space.first_added
     _, pair_ids = np.unique(pairs, return_inverse=True)
     pair_count = int(pair_ids.max(initial=0)) + 1
     step = max(1, -(-len(pairs) // MOST_QUERIES))
@@ -186,7 +185,7 @@ def _history_count(space: FeatureSpace) -> int:
 def _evidence(space: FeatureSpace, rows: Ragged) -> tuple[Longs, Longs]:
     """The evidence of some queries: the query and the number of each piece."""
     queries = rows.row_of_each
-    parts = [*_of_history(space, rows, queries), *_of_topologies(space, rows, queries)]
+    parts = [*_of_history(space, rows, queries), _of_added(space, rows, queries)]
     nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64))
     first, second = zip(nothing, *parts, strict=True)
     return np.concatenate(first), np.concatenate(second)
@@ -210,11 +209,7 @@ def _of_history(space: FeatureSpace, rows: Ragged, queries: Longs) -> Iterator[t
     yield queries[firsts], len(LEVELS) * keys[firsts] + np.minimum.reduceat(levels, firsts)
 
 
-def _of_topologies(
-    space: FeatureSpace, rows: Ragged, queries: Longs
-) -> Iterator[tuple[Longs, Longs]]:
-    if space.topologies is None:
-        return
-    first = space.first("topologies")
+def _of_added(space: FeatureSpace, rows: Ragged, queries: Longs) -> tuple[Longs, Longs]:
+    first = space.first_added
     ours = rows.columns >= first
-    yield queries[ours], _history_count(space) + rows.columns[ours].astype(np.int64) - first
+    return queries[ours], _history_count(space) + rows.columns[ours].astype(np.int64) - first

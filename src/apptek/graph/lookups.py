@@ -5,7 +5,7 @@ import numpy.typing as npt
 
 from apptek.arrays import Ints
 from apptek.facts.times import UNKNOWN
-from apptek.graph.temporal_graph import TemporalGraph
+from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 
 SOME = 65_536  # facts that are looked at together
 
@@ -47,3 +47,27 @@ def ends_of(graph: TemporalGraph, facts: npt.NDArray[np.integer]) -> tuple[Ints,
     """The first and last position of each fact; an unknown end is taken to be the known one."""
     since, until = graph.since[facts], graph.until[facts]
     return np.where(since == UNKNOWN, until, since), np.where(until == UNKNOWN, since, until)
+
+
+def knows_end(graph: TemporalGraph, fact: int, moment: int) -> bool:
+    """Whether a query at a moment knows when a fact ends: looking ahead, no end that is to come."""
+    if not graph.past_only or moment == UNKNOWN or graph.since[fact] == UNKNOWN:
+        return True
+    return bool(graph.until[fact] < moment)
+
+
+def time_distance(graph: TemporalGraph, fact: int, moment: int) -> int | None:
+    """Signed distance of a fact to a moment on the axis; below 0: before. None: undated."""
+    since, until = int(graph.since[fact]), int(graph.until[fact])
+    if not knows_end(graph, fact, moment):
+        until = int(FOR_EVER) if graph.open_end == "ongoing" else UNKNOWN
+    if moment == UNKNOWN or since == until == UNKNOWN:
+        return None
+    first, last = (until if since == UNKNOWN else since), (since if until == UNKNOWN else until)
+    return max(first - moment, 0) or min(last - moment, 0)
+
+
+def is_lasting(graph: TemporalGraph, fact: int) -> bool:
+    """Whether a fact is an interval, also one that lasts because its end is open."""
+    since, until = int(graph.since[fact]), int(graph.until[fact])
+    return since != until and UNKNOWN not in (since, until)

@@ -17,7 +17,7 @@ from apptek.facts.facts import Dataset, Facts, OpenEnd
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.incidence import FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import AHEAD, ONGOING
-from apptek.graph.tknn import BOTH, INCOMING, OUTGOING, nearest_of_all
+from apptek.graph.tknn import BOTH, INCOMING, OUTGOING, STRICT, nearest_of_all
 
 FOR_EVER = np.int32(2**31 - 1)  # the end of a fact that lasts
 CHUNK = 50_000  # look-ups that one thread takes at a time
@@ -137,9 +137,9 @@ class TemporalGraph:
         incidence = build_incidence(ends, self.entity_count, since, until, twins)
         return replace(self, incidence=incidence, past_only=True, derived=Derived())
 
-    def directions(self, traversal: str) -> int:
+    def directions(self, traversal: str, *, strict: bool = False) -> int:
         """The flags that the kernels take as `directions`."""
-        view = AHEAD if self.past_only else 0
+        view = (AHEAD if self.past_only else 0) | (STRICT if strict else 0)
         return DIRECTIONS[traversal] | view | (ONGOING if self.open_end == "ongoing" else 0)
 
     @property
@@ -163,10 +163,12 @@ class TemporalGraph:
         *,
         hidden: npt.ArrayLike | None = None,
         traversal: Traversal = "both",
+        strict: bool = False,
     ) -> Ints:
         """N_tknn of n entities, each at a time code: (n, k) facts, nearest first, padded with -1.
 
         hidden  for each look-up the fact that must not be seen (nor its twins), or -1.
+        strict  only facts that are nearer than the k-th, all of them where there are fewer than k
         An entity of -1 is unknown to the graph and has no facts.
         """
         entities, codes = np.asarray(entities, np.int32), np.asarray(times, np.int32)
@@ -174,7 +176,7 @@ class TemporalGraph:
         self._check(entities, codes, k, masked)
         moments, masked = self.axis.positions(codes), masked.astype(np.int32)
         nearest = np.empty((len(entities), k), np.int32)
-        directions = self.directions(traversal)
+        directions = self.directions(traversal, strict=strict)
 
         def look_up(start: int) -> None:
             rows = slice(start, start + CHUNK)

@@ -27,6 +27,7 @@ from apptek.graph.slot_search import (
 
 OUTGOING, INCOMING, BOTH = 1, 2, 3
 VIEW = AHEAD | ONGOING  # together with a direction, see slot_search.py
+STRICT = 64  # together with a direction: only facts nearer than the k-th, as the paper writes it
 
 
 class Space(NamedTuple):
@@ -92,16 +93,20 @@ def nearest_facts(
         incoming_count = nearest_in_slot(
             index, slot, when, k, hidden, directions & VIEW, farthest, streams, incoming
         )
-    return _merge(outgoing, outgoing_count, incoming, incoming_count, k, nearest)
+    count, nearer = _merge(outgoing, outgoing_count, incoming, incoming_count, k, nearest)
+    return nearer if directions & STRICT and count == k else count
 
 
 @leaf
 def _merge(
     outgoing: Longs2, outgoing_count: int, incoming: Longs2, incoming_count: int, k: int,
     nearest: Ints,
-) -> int:  # fmt: skip
-    """Writes the first k facts of two ordered lists to `nearest`; returns how many."""
-    count, i, j = 0, 0, 0
+) -> tuple[int, int]:  # fmt: skip
+    """Writes the first k facts of two ordered lists to `nearest`.
+
+    Returns how many, and how many of them are nearer than the last.
+    """
+    count, i, j, nearer, distance = 0, 0, 0, 0, np.int64(-1)
     while count < k and (i < outgoing_count or j < incoming_count):
         if j == incoming_count:
             order = -1
@@ -114,9 +119,12 @@ def _merge(
                 if order == 0:
                     order = outgoing[i, FACT] - incoming[j, FACT]
         nearest[count] = outgoing[i, FACT] if order <= 0 else incoming[j, FACT]
+        farther = outgoing[i, DISTANCE] if order <= 0 else incoming[j, DISTANCE]
+        if farther > distance:
+            nearer, distance = count, farther
         count += 1
         # A self-loop stands in both lists with the same key: order is 0 and both move on, so that
         # it counts once.
         i += order <= 0
         j += order >= 0
-    return count
+    return count, nearer

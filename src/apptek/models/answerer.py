@@ -61,10 +61,11 @@ class WorkingView:
     def reaches_others(self) -> bool:
         """Whether scores depend on facts that neither entity of a query is part of.
 
-        Topologies lead to such facts, and the trees look at what such actors do to each other.
+        Added parts, as topologies, may lead to such facts, and the trees look at what such actors
+        do to each other.
         """
         typed = self.fitted.reranker is not None and bool(self.fitted.kinds)
-        return typed or self.space.topologies is not None
+        return typed or bool(self.space.added)
 
     def scores(self, queries: Queries) -> Floats:
         """The logits of all predicates: (B, R)."""

@@ -1,7 +1,7 @@
 """A fitted model as data: what its features are computed from, and the weights over them."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from apptek.config import Config, View
@@ -9,6 +9,7 @@ from apptek.errors import ApptekError, ModelError
 from apptek.facts.facts import Dataset, join_facts
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
+from apptek.features.families import AddedPart
 from apptek.features.history import History
 from apptek.features.space import FeatureSpace, Part
 from apptek.features.support import Support
@@ -20,8 +21,6 @@ from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.registry import model_settings
 from apptek.models.reranking.reranker import Reranker
 from apptek.models.scorers import Scorer
-from apptek.paper.mining import Mined
-from apptek.paper.topology import TopologySet, topology_set
 from apptek.setting_rules import changed_settings
 
 
@@ -36,7 +35,7 @@ class FeatureSources:
     dataset: Dataset
     graph: TemporalGraph
     clock: Clock
-    topologies: TopologySet = field(default_factory=lambda: topology_set([]))
+    added: tuple[AddedPart, ...] = ()  # by families, in the order of features.parts
 
     def space(self, view: View, kinds: tuple[Kind, ...] = ()) -> FeatureSpace:
         """The features that the settings ask for, as a view sees the facts.
@@ -50,12 +49,7 @@ class FeatureSources:
             parts.append(History(graph, self.clock, config.history, dated))
         if "traits" in config.features.parts:
             parts.append(Traits.of(self.dataset, config.traits, kinds))
-        if "topologies" in config.features.parts:
-            from apptek.paper.environment import DecisionProcess
-            from apptek.paper.part import Topologies
-
-            process = DecisionProcess(graph, config.agent)
-            parts.append(Topologies(process, self.topologies, config.features.topology_weight))
+        parts += [part.on(graph) for part in self.added]
         return FeatureSpace(graph, tuple(parts))
 
 
@@ -80,9 +74,7 @@ class Model:
     protocol: str
     seed: int
     sources: FeatureSources
-    mined: Mined
     views: Mapping[View, FittedView]
-    agent: bytes | None = None  # the weights of its network, as safetensors
     updates: tuple[dict[str, Any], ...] = ()  # what was added since the fit, in order
     occurrence: OccurrenceModel | None = None
     no_forecasts: str = ""  # why there is no occurrence model

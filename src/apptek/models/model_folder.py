@@ -13,9 +13,9 @@ from apptek.arrays import Arrays
 from apptek.config import DEFAULT, VIEWS, View
 from apptek.errors import ModelError
 from apptek.evaluation.calibration import Calibration
-from apptek.facts.facts import Names
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
+from apptek.features.families import Found, find_family
 from apptek.features.support import Support
 from apptek.features.traits import Kind
 from apptek.files import new_folder
@@ -41,11 +41,8 @@ from apptek.models.storage import (
     load_data,
     refusing_damage,
 )
-from apptek.paper.mining import Mined, MinedTopology
-from apptek.paper.topology import from_names, to_names, topology_set
 from apptek.setting_rules import config_from_json
 
-AGENT = "agent.safetensors"
 RERANKER = "trees/{view}.txt"
 OCCURRENCE = "trees/occurrence-{window}.txt"
 KIND_ARRAYS = ("of_entity", "pairs", "guessed")
@@ -66,8 +63,8 @@ def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: boo
     if model.occurrence is not None:
         for window, text in model.occurrence.trees().items():
             contents[OCCURRENCE.format(window=window)] = text.encode()
-    if model.agent is not None:
-        contents[AGENT] = model.agent
+    for part in model.sources.added:
+        contents |= part.files()
     with new_folder(folder, replace=in_place) as building:
         for view, fitted in model.views.items():
             if fitted.scorer is not None:
@@ -99,7 +96,6 @@ def _about(model: Model) -> dict[str, Any]:
         "observed_until": observed_text(model),
         "occurrence": None if occurrence is None else occurrence.to_json(),
         "no_forecasts": model.no_forecasts,
-        "topologies": _topologies_json(model),
         "views": {
             view: {
                 "calibration": asdict(fitted.classifier.calibration),
@@ -110,23 +106,6 @@ def _about(model: Model) -> dict[str, Any]:
                 "report": fitted.report,
             }
             for view, fitted in model.views.items()
-        },
-    }
-
-
-def _topologies_json(model: Model) -> dict[str, Any]:
-    names = model.dataset.predicates
-    return {
-        "topologies": [
-            to_names(sequence, names) for sequence in model.sources.topologies.sequences
-        ],
-        "mined": [
-            [names[m.predicate], to_names(m.sequence, names), m.queries, list(m.examples)]
-            for m in model.mined.topologies
-        ],
-        "tried": {names[predicate]: count for predicate, count in model.mined.tried.items()},
-        "connected": {
-            names[predicate]: count for predicate, count in model.mined.connected.items()
         },
     }
 
@@ -160,13 +139,16 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
     """Return the model; `settings` are those of some preset, which give their classes."""
     about = stored.about
     dataset, graph = load_data(stored)
-    sequences = about["topologies"]["topologies"]
+    config = config_from_json(settings, about["settings"])
+    parts = () if about["baseline"] else config.features.parts
+    added = [part for part in parts if part not in ("history", "traits")]
+    found = Found(graph, dataset.predicates, config)
     sources = FeatureSources(
-        config=config_from_json(settings, about["settings"]),
+        config=config,
         dataset=dataset,
         graph=graph,
         clock=Clock(**about["clock"]),
-        topologies=topology_set(from_names(names, dataset.predicates) for names in sequences),
+        added=tuple(find_family(name).load(stored.contents, found) for name in added),
     )
     occurrence, observed = about["occurrence"], about["observed_until"]
     views: list[View] = [view for view in VIEWS if view in about["views"]]
@@ -178,9 +160,7 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
         protocol=about["protocol"],
         seed=about["seed"],
         sources=sources,
-        mined=_load_mined(about["topologies"], dataset.predicates),
         views={view: _load_view(stored, view, sources) for view in views},
-        agent=stored.contents.get(AGENT),
         updates=tuple(about["updates"]),
         occurrence=None if occurrence is None else _load_occurrence(stored, occurrence),
         no_forecasts=about["no_forecasts"],
@@ -233,18 +213,3 @@ def _load_reranker(text: str, sources: FeatureSources) -> Reranker:
 def _load_occurrence(stored: CheckedFolder, about: dict[str, Any]) -> OccurrenceModel:
     texts = {e["window"]: stored.text(OCCURRENCE.format(**e)) for e in about["horizons"]}
     return OccurrenceModel.from_json(about, {w: t for w, t in texts.items() if t is not None})
-
-
-def _load_mined(stored: dict[str, Any], names: Names) -> Mined:
-    def predicate_id(name: str) -> int:
-        return from_names([name], names)[0]
-
-    mined = tuple(
-        MinedTopology(predicate_id(predicate), from_names(sequence, names), count, tuple(examples))
-        for predicate, sequence, count, examples in stored["mined"]
-    )
-    tried, connected = (
-        {predicate_id(name): count for name, count in stored[key].items()}
-        for key in ("tried", "connected")
-    )
-    return Mined(mined, tried, connected)

@@ -1,1 +1,71 @@
-"""The agent: the paper's Markov decision process on a graph, and deep Q-learning in it."""
+"""The paper's method: an agent explores a temporal knowledge graph from both ends of a query.
+
+    from apptek.paper import Agent, DecisionProcess, Environment, mine, walk
+
+Where each part of the paper is, and the test that compares it with a slow reference:
+
+3.1 Preliminaries
+    facts (u, r, v, t), a query (u, ?, v, t)    apptek.facts           tests/test_protocols.py
+3.2 MDP formulation
+    N_tknn, |t_q - t_p| < Delta tknn            graph/tknn.py          tests/test_tknn.py
+    core c_x (Eq. 7): c_0 empty, then the facts of p_x with r = a
+                                                side_kernels._move_to_core
+    periphery p_x (Eq. 3): N_tknn of the entities in c_x, without c_x
+                                                side_kernels._add_neighbours
+    state S = c_u + p_u + c_v + p_v             Environment.side, .states
+    actions A = rel(p_u + p_v)                  Environment.legal
+    transition: both sides by one action        episode_kernels.advance
+    reward (Eq. 8): ent(c_u) and ent(c_v) meet  side_kernels.sides_meet
+                                                all: tests/test_environment.py
+    sequences -> m binary features              topologies.mine, application.apply_topologies
+                                                tests/test_topologies.py
+    linear layer + softmax                      models.linear_softmax  tests/test_classifier.py
+3.3 Model architecture
+    psi(r), xi(t), X_s = rows psi || xi         Fingerprint.encode     tests/test_fingerprint.py
+    Phi(s_x) = max over rows of MLP(X_s)        states.pool_maxima
+    q(s, a) = MLP(Phi(s_u) || Phi(s_v))         QNetwork               tests/test_q_network.py
+    mask Omega                                  fingerprint.masked_argmax
+    L(theta) = E[(r + gamma max q - q)^2]       Learner.learn, td_targets  tests/test_dqn.py
+    replay memory D                             Replay                 tests/test_replay.py
+    epsilon-greedy training                     Trainer                tests/test_training.py
+
+4 Tables and figures: reproduce.py, figures.py. Each deviation is in docs/deviations.md.
+"""
+
+from importlib import import_module
+from typing import Any
+
+_HOMES = {
+    "Agent": "agent",
+    "DecisionProcess": "environment",
+    "Environment": "environment",
+    "Episodes": "environment",
+    "Fingerprint": "fingerprint",
+    "Learner": "dqn",
+    "QNetwork": "fingerprint",
+    "Replay": "replay",
+    "Surroundings": "connection",
+    "TemporalGraphEnv": "gym",
+    "TemporalGraphVectorEnv": "gym",
+    "Topologies": "features",
+    "Trainer": "trainer",
+    "apply_topologies": "application",
+    "connect": "connection",
+    "mine": "topologies",
+    "play": "environment",
+    "topologies_of": "features",
+    "topology_set": "topologies",
+    "train": "training_run",
+    "walk": "single_episode",
+}
+__all__ = list(_HOMES)
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'apptek.paper' has no attribute {name!r}")
+    return getattr(import_module(f"apptek.paper.{_HOMES[name]}"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

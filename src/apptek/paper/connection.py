@@ -2,49 +2,15 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
 
 import numpy as np
 
 from apptek.facts.queries import Queries
-from apptek.facts.times import UNKNOWN
-from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
+from apptek.features.families import Connection, CoreFact, Side
+from apptek.graph.lookups import time_distance
 from apptek.paper.environment import DecisionProcess
 
-Side = Literal["subject", "object", "both"]
 UNDATED = 2**31  # farther than any dated fact
-
-
-@dataclass(frozen=True, slots=True)
-class CoreFact:
-    """A fact in the core of a side when the sides met.
-
-    step     the action that brought it in, 1 for the first; in both cores it is the same
-    on_path  whether it lies on a shortest connection of its side's entity with a meeting entity
-    """
-
-    fact: int
-    side: Side
-    step: int
-    action: int
-    on_path: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """A topology replayed on a query until its sides met.
-
-    steps    actions taken until then; 0 where subject = object
-    meeting  the entities of both sides: the fewest hops first, then the nearest facts in time
-    hops     for each of them, the hops from the subject and from the object
-    core     facts on a path first, in the order of `meeting` and from subject to object; then the
-             bystanders, nearest in time first
-    """
-
-    steps: int
-    meeting: tuple[int, ...]
-    hops: tuple[tuple[int, int], ...]
-    core: tuple[CoreFact, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,30 +20,6 @@ class Edge:
     fact: int
     action: int
     other: int
-
-
-def knows_end(graph: TemporalGraph, fact: int, moment: int) -> bool:
-    """Whether a query at a moment knows when a fact ends: looking ahead, no end that is to come."""
-    if not graph.past_only or moment == UNKNOWN or graph.since[fact] == UNKNOWN:
-        return True
-    return bool(graph.until[fact] < moment)
-
-
-def time_distance(graph: TemporalGraph, fact: int, moment: int) -> int | None:
-    """Signed distance of a fact to a moment on the axis; below 0: before. None: undated."""
-    since, until = int(graph.since[fact]), int(graph.until[fact])
-    if not knows_end(graph, fact, moment):
-        until = int(FOR_EVER) if graph.open_end == "ongoing" else UNKNOWN
-    if moment == UNKNOWN or since == until == UNKNOWN:
-        return None
-    first, last = (until if since == UNKNOWN else since), (since if until == UNKNOWN else until)
-    return max(first - moment, 0) or min(last - moment, 0)
-
-
-def is_lasting(graph: TemporalGraph, fact: int) -> bool:
-    """Whether a fact is an interval, also one that lasts because its end is open."""
-    since, until = int(graph.since[fact]), int(graph.until[fact])
-    return since != until and UNKNOWN not in (since, until)
 
 
 class Surroundings:
@@ -104,20 +46,16 @@ class Surroundings:
             np.full(len(new), self._code, np.int64),
             config.tknn,
             hidden=np.full(len(new), self._hidden),
-            traversal="outgoing" if config.traversal == "outgoing" else "both",
+            traversal=config.traversal,
+            strict=config.tknn_strict,
         )
-        for entity, facts in zip(new, nearest.tolist(), strict=True):
-            self._edges[entity] = [e for f in facts if f >= 0 for e in self._edges_at(entity, f)]
-
-    def _edges_at(self, entity: int, fact: int) -> Iterable[Edge]:
         facts = self.graph.facts
-        subject, object_ = int(facts.subjects[fact]), int(facts.objects[fact])
-        predicate = int(facts.predicates[fact])
-        if subject == entity:
-            yield Edge(fact, predicate, object_)
-        if object_ == entity and (subject != entity or self.process.tagged):
-            inverse = self.graph.predicate_count * self.process.tagged
-            yield Edge(fact, predicate + inverse, subject)
+        for entity, indices in zip(new, nearest.tolist(), strict=True):
+            ends = [(f, int(facts.subjects[f]), int(facts.objects[f])) for f in indices if f >= 0]
+            self._edges[entity] = [
+                Edge(fact, int(facts.predicates[fact]), object_ if subject == entity else subject)
+                for fact, subject, object_ in ends
+            ]
 
     def edges_of(self, entity: int) -> list[Edge]:
         """The edges of an entity that has been looked up, nearest in time first."""
@@ -147,13 +85,20 @@ class _Core:
             self.reached.add(edge.other)
 
 
+def _meet(one: _Core, other: _Core, *, literal: bool) -> bool:
+    if literal and not (one.facts and other.facts):
+        return False
+    return bool(one.reached & other.reached)
+
+
 def connect(near: Surroundings, sequence: Sequence[int]) -> Connection | None:
     """Replays a topology on the query until the sides meet; None if they do not."""
     if min(near.starts) < 0:
         return None
     sides = tuple(_Core(start, {start}) for start in near.starts)
     steps = 0
-    while not sides[0].reached & sides[1].reached:
+    literal = near.process.literal
+    while not _meet(sides[0], sides[1], literal=literal):
         if steps == len(sequence):
             return None
         for side in sides:

@@ -1,4 +1,4 @@
-"""Deep Q-learning: the update, the choice of actions, and the state that a checkpoint keeps."""
+"""Section 3.3.3, deep Q-learning: L = E[(r + gamma max_a q(s', a) - q(s, a))^2], and policies."""
 
 import copy
 from dataclasses import dataclass
@@ -10,10 +10,23 @@ from torch import Tensor, nn
 from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.config import AgentConfig
 from apptek.errors import ApptekError
-from apptek.paper.fingerprint import Fingerprint, as_tensor, mlp_sizes, pool
-from apptek.paper.q_network import QNetwork, masked_argmax
+from apptek.paper.fingerprint import (
+    Fingerprint,
+    QNetwork,
+    as_tensor,
+    masked_argmax,
+    mlp_sizes,
+    pool,
+)
 from apptek.paper.replay import Batch
-from apptek.paper.states import MARKS, PairTable, States, distinct_members, spread_maxima
+from apptek.paper.states import (
+    MARKS,
+    PairTable,
+    States,
+    distinct_members,
+    join_states,
+    spread_maxima,
+)
 from apptek.paper.update_kernels import (
     best_values,
     encode_members,
@@ -31,12 +44,7 @@ def td_targets(rewards: Floats, done: Bools, best: Floats, *, discount: float) -
 
 
 def build_network(
-    table: PairTable,
-    predicate_count: int,
-    action_count: int,
-    config: AgentConfig,
-    *,
-    rng: np.random.Generator,
+    table: PairTable, predicate_count: int, config: AgentConfig, *, rng: np.random.Generator
 ) -> QNetwork:
     """The Q-network of these settings, with torch's usual initial weights drawn from `rng`."""
     with torch.random.fork_rng(devices=[]):  # leaves torch's own generator as it was
@@ -50,7 +58,7 @@ def build_network(
             size=config.fingerprint_size,
             marks=1 if config.fingerprint == "paper" else MARKS,
         )
-        return QNetwork(fingerprint, action_count, hidden=config.q_hidden)
+        return QNetwork(fingerprint, predicate_count, hidden=config.q_hidden)
 
 
 def random_legal(legal: Bools, *, rng: np.random.Generator) -> Ints:
@@ -82,8 +90,9 @@ class Learner:
         """One update; returns the mean squared error of the values before it."""
         weights, gradients, layout = self._weights.numpy(), self.gradients, self._layout
         count = len(batch.actions)
-        encodes_next = self.target is None or self.config.double_q
-        states = batch.states.followed_by(batch.next_states) if encodes_next else batch.states
+        states = batch.states
+        if self.target is None:  # the network itself looks ahead: both are encoded at once
+            states = join_states(batch.states, batch.next_states)
         distinct, members = distinct_members(states.members)
         encoded = encode_members(weights, *layout.encoding, distinct)
         pooled, winners = pool(encoded, members, states.offsets)
@@ -106,16 +115,13 @@ class Learner:
 
     def _targets(self, batch: Batch, next_both: Floats) -> Floats:
         """The targets; `next_both` are the next fingerprints, if the network itself looks ahead."""
-        weights, valuing = self._weights.numpy(), self._layout.valuing
-        best, chosen = best_values(weights, *valuing, next_both, batch.next_legal)
-        if self.target is not None:
+        if self.target is None:
+            valuing = self._layout.valuing
+            best = best_values(self._weights.numpy(), *valuing, next_both, batch.next_legal)
+        else:
             with torch.inference_mode():
                 values = self.target(batch.next_states).numpy()
-            legal = batch.next_legal
-            if self.config.double_q:  # the network chooses, the target network evaluates
-                # The maximum over this one action is its value; if nothing is legal, it stays so.
-                legal = legal & (np.arange(legal.shape[1]) == chosen[:, None])
-            best = np.where(legal, values, np.float32(-np.inf)).max(axis=1)
+            best = np.where(batch.next_legal, values, np.float32(-np.inf)).max(axis=1)
         return td_targets(batch.rewards, batch.done, best, discount=self.config.discount)
 
     def greedy(self, states: States, legal: Bools) -> Ints:

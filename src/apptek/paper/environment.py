@@ -21,7 +21,7 @@ from apptek.paper.episode_kernels import (
     members_of,
     roll_out,
 )
-from apptek.paper.side_kernels import DROP, KEEP, START, Actions, Moves
+from apptek.paper.side_kernels import DROP, KEEP, START, Moves
 from apptek.paper.states import States
 from apptek.seeding import generator
 
@@ -38,26 +38,22 @@ class DecisionProcess:
     graph: TemporalGraph
     config: AgentConfig
 
-    def __post_init__(self) -> None:
-        if self.tagged and len(self.graph.facts) >= 2**30:
-            raise ApptekError("a tagged traversal takes at most 2^30 facts")
-
-    @property
-    def tagged(self) -> int:
-        """1 where a predicate met against its direction is an action of its own."""
-        return int(self.config.traversal == "tagged")
-
     @property
     def action_count(self) -> int:
-        """Predicates, and their inverses where tagged."""
-        return self.graph.predicate_count * (1 + self.tagged)
+        """Every predicate is an action."""
+        return self.graph.predicate_count
+
+    @property
+    def literal(self) -> bool:
+        """Whether a side with an empty core has no entities (Eq. 8 to the letter)."""
+        return self.config.reward == "literal"
 
     def moves(self) -> Moves:
         """What a side can be expanded by."""
-        graph = self.graph
-        directions = graph.directions("outgoing" if self.config.traversal == "outgoing" else "both")
-        actions = Actions(graph.facts.predicates, self.tagged, graph.predicate_count)
-        return Moves(graph.incidence, graph.columns(), directions, actions)
+        graph, config = self.graph, self.config
+        directions = graph.directions(config.traversal, strict=config.tknn_strict)
+        columns, count = graph.columns(), graph.predicate_count
+        return Moves(graph.incidence, columns, directions, count, int(self.literal))
 
     def kernel_queries(self, queries: Queries) -> QueryColumns:
         """The queries as the kernels take them; ApptekError for an entity out of range.
@@ -112,17 +108,20 @@ class Environment:
         return np.greater(self.edges, 0)
 
     def step(self, actions: npt.ArrayLike) -> Bools:
-        """Takes an action in every episode that goes on; returns which of them are rewarded."""
+        """Takes an action in every episode that goes on; returns which of them are rewarded.
+
+        An action of KEEP leaves an episode as it is.
+        """
         chosen = np.asarray(actions, np.int32)
         if chosen.shape != self.done.shape:
             raise ApptekError(
                 f"expected {len(self)} actions, one per episode, found {chosen.shape}"
             )
-        going = ~self.done
+        going = ~self.done & (chosen != KEEP)
         if not self.edges[going, chosen[going]].all():
             raise ApptekError("an action is not legal: no such predicate in either periphery")
         self.steps += going
-        return self._advance(np.where(going, chosen, np.int32(DROP)))
+        return self._advance(np.where(self.done, np.int32(DROP), chosen))
 
     def restart(self, slots: npt.NDArray[np.intp], queries: Queries) -> None:
         """Begins other queries in these slots; the other episodes stay as they are."""
@@ -150,12 +149,12 @@ class Environment:
         """
         process = self._process
         if process.config.fingerprint == "paper":
-            return States(*members_of(self._state, process.tagged, pair_of_fact))
-        about = (self._moves.facts, process.graph.entity_count, process.tagged)
+            return States(*members_of(self._state, pair_of_fact))
+        about = (self._moves.facts, process.graph.entity_count)
         return States(*marked_members_of(self._state, *about, pair_of_fact))
 
     def side(self, row: int) -> tuple[Ints, Ints, Ints]:
-        """Entities, core facts and periphery edges of row 2b (subject's) or 2b + 1 (object's)."""
+        """Entities, core facts and periphery facts of row 2b (subject's) or 2b + 1 (object's)."""
         rows = iter(self._state)
         parts = [
             numbers[offsets[row] : offsets[row + 1]]

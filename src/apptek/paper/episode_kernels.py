@@ -86,7 +86,7 @@ def advance(
         new_edges = _append(new_edge_rows, new_edges, row, periphery, counts[2])
         if row % 2 == 0:
             edges[episode] = 0
-        count_actions(moves.actions, periphery, counts[2], edges[episode])
+        count_actions(moves.facts.predicates, periphery, counts[2], edges[episode])
         if row % 2 == 0:
             continue
         # The object's side is the second: now both are known. An episode that was kept has not met,
@@ -94,7 +94,8 @@ def advance(
         met[episode] = False
         if action != KEEP and action != DROP:
             first, stop = new_entity_rows[row - 1], new_entity_rows[row]
-            met[episode] = sides_meet(
+            empty = counts[1] == 0 or new_core_rows[row - 1] == new_core_rows[row]
+            met[episode] = not (moves.literal and empty) and sides_meet(
                 new_entities[first:stop], stop - first, entities, counts[0], keys, stamps, clock
             )
     return (
@@ -105,7 +106,7 @@ def advance(
 
 
 @kernel
-def members_of(state: State, tagged: int, pair_of_fact: Ints) -> tuple[Ints, Longs]:
+def members_of(state: State, pair_of_fact: Ints) -> tuple[Ints, Longs]:
     """The pairs of the facts in core and periphery, ragged by row: members and offsets."""
     _, _, core_rows, core, edge_rows, edges = state
     offsets = np.zeros(core_rows.size, np.int64)
@@ -116,7 +117,7 @@ def members_of(state: State, tagged: int, pair_of_fact: Ints) -> tuple[Ints, Lon
             members[end] = pair_of_fact[core[i]]
             end += 1
         for i in range(edge_rows[row], edge_rows[row + 1]):
-            members[end] = pair_of_fact[edges[i] >> tagged]
+            members[end] = pair_of_fact[edges[i]]
             end += 1
         offsets[row + 1] = end
     return members, offsets
@@ -135,7 +136,7 @@ def _mark_of(ends: tuple[int, int], own: Ints, seen: Ints, reached: Ints, stamp:
 
 @kernel
 def marked_members_of(
-    state: State, columns: FactColumns, entity_count: int, tagged: int, pair_of_fact: Ints
+    state: State, columns: FactColumns, entity_count: int, pair_of_fact: Ints
 ) -> tuple[Ints, Longs]:
     """As `members_of`, each pair with the mark of its fact: MARKS * pair + mark.
 
@@ -159,13 +160,13 @@ def marked_members_of(
         for i in range(entity_rows[other], entity_rows[other + 1]):
             reached[entities[i]] = stamp
         for i in range(edge_rows[other], edge_rows[other + 1]):
-            seen[subjects[edges[i] >> tagged]] = stamp
-            seen[objects[edges[i] >> tagged]] = stamp
+            seen[subjects[edges[i]]] = stamp
+            seen[objects[edges[i]]] = stamp
         for i in range(core_rows[row], core_rows[row + 1]):
             members[end] = MARKS * pair_of_fact[core[i]] + IN_CORE
             end += 1
         for i in range(edge_rows[row], edge_rows[row + 1]):
-            fact = edges[i] >> tagged
+            fact = edges[i]
             mark = _mark_of((subjects[fact], objects[fact]), own, seen, reached, stamp)
             members[end] = MARKS * pair_of_fact[fact] + mark
             end += 1
@@ -223,7 +224,7 @@ def roll_out(
     clock, words = np.zeros(1, np.int64), np.zeros(1, np.uint64)
     counts = (np.zeros(3, np.int64), np.zeros(3, np.int64))
     space, nearest = work_space(k), np.empty(k, np.int32)
-    edges = np.zeros(moves.actions.predicate_count * (1 + moves.actions.tagged), np.int32)
+    edges = np.zeros(moves.predicate_count, np.int32)
     # Lists, because the arrays of a side are replaced when they grow; one pair serves all episodes.
     entities = [np.empty(64, np.int32), np.empty(64, np.int32)]
     core = [np.empty(64, np.int32), np.empty(64, np.int32)]
@@ -242,8 +243,9 @@ def roll_out(
                     moves, queries[2][episode], queries[3][episode], action, entities[side],
                     core[side], periphery[side], counts[side], keys, stamps, clock, space, nearest,
                 )  # fmt: skip
-                count_actions(moves.actions, periphery[side], counts[side][2], edges)
-            met[episode] = sides_meet(
+                count_actions(moves.facts.predicates, periphery[side], counts[side][2], edges)
+            empty = counts[0][1] == 0 or counts[1][1] == 0
+            met[episode] = not (moves.literal and empty) and sides_meet(
                 entities[0], counts[0][0], entities[1], counts[1][0], keys, stamps, clock
             )
             if met[episode] or taken == trail.shape[1]:

@@ -1,4 +1,10 @@
-"""The fingerprint Phi: one vector for all facts that the agent sees on one side of a query."""
+"""Section 3.3.1 and 3.3.2: the fingerprint Phi of a side, and the Q-network over both sides.
+
+X_s = the rows psi(r) || xi(t) of all facts of a side, Phi(s_x) = max over the rows of MLP(X_s), and
+f(s, theta) = MLP(Phi(s_u) || Phi(s_v)): a value for every predicate. The mask Omega sets the values
+of illegal actions to minus infinity: by the paper's product with 0, an illegal action would win
+wherever the legal ones have negative values.
+"""
 
 import itertools
 from typing import Any
@@ -103,3 +109,29 @@ def mlp_sizes(layers: nn.Sequential) -> Longs:
     """The sizes from which `mlp` made these layers."""
     linear = [layer for layer in layers if isinstance(layer, nn.Linear)]
     return np.asarray([linear[0].in_features, *(layer.out_features for layer in linear)])
+
+
+class QNetwork(nn.Module):
+    """q(s, a): the subject's and the object's fingerprint, concatenated, through an MLP."""
+
+    def __init__(
+        self, fingerprint: Fingerprint, action_count: int, *, hidden: tuple[int, ...]
+    ) -> None:
+        super().__init__()
+        self.fingerprint = fingerprint
+        self.layers = mlp((2 * fingerprint.size, *hidden, action_count))
+
+    def forward(self, states: States) -> Tensor:
+        """The values of all actions, legal or not, (B, actions)."""
+        return self.values(self.fingerprint(states))
+
+    def values(self, fingerprints: Tensor) -> Tensor:
+        """The values of all actions from fingerprints (2B, d_f), (B, actions)."""
+        both = fingerprints.view(-1, 2 * fingerprints.shape[1])  # rows 2b and 2b + 1 side by side
+        values: Tensor = self.layers(both)
+        return values
+
+
+def masked_argmax(values: Tensor, legal: Tensor) -> Tensor:
+    """The best legal action of each row, (B,): the lowest of equals, 0 where none is legal."""
+    return values.masked_fill(~legal, -torch.inf).argmax(dim=1)

@@ -99,15 +99,11 @@ class States:
         """The states of these rows, in that order."""
         return gather(self.members, self.offsets[:-1:2][rows], self.sizes()[rows])
 
-    def followed_by(self, others: "States") -> "States":
-        """These states and others after them."""
-        offsets = (self.offsets, others.offsets[1:] + self.offsets[-1])
-        return States(np.concatenate((self.members, others.members)), np.concatenate(offsets))
 
-    def without(self, left_out: npt.NDArray[np.bool_]) -> "States":
-        """The same states, but empty where left_out (B,) says so."""
-        sizes = np.where(left_out[:, None], 0, self.sizes())
-        return gather(self.members, self.offsets[:-1:2], sizes)
+def join_states(first: States, second: States) -> States:
+    """The states of both, one after the other."""
+    offsets = (first.offsets, second.offsets[1:] + first.offsets[-1])
+    return States(np.concatenate((first.members, second.members)), np.concatenate(offsets))
 
 
 def gather(members: Ints, starts: Longs, sizes: Longs) -> States:

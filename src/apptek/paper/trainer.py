@@ -9,9 +9,10 @@ import numpy.typing as npt
 from apptek.arrays import Bools, Ints
 from apptek.errors import ApptekError
 from apptek.facts.queries import Queries
+from apptek.paper.agent import Agent, pack
 from apptek.paper.dqn import Learner, build_network
 from apptek.paper.environment import DecisionProcess, Environment
-from apptek.paper.replay import Replay
+from apptek.paper.replay import Batch, Replay
 from apptek.paper.states import pair_table
 from apptek.seeding import generator
 
@@ -34,11 +35,7 @@ class Trainer:
         self.table = pair_table(process.graph.facts)
         self.learner = Learner(
             build_network(
-                self.table,
-                process.graph.predicate_count,
-                process.action_count,
-                self.config,
-                rng=generator(seed, "network"),
+                self.table, process.action_count, self.config, rng=generator(seed, "network")
             ),
             self.config,
         )
@@ -84,12 +81,14 @@ class Trainer:
         chosen[going] = actions
         met = environment.step(chosen)[going]
         self.replay.add(
-            states,
-            actions,
-            met.astype(np.float32),
-            environment.states(self.table.pair_of_fact).take(going),
-            environment.legal[going],
-            environment.done[going],
+            Batch(
+                states=states,
+                actions=actions,
+                rewards=met.astype(np.float32),
+                next_states=environment.states(self.table.pair_of_fact).take(going),
+                next_legal=environment.legal[going],
+                done=environment.done[going],
+            )
         )
         self.environment_steps += len(going)
         self._learn(len(going))
@@ -130,6 +129,14 @@ class Trainer:
             free = free[self.environment.done[free]]
             if len(free):
                 self._record(free)
+
+    def weights(self) -> bytes:
+        """The network, with its settings and the fingerprint of its facts."""
+        return pack(self.learner.network, self.config, self.process.graph.facts.digest())
+
+    def agent(self) -> Agent:
+        """The agent as it is now."""
+        return Agent(self.process, self.weights())
 
     def rebuild(self) -> None:
         """Makes the environment of the present slots, from their queries and the actions so far."""

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-from safetensors.torch import save
 
 from apptek.arrays import Bools
 from apptek.errors import CheckpointError
 from apptek.files import write_whole
+from apptek.paper.agent import WEIGHTS
 from apptek.paper.checkpoint import STAGE, load_checkpoint, save_checkpoint, stage_cache
 from apptek.paper.trainer import History, Trainer
 
-WEIGHTS = "agent.safetensors"
 REWARDS = "rewards.csv"
 REWARD_ROWS_EVERY = 500  # episodes
 WINDOWS = (500, 10_000)  # of the moving averages, as in the paper's figure
@@ -47,8 +46,7 @@ def train(
     if not (folder / WEIGHTS).exists():
         write_rewards(trainer.history, trainer.episodes_done, folder / REWARDS)
         save_checkpoint(trainer, folder)
-        weights = {n: t.detach().clone() for n, t in trainer.learner.network.state_dict().items()}
-        write_whole(folder / WEIGHTS, save(weights))
+        write_whole(folder / WEIGHTS, trainer.weights())
 
 
 def _prepare(trainer: Trainer, folder: Path, resume: bool) -> None:

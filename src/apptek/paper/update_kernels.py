@@ -101,15 +101,12 @@ def _add_embedding_gradients(
 
 
 @fast
-def best_values(
-    weights: Floats, start: int, sizes: Longs, both: Floats, legal: Bools
-) -> tuple[Floats, Ints]:
-    """The highest value of a legal action, and the lowest such action, by example, (B,).
+def best_values(weights: Floats, start: int, sizes: Longs, both: Floats, legal: Bools) -> Floats:
+    """The highest value of a legal action by example, (B,); minus infinity if none is legal.
 
-    `both` are the fingerprints of both sides, (B, 2 d_f). Minus infinity and 0 if none is legal.
+    `both` are the fingerprints of both sides, (B, 2 d_f).
     """
     values = np.empty(len(both), np.float32)
-    actions = np.zeros(len(both), np.int32)
     listed = np.empty(sizes[-1], np.int64)  # the legal actions of one example
     parts = new_parts(sizes)
     for first in range(0, len(both), BLOCK):
@@ -123,10 +120,9 @@ def best_values(
                 count += legal[first + r, action]
             best = np.float32(-np.inf)
             for action in listed[:count]:
-                if parts[-1, action, r] > best:
-                    best, actions[first + r] = parts[-1, action, r], action
+                best = max(best, parts[-1, action, r])
             values[first + r] = best
-    return values, actions
+    return values
 
 
 @fast

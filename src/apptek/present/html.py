@@ -42,6 +42,15 @@ def render_fragment(result: Result) -> str:
     return _rendered(_NAMES[type(result)], "fragment.html.j2", result=result)
 
 
+def render_template(template: str, **values: Any) -> str:
+    """Return a page of its own by one of our templates; `drawing` is an SVG of ours."""
+    from markupsafe import Markup
+
+    if "drawing" in values:
+        values["drawing"] = Markup(values["drawing"])  # noqa: S704 - escaped by draw_svg
+    return _rendered(template, **values)
+
+
 def spark_points(counts: tuple[int, ...]) -> list[tuple[float, float]]:
     """Return the points of a small curve: x, and y from above."""
     most, step = max(1, *counts), (SPARK_WIDTH - 8) / max(1, len(counts) - 1)

@@ -9,6 +9,8 @@ TemporalGraph, DecisionProcess      the facts by entity and time; the paper's en
 Scorer, FitTask, SavedScorer        what a baseline is, and what it is fitted and loaded from
 own_baseline, register_baseline     add a baseline
 check_scorer, check_baseline        does it keep the contract?
+FeatureFamily, register_features, check_feature_part
+                                    add features, and check them
 Evaluator, compare_results          rank any scorer; compare result files
 
 The other modules here run experiments: their result files are the source of tables and figures.
@@ -27,12 +29,15 @@ _HOMES = {
     "Scorer": "apptek.models.scorers",
     "TemporalGraph": "apptek.graph.temporal_graph",
     "check_baseline": "apptek.research.checks",
+    "check_feature_part": "apptek.research.checks",
     "check_scorer": "apptek.research.checks",
     "compare_results": "apptek.research.compare",
     "held_out_queries": "apptek.facts.queries",
     "own_baseline": "apptek.models.scorers",
     "preset": "apptek.config",
+    "FeatureFamily": "apptek.features.families",
     "register_baseline": "apptek.models.registry",
+    "register_features": "apptek.features.families",
     "training_queries": "apptek.facts.queries",
     "with_settings": "apptek.setting_rules",
 }

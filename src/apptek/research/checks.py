@@ -77,3 +77,33 @@ def check_baseline(name: str, data: Dataset, *, config: Any = None) -> None:
 def _equal(scores: Matrix, expected: Matrix, problem: str) -> None:
     if not np.allclose(scores, expected, rtol=TOLERANCE, atol=TOLERANCE):
         raise ApptekError(f"the scores {problem}")
+
+
+def check_feature_part(part: Any, data: Dataset) -> None:
+    """Raise ApptekError where a part breaks the contract of `apptek.features.families.AddedPart`.
+
+    Its rows have one row per query and columns below `len(part)`, ascending in a row, with finite
+    values; they depend neither on the other queries nor on the call, nor does `on` change them.
+    Every column has names.
+    """
+    queries = held_out_queries(data.test if len(data.test) else data.train)
+    queries = queries.part(slice(0, MAX_QUERIES))
+    graph = TemporalGraph.of(data)
+
+    def dense(part: Any, queries: Queries) -> Matrix:
+        rows = part.rows(queries).checked()
+        if len(rows) != len(queries) or rows.width != len(part):
+            raise ApptekError(f"{part.name}: rows of shape ({len(rows)}, {rows.width})")
+        matrix = np.zeros((len(rows), rows.width))
+        matrix[rows.row_of_each, rows.columns] = rows.flat_values if rows.values is not None else 1
+        if not np.isfinite(matrix).all():
+            raise ApptekError(f"{part.name}: a value is not finite")
+        return matrix
+
+    together = dense(part.on(graph), queries)
+    _equal(dense(part.on(graph).on(graph), queries), together, "differ between two calls")
+    alone = [dense(part.on(graph), queries.part(slice(i, i + 1))) for i in range(len(queries))]
+    _equal(np.concatenate([together[:0], *alone]), together, "depend on the other queries")
+    dense(part, queries.part(slice(0, 0)))
+    if not all(part.names(column) for column in range(len(part))):
+        raise ApptekError(f"{part.name}: a feature has no names")

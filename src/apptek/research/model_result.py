@@ -151,7 +151,10 @@ def describe_model(fitted: Predictor) -> Result:
         common,
         model=f"apptek_{model.preset}",
         answered_past_only=fitted.answerer.past_only,
-        topologies={"from": model.config.mining.policy, "number": len(model.sources.topologies)},
+        topologies={
+            "from": model.config.mining.policy,
+            "number": sum(len(part) for part in model.sources.added if part.name == "topologies"),
+        },
         tuning=_tuning(model.main.report),
         extras={"types": types_digest(model.main.kinds)},
     )

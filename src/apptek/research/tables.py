@@ -16,7 +16,7 @@ from apptek.research.printed import (
     TITLES,
 )
 from apptek.research.result import Result
-from apptek.research.runs import RunList
+from apptek.research.run_list import RunList
 from apptek.setting_rules import setting_texts
 
 Results = Mapping[str, Result]  # by the name of the file

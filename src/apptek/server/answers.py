@@ -15,8 +15,8 @@ from apptek.explain.explainer import with_labels_of
 from apptek.explain.without_facts import without_facts
 from apptek.facts.queries import Queries
 from apptek.forecast.window import Length, Window
+from apptek.graph.lookups import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.paper.connection import time_distance
 from apptek.predictor import Answer, Query
 from apptek.present.drawing.layout import WIDTH, draw_answer
 from apptek.present.explanation_words import missing_facts_notes

@@ -9,7 +9,8 @@ from apptek import __version__
 from apptek.explain.strongest_weights import strongest
 from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.times import UNKNOWN
-from apptek.paper.topology import describe, to_names
+from apptek.paper.features import topologies_of
+from apptek.paper.topologies import Mined, describe, to_names
 from apptek.server.requests import QueryFields
 from apptek.server.responses import (
     CountedName,
@@ -52,7 +53,7 @@ def describe_model(served: ServedModel) -> ModelInfo:
             train=len(data.train),
             valid=len(data.valid),
             test=len(data.test),
-            topologies=len(model.sources.topologies),
+            topologies=len(topologies_of(model) or ()),
         ),
         span=_describe_span(served),
         metrics=model.main.report,
@@ -126,7 +127,9 @@ def list_topologies(served: ServedModel, predicate: str | None, page: range) -> 
         predicates = [served.predicate(predicate, "predicate", 404)]
     numbers: Counter[int] = Counter()
     topologies = []
-    for mined in model.mined.topologies:  # of each predicate the commonest come first
+    part = topologies_of(model)
+    found = Mined((), {}, {}) if part is None else part.mined
+    for mined in found.topologies:  # of each predicate the commonest come first
         if mined.predicate in predicates and numbers[mined.predicate] in page:
             topologies.append(
                 MinedOut(
@@ -134,7 +137,7 @@ def list_topologies(served: ServedModel, predicate: str | None, page: range) -> 
                     topology=to_names(mined.sequence, names),
                     sentence=describe(mined.sequence, names, served.predictor.answerer.labels),
                     connected=mined.queries,
-                    share=mined.queries / model.mined.tried[mined.predicate],
+                    share=mined.queries / found.tried[mined.predicate],
                     examples=[
                         model.dataset.describe(model.dataset.train, fact) for fact in mined.examples
                     ],

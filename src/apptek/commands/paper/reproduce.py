@@ -15,7 +15,7 @@ from apptek.commands.options import argument, option
 from apptek.errors import ApptekError, StoppedError
 
 if TYPE_CHECKING:
-    from apptek.research.runs import Execute
+    from apptek.paper.reproduce import Execute
 
 What = Literal[
     "table1", "table2", "table3", "table-m", "table-search", "table-forecast",
@@ -55,8 +55,9 @@ def reproduce(
 
     Example: `apptek paper reproduce table2 --only-recorded`
     """
-    from apptek.research.reproduce import reproduce as make
-    from apptek.research.runs import quick_runs, read_runs
+    from apptek.paper.reproduce import quick_runs
+    from apptek.paper.reproduce import reproduce as make
+    from apptek.research.run_list import read_runs
     from apptek.terminal import tell
 
     if only_recorded and only != "*":

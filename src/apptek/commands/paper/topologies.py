@@ -27,6 +27,8 @@ def topologies(
     from apptek.explain.strongest_weights import strongest
     from apptek.facts.name_matching import NameResolver
     from apptek.models.model_folder import load_model
+    from apptek.paper.features import topologies_of
+    from apptek.paper.topologies import Mined
 
     fitted = load_model(model)
     names, resolver = fitted.dataset.predicates, NameResolver.of_predicates(fitted.dataset)
@@ -35,18 +37,22 @@ def topologies(
     space = fitted.space(fitted.main_view)
     weights = {p: strongest(fitted, space, p, top) for p in shown}
     mined: dict[int, list[Any]] = {p: [] for p in shown}
-    for topology in fitted.mined.topologies:
+    part = topologies_of(fitted)
+    found = Mined((), {}, {}) if part is None else part.mined
+    for topology in found.topologies:
         if topology.predicate in mined and len(mined[topology.predicate]) < top:
             mined[topology.predicate].append(topology)
     if as_json:
-        print_json(_as_json(fitted, weights, mined))
+        print_json(_as_json(fitted, weights, mined, found.tried))
     else:
-        _print_tables(fitted, weights, mined)
+        _print_tables(fitted, weights, mined, found.tried)
 
 
-def _as_json(fitted: Any, weights: dict[int, Any], mined: dict[int, Any]) -> dict[str, Any]:
+def _as_json(
+    fitted: Any, weights: dict[int, Any], mined: dict[int, Any], tried: dict[int, int]
+) -> dict[str, Any]:
     from apptek.facts.predicate_table import PredicateTable
-    from apptek.paper.topology import to_names
+    from apptek.paper.topologies import to_names
 
     data = fitted.dataset
     names, labels = data.predicates, data.labels or PredicateTable()
@@ -58,7 +64,7 @@ def _as_json(fitted: Any, weights: dict[int, Any], mined: dict[int, Any]) -> dic
                 {
                     "topology": to_names(topology.sequence, names),
                     "connected": topology.queries,
-                    "share": topology.queries / fitted.mined.tried[p],
+                    "share": topology.queries / tried[p],
                     "examples": [data.describe(data.train, fact) for fact in topology.examples],
                 }
                 for topology in mined[p]
@@ -68,9 +74,11 @@ def _as_json(fitted: Any, weights: dict[int, Any], mined: dict[int, Any]) -> dic
     }
 
 
-def _print_tables(fitted: Any, weights: dict[int, Any], mined: dict[int, Any]) -> None:
+def _print_tables(
+    fitted: Any, weights: dict[int, Any], mined: dict[int, Any], tried: dict[int, int]
+) -> None:
     from apptek.facts.predicate_table import PredicateTable
-    from apptek.paper.topology import describe
+    from apptek.paper.topologies import describe
     from apptek.present.wording import percent
     from apptek.terminal import output, table
 
@@ -83,7 +91,7 @@ def _print_tables(fitted: Any, weights: dict[int, Any], mined: dict[int, Any]) -
         (
             words[p],
             topology.queries,
-            percent(topology.queries / fitted.mined.tried[p]),
+            percent(topology.queries / tried[p]),
             describe(topology.sequence, names, labels),
         )
         for p in mined

@@ -47,7 +47,8 @@ def train(
 ) -> None:
     """Train the paper's agent by deep Q-learning and compare it with controls that do not learn.
 
-    The folder gets the network, every episode, rewards.csv (updated while it runs) and result.json.
+    The folder gets the network with its settings and the name of its data, every episode,
+    rewards.csv (updated while it runs) and result.json.
 
     Example: `apptek paper train world --out agent --set agent.tknn=10`
     """
@@ -56,7 +57,7 @@ def train(
     require_torch()
     from apptek.commands.training_progress import training_progress
     from apptek.config import preset
-    from apptek.research.agent_run import AgentRun, run_agent, run_controls
+    from apptek.paper.agent_run import AgentRun, run_agent, run_controls
     from apptek.terminal import tell_next
 
     config = with_settings(preset("paper"), settings or []).agent
@@ -66,6 +67,7 @@ def train(
             dataset=dataset,
             config=config,
             folder=out,
+            source=data,
             seed=seed,
             resume=resume,
             checkpoint_seconds=checkpoint_seconds,
@@ -79,7 +81,10 @@ def train(
         _print_controls(result)
         return
     _print_comparison(result)
-    tell_next(["fit", data, "--model", "paper", "--out", "model"])
+    tell_next(
+        ["paper", "play", str(out), "SUBJECT", "OBJECT", "TIME"],
+        ["fit", data, "--model", "paper", "--out", "model", "--agent", str(out)],
+    )
 
 
 def _print_comparison(result: "Result") -> None:

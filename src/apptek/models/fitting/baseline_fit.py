@@ -18,7 +18,6 @@ from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
 from apptek.models.registry import find_baseline, views_of
 from apptek.models.scorers import FitTask
-from apptek.paper.mining import Mined
 from apptek.resuming import open_work
 
 
@@ -48,7 +47,6 @@ def fit_baseline(
         sources=FeatureSources(
             config=options.config, dataset=dataset, graph=graph, clock=Clock.of(graph)
         ),
-        mined=Mined((), {}, {}),
         views={view: _fit_view(dataset, graph, view, options, work)
                for view in fitted_views(name, dataset)},
         no_forecasts=f"it is the baseline {name}",

@@ -129,25 +129,23 @@ def tuning_examples(
 def _features(
     fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int] = (0, 1)
 ) -> tuple[Ragged, int]:
-    """The features of some queries and the cuts, topologies from the work folder if there."""
-    if space.topologies is None:
-        with fit.stage(f"features of {name}", *place):
-            return space.counted_rows(queries)
-    *others, topologies = space.parts  # topologies come last
-    with fit.stage("apply topologies", *place):
-        file = name if place[1] == 1 else f"{name}, {place[0]}"
-        alone = FeatureSpace(space.graph, (topologies,))
-        connecting = _topology_rows(fit, alone, queries, file)
+    """The features of some queries and the cuts, added parts from the work folder if there."""
+    added = []
+    for part in space.added:
+        with fit.stage(f"apply {part.name}", *place):
+            stage = f"{part.name} of {name}" + (f", {place[0]}" if place[1] > 1 else "")
+            alone = FeatureSpace(space.graph, (part,))
+            added.append(_added_rows(fit, alone, queries, stage))
     with fit.stage(f"features of {name}", *place):
-        if not others:
-            return connecting, 0
-        rows, cuts = FeatureSpace(space.graph, tuple(others)).counted_rows(queries)
-        return hstack([rows, connecting]), cuts
+        own = space.parts[: len(space.parts) - len(added)]
+        if not own:
+            return hstack(added), 0
+        rows, cuts = FeatureSpace(space.graph, own).counted_rows(queries)
+        return hstack([rows, *added]) if added else rows, cuts
 
 
-def _topology_rows(fit: Fit, space: FeatureSpace, queries: Queries, name: str) -> Ragged:
-    """Return the features of topologies, from the work folder if they are there."""
-    stage = f"topologies of {name}"
+def _added_rows(fit: Fit, space: FeatureSpace, queries: Queries, stage: str) -> Ragged:
+    """Return the features of an added part, from the work folder if they are there."""
     stored = fit.cache.load(stage)
     if stored is not None:
         return Ragged.stored(stored[0], len(space)).checked()

@@ -22,6 +22,7 @@ from apptek.facts.facts import SPLITS, Dataset, Facts, join_facts
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import training_queries
 from apptek.features.clock import Clock
+from apptek.features.families import FamilyFit, Found, find_family
 from apptek.features.space import FeatureSpace
 from apptek.features.support import Support, count_support
 from apptek.features.traits import Kind, types_from_names, types_from_table
@@ -50,13 +51,10 @@ from apptek.models.fitting.linear_fit import (
 from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FeatureSources, FittedView, Model
-from apptek.models.model_folder import AGENT
 from apptek.models.quality import measure_quality
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.models.reranking.reranker import Reranker
-from apptek.paper.mining import Mined
-from apptek.paper.topology import topology_set
 from apptek.resuming import open_work
 from apptek.seeding import generator
 
@@ -93,25 +91,22 @@ def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, di
 
 
 def _fit(fit: Fit) -> Model:
-    sources, mined = _find_sources(fit)
+    sources = _find_sources(fit)
     # One view after the other, so that the features of only one are in memory.
-    views = {view: _fit_view(fit, sources, mined, view) for view in fit.config.views}
+    views = {view: _fit_view(fit, sources, view) for view in fit.config.views}
     if fit.options.final:
         with fit.stage("index all facts"):
             sources = replace(sources, graph=TemporalGraph.of_all(fit.dataset))
-    agent = fit.work / "agent" / AGENT
     return Model(
         preset=fit.options.preset,
         protocol=fit.options.protocol,
         seed=fit.options.seed,
         sources=sources,
-        mined=mined,
         views=views,
-        agent=agent.read_bytes() if agent.exists() else None,
     )
 
 
-def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> FittedView:
+def _fit_view(fit: Fit, sources: FeatureSources, view: View) -> FittedView:
     """The weights of one view; its own early stop, calibration and re-ranker."""
     kinds = _kinds(fit, view)
     space, train = sources.space(view, kinds), fit.dataset.train
@@ -170,7 +165,7 @@ def _fit_view(fit: Fit, sources: FeatureSources, mined: Mined, view: View) -> Fi
     return FittedView(
         classifier=classifier,
         kinds=kinds,
-        report=_report(report, space, mined, cuts)
+        report=_report(report, sources, space, cuts)
         | {"tuning_queries": len(facts), "quality": quality},
         reranker=reranker,
         support=support,
@@ -201,42 +196,29 @@ def _support(fit: Fit, space: FeatureSpace, examples: Sequence[Examples], facts:
         return count_support(space, examples, pairs)
 
 
-def _find_sources(fit: Fit) -> tuple[FeatureSources, Mined]:
-    """The graph with its time scales and types, and the topologies where they are asked for."""
-    config, train = fit.config, fit.dataset.train
+def _find_sources(fit: Fit) -> FeatureSources:
+    """The graph with its time scales, and the parts that families find in the training facts."""
+    config, options = fit.config, fit.options
     with fit.stage("index"):
         graph = TemporalGraph.of(fit.dataset)
         clock = Clock.of(graph)
-    mined, topologies = Mined((), {}, {}), topology_set([])
-    if "topologies" in config.features.parts:
-        from apptek.models.fitting.discovery import (  # the only part that needs torch
-            Discovery,
-            discover,
-        )
-        from apptek.paper.environment import DecisionProcess
-
-        visible = graph.past_view() if config.features.past_only else graph
-        mined = discover(
-            Discovery(
-                process=DecisionProcess(visible, config.agent),
-                queries=training_queries(train),
-                predicates=train.predicates,
-                config=config.mining,
-                seed=fit.options.seed,
-                folder=fit.work / "agent",
+    visible = graph.past_view() if config.features.past_only else graph
+    added = tuple(
+        find_family(name).fit(
+            FamilyFit(
+                found=Found(visible, fit.dataset.predicates, config),
+                train=fit.dataset.train,
+                seed=options.seed,
+                folder=fit.work / name,
                 stage=fit.stage,
-                observers=fit.options.observers,
+                observers=options.observers,
+                agent=options.agent,
             )
         )
-        topologies = topology_set(mined.sequences())
-    sources = FeatureSources(
-        config=config,
-        dataset=fit.dataset,
-        graph=graph,
-        clock=clock,
-        topologies=topologies,
+        for name in config.features.parts
+        if name not in ("history", "traits")
     )
-    return sources, mined
+    return FeatureSources(config=config, dataset=fit.dataset, graph=graph, clock=clock, added=added)
 
 
 def _calibrated(
@@ -271,12 +253,10 @@ def _kinds(fit: Fit, view: View) -> tuple[Kind, ...]:
     return (*given, *(kind for kind in read if kind.name not in fit.options.types))
 
 
-def _report(report: FitReport, space: FeatureSpace, mined: Mined, cuts: int) -> dict[str, Any]:
-    tried = sum(mined.tried.values())
-    connected = sum(mined.connected.values())
-    return asdict(report) | {
-        "tried": [asdict(epoch) for epoch in report.tried],
-        "features": space.sizes(),
-        "mining_success": connected / tried if tried else None,
-        "profiles_cut_short": cuts,
-    }
+def _report(
+    report: FitReport, sources: FeatureSources, space: FeatureSpace, cuts: int
+) -> dict[str, Any]:
+    more = {"tried": [asdict(epoch) for epoch in report.tried], "features": space.sizes()}
+    for part in sources.added:
+        more |= part.report()
+    return asdict(report) | more | {"profiles_cut_short": cuts}

@@ -33,6 +33,7 @@ class FitOptions:
                evaluated on its training facts all the same
     resume     whether to go on from what a stopped fit has left in the work folder
     observers  are called with the agent's trainer after every step
+    agent      the folder of a trained agent, which then is not trained again
     """
 
     config: Config  # of a baseline: its own settings
@@ -45,6 +46,7 @@ class FitOptions:
     resume: bool = False
     progress: Progress = no_progress
     observers: Sequence[Any] = ()
+    agent: Path | None = None
 
 
 def fit_options(
@@ -57,13 +59,15 @@ def fit_options(
     if model is not None and model not in PRESETS:
         own = model_settings(model)  # an unknown name lists all models
         name, preset = name_and_preset(model)
-        refused = {"types": types, "final": given.pop("final")}
+        refused = {"types": types, "final": given.pop("final"), "agent": given["agent"]}
         for option, value in refused.items():
             if value:
                 raise ApptekError(f"{option} is for default, max and paper, not for {name}")
         return FitOptions(config=config or own, preset=preset, baseline=name, **given)
     if config is None:
         config = PRESETS[model or DEFAULT]
+    if given["agent"] is not None and "topologies" not in config.features.parts:
+        raise ApptekError("an agent finds topologies: give it with the model paper")
     with_types = "traits" in config.features.parts and config.traits.types
     final = given.pop("final")
     return FitOptions(

@@ -10,11 +10,13 @@ from apptek.explain.evidence import Evidence
 from apptek.explain.explainer import cited_fact, with_labels_of
 from apptek.explain.explainer import explain as explain_query
 from apptek.facts.queries import Queries
+from apptek.features.families import CoreFact, Side
 from apptek.models.answerer import WorkingView
 from apptek.models.model import with_training_facts
-from apptek.paper.connection import CoreFact, Side, Surroundings, connect
+from apptek.paper.connection import Surroundings, connect
 from apptek.paper.environment import DecisionProcess, Environment
-from apptek.paper.topology import action_name, from_names
+from apptek.paper.features import topologies_of
+from apptek.paper.topologies import from_names
 from apptek.present.drawing.labels import Drawing
 from apptek.present.drawing.layout import WIDTH, draw_answer
 from apptek.present.sentences import Ends
@@ -82,7 +84,7 @@ def explore(served: ServedModel, body: StepsBody) -> Steps:
     over = bool(played.met) or left <= 0
     entities = served.predictor.model.dataset.entities
     return Steps(
-        steps=[action_name(action, names) for action in trail],
+        steps=[names[action] for action in trail],
         met=bool(played.met),
         meeting=[entities[entity] for entity in sorted(played.met)],
         over=over,
@@ -136,9 +138,9 @@ def _choices(
     names, labels = served.predictor.model.dataset.predicates, served.predictor.answerer.labels
     found = [
         Choice(
-            name=action_name(action, names),
-            label=labels.label(action_name(action, names)),
-            group=labels.group_of(action_name(action, names)),
+            name=names[action],
+            label=labels.label(names[action]),
+            group=labels.group_of(names[action]),
             facts=int(counts[action]),
             meets=bool(meets),
         )
@@ -160,10 +162,12 @@ def _drawing(question: Question, view: WorkingView, played: _Episode, width: flo
 
 def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> str | None:
     """What the trained agent would choose, where the model has one and PyTorch is there."""
-    if served.predictor.model.agent is None:
+    part = topologies_of(served.predictor.model)
+    weights = None if part is None else part.agent
+    if weights is None:
         return None
     try:
-        agent = served.background.start("agent", lambda: _Agent(served)).result()
+        agent = served.background.start("agent", lambda: _Agent(served, weights)).result()
     except ImportError:
         return None
     return agent.choice(queries, trail)
@@ -172,33 +176,18 @@ def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> 
 class _Agent:
     """The trained agent on the facts that it was trained on."""
 
-    def __init__(self, served: ServedModel) -> None:
-        from safetensors.torch import load
-
-        from apptek.paper.dqn import FrozenPolicy, build_network
-        from apptek.paper.states import pair_table
-        from apptek.seeding import generator
+    def __init__(self, served: ServedModel, weights: bytes) -> None:
+        from apptek.paper.agent import Agent
 
         model = with_training_facts(served.predictor.model)
-        self._process = DecisionProcess(model.graph, model.config.agent)
-        table = pair_table(model.graph.facts)
-        network = build_network(
-            table,
-            model.graph.predicate_count,
-            self._process.action_count,
-            model.config.agent,
-            rng=generator(0, "network"),
-        )
-        network.load_state_dict(load(model.agent or b""))
-        self._policy, self._names = FrozenPolicy(network), model.dataset.predicates
-        self._pair_of_fact: Ints = table.pair_of_fact
+        self._agent = Agent(DecisionProcess(model.graph, model.config.agent), weights)
+        self._names = model.dataset.predicates
 
     def choice(self, queries: Queries, trail: tuple[int, ...]) -> str | None:
         """The best legal action after some steps; None where there is none."""
-        environment = Environment(self._process, queries)
+        environment = Environment(self._agent.process, queries)
         if trail:
             environment.replay(np.asarray([trail], np.int32))
         if environment.done[0] or not environment.legal.any():
             return None
-        action = self._policy.greedy(environment.states(self._pair_of_fact), environment.legal)
-        return action_name(int(action[0]), self._names)
+        return self._names[int(self._agent.values(environment)[0].argmax())]

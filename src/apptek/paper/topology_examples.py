@@ -5,11 +5,12 @@ from typing import Any
 
 from apptek.errors import ApptekError
 from apptek.facts.queries import Queries, training_queries
+from apptek.features.families import Connection, CoreFact
 from apptek.models.model import Model
-from apptek.paper.connection import Connection, CoreFact, Surroundings, connect
+from apptek.paper.connection import Surroundings, connect
 from apptek.paper.environment import DecisionProcess
-from apptek.paper.mining import MinedTopology
-from apptek.paper.topology import to_names
+from apptek.paper.features import Topologies, topologies_of
+from apptek.paper.topologies import MinedTopology, to_names
 from apptek.present.wording import when_text
 
 TOP = 10  # topologies of each predicate
@@ -28,18 +29,21 @@ def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[
     for name in predicates:
         if names.find(name) is None:
             raise ApptekError(f"{model.dataset.name} has no predicate {name!r}")
+    part = topologies_of(model)
+    if part is None:
+        raise ApptekError("the model has no topologies: fit it with --model paper")
     process = DecisionProcess(model.graph, model.config.agent)
     queries = training_queries(model.dataset.train)
     described = {}
     for name in predicates:
         row = names.find(name)
-        most_frequent = [mined for mined in model.mined.topologies if mined.predicate == row][:TOP]
+        most_frequent = [m for m in part.mined.topologies if m.predicate == row][:TOP]
         described[name] = [
             {
                 "topology": to_names(mined.sequence, names),
                 "connected": mined.queries,
-                "share": mined.queries / model.mined.tried[mined.predicate],
-                "weight": _weight(model, mined),
+                "share": mined.queries / part.mined.tried[mined.predicate],
+                "weight": _weight(model, part, mined),
                 "example": _example(model, process, queries, mined),
             }
             for mined in most_frequent
@@ -47,10 +51,9 @@ def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[
     return described
 
 
-def _weight(model: Model, mined: MinedTopology) -> float:
-    # Topologies are the last columns of the features.
-    sequences = model.sources.topologies.sequences
-    column = len(model.main.classifier.weights) - len(sequences) + sequences.index(mined.sequence)
+def _weight(model: Model, part: Topologies, mined: MinedTopology) -> float:
+    column = model.space(model.main_view).first(part.name)
+    column += part.found.sequences.index(mined.sequence)
     return float(model.main.classifier.weights[column, mined.predicate])
 
 

@@ -1,4 +1,6 @@
-"""The runs behind the paper: a plain list of command lines, each of which leaves one result file.
+"""The paper's tables and figures, and the runs behind them.
+
+The runs are a plain list of command lines, each of which leaves one result file.
 
 A run is executed if its result file is missing. What it leaves before that, such as a model, stays
 in a work folder, from which the next attempt continues.
@@ -8,24 +10,26 @@ import json
 import re
 import shlex
 import shutil
-import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from apptek.errors import ApptekError, CheckpointError, ConfigError, StoppedError
+from apptek.errors import ApptekError, CheckpointError, StoppedError
+from apptek.extras import require_matplotlib, require_pandas
 from apptek.facts.benchmarks import BENCHMARKS
 from apptek.files import make_folder
 from apptek.models.registry import BASELINES, find_baseline
+from apptek.paper.topology_examples import mined_topologies
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.research.model_result import describe_model
-from apptek.research.result import Result, write_result
-from apptek.research.topology_examples import mined_topologies
+from apptek.research.result import Result, read_results, write_result
+from apptek.research.run_list import RunList
 from apptek.setting_rules import setting_texts
 from apptek.synthetic.world import make_world, write_world
 
@@ -39,26 +43,58 @@ QUICK_SETTINGS: dict[str, dict[str, Any]] = {
     "default": {"classifier.epochs": 1},
     "max": {"classifier.epochs": 1, "reranker.rounds": 5},
 }
+TABLES = ("table1", "table2", "table3", "table-m", "table-search", "table-forecast")
+FIGURES = ("figure-actions", "figure-rewards", "figure-success", "figure-topologies")
 
 
-@dataclass(frozen=True, slots=True)
-class RunList:
-    """Command lines by the name of the result file, and the runs that a table or figure shows."""
+@dataclass(slots=True)
+class Reproduction:
+    """Tables as Markdown, the files of figures, and a line for each run that failed."""
 
-    commands: Mapping[str, str]
-    shown: Mapping[str, list[str]]
+    tables: dict[str, str] = field(default_factory=dict)
+    figures: dict[str, list[Path]] = field(default_factory=dict)
+    failures: list[str] = field(default_factory=list)
 
 
-def read_runs(path: Path) -> RunList:
-    """Read a list of runs; ConfigError where there is none, or it is damaged."""
-    try:
-        sections = tomllib.loads(path.read_text(encoding="utf-8"))
-        also = sections.pop("also", {})
-        commands = {name: line for runs in sections.values() for name, line in runs.items()}
-    except (OSError, ValueError, AttributeError) as error:
-        raise ConfigError(f"{path} is no list of runs: {error}") from None
-    shown = {what: [*sections.get(what, ()), *also.get(what, ())] for what in {**sections, **also}}
-    return RunList(commands, shown)
+def reproduce(
+    what: str,
+    runs: RunList,
+    folder: Path,
+    tell: Tell,
+    *,
+    execute: Execute | None = None,
+    only: str = "*",
+) -> Reproduction:
+    """Execute the missing runs of a table, a figure or all, then make it from the results.
+
+    folder   holds `results`, `figures`, and in `work` what unfinished runs have left
+    execute  runs a command; without it, only what is recorded is shown
+    only     a pattern for the names of the runs that may be executed
+    """
+    shown = (*TABLES, *FIGURES) if what == "all" else (what,)
+    require_pandas()  # before hours of running, not after
+    if set(shown) & set(FIGURES):
+        require_matplotlib()
+    made, results = Reproduction(), read_results(folder / "results")
+    if execute is not None:
+        needed = dict.fromkeys(name for each in shown for name in runs.shown.get(each, ()))
+        chosen = {name: runs.commands[name] for name in needed if fnmatchcase(name, only)}
+        if not chosen:
+            known = ", ".join(needed) or "none"
+            raise ApptekError(f"{what} has no run {only!r}; its runs: {known}")
+        made.failures = run_missing(chosen, folder, execute, tell)
+        results = read_results(folder / "results")
+    from apptek.paper.figures import write_figure
+    from apptek.research.tables import all_tables
+
+    tables = all_tables(runs)
+    for name in shown:
+        recorded = [results[run] for run in runs.shown.get(name, ()) if run in results]
+        if name in FIGURES:
+            made.figures[name] = write_figure(name, recorded, folder / "figures")
+        else:
+            made.tables[name] = tables[name](results)
+    return made
 
 
 def run_missing(

@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from apptek.errors import ApptekError
 from apptek.extras import require_matplotlib
+from apptek.paper.topology_figure import topologies_figure
 from apptek.research.printed import TITLES
 from apptek.research.result import Result
-from apptek.research.topology_figure import topologies_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -1,5 +1,6 @@
 """A run of the agent: train it, compare it with its controls, and record what the figures show."""
 
+import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
@@ -12,10 +13,10 @@ from apptek.config import AgentConfig
 from apptek.errors import ApptekError
 from apptek.extras import one_torch_thread
 from apptek.facts.facts import Dataset, Names
-from apptek.facts.queries import held_out_queries
+from apptek.facts.queries import Queries, held_out_queries
+from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.paper.controls import compare_with_controls, play_greedily
-from apptek.paper.dqn import FrozenPolicy
+from apptek.paper.agent import DATA, Agent
 from apptek.paper.environment import DecisionProcess, play
 from apptek.paper.trainer import History, Trainer
 from apptek.paper.training_run import Observer, moving_means, train
@@ -23,6 +24,7 @@ from apptek.research.result import Result, plain_settings, write_result
 
 RESULT = "result.json"
 CURVE_POINTS = 200
+NORMAL_95 = 1.959963984540054  # half the width of a 95 % interval, in standard errors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +34,7 @@ class AgentRun:
     dataset: Dataset
     config: AgentConfig
     folder: Path
+    source: str = ""  # what names the data: a folder, a file or a benchmark
     seed: int = 0
     resume: bool = False
     checkpoint_seconds: float = 60.0
@@ -56,6 +59,9 @@ def run_agent(run: AgentRun) -> Result:
         observers=run.observers,
     )
     trained = time.monotonic()
+    source = str(Path(run.source).resolve()) if Path(run.source).exists() else run.source
+    about = {"data": source, "read_with": dict(run.dataset.read_with)}
+    write_whole(run.folder / DATA, json.dumps(about, indent=1).encode())
     result = _result(trainer, run.dataset, run.seed)
     # The time before a resumed run was stopped is not known.
     training_seconds = trained - started if is_new else None
@@ -101,15 +107,14 @@ def run_controls(run: AgentRun) -> Result:
 
 
 def _result(trainer: Trainer, dataset: Dataset, seed: int) -> Result:
-    process, pair_of_fact = trainer.process, trainer.table.pair_of_fact
-    policy = FrozenPolicy(trainer.learner.network)
+    agent = trainer.agent()
     queries_of = {"train": trainer.queries, "valid": held_out_queries(dataset.valid)}
     metrics = {
-        split: asdict(compare_with_controls(process, queries, policy, pair_of_fact, seed=seed))
+        split: asdict(compare_with_controls(agent, queries, seed=seed))
         for split, queries in queries_of.items()
         if len(queries)
     }
-    greedy = play_greedily(process, trainer.queries, policy, pair_of_fact)
+    greedy = agent.play(trainer.queries)
     return Result(
         model="agent",
         dataset=dataset.name,
@@ -158,3 +163,47 @@ def success_by_predicate(met: Bools, predicates: Ints, names: Names) -> dict[str
         names[row]: [int(counts[row]), float(hits[row] / counts[row])]
         for row in np.flatnonzero(counts).tolist()
     }
+
+
+@dataclass(frozen=True, slots=True)
+class PairedDifference:
+    """The mean difference of two policies' rewards on the same queries, with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def paired_difference(rewards: Bools, control: Bools) -> PairedDifference:
+    """Rewards minus those of a control, with the normal interval of the mean difference."""
+    differences = rewards.astype(np.float64) - control
+    mean, error = differences.mean(), differences.std(ddof=1) / np.sqrt(len(differences))
+    half = NORMAL_95 * error
+    return PairedDifference(float(mean), float(mean - half), float(mean + half))
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The agent and both controls on the same queries."""
+
+    queries: int
+    agent: float
+    random: float
+    commonest: float
+    agent_minus_random: PairedDifference
+    agent_minus_commonest: PairedDifference
+
+
+def compare_with_controls(trained: Agent, queries: Queries, *, seed: int) -> Comparison:
+    """Mean rewards of the greedy agent and of both controls, paired over the queries."""
+    agent = trained.play(queries).met
+    random = play(trained.process, queries, "random", seed=seed).met
+    commonest = play(trained.process, queries, "commonest").met
+    return Comparison(
+        len(queries),
+        float(agent.mean()),
+        float(random.mean()),
+        float(commonest.mean()),
+        paired_difference(agent, random),
+        paired_difference(agent, commonest),
+    )

@@ -1,0 +1,136 @@
+"""The trained agent: its network, with the settings and facts that it needs to play."""
+
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import load, save
+
+from apptek.compiling import in_threads
+from apptek.config import AgentConfig, Config
+from apptek.errors import ApptekError
+from apptek.facts.facts import Dataset
+from apptek.facts.queries import Queries
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.paper.dqn import FrozenPolicy, build_network, random_legal
+from apptek.paper.environment import DecisionProcess, Environment, Episodes
+from apptek.paper.fingerprint import QNetwork
+from apptek.paper.states import pair_table
+from apptek.reading.reader import read_dataset
+from apptek.seeding import generator
+from apptek.setting_rules import config_from_json
+
+WEIGHTS = "agent.safetensors"
+DATA = "data.json"  # where the facts of a trained agent are
+CHUNK = 1024  # episodes that one thread plays at a time
+
+
+class Agent:
+    """A trained Q-network on the facts that it was trained on."""
+
+    def __init__(self, process: DecisionProcess, weights: bytes) -> None:
+        table = pair_table(process.graph.facts)
+        network = build_network(
+            table, process.action_count, process.config, rng=generator(0, "network")
+        )
+        try:
+            network.load_state_dict(load(weights))
+        except (RuntimeError, SafetensorError):
+            raise ApptekError(
+                "the agent was trained on other facts or with other settings"
+            ) from None
+        self.process, self.pair_of_fact = process, table.pair_of_fact
+        self.policy = FrozenPolicy(network)
+
+    @classmethod
+    def load(cls, folder: Path, data: Dataset | None = None) -> "tuple[Agent, Dataset]":
+        """The agent of a folder and its data: those that it names, or `data`, which must be equal.
+
+        ApptekError where the folder holds no trained agent, or the facts are others.
+        """
+        config, digest = trained_with(folder)
+        if data is None:
+            source = json.loads((folder / DATA).read_text(encoding="utf-8"))
+            data = read_dataset(source["data"], **source["read_with"])
+        if data.train.digest() != digest:
+            raise ApptekError(f"{folder} was trained on other facts than those of {data.name}")
+        process = DecisionProcess(TemporalGraph.of(data), config)
+        return cls(process, (folder / WEIGHTS).read_bytes()), data
+
+    def values(self, environment: Environment) -> "np.ndarray[Any, np.dtype[np.float32]]":
+        """The Q-values of all actions in every episode, (B, actions); minus infinity: illegal."""
+        values = self.policy.values(environment.states(self.pair_of_fact)).numpy()
+        return np.where(environment.legal, values, np.float32(-np.inf))
+
+    def play(self, queries: Queries, *, epsilon: float = 0.0, seed: int = 0) -> Episodes:
+        """Play episodes to their end by the best legal action.
+
+        A share `epsilon` of the actions is random; each chunk draws from a stream of its own.
+        """
+
+        def play_chunk(start: int) -> Episodes:
+            rows = np.arange(start, min(start + CHUNK, len(queries)))
+            environment = Environment(self.process, queries.take(rows))
+            return self._play_chunk(
+                environment, epsilon, generator(seed, f"exploring from {start}")
+            )
+
+        parts = in_threads(play_chunk, range(0, len(queries), CHUNK))
+        nothing = np.empty((0, self.process.config.max_steps), np.int32)
+        return Episodes(
+            np.concatenate([np.zeros(0, np.bool_), *(part.met for part in parts)]),
+            np.concatenate([nothing, *(part.trail for part in parts)]),
+            np.concatenate([nothing, *(part.legal_counts for part in parts)]),
+        )
+
+    def _play_chunk(
+        self, environment: Environment, epsilon: float, rng: np.random.Generator
+    ) -> Episodes:
+        steps = environment.max_steps
+        trail = np.full((len(environment), steps), -1, np.int32)
+        legal_counts = np.zeros((len(environment), steps), np.int32)
+        for step in range(steps):
+            going = ~environment.done
+            if not going.any():
+                break
+            legal = environment.legal
+            actions = self.policy.greedy(environment.states(self.pair_of_fact), legal)
+            if epsilon:
+                explore = rng.random(len(actions)) < epsilon
+                actions = np.where(explore, random_legal(legal, rng=rng), actions)
+            trail[going, step] = actions[going]
+            legal_counts[going, step] = legal[going].sum(axis=1)
+            environment.step(actions)
+        return Episodes(environment.met, trail, legal_counts)
+
+
+def pack(network: QNetwork, config: AgentConfig, digest: str) -> bytes:
+    """Return the weights of a network, with its settings and the fingerprint of its facts."""
+    weights = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
+    return save(weights, metadata={"settings": json.dumps(asdict(config)), "data": digest})
+
+
+def trained_with(folder: Path) -> tuple[AgentConfig, str]:
+    """Return the settings of a trained agent and the fingerprint of its facts."""
+    try:
+        with safe_open(folder / WEIGHTS, framework="numpy") as file:
+            about = file.metadata()
+        settings = {"agent": json.loads(about["settings"])}
+        return config_from_json(Config(), settings).agent, about["data"]
+    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        why = "is damaged" if (folder / WEIGHTS).exists() else "holds no trained agent"
+        raise ApptekError(f"{folder} {why}: train one with `apptek paper train`") from error
+
+
+def check_agent(folder: Path, config: AgentConfig, facts_digest: str) -> None:
+    """Raise ApptekError where an agent was trained on other facts or settings than a model's."""
+    trained, digest = trained_with(folder)
+    if digest != facts_digest:
+        raise ApptekError(f"{folder} was trained on other facts than the model's")
+    ours, theirs = asdict(config), asdict(trained)
+    changed = [f"agent.{name}={theirs[name]}" for name in ours if ours[name] != theirs[name]]
+    if changed:
+        raise ApptekError(f"{folder} was trained with {', '.join(changed)}: give the same by --set")

@@ -1,0 +1,239 @@
+"""Topologies as features: discovered by the agent, 1 where a topology connects a query.
+
+The agent or a control policy plays the training queries, and mining counts which topologies
+connected them. The policies that need no agent are controls: they show what learning adds.
+"""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Bools, Ints
+from apptek.extras import one_torch_thread
+from apptek.facts.facts import Names
+from apptek.facts.queries import Queries, training_queries
+from apptek.features.families import Connection, FamilyFit, FeatureFamily, Found
+from apptek.files import make_folder, write_whole
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.model import Model
+from apptek.paper.application import apply_topologies
+from apptek.paper.connection import Surroundings, connect
+from apptek.paper.environment import DecisionProcess, Environment, Episodes, play
+from apptek.paper.topologies import (
+    Mined,
+    MinedTopology,
+    TopologySet,
+    from_names,
+    mine,
+    to_names,
+    topology_set,
+)
+from apptek.ragged import Ragged
+from apptek.seeding import generator
+
+ENUMERATED = 3000  # queries for which every sequence of one and two actions is tried
+AT_ONCE = 50  # of these, how many are expanded side by side: bounds the memory
+TOPOLOGIES, AGENT = "topologies.json", "agent.safetensors"  # in a model folder
+
+
+@dataclass(frozen=True, slots=True)
+class Topologies:
+    """The features of the topologies that connect a query, each with the weight as its value.
+
+    mined  where they come from: counts and examples by predicate
+    agent  the weights of the network that found them, as safetensors; None: a control policy did
+    """
+
+    process: DecisionProcess  # where they are replayed
+    predicates: Names
+    found: TopologySet
+    mined: Mined
+    weight: float = 1.0
+    agent: bytes | None = None
+    name: str = "topologies"
+
+    def __len__(self) -> int:
+        return len(self.found)
+
+    def rows(self, queries: Queries) -> Ragged:
+        """The topologies that connect each query."""
+        connecting = apply_topologies(self.process, queries, self.found)
+        if self.weight == 1:
+            return connecting
+        values = np.full(len(connecting.columns), np.float32(self.weight))
+        return replace(connecting, values=values)
+
+    def names(self, column: int) -> tuple[str, ...]:
+        """The actions of a topology."""
+        return tuple(to_names(self.found.sequences[column], self.predicates))
+
+    def connection(self, queries: Queries, column: int) -> Connection | None:
+        """How a topology connects the first query."""
+        return connect(Surroundings(self.process, queries), self.found.sequences[column])
+
+    def on(self, graph: TemporalGraph) -> "Topologies":
+        """The same on another graph."""
+        return replace(self, process=replace(self.process, graph=graph))
+
+    def report(self) -> dict[str, Any]:
+        """The share of training episodes in which the sides met."""
+        tried, connected = sum(self.mined.tried.values()), sum(self.mined.connected.values())
+        return {"mining_success": connected / tried if tried else None}
+
+    def files(self) -> dict[str, bytes]:
+        """The topologies by name, where they were mined, and the agent."""
+        names, mined = self.predicates, self.mined
+        stored = {
+            "topologies": [to_names(sequence, names) for sequence in self.found.sequences],
+            "mined": [
+                [names[m.predicate], to_names(m.sequence, names), m.queries, list(m.examples)]
+                for m in mined.topologies
+            ],
+            "tried": {names[predicate]: count for predicate, count in mined.tried.items()},
+            "connected": {names[predicate]: count for predicate, count in mined.connected.items()},
+        }
+        agent = {} if self.agent is None else {AGENT: self.agent}
+        return {TOPOLOGIES: _json(stored), **agent}
+
+
+def _json(stored: dict[str, Any]) -> bytes:
+    """The same content, the same bytes."""
+    return (json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+
+
+def topologies_of(model: Model) -> Topologies | None:
+    """The part `topologies` of a model, where it has one."""
+    return next((part for part in model.sources.added if isinstance(part, Topologies)), None)
+
+
+def load_topologies(files: Mapping[str, bytes], found: Found) -> Topologies:
+    """Read what `Topologies.files` returned."""
+    stored, names = json.loads(files[TOPOLOGIES]), found.predicates
+    topologies = topology_set(from_names(each, names) for each in stored["topologies"])
+    counts = (
+        {from_names([name], names)[0]: count for name, count in stored[key].items()}
+        for key in ("tried", "connected")
+    )
+    mined = tuple(
+        MinedTopology(
+            from_names([predicate], names)[0], from_names(sequence, names), count, tuple(examples)
+        )
+        for predicate, sequence, count, examples in stored["mined"]
+    )
+    agent = files.get(AGENT)
+    process, weight = DecisionProcess(found.graph, found.config.agent), found.config.features
+    return Topologies(
+        process, names, topologies, Mined(mined, *counts), weight.topology_weight, agent
+    )
+
+
+def fit_topologies(task: FamilyFit) -> Topologies:
+    """Finds the topologies that connect the training queries, by the policy of the settings."""
+    found = task.found
+    process = DecisionProcess(found.graph, found.config.agent)
+    mined = discover(task, process)
+    agent = task.folder / AGENT
+    return Topologies(
+        process,
+        found.predicates,
+        topology_set(mined.sequences()),
+        mined,
+        found.config.features.topology_weight,
+        agent.read_bytes() if agent.exists() else None,
+    )
+
+
+FAMILY = FeatureFamily(fit_topologies, load_topologies)
+
+
+@one_torch_thread()
+def discover(task: FamilyFit, process: DecisionProcess) -> Mined:
+    """The topologies that connect the queries, by the policy that the settings name."""
+    config, queries, predicates = (
+        task.found.config.mining, training_queries(task.train), task.train.predicates
+    )  # fmt: skip
+    if config.policy == "one-step":
+        return _one_step(process, predicates)
+    if config.policy == "two-step":
+        with task.stage("mine"):
+            episodes, rows = _two_steps(process, queries, task.seed)
+            return mine([episodes], predicates[rows], config.top)
+    if config.policy == "agent":
+        rollouts = _agent_rollouts(task, process, queries)
+    else:
+        rollouts = (
+            play(process, queries, "random", seed=task.seed + rollout)
+            for rollout in range(config.rollouts)
+        )
+    with task.stage("mine"):
+        return mine(rollouts, predicates, config.top)
+
+
+def _agent_rollouts(
+    task: FamilyFit, process: DecisionProcess, queries: Queries
+) -> Iterable[Episodes]:
+    """The roll-outs of the trained agent. It is trained here and now, they are played lazily."""
+    from apptek.paper.agent import Agent, check_agent
+    from apptek.paper.trainer import Trainer
+    from apptek.paper.training_run import train
+
+    if task.agent is not None:
+        check_agent(task.agent, process.config, task.train.digest())
+        make_folder(task.folder)
+        write_whole(task.folder / AGENT, (task.agent / AGENT).read_bytes())
+    else:
+        with task.stage("train the agent"):
+            trainer = Trainer(process, queries, seed=task.seed)
+            train(trainer, task.folder, resume=True, observers=task.observers)
+    agent = Agent(process, (task.folder / AGENT).read_bytes())
+    config = task.found.config.mining
+    return (
+        agent.play(queries, epsilon=config.epsilon, seed=task.seed + rollout)
+        for rollout in range(config.rollouts)
+    )
+
+
+def _one_step(process: DecisionProcess, predicates: Ints) -> Mined:
+    """Every action alone, as if it had been mined: a control that needs no episodes."""
+    trail = np.arange(process.action_count, dtype=np.int32)[:, None]
+    episodes = Episodes(np.ones(len(trail), np.bool_), trail, np.ones_like(trail))
+    return mine([episodes], np.resize(predicates[:1], len(trail)), len(trail))
+
+
+def _two_steps(process: DecisionProcess, queries: Queries, seed: int) -> tuple[Episodes, Ints]:
+    """Every sequence of one or two actions that connects some query, and the query's row."""
+    sample = generator(seed, "two steps").permutation(len(queries))[:ENUMERATED]
+    sample = sample[queries.subjects[sample] != queries.objects[sample]]
+    trails: list[Ints] = []
+    owners: list[Ints] = []
+    for start in range(0, len(sample), AT_ONCE):
+        rows = sample[start : start + AT_ONCE].astype(np.int32)
+        trail = np.full((len(rows), 0), -1, np.int32)
+        for _ in range(2):
+            rows, trail, met = _extend(process, queries, rows, trail)
+            trails.append(np.pad(trail[met], ((0, 0), (0, 2 - trail.shape[1])), constant_values=-1))
+            owners.append(rows[met])
+            rows, trail = rows[~met], trail[~met]  # what has met would stay met
+    connecting = np.concatenate(trails)
+    episodes = Episodes(np.ones(len(connecting), np.bool_), connecting, np.ones_like(connecting))
+    return episodes, np.concatenate(owners)
+
+
+def _extend(
+    process: DecisionProcess, queries: Queries, rows: Ints, trail: Ints
+) -> tuple[Ints, Ints, Bools]:
+    """Every continuation by one legal action: the query's row, the actions, whether they meet."""
+    origins, actions = np.nonzero(_after(process, queries, rows, trail).legal)
+    longer = np.column_stack([trail[origins], actions.astype(np.int32)])
+    return rows[origins], longer, _after(process, queries, rows[origins], longer).met
+
+
+def _after(process: DecisionProcess, queries: Queries, rows: Ints, trail: Ints) -> Environment:
+    """The environment of these queries after the actions of `trail`."""
+    environment = Environment(process, queries.take(rows))
+    for actions in trail.T:
+        environment.step(np.ascontiguousarray(actions))
+    return environment

@@ -1,0 +1,170 @@
+"""End of section 3.2: reasoning sequences, here topologies, and mining those that connect most.
+
+A topology is the ordered sequence of actions of an episode that connected its query's entities.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.arrays import Ints, read_only
+from apptek.errors import ApptekError
+from apptek.facts.facts import Names
+from apptek.facts.predicate_table import PredicateTable
+from apptek.paper.environment import Episodes
+
+EXAMPLES = 3  # queries kept with each topology, for people to look at
+Actions = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TopologySet:
+    """Distinct topologies in lexicographic order; the id of a topology is its index.
+
+    They form a trie, given in preorder: node i has an action, a depth (1 for the first action), the
+    topologies [first[i], last[i]) that begin with it, and skip[i], the node after its subtree.
+    """
+
+    sequences: tuple[tuple[int, ...], ...]
+    actions: Ints
+    depths: Ints
+    first: Ints
+    last: Ints
+    skip: Ints
+
+    def __len__(self) -> int:
+        return len(self.sequences)
+
+
+def topology_set(sequences: Iterable[Sequence[int]]) -> TopologySet:
+    """The set of these action sequences, none of them empty."""
+    ordered = tuple(sorted({tuple(int(a) for a in sequence) for sequence in sequences}))
+    if ordered and not ordered[0]:
+        raise ApptekError("a topology has at least one action")
+    nodes: list[tuple[int, ...]] = []  # prefixes in preorder
+    first: list[int] = []
+    for index, sequence in enumerate(ordered):
+        # In lexicographic order a prefix that is not shared with the sequence before is new.
+        shared = _shared_length(ordered[index - 1] if index else (), sequence)
+        for depth in range(shared, len(sequence)):
+            nodes.append(sequence[: depth + 1])
+            first.append(index)
+    depths = np.asarray([len(node) for node in nodes], np.int32)
+    skip = _skips(depths)
+    starts = np.asarray([*first, len(ordered)], np.int32)
+    return TopologySet(
+        ordered,
+        read_only(np.asarray([node[-1] for node in nodes], np.int32)),
+        read_only(depths),
+        read_only(starts[:-1]),
+        read_only(starts[skip]),
+        read_only(skip),
+    )
+
+
+def _shared_length(one: tuple[int, ...], other: tuple[int, ...]) -> int:
+    length = 0
+    while length < min(len(one), len(other)) and one[length] == other[length]:
+        length += 1
+    return length
+
+
+def _skips(depths: Ints) -> Ints:
+    """For each node in preorder, the next one that is not deeper: the one after its subtree."""
+    skip = np.full(len(depths), len(depths), np.int32)
+    open_nodes: list[int] = []
+    for node, depth in enumerate(depths.tolist()):
+        while open_nodes and depths[open_nodes[-1]] >= depth:
+            skip[open_nodes.pop()] = node
+        open_nodes.append(node)
+    return skip
+
+
+def describe(sequence: Sequence[int], predicates: Names, labels: PredicateTable) -> str:
+    """A topology in words: expand both sides by 'Make statement', then 'Consult'."""
+    names = [f"'{labels.label(name)}'" for name in to_names(sequence, predicates)]
+    return "expand both sides by " + ", then ".join(names)
+
+
+def to_names(sequence: Sequence[int], predicates: Names) -> list[str]:
+    """A topology for JSON: the names of its actions."""
+    return [predicates[action] for action in sequence]
+
+
+def from_names(names: Sequence[str], predicates: Names) -> tuple[int, ...]:
+    """The topology with these names; ApptekError for an unknown predicate."""
+    for name in names:
+        if predicates.find(name) is None:
+            raise ApptekError(f"a topology names the predicate {name!r}, unknown to the data")
+    return tuple(int(predicates.find(name) or 0) for name in names)
+
+
+@dataclass(frozen=True, slots=True)
+class MinedTopology:
+    """A topology that connected queries of one predicate.
+
+    queries   how many of them it connected, over all roll-outs
+    examples  rows of the first few of these
+    """
+
+    predicate: int
+    sequence: tuple[int, ...]
+    queries: int
+    examples: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Mined:
+    """The top topologies of every predicate, best first, and how many queries were connected."""
+
+    topologies: tuple[MinedTopology, ...]
+    tried: dict[int, int]  # queries of each predicate
+    connected: dict[int, int]  # of these, how many were connected by any topology
+
+    def sequences(self) -> set[tuple[int, ...]]:
+        """The distinct topologies of all predicates."""
+        return {mined.sequence for mined in self.topologies}
+
+
+def mine(rollouts: Iterable[Episodes], predicates: Ints, top: int) -> Mined:
+    """The `top` topologies that connected most queries of each predicate, over all roll-outs.
+
+    An episode without a step (subject = object) is no topology. Equally frequent: the shorter one
+    first, then the lexicographically smaller.
+    """
+    counts: dict[int, Counter[Actions]] = {}
+    examples: dict[tuple[int, Actions], list[int]] = {}
+    tried: Counter[int] = Counter()
+    for episodes in rollouts:
+        tried.update(predicates.tolist())
+        for predicate, sequence, rows in _connected(episodes, predicates):
+            counts.setdefault(predicate, Counter())[sequence] += len(rows)
+            kept = examples.setdefault((predicate, sequence), [])
+            kept.extend(rows[: EXAMPLES - len(kept)].tolist())
+    mined = [
+        MinedTopology(predicate, sequence, counter[sequence], tuple(examples[predicate, sequence]))
+        for predicate, counter in sorted(counts.items())
+        for sequence in _most_frequent(counter)[:top]
+    ]
+    connected = {predicate: counter.total() for predicate, counter in counts.items()}
+    return Mined(tuple(mined), dict(tried), connected)
+
+
+def _most_frequent(counter: Counter[Actions]) -> list[Actions]:
+    return sorted(counter, key=lambda sequence: (-counter[sequence], len(sequence), sequence))
+
+
+def _connected(
+    episodes: Episodes, predicates: Ints
+) -> Iterable[tuple[int, Actions, np.ndarray[tuple[int], np.dtype[np.intp]]]]:
+    """Each (predicate, topology) that connected, with the rows of its queries."""
+    rows = np.flatnonzero(episodes.met & (episodes.trail[:, 0] >= 0))
+    table = np.column_stack([predicates[rows], episodes.trail[rows]])
+    distinct, inverse = np.unique(table, axis=0, return_inverse=True)
+    group_of_row = inverse.reshape(-1)  # some versions of numpy give it two dimensions
+    order = np.argsort(group_of_row, kind="stable")
+    groups = np.split(rows[order], np.cumsum(np.bincount(group_of_row))[:-1])
+    for key, group in zip(distinct.tolist(), groups, strict=True):
+        yield key[0], tuple(action for action in key[1:] if action >= 0), group
