@@ -142,7 +142,7 @@ def test_a_prediction_needs_no_heavy_module() -> None:
     code = (
         "import sys; sys.modules['scipy'] = sys.modules['torch'] = sys.modules['sklearn'] = None\n"
         "import apptek.predictor\n"
-        "names = ('explain', 'forecast', 'engine', 'models.fitting', 'baselines')\n"
+        "names = ('explain', 'forecast', 'paper', 'models.fitting', 'baselines')\n"
         "print([m for m in sys.modules if m.startswith(tuple(f'apptek.{n}' for n in names))])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
