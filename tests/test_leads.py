@@ -371,6 +371,12 @@ def test_the_usual_window_suits_the_data(unit: str, known: int, steps: int) -> N
     assert usual_length(TimeAxis(unit), known) == steps  # type: ignore[arg-type]
 
 
+def test_the_usual_window_of_integers_is_a_typical_time_between_facts() -> None:
+    assert usual_length(TimeAxis("integer"), 5_000_000, 86_000.4) == 86_000
+    assert usual_length(TimeAxis("integer", stride=24), 7_200, 24.0) == 24
+    assert usual_length(TimeAxis("integer"), 10, 40.0) == 5
+
+
 def test_windows_in_hours_and_minutes() -> None:
     minutes, days = TimeAxis("minute"), TimeAxis("day")
     span = (0, 1439)
