@@ -15,7 +15,7 @@ all that are longer.
 
 The expected number of facts follows from the expected number of steps with a fact, which is
 n (1 - e^(-hazard / n)) for a window of n steps: e^a * number^b, fitted for each length, because
-facts come in bursts.
+facts come in bursts. Where P comes near 1, the number goes on in proportion to the length.
 """
 
 import math
@@ -243,11 +243,13 @@ class OccurrenceModel:
         lower, upper, share = self._around(window)
         hazards = hazards_of(self.horizons[: upper + 1], features, met, lead)
         logs = [np.log(hazards[place]) for place in (lower, upper)]
-        numbers = [
-            horizon.burst[0]
-            + horizon.burst[1] * np.log(active_steps(hazard, horizon.window / self.stride))
-            for horizon, hazard in zip(self.horizons[: upper + 1], hazards, strict=True)
-        ]
+        numbers = list[Doubles]()  # their logarithms
+        for place, (horizon, hazard) in enumerate(zip(self.horizons, hazards, strict=False)):
+            steps = active_steps(hazard, horizon.window / self.stride)
+            numbers.append(horizon.burst[0] + horizon.burst[1] * np.log(steps))
+            if place:  # where nearly everything happens, the number goes on
+                goes_on = numbers[-2] + math.log(horizon.window / self.horizons[place - 1].window)
+                numbers[-1] = np.where(hazard > SATURATED, goes_on, numbers[-1])
         times = window / self.horizons[lower].window if lower == upper else 1.0  # the rate goes on
         hazard = times * np.exp((1 - share) * logs[0] + share * logs[1])
         expected = times * np.exp((1 - share) * numbers[lower] + share * numbers[upper])
