@@ -435,14 +435,15 @@ def _fit(
     from apptek.forecast.learning import learn_occurrence
     from apptek.models.fitting.baseline_fit import fit_baseline
     from apptek.models.fitting.pipeline import fit_model
-    from apptek.models.observation import observed_position
+    from apptek.models.observation import observed_position, positions_of
 
     if options.baseline:
         if observed:
             name = options.baseline
             raise ApptekError(f"observed_until is for default, max and paper, not for {name}")
         return fit_baseline(data, options, work)
-    last = observed_position(data, data.train, observed) if observed else None
+    positions = positions_of(data, data.train, all_facts=False)
+    last = observed_position(data, positions, observed) if observed else None
     fitted, seconds = fit_model(data, options, work)
     fitted = learn_occurrence(replace(fitted, observed_until=last), options, seconds)
     return fitted, seconds

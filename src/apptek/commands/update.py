@@ -125,8 +125,13 @@ def _tell_update(report: Any, *, added: bool, removed: bool, repeated: int) -> N
 
 def _tell_model(updated: Any, target: Path) -> None:
     from apptek.models.model import observed_text
+    from apptek.models.observation import late_facts_note
     from apptek.terminal import tell, tell_next
 
     tell(f"observed until {observed_text(updated)}")
+    if updated.observed_until is None and (
+        note := late_facts_note(updated.dataset, updated.positions)
+    ):
+        tell(f"note: {note}")
     tell(f"the model is in {target}")
     tell_next(["predict", str(target), "SUBJECT", "OBJECT", "TIME"])

@@ -178,7 +178,9 @@ def _period_by_time(model: Model, events: Events) -> Period:
     cut = int(positions.max()) + 1
     known = events.before(cut)
     first = int(known.times[int(len(known) * FIRST_SHARE)])
-    return Period(first, cut, int(events.times[-1]), model.dataset.axis.stride)
+    assert model.last_observed is not None
+    last = min(int(events.times[-1]), model.last_observed)
+    return Period(first, cut, last, model.dataset.axis.stride)
 
 
 def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) -> OccurrenceModel:
