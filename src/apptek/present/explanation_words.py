@@ -156,7 +156,7 @@ def support_words(support: Support, log_odds: float, *, of_answer: bool = True) 
 
 def contradicts_alone(support: Support, log_odds: float) -> bool:
     """Whether the counts of a reason, taken alone, point the other way than what it adds."""
-    alone = support.lift - support.runner_up_lift
+    alone = round(support.lift, 1) - round(support.runner_up_lift, 1)  # as they are shown
     return bool(support.queries) and alone * log_odds < 0
 
 
