@@ -152,6 +152,9 @@ def test_updating_with_a_file_without_facts_moves_the_observed_time(
     again = apptek("update", str(out), str(quiet), "--in-place", "--json")
     assert json.loads(again.stdout)["observed_until"] == "2014-10-29"
     assert apptek("update", str(out), "--in-place").returncode == 2
+    quiet.write_text("subject,predicate,object\ne0,p1,e1\n", encoding="utf-8")
+    undated = apptek("update", str(out), str(quiet), "--in-place")
+    assert "facts without a time in a model of dated facts: 1" in undated.stderr
 
 
 def test_new_facts_move_the_observed_time_and_it_is_never_before_them(
