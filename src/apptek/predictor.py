@@ -129,7 +129,8 @@ class Predictor:
 
         Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path, also without
         any fact. Facts are retracted first: a fact that is in both is in the result.
-        `observed_until` is the last time that was observed, by default that of the last fact. Nothing is fitted again. The report says what became of the facts.
+        `observed_until` is the last time that was observed, by default that of the last fact.
+        Nothing is fitted again. The report says what became of the facts.
         """
         from apptek.models.updating import update_model
 
