@@ -139,6 +139,7 @@ def test_distances_have_a_sign_and_read_as_words() -> None:
 def test_numbers_and_names_as_people_read_them() -> None:
     assert [signed(1.318), signed(-0.4)] == ["+1.32", "\N{MINUS SIGN}0.40"]
     assert [percent(0.412), percent(0.0001), percent(0.0)] == ["41.2 %", "< 0.1 %", "0.0 %"]
+    assert [percent(0.999), percent(0.9996), percent(1.0)] == ["99.9 %", "> 99.9 %", "100.0 %"]
     assert [listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"])] == [
         "A",
         "A and B",

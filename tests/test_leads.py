@@ -23,6 +23,7 @@ from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.skill import group_skill, groups_of, judged, recent_span
 from apptek.forecast.window import Length, Window, read_window, usual_length
 from apptek.models.model_folder import load_model
+from apptek.models.observation import late_facts_note
 from apptek.models.occurrence.counts import NAMES
 from apptek.models.occurrence.events import Events, Pairs
 from apptek.models.occurrence.fitting import Period
@@ -151,14 +152,17 @@ def test_updating_with_a_file_without_facts_moves_the_observed_time(
     again = apptek("update", str(out), str(quiet), "--in-place", "--json")
     assert json.loads(again.stdout)["observed_until"] == "2014-10-29"
     assert apptek("update", str(out), "--in-place").returncode == 2
+    quiet.write_text("subject,predicate,object\ne0,p1,e1\n", encoding="utf-8")
+    undated = apptek("update", str(out), str(quiet), "--in-place")
+    assert "facts without a time in a model of dated facts: 1" in undated.stderr
 
 
 def test_new_facts_move_the_observed_time_and_it_is_never_before_them(
     predictor: Predictor,
 ) -> None:
     quiet, _ = predictor.update(pa.table({"subject": []}), observed_until="2014-11-02")
-    with pytest.raises(DataError, match="was already observed until 2014-11-02"):
-        quiet.update(observed_until="2014-11-01")
+    back, _ = quiet.update(observed_until="2014-11-01")
+    assert back.forecaster.observed == quiet.forecaster.observed - 1
     same, _ = quiet.update(observed_until="2014-11-02")
     assert same.forecaster.observed == quiet.forecaster.observed
     later, _ = quiet.update([("e0", "p1", "e1", "2014-11-09")])
@@ -170,6 +174,26 @@ def test_new_facts_move_the_observed_time_and_it_is_never_before_them(
     for time, message in (("2014-08-01", LAST), ("2914-08-01", "quiet time"), ("?", "expected")):
         with pytest.raises(DataError, match=message):
             predictor.update(observed_until=time)
+
+
+def test_a_mistyped_date_is_named_and_can_be_retracted_or_set_aside(
+    predictor: Predictor, tmp_path: Path
+) -> None:
+    typo = [("e0", "p1", "e1", "2015-12-31")]
+    wrong, _ = predictor.update(typo)
+    wrong.save(tmp_path / "wrong")
+    loaded = Predictor.load(tmp_path / "wrong")
+    assert loaded.model.observed_until is None
+    note = late_facts_note(loaded.model.dataset, loaded.model.positions)
+    assert "2015-12-31 lies 430 days after the one before it" in str(note)
+    assert late_facts_note(predictor.model.dataset, predictor.model.positions) is None
+    expected = predictor.forecast("e0", "e1", days=7)
+    right, _ = loaded.update(retract=typo)
+    aside, _ = loaded.update(observed_until=LAST)
+    for each in (right, aside):
+        made = each.forecast("e0", "e1", days=7)
+        assert made.first == AFTER
+        assert made.probability == pytest.approx(expected.probability)
 
 
 def test_a_fit_learns_from_the_time_that_was_observed(steady: Path) -> None:
@@ -369,6 +393,12 @@ def test_missing_skill_is_said() -> None:
 )
 def test_the_usual_window_suits_the_data(unit: str, known: int, steps: int) -> None:
     assert usual_length(TimeAxis(unit), known) == steps  # type: ignore[arg-type]
+
+
+def test_the_usual_window_of_integers_is_a_typical_time_between_facts() -> None:
+    assert usual_length(TimeAxis("integer"), 5_000_000, 86_000.4) == 86_000
+    assert usual_length(TimeAxis("integer", stride=24), 7_200, 24.0) == 24
+    assert usual_length(TimeAxis("integer"), 10, 40.0) == 5
 
 
 def test_windows_in_hours_and_minutes() -> None:

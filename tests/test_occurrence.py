@@ -277,8 +277,63 @@ def test_too_little_to_learn_from_gives_no_model() -> None:
 
 
 def test_windows_follow_the_unit_of_the_data() -> None:
-    assert windows_of("day", CLOCK) == (1, 7, 30, 90)
-    assert windows_of("integer", Clock(1.0, 1.2, 4.0, 9.0)) == (1, 4, 9)
+    assert windows_of(TimeAxis("day"), CLOCK) == (1, 7, 30, 90)
+    assert windows_of(TimeAxis("integer"), Clock(1.0, 1.2, 4.0, 9.0)) == (1, 4, 9)
+    days = TimeAxis("integer", stride=24)
+    assert windows_of(days, Clock(24.0, 29.0, 96.0, 216.0)) == (24, 96, 216)
+
+
+def dense_model(stride: int) -> tuple[OccurrenceModel, Doubles]:
+    """A year of 30 pairs, 10 with a fact on nine of ten days, 20 on three of twenty; the features.
+
+    stride  between two days: 1, or 24 for 0, 24, 48 ...
+    """
+    rng, daily = np.random.default_rng(5), np.where(np.arange(30) < 10, 0.9, 0.15)
+    days, subjects = np.nonzero(rng.random((365, 30)) < daily)
+    times = (days * stride).astype(np.int32)
+    events = Events(subjects, 30 + subjects % 7, times, 38)
+    counts = PairCounts(events, Clock(*(stride * scale for scale in (1.0, 1.0, 2.0, 14.0))))
+    windows, leads = ((stride, 7 * stride, 30 * stride), (7 * stride, 28 * stride))
+    period = Period.of(events, stride=stride)
+    model = fit_occurrence(counts, windows, period, seed=0, leads=leads)
+    assert model is not None
+    pairs = Pairs(np.arange(30), 30 + np.arange(30) % 7, np.full(30, 365 * stride, np.int32))
+    return model, counts.features(pairs)
+
+
+def test_windows_of_busy_pairs_are_right_at_every_length_and_in_every_unit() -> None:
+    model, features = dense_model(1)
+    met = np.ones(30, np.bool_)
+    week = model.occurrence(features, met, 7)
+    assert week.probabilities[10:].mean() == pytest.approx(1 - 0.85**7, abs=0.1)
+    for days in (8, 10, 14, 30):  # the rate goes on
+        made = model.occurrence(features, met, days)
+        rates = np.log1p(-made.probabilities[10:]) / np.log1p(-week.probabilities[10:])
+        assert rates.mean() == pytest.approx(days / 7, rel=0.1), days
+        slow = made.expected[10:].sum() / week.expected[10:].sum()
+        assert slow == pytest.approx(days / 7, rel=0.2), days
+        assert made.expected[:10].mean() == pytest.approx(0.9 * days, rel=0.15), days
+    by_hour, counted = dense_model(24)
+    again = by_hour.occurrence(counted, met, 7 * 24)
+    assert again.probabilities == pytest.approx(week.probabilities, abs=1e-6)
+    assert again.expected == pytest.approx(week.expected, rel=1e-6)
+
+
+@pytest.mark.parametrize("seed", [1, 5, 9])
+def test_a_lead_changes_little_where_too_little_was_observed_to_tell(seed: int) -> None:
+    """Sixty days with constant rates: a later window is as probable."""
+    rng, daily = np.random.default_rng(seed), np.where(np.arange(30) < 10, 0.9, 0.15)
+    days, subjects = np.nonzero(rng.random((60, 30)) < daily)
+    events = Events(subjects, 30 + subjects % 7, days.astype(np.int32), 38)
+    counts = PairCounts(events, Clock(1.0, 1.0, 2.0, 14.0))
+    model = fit_occurrence(counts, (1, 7), Period.of(events), seed=0, leads=(7, 28))
+    assert model is not None
+    pairs = Pairs(np.arange(30), 30 + np.arange(30) % 7, np.full(30, 60, np.int32))
+    features, met = counts.features(pairs), np.ones(30, np.bool_)
+    at_once, later = (
+        model.occurrence(features, met, 7, lead).probabilities[10:].mean() for lead in (0, 31)
+    )
+    assert later == pytest.approx(at_once, abs=0.08)
 
 
 def test_a_length_between_two_lies_between_them() -> None:
@@ -289,9 +344,13 @@ def test_a_length_between_two_lies_between_them() -> None:
     model = OccurrenceModel(clock=CLOCK, horizons=horizons, fitted_until=0)
     row, met = np.zeros((1, len(NAMES))), np.ones(1, np.bool_)
     middle = model.occurrence(row, met, 3)
-    assert middle.probabilities[0] == pytest.approx(1 / (1 + math.exp(2)))
-    rate = math.log1p(math.exp(-1.0))
-    assert model.occurrence(row, met, 18).expected[0] == pytest.approx(2 * rate)
+    short, long = (math.log1p(math.exp(odds)) for odds in (-3.0, -1.0))  # cumulative hazards
+    assert middle.probabilities[0] == pytest.approx(-math.expm1(-math.sqrt(short * long)))
+    steps = 9 * -math.expm1(-long / 9)
+    assert model.occurrence(row, met, 18).expected[0] == pytest.approx(2 * steps)
+    saturated = (horizons[0], Horizon(9, flat(12.0), flat(-9.0), (0.0, 1.0)))
+    model = OccurrenceModel(clock=CLOCK, horizons=saturated, fitted_until=0)
+    assert model.occurrence(row, met, 9).probabilities[0] == pytest.approx(-math.expm1(-3.0))
 
 
 @given(

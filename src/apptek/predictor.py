@@ -128,8 +128,9 @@ class Predictor:
         """A predictor that also answers from these facts, and no longer from those to retract.
 
         Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path, also without
-        any fact. `observed_until` is the last time that was observed, by default that of the last
-        fact. Nothing is fitted again. The report says what became of the facts.
+        any fact. Facts are retracted first: a fact that is in both is in the result.
+        `observed_until` is the last time that was observed, by default that of the last fact.
+        Nothing is fitted again. The report says what became of the facts.
         """
         from apptek.models.updating import update_model
 
@@ -435,14 +436,15 @@ def _fit(
     from apptek.forecast.learning import learn_occurrence
     from apptek.models.fitting.baseline_fit import fit_baseline
     from apptek.models.fitting.pipeline import fit_model
-    from apptek.models.observation import observed_position
+    from apptek.models.observation import observed_position, positions_of
 
     if options.baseline:
         if observed:
             name = options.baseline
             raise ApptekError(f"observed_until is for default, max and paper, not for {name}")
         return fit_baseline(data, options, work)
-    last = observed_position(data, data.train, observed) if observed else None
+    positions = positions_of(data, data.train, all_facts=False)
+    last = observed_position(data, positions, observed) if observed else None
     fitted, seconds = fit_model(data, options, work)
     fitted = learn_occurrence(replace(fitted, observed_until=last), options, seconds)
     return fitted, seconds

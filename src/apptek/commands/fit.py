@@ -170,6 +170,7 @@ def _fit_baseline(dataset: Any, out: Path, options: dict[str, Any]) -> None:
 def _tell_fitted(model: Any, out: Path) -> None:
     """What was fitted, how good it is, and what it cannot do."""
     from apptek.graph.lookups import is_timeless
+    from apptek.models.observation import late_facts_note
     from apptek.present.answer_words import VIEWS, quality_text
     from apptek.terminal import tell, tell_next
 
@@ -196,6 +197,8 @@ def _tell_fitted(model: Any, out: Path) -> None:
     answering, training = len(model.graph.facts), len(model.dataset.train)
     which = "all" if answering > training else "the training split's"
     tell(f"it answers from {which} {counted(answering, 'fact')}")
+    if model.observed_until is None and (note := late_facts_note(model.dataset, model.positions)):
+        tell(f"note: {note}")
     if model.no_forecasts:
         tell(f"no forecasts: {model.no_forecasts}")
     tell(f"the model is in {out}")

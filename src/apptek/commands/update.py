@@ -76,7 +76,7 @@ def _update(
     from apptek.models.model_folder import load_model, save_model
     from apptek.models.updating import update_model
     from apptek.research.provenance import about_run, finished_at
-    from apptek.terminal import working
+    from apptek.terminal import tell, working
 
     in_place = target == model.resolve()
     with sole_writer(model) if in_place else nullcontext():
@@ -91,6 +91,9 @@ def _update(
             this = {"from": str(model), "finished": finished_at(), **about_run()}
             run["updates"] = [*run.get("updates", []), this]
             save_model(updated, target, run, in_place=in_place)
+    undated = 0 if new is None else new.undated_count()
+    if undated and fitted.last_observed is not None:
+        tell(f"note: facts without a time in a model of dated facts: {undated:,}")
     return updated, report, sum(new.report.duplicates.values()) if new is not None else 0
 
 
@@ -125,8 +128,13 @@ def _tell_update(report: Any, *, added: bool, removed: bool, repeated: int) -> N
 
 def _tell_model(updated: Any, target: Path) -> None:
     from apptek.models.model import observed_text
+    from apptek.models.observation import late_facts_note
     from apptek.terminal import tell, tell_next
 
     tell(f"observed until {observed_text(updated)}")
+    if updated.observed_until is None and (
+        note := late_facts_note(updated.dataset, updated.positions)
+    ):
+        tell(f"note: {note}")
     tell(f"the model is in {target}")
     tell_next(["predict", str(target), "SUBJECT", "OBJECT", "TIME"])

@@ -126,7 +126,7 @@ def _windows(
     if every < 1:
         raise ApptekError(f"windows of {counted(every, unit)}: expected at least 1")
     first = (
-        forecaster.occurrence.fitted_until + 1
+        forecaster.occurrence.fitted_until + axis.stride
         if start is None
         else axis.position(axis.parse(start))
     )

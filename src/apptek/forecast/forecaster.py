@@ -96,7 +96,8 @@ class Forecaster:
 
     def window(self, start: str | None, length: Length) -> Window:
         """The window that a user asks for."""
-        return read_window(self.model.dataset.axis, (self.span[0], self.observed), start, length)
+        span, typical = (self.span[0], self.observed), self.occurrence.clock.short
+        return read_window(self.model.dataset.axis, span, start, length, typical)
 
     def ids(self, names: Sequence[str]) -> Longs:
         """The ids of entities, below 0 for a name that is not known."""

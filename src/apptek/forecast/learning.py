@@ -75,16 +75,19 @@ def _learned(model: Model, *, all_facts: bool) -> Model:
     if len(events) < FEWEST_EVENTS:
         why = f"{counted(len(events), 'fact')} with a date, at least {FEWEST_EVENTS} are needed"
         return replace(model, no_forecasts=why)
-    period = _period_by_time(model, events) if by_time else Period.of(events, model.last_observed)
+    period = (
+        _period_by_time(model, events)
+        if by_time
+        else Period.of(events, model.last_observed, data.axis.stride)
+    )
     counts = PairCounts(events, model.sources.clock, members)
-    unit, clock = data.axis.unit, model.sources.clock
-    windows = windows_of(unit, clock)
+    windows = windows_of(data.axis, counts.clock)
     occurrence = fit_occurrence(
         counts,
         windows,
         period,
         seed=model.seed,
-        leads=leads_of(unit, clock),
+        leads=leads_of(data.axis, counts.clock),
         trees=bool(model.config.reranker.rounds),
     )
     if occurrence is None:
@@ -175,7 +178,9 @@ def _period_by_time(model: Model, events: Events) -> Period:
     cut = int(positions.max()) + 1
     known = events.before(cut)
     first = int(known.times[int(len(known) * FIRST_SHARE)])
-    return Period(first, cut, int(events.times[-1]))
+    assert model.last_observed is not None
+    last = min(int(events.times[-1]), model.last_observed)
+    return Period(first, cut, last, model.dataset.axis.stride)
 
 
 def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) -> OccurrenceModel:

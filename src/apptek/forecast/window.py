@@ -78,17 +78,20 @@ def unit_word(unit: Unit) -> str:
     return "step" if unit == "integer" else unit
 
 
-def read_window(axis: TimeAxis, span: tuple[int, int], start: str | None, length: Length) -> Window:
+def read_window(
+    axis: TimeAxis, span: tuple[int, int], start: str | None, length: Length, typical: float = 1.0
+) -> Window:
     """The window that a user asks for; ApptekError says what is wrong with it.
 
     span   the first position of a fact, and the last one that was observed
     start  the first time of the window; by default the one after the last observed time
+    typical  the median time between two facts of a pair
     """
     first = span[1] + axis.stride if start is None else _position(axis, start)
     first += (span[1] - first) % axis.stride  # nothing can happen between two steps
     unit, known = unit_word(axis.unit), span[1] - span[0] + 1
     lead = max(0, first - span[1] - axis.stride)
-    window = Window(first, _last(axis, first, length, known), lead)
+    window = Window(first, _last(axis, first, length, (known, typical)), lead)
     begins = time_of(axis, first)
     if window.length < 1:
         ends = time_of(axis, window.last)
@@ -123,12 +126,14 @@ def _position(axis: TimeAxis, text: str) -> int:
     return axis.position(code)
 
 
-def usual_length(axis: TimeAxis, known: int) -> int:
+def usual_length(axis: TimeAxis, known: int, typical: float = 1.0) -> int:
     """The length of a window without one: a week, a day, an hour or a minute, in steps.
 
     The longest of these that is at most half the time of the facts; one step where the unit is
-    longer than a day, or none fits.
+    longer than a day, or none fits. Of integers, about the median time between two facts of a pair.
     """
+    if axis.unit == "integer":
+        return max(1, min(round(typical / axis.stride), known // (2 * axis.stride))) * axis.stride
     if axis.unit not in _DAILY:
         return axis.stride
     lengths = [seconds // _STEP[axis.unit] for seconds in _USUAL]
@@ -139,10 +144,10 @@ def _best_name(axis: TimeAxis) -> str:
     return f"{axis.unit}s" if f"{axis.unit}s" in _NAMES else "steps"
 
 
-def _last(axis: TimeAxis, first: int, length: Length, known: int) -> int:
+def _last(axis: TimeAxis, first: int, length: Length, usual: tuple[int, float]) -> int:
     given = length.given()
     if not given:
-        return first + usual_length(axis, known) - 1
+        return first + usual_length(axis, *usual) - 1
     if len(given) > 1:
         raise ApptekError(f"the length of a window is given twice, by {' and '.join(given)}")
     (name,) = given

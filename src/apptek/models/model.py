@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from apptek.arrays import Ints
 from apptek.config import Config, View
 from apptek.errors import ApptekError, ModelError
 from apptek.facts.facts import Dataset, join_facts
@@ -16,7 +17,7 @@ from apptek.features.support import Support
 from apptek.features.traits import Kind, Traits
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.observation import dated_span
+from apptek.models.observation import positions_of
 from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.registry import model_settings
 from apptek.models.reranking.reranker import Reranker
@@ -78,7 +79,7 @@ class Model:
     updates: tuple[dict[str, Any], ...] = ()  # what was added since the fit, in order
     occurrence: OccurrenceModel | None = None
     no_forecasts: str = ""  # why there is no occurrence model
-    observed_until: int | None = None  # a position after the last fact; None: the last fact
+    observed_until: int | None = None  # the position that a user stated; None: the last fact
 
     @property
     def config(self) -> Config:
@@ -99,8 +100,16 @@ class Model:
     @property
     def last_observed(self) -> int | None:
         """The last observed position of the facts that it holds; None: no fact is dated."""
-        span, later = dated_span(self.dataset, self.graph.facts), self.observed_until
-        return None if span is None else span[1] if later is None else max(span[1], later)
+        if self.observed_until is not None:
+            return self.observed_until
+        positions = self.positions
+        return int(positions[-1]) if len(positions) else None
+
+    @property
+    def positions(self) -> Ints:
+        """The positions of all dated facts that it holds, ascending."""
+        final = self.occurrence is not None and self.occurrence.all_facts
+        return positions_of(self.dataset, self.graph.facts, all_facts=final)
 
     @property
     def graph(self) -> TemporalGraph:

@@ -93,7 +93,7 @@ def _about(model: Model) -> dict[str, Any]:
         "data": data_about(model.dataset, model.graph),
         "clock": asdict(model.sources.clock),
         "updates": list(model.updates),
-        "observed_until": observed_text(model),
+        "observed_until": None if model.observed_until is None else observed_text(model),
         "occurrence": None if occurrence is None else occurrence.to_json(),
         "no_forecasts": model.no_forecasts,
         "views": {

@@ -70,6 +70,9 @@ def update_model(
         stays = ~np.isin(kept_keys, keys)
         missing = len(retracted.all_facts()) - int(np.isin(keys, kept_keys).sum())
         report = replace(report, retracted=int((~stays).sum()), not_found=missing)
+        latest = model.dataset.axis.positions(kept.times[~stays]).max(initial=UNKNOWN)
+        if model.observed_until is not None and latest >= model.observed_until:
+            model = replace(model, observed_until=None)
         kept = kept.take(stays)
         if not len(kept):
             raise DataError("nothing would be left: every fact was to be taken out")
@@ -83,16 +86,13 @@ def update_model(
             new_entities=len(extended) - len(entities),
             unknown_predicates=left_out,
         )
+        if (stated := model.observed_until) is not None:
+            latest = model.dataset.axis.positions(added.times).max(initial=stated)
+            model = replace(model, observed_until=int(latest))
         kept, entities = join_facts(kept, added), extended
     updated = _with_facts(model, kept, entities, report)
     if observed_until is not None:
-        position = observed_position(updated.dataset, kept, observed_until)
-        if (before := model.observed_until) is not None and position < before:
-            shown = TimeAxis(model.dataset.axis.unit).format(before)
-            raise DataError(
-                f"observed until {observed_until}: the model was already observed until {shown}; "
-                "expected that time or later"
-            )
+        position = observed_position(updated.dataset, updated.positions, observed_until)
         updated = replace(updated, observed_until=position)
     return updated, report
 

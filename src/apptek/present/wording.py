@@ -91,8 +91,10 @@ def period_text(first: str, last: str) -> str:
 
 
 def percent(probability: float) -> str:
-    """41.2 %, and what is below a tenth of that as such."""
-    return "< 0.1 %" if 0 < probability < 0.0005 else f"{100 * probability:.1f} %"
+    """41.2 %; what would be rounded to 0 or 100 % is < 0.1 % or > 99.9 %."""
+    if 0 < probability < 0.0005:
+        return "< 0.1 %"
+    return "> 99.9 %" if 0.9995 <= probability < 1 else f"{100 * probability:.1f} %"
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:

@@ -10,6 +10,7 @@ be a little off at these moments, which lie before those of its calibration. Fac
 are counted with decay: a count of all facts grows, and so would the effect.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,7 +19,7 @@ from apptek.arrays import Bools, Doubles, read_only
 from apptek.evaluation.calibration import newton
 from apptek.evaluation.logistic import fit_logistic
 from apptek.extras import require_trees
-from apptek.facts.times import Unit
+from apptek.facts.times import TimeAxis, Unit
 from apptek.features.clock import Clock
 from apptek.models.occurrence.counts import NAMES, SIGNS, PairCounts
 from apptek.models.occurrence.events import Events
@@ -29,6 +30,8 @@ from apptek.models.occurrence.model import (
     OccurrenceModel,
     Regression,
     Trees,
+    active_steps,
+    hazards_of,
 )
 from apptek.models.occurrence.snapshots import (
     Outcomes,
@@ -53,6 +56,7 @@ LEADS: dict[Unit, tuple[int, ...]] = {
     "year": (2, 5),
 }  # likewise
 LEAD_SNAPSHOTS, LEAD_ROWS = 24, 30_000  # for each window length and lead
+LEAD_PENALTY = 30.0  # draws the effect of a lead to none where little was observed
 FIT_SNAPSHOTS, CALIBRATION_SNAPSHOTS = 24, 6  # for each window length
 FIRST_SHARE, CALIBRATION_SHARE = 1 / 3, 0.15  # of the facts: before the first snapshot; at the end
 LEAST_HITS = 20  # pairs with a fact in the snapshots, below which nothing is fitted
@@ -76,54 +80,63 @@ class Moments:
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Positions: snapshots are from `first` on, calibration from `cut` on, nothing after `last`."""
+    """Positions: snapshots are from `first` on, calibration from `cut` on, nothing after `last`.
+
+    stride  the distance between two successive times: snapshots and windows are multiples of it
+    """
 
     first: int
     cut: int
     last: int
+    stride: int = 1
 
     @classmethod
-    def of(cls, events: Events, last: int | None = None) -> "Period":
+    def of(cls, events: Events, last: int | None = None, stride: int = 1) -> "Period":
         """The period of facts that were split at random: all of them, in time order.
 
         last  until when they were observed; by default until the last of them
         """
         places = [int(len(events) * share) for share in (FIRST_SHARE, 1 - CALIBRATION_SHARE)]
         first, cut = (int(events.times[place]) for place in places)
-        return cls(first, cut, int(events.times[-1]) if last is None else last)
+        return cls(first, cut, int(events.times[-1]) if last is None else last, stride)
 
     def moments(self, window: int) -> Moments | None:
         """Snapshots for a window length, none of which looks beyond its part; None: too long."""
-        last_fit, last = self.cut - window, self.last - window + 1
+        last_fit, last = self.cut - window, self.last - window + self.stride
         if last_fit < self.first or last < self.cut:
             return None
-        fit = np.linspace(self.first, last_fit, FIT_SNAPSHOTS)
-        calibration = np.linspace(self.cut, last, CALIBRATION_SNAPSHOTS)
-        fit_moments, calibration_moments = (
-            np.unique(np.round(part).astype(np.int64)).tolist() for part in (fit, calibration)
+        return Moments(
+            window,
+            self._spread(self.first, last_fit, FIT_SNAPSHOTS),
+            self._spread(self.cut, last, CALIBRATION_SNAPSHOTS),
         )
-        return Moments(window, fit_moments, calibration_moments)
 
     def lead_moments(self, window: int, lead: int) -> list[int]:
         """Snapshots for the effect of a lead on a window length; none: too long."""
-        last = self.last - lead - window + 1
-        spread = np.linspace(self.first, last, LEAD_SNAPSHOTS if last > self.first else 0)
-        moments: list[int] = np.unique(np.round(spread).astype(np.int64)).tolist()
+        last = self.last - lead - window + self.stride
+        return self._spread(self.first, last, LEAD_SNAPSHOTS) if last > self.first else []
+
+    def _spread(self, first: int, last: int, count: int) -> list[int]:
+        """At most so many moments from one to another, evenly, whole strides apart."""
+        strides = np.round(np.linspace(0, (last - first) // self.stride, count))
+        moments: list[int] = (first + np.unique(strides.astype(np.int64)) * self.stride).tolist()
         return moments
 
 
-def windows_of(unit: Unit, clock: Clock) -> tuple[int, ...]:
-    """The window lengths that are fitted, in steps of the axis, ascending."""
-    if unit in WINDOWS:
-        return WINDOWS[unit]
-    return tuple(sorted({round(s) for s in (clock.brief, clock.short, clock.middle, clock.long)}))
+def windows_of(axis: TimeAxis, clock: Clock) -> tuple[int, ...]:
+    """The window lengths that are fitted, in the unit of the axis, ascending."""
+    scales = (clock.brief, clock.short, clock.middle, clock.long)
+    return WINDOWS[axis.unit] if axis.unit in WINDOWS else _whole_strides(scales, axis.stride)
 
 
-def leads_of(unit: Unit, clock: Clock) -> tuple[int, ...]:
-    """The leads whose effect is fitted, in steps of the axis, ascending."""
-    if unit in LEADS:
-        return LEADS[unit]
-    return tuple(sorted({max(1, round(s)) for s in (clock.short, clock.middle, clock.long)}))
+def leads_of(axis: TimeAxis, clock: Clock) -> tuple[int, ...]:
+    """The leads whose effect is fitted, in the unit of the axis, ascending."""
+    scales = (clock.short, clock.middle, clock.long)
+    return LEADS[axis.unit] if axis.unit in LEADS else _whole_strides(scales, axis.stride)
+
+
+def _whole_strides(scales: tuple[float, ...], stride: int) -> tuple[int, ...]:
+    return tuple(sorted({max(1, round(scale / stride)) * stride for scale in scales}))
 
 
 def fit_occurrence(
@@ -136,26 +149,40 @@ def fit_occurrence(
     trees: bool = False,
 ) -> OccurrenceModel | None:
     """The model of a period; None where too little happens in it to learn from."""
-    horizons = []
+    horizons = list[Horizon]()
     for window in windows:
         moments = period.moments(window)
         if moments is None:
             continue
-        horizon = fit_horizon(counts, moments, seed=seed, trees=trees)
+        horizon = fit_horizon(
+            counts, moments, seed=seed, trees=trees, shorter=horizons, stride=period.stride
+        )
         if horizon is not None:
             effects = [_fit_lead(counts, horizon, period, lead, seed=seed) for lead in leads]
             fitted = tuple(effect for effect in effects if effect is not None)
             horizons.append(replace(horizon, effects=fitted))
     if not horizons:
         return None
-    return OccurrenceModel(clock=counts.clock, horizons=tuple(horizons), fitted_until=period.last)
+    return OccurrenceModel(
+        clock=counts.clock,
+        horizons=tuple(horizons),
+        fitted_until=period.last,
+        stride=period.stride,
+    )
 
 
 def fit_horizon(
-    counts: PairCounts, moments: Moments, *, seed: int, trees: bool = False
+    counts: PairCounts,
+    moments: Moments,
+    *,
+    seed: int,
+    trees: bool = False,
+    shorter: Sequence[Horizon] = (),
+    stride: int = 1,
 ) -> Horizon | None:
     """What is learned for one window length; None where too little happens."""
-    rng, window = generator(seed, f"occurrence {moments.window}"), moments.window
+    window = moments.window
+    rng = generator(seed, f"occurrence {window // stride}")
     parts = (moments.fit, moments.calibration)
     known = [draw_acquainted(counts.candidates, part, window, rng=rng) for part in parts]
     if min(int(part.hits.sum()) for part in known) < LEAST_HITS:
@@ -167,18 +194,15 @@ def fit_horizon(
     features = [counts.features(part.pairs) for part in known]
     acquainted = _fit_regression(features, known)
     fitted_trees = _fit_trees(features, known, seed) if trees else None
-    scorer = fitted_trees or acquainted
     unacquainted = acquainted  # in dense data everybody may have met
     if all(len(part.hits) for part in strangers):
         described = [counts.features(part.pairs) for part in strangers]
         unacquainted = _fit_regression(described, strangers, rising=True)
-    return Horizon(
-        window,
-        acquainted,
-        unacquainted,
-        _fit_burst(scorer.log_odds(features[1]), known[1]),
-        fitted_trees,
-    )
+    horizon = Horizon(window, acquainted, unacquainted, (0.0, 1.0), fitted_trees)
+    met = np.ones(len(known[1].pairs), np.bool_)
+    hazards = hazards_of((*shorter, horizon), features[1], met)[-1]
+    burst = _fit_burst(active_steps(hazards, window / stride), known[1])
+    return replace(horizon, burst=burst)
 
 
 def _fit_lead(
@@ -186,7 +210,7 @@ def _fit_lead(
 ) -> tuple[int, LeadEffect, LeadEffect] | None:
     """The effect of a lead on pairs that have met, and on strangers; None: too little happens."""
     window = horizon.window
-    rng = generator(seed, f"occurrence {window} after {lead}")
+    rng = generator(seed, f"occurrence {window // period.stride} after {lead // period.stride}")
     moments, events = period.lead_moments(window, lead), counts.candidates
     if not moments:
         return None
@@ -194,6 +218,8 @@ def _fit_lead(
         draw_acquainted(events, moments, window, lead, rng=rng, most=LEAD_ROWS),
         draw_strangers(events, moments, window, lead, rng=rng, members=counts.members),
     )
+    # Windows that overlap tell the same again.
+    apart = min(1.0, ((moments[-1] - moments[0]) / window + 1) / len(moments))
     effects = list[LeadEffect | None]()
     for part, met in zip(drawn, (True, False), strict=True):
         later = counts_at(events, part.pairs, window, lead) > 0
@@ -202,7 +228,7 @@ def _fit_lead(
             continue
         features = counts.features(part.pairs)
         odds = horizon.log_odds(features, np.full(len(features), met))
-        effects.append(_fit_effect(odds, features, (part.hits, later), part.weights))
+        effects.append(_fit_effect(odds, features, (part.hits, later), part.weights * apart))
     acquainted, strangers = effects
     return None if acquainted is None else (lead, acquainted, strangers or LeadEffect())
 
@@ -212,7 +238,9 @@ def _fit_effect(
 ) -> LeadEffect:
     """What differs between hits at once and hits a lead later, see the top of the module."""
     basis = np.stack([np.ones(len(odds)), odds, features[:, PAIR_LONG]], axis=1)
-    at_once, later = (fit_logistic(basis, part, weights, offsets=odds) for part in hits)
+    at_once, later = (
+        fit_logistic(basis, part, weights, offsets=odds, penalty=LEAD_PENALTY) for part in hits
+    )
     shift, slope, long = _rounded(later - at_once).tolist()
     return LeadEffect(shift, max(0.0, 1.0 + slope), long)
 
@@ -229,8 +257,10 @@ def _fit_regression(
     fit, later = parts
     weights, bias = np.zeros(len(NAMES)), 0.0
     kept = np.arange(len(NAMES))
+    means = np.average(features[0], axis=0, weights=fit.weights)
+    centred = features[0] - means  # the penalty is the same in every unit of time
     while True:
-        table = np.concatenate([features[0][:, kept], np.ones((len(fit.hits), 1))], axis=1)
+        table = np.concatenate([centred[:, kept], np.ones((len(fit.hits), 1))], axis=1)
         offsets = np.zeros(len(fit.hits))
         *fitted, bias = fit_logistic(table, fit.hits, fit.weights, offsets=offsets).tolist()
         wrong = np.asarray(fitted) * SIGNS[kept] < 0
@@ -238,7 +268,7 @@ def _fit_regression(
             break
         kept = kept[~wrong]
     weights[kept] = fitted
-    means = np.average(features[0], axis=0, weights=fit.weights)
+    bias -= float(means @ weights)
     raw = Regression(weights, bias, means)
     shift, slope = calibrate(raw.log_odds(features[1]), later.hits, later.weights)
     return Regression(
@@ -273,9 +303,9 @@ def _fit_trees(features: list[Doubles], parts: list[Outcomes], seed: int) -> Tre
     return Trees(raw.text, *calibrate(raw.log_odds(features[1]), later.hits, later.weights))
 
 
-def _fit_burst(odds: Doubles, part: Outcomes) -> tuple[float, float]:
-    """How the expected number follows from -log(1 - P): log-linear, by Poisson regression."""
-    logs = np.log(np.logaddexp(0.0, odds))
+def _fit_burst(active: Doubles, part: Outcomes) -> tuple[float, float]:
+    """How the number of facts follows from that of steps with one: log-linear, by Poisson."""
+    logs = np.log(active)
     total = part.weights.sum()
 
     def loss(parameters: Doubles) -> float:

@@ -1,8 +1,11 @@
 """The occurrence model: the probability that one entity does anything to another in a window.
 
 For each of a few window lengths there is a logistic regression over the features of counts.py, one
-for pairs that have met and one for strangers. Between two lengths the log-odds are interpolated in
-the logarithm of the length; beyond them, the rate of the nearest length goes on.
+for pairs that have met and one for strangers. What is added up over time is the cumulative hazard
+-log(1 - P). A longer window has no smaller one. Where P comes near 1, outcomes no longer tell
+hazards apart: there a longer window has no higher rate than the shorter one. Between two lengths
+the logarithm of the hazard is interpolated in the logarithm of the length; beyond them, the rate of
+the nearest length goes on.
 
 The features are those of the moment until which facts were observed; the lead is the time from
 there to the window. With it the log-odds become shift + slope * log-odds + long * (the feature
@@ -10,12 +13,13 @@ there to the window. With it the log-odds become shift + slope * log-odds + long
 fitted for a few leads, and interpolated in log(1 + lead); the effect of the longest lead holds for
 all that are longer.
 
-The expected number of facts is above -log(1 - P), the one of a Poisson process, because facts come
-in bursts: e^a * (-log(1 - P))^b, fitted for each length.
+The expected number of facts follows from the expected number of steps with a fact, which is
+n (1 - e^(-hazard / n)) for a window of n steps: e^a * number^b, fitted for each length, because
+facts come in bursts. Where P comes near 1, the number goes on in proportion to the length.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -32,6 +36,7 @@ from apptek.models.occurrence.counts import NAMES
 PAIR_LONG = NAMES.index("pair long")
 _LEAST = 1e-9  # no probability is below it, or above 1 minus it
 _TINY = 1e-300
+SATURATED = 3.0  # the cumulative hazard, P = 95 %, from which on outcomes tell little about it
 
 
 class Trees:
@@ -170,6 +175,25 @@ class Horizon:
         return acquainted, strangers
 
 
+def hazards_of(
+    horizons: Sequence[Horizon], features: Doubles, met: Bools, lead: int = 0
+) -> list[Doubles]:
+    """The cumulative hazards -log(1 - P) of ascending lengths, each as the shorter ones allow."""
+    found = list[Doubles]()
+    for place, horizon in enumerate(horizons):
+        hazard = np.logaddexp(0.0, horizon.log_odds(features, met, lead))
+        if place:
+            goes_on = found[-1] * (horizon.window / horizons[place - 1].window)
+            hazard = np.clip(hazard, found[-1], np.maximum(goes_on, SATURATED))
+        found.append(np.maximum(hazard, _LEAST))
+    return found
+
+
+def active_steps(hazards: Doubles, steps: float) -> Doubles:
+    """The expected number of steps with a fact in a window of so many steps."""
+    return -steps * np.expm1(-hazards / steps)
+
+
 @dataclass(frozen=True, slots=True)
 class Occurrence:
     """What is expected of some pairs in a window."""
@@ -190,6 +214,7 @@ class OccurrenceModel:
     all_facts     whether the graph that it belongs to holds the facts of valid and test
     predicates    a and b of a predicate's probability, see `predicate_probabilities`
     either        from 0 to 1: how far the two directions of a pair are independent
+    stride        the distance between two successive times, in the unit of the axis
     """
 
     clock: Clock
@@ -198,6 +223,7 @@ class OccurrenceModel:
     all_facts: bool = True
     predicates: tuple[float, float] = (0.0, 1.0)
     either: float = 1.0
+    stride: int = 1
 
     @property
     def longest(self) -> int:
@@ -214,21 +240,20 @@ class OccurrenceModel:
 
         lead  the time between the moment of the features and the window
         """
-        (lower, upper), share = self._around(window)
-        rates, numbers = [], []
-        for horizon in (lower, upper):
-            odds = horizon.log_odds(features, met, lead)
-            rate = np.logaddexp(0.0, odds)  # -log(1 - P)
-            factor = math.exp(horizon.burst[0])
-            rates.append((odds, rate))
-            numbers.append(np.log(np.maximum(factor * rate ** horizon.burst[1], _LEAST)))
-        if lower.window <= window <= upper.window:
-            odds = (1 - share) * rates[0][0] + share * rates[1][0]
-            chances = 1 / (1 + np.exp(-odds))
-            expected = np.exp((1 - share) * numbers[0] + share * numbers[1])
-        else:  # the rate goes on
-            times = window / lower.window
-            chances, expected = -np.expm1(-rates[0][1] * times), np.exp(numbers[0]) * times
+        lower, upper, share = self._around(window)
+        hazards = hazards_of(self.horizons[: upper + 1], features, met, lead)
+        logs = [np.log(hazards[place]) for place in (lower, upper)]
+        numbers = list[Doubles]()  # their logarithms
+        for place, (horizon, hazard) in enumerate(zip(self.horizons, hazards, strict=False)):
+            steps = active_steps(hazard, horizon.window / self.stride)
+            numbers.append(horizon.burst[0] + horizon.burst[1] * np.log(steps))
+            if place:  # where nearly everything happens, the number goes on
+                goes_on = numbers[-2] + math.log(horizon.window / self.horizons[place - 1].window)
+                numbers[-1] = np.where(hazard > SATURATED, goes_on, numbers[-1])
+        times = window / self.horizons[lower].window if lower == upper else 1.0  # the rate goes on
+        hazard = times * np.exp((1 - share) * logs[0] + share * logs[1])
+        expected = times * np.exp((1 - share) * numbers[lower] + share * numbers[upper])
+        chances = -np.expm1(-hazard)
         chances = np.clip(chances, _LEAST, 1 - _LEAST)
         return Occurrence(chances, np.maximum(expected, chances))
 
@@ -240,27 +265,24 @@ class OccurrenceModel:
         of_trees  whether trees, where there are any, say what a feature adds, which takes long;
                   else the regression does, and what the trees see otherwise is in the rest
         """
-        (lower, upper), share = self._around(window)
-        added = lower.contributions(features, met, lead, of_trees=of_trees)
-        if lower is not upper:
-            above = upper.contributions(features, met, lead, of_trees=of_trees)
+        lower, upper, share = self._around(window)
+        added = self.horizons[lower].contributions(features, met, lead, of_trees=of_trees)
+        if lower != upper:
+            above = self.horizons[upper].contributions(features, met, lead, of_trees=of_trees)
             added = (1 - share) * added + share * above
         chances = self.occurrence(features, met, window, lead).probabilities
         odds = np.log(chances) - np.log1p(-chances)
         added[:, -1] += odds - added.sum(axis=1)
         return added
 
-    def _around(self, window: int) -> tuple[tuple[Horizon, Horizon], float]:
-        """The horizons below and above a length, and where it lies between them, from 0 to 1."""
+    def _around(self, window: int) -> tuple[int, int, float]:
+        """Where the horizons below and above a length are, and how far it is from the first."""
         lengths = [horizon.window for horizon in self.horizons]
-        place = int(np.searchsorted(lengths, window))
-        lower = self.horizons[max(0, place - 1)]
-        upper = self.horizons[min(place, len(lengths) - 1)]
-        if upper.window == window or lower.window >= window or lower is upper:
-            nearest = upper if upper.window == window else (lower if place else self.horizons[0])
-            return (nearest, nearest), 0.0
-        logs = [math.log(horizon.window) for horizon in (lower, upper)]
-        return (lower, upper), (math.log(window) - logs[0]) / (logs[1] - logs[0])
+        upper = min(int(np.searchsorted(lengths, window)), len(lengths) - 1)
+        if not lengths[0] < window < lengths[upper]:
+            return upper, upper, 0.0
+        logs = [math.log(length) for length in (lengths[upper - 1], window, lengths[upper])]
+        return upper - 1, upper, (logs[1] - logs[0]) / (logs[2] - logs[0])
 
     def predicate_probabilities(self, occurrence: Occurrence, shares: Doubles) -> Doubles:
         """P(at least one fact with the predicate): 1 - exp(-e^a (expected x share)^b).
@@ -306,6 +328,7 @@ class OccurrenceModel:
             "all_facts": self.all_facts,
             "predicates": list(self.predicates),
             "either": self.either,
+            "stride": self.stride,
             "horizons": [
                 {
                     "window": horizon.window,
@@ -331,6 +354,7 @@ class OccurrenceModel:
             all_facts=about["all_facts"],
             predicates=tuple(about["predicates"]),
             either=about["either"],
+            stride=about.get("stride", 1),
         )
 
 

@@ -24,7 +24,11 @@ export const timely = (words, otherwise = "") =>
   document.body.classList.contains("timeless") ? otherwise : words;
 
 export const percent = (share) =>
-  share > 0 && share < 0.0005 ? "< 0.1 %" : `${(100 * share).toFixed(1)} %`;
+  share > 0 && share < 0.0005
+    ? "< 0.1 %"
+    : share >= 0.9995 && share < 1
+      ? "> 99.9 %"
+      : `${(100 * share).toFixed(1)} %`;
 
 // Next to nothing has no minus.
 export function signed(value) {
