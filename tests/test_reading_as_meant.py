@@ -617,3 +617,25 @@ def test_one_time_off_the_grid_is_noted() -> None:
     assert data.report.notes == (
         "30 of 31 times lie 24 steps apart, but 49 does not, so the step is 1",
     )
+
+
+TURNED = "object,predicate,subject,time\nb,p,a,2014-05-13\n"
+
+
+@pytest.mark.parametrize("title", ["Report of events\n", "Report,,,\n\n", '"Two\nlines"\nand\n'])
+def test_a_header_below_a_title_is_a_header(tmp_path: Path, title: str) -> None:
+    for skip_bad in (False, True):
+        data = read_all(write(tmp_path / "facts.csv", title + TURNED), skip_bad=skip_bad)
+        assert in_words(data) == [FACT]
+        assert "above the header left out" in data.report.notes[0]
+    message = fault_of(tmp_path, f"{title}{TURNED}b,p,a,2014-05\nb,p,a,no day\n")
+    assert message.startswith(f"facts.csv:{title.count(chr(10)) + 4}: column 4 (time): found 'no d")
+    rows: list[list[Cell]] = [["Report"], [], *(list(row.split(",")) for row in TURNED.split())]
+    sheet = write_sheets(tmp_path / "facts.xlsx", {"a": rows}, ("A1:D1",))
+    assert in_words(read_all(sheet)) == [FACT]
+
+
+def test_a_header_below_facts_is_refused(tmp_path: Path) -> None:
+    message = fault_of(tmp_path, f"c,p,d,{DAY}\n{TURNED}", skip_bad=True)
+    assert message.startswith("facts.csv: row 2 is a header, but stands below 'c', 'p', 'd'")
+    assert "--read header=no" in message

@@ -32,6 +32,7 @@ UNTIL_MARKS = ("<occursUntil>", "occursUntil")
 _NEARLY_ALL = 0.9  # of the first rows
 _ROWS_SHOWN, _COLUMNS_SHOWN = 3, 12
 _MANY_ROWS = 10  # in which none of the words of a header is expected
+_HEADER_ROWS = 20  # the first ones, among which a header may stand below a title
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +155,41 @@ def layout_finder(roles: tuple[str, ...]) -> FindLayout:
     return find
 
 
+def count_rows_above(rows: list[list[str]], where: str) -> int:
+    """Return how many rows, such as a title, stand above a header of known words alone.
+
+    DataError if one of them may be a fact.
+    """
+    known = {SPLIT, *(word for words in _HEADER_WORDS.values() for word in words)}
+    if not rows or _is_header(rows[0]):
+        return 0
+    for count, row in enumerate(rows[:_HEADER_ROWS]):
+        if _is_header(row) and known.issuperset(cell.strip().lower() for cell in row):
+            if any(len(set(above) - {""}) >= len(ROLES[:3]) for above in rows[:count]):
+                raise DataError(
+                    f"{where}: row {count + 1} is a header, but stands below {_shown_row(rows[0])}; "
+                    "remove the rows above it, or say --read header=no if it is a fact"
+                )
+            return count
+    return 0
+
+
+def layout_of(
+    rows: list[list[str]],
+    column_of: dict[str, str] | None,
+    header: bool | None,
+    where: str,
+    find: "FindLayout",
+) -> tuple[ColumnLayout, bool]:
+    """Return the layout of a file by its first rows, and whether the first is a header."""
+    layout, has_header = find(rows[0], column_of, header, where)
+    if find is find_layout and not has_header and header is None:
+        if column_of is None:
+            check_order(rows, where)
+        has_header = has_titles(rows, layout)
+    return layout, has_header
+
+
 def has_titles(rows: list[list[str]], layout: ColumnLayout) -> bool:
     """Whether the first of these rows is a header, though not a known one.
 
@@ -224,6 +260,11 @@ def _shown_row(cells: list[str]) -> str:
     shown = [repr(cell if len(cell) <= 40 else f"{cell[:37]}...") for cell in cells]
     more = len(shown) - _COLUMNS_SHOWN
     return ", ".join(shown[:_COLUMNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def rows_above_note(count: int, where: str) -> str:
+    """A note where rows above the header are not read."""
+    return f"{where}: {counted(count, 'row')} above the header left out"
 
 
 def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | None:

@@ -26,10 +26,11 @@ from apptek.reading.columns import (
     UNTIL_MARKS,
     ColumnLayout,
     FindLayout,
-    check_order,
+    count_rows_above,
     find_layout,
-    has_titles,
+    layout_of,
     left_out_note,
+    rows_above_note,
     untold_header_note,
 )
 from apptek.reading.dumps import DUMPS, dump_columns, find_dump, is_gdelt
@@ -92,11 +93,16 @@ def open_text(
 ) -> Content:
     """Open a file of text; `find` is another for files of queries."""
     source, form, start = examine(file, options)
-    rows = first_rows(start, form)
+    numbered = list(_first_rows(start, form))
+    rows = [row for _, row in numbered]
+    above = 0
+    if find is find_layout and options.header is not False:
+        above = count_rows_above(rows, file.name)
     blocks = read_blocks(source, quoted=form.quoted)
-    first, line = skip_blank_lines(blocks)
+    first, line = skip_lines(blocks, numbered[above - 1][0] if above else 0)
     if first is None or not rows:
         raise DataError(f"{file.name}:1: the file is empty; expected a fact on each line")
+    rows = rows[above:]
     where, cells = f"{file.name}:{line}", rows[0]
     dump = ids = None
     if columns is None or options.format:
@@ -109,17 +115,15 @@ def open_text(
     elif ids is not None:
         layout, has_header = ids.layout, False
     else:
-        layout, has_header = find(cells, columns, options.header, where)
-        if find is find_layout and not has_header and options.header is None:
-            if columns is None:
-                check_order(rows, where)
-            has_header = has_titles(rows, layout)
+        layout, has_header = layout_of(rows, columns, options.header, where, find)
     header = first.text[: first.text.index(b"\n") + 1] if has_header else b""
     first = replace(first, text=first.text[len(header) :])
     note = left_out_note(cells, layout, file.name) if has_header and columns is None else None
     if layout.free and columns is None and options.header is None:
         note = untold_header_note(rows, where)
     notes = [line for line in (note, ids.note if ids else None) if line]
+    if above:
+        notes.append(rows_above_note(above, file.name))
     widths = [len(row) for row in rows[:-1]]  # the last may be cut
     lines = _Lines(file.name, header, layout, form, notes, widths)
     return Content(
@@ -136,15 +140,21 @@ def open_text(
     )
 
 
-def skip_blank_lines(blocks: Iterator[Block]) -> tuple[Block | None, int]:
-    """Return the first block from its first line on that is not empty, and that line's number."""
+def skip_lines(blocks: Iterator[Block], count: int = 0) -> tuple[Block | None, int]:
+    """Return the first block from the first line on that is not empty, and that line's number.
+
+    count  lines to be skipped before
+    """
     line = 1
     for block in blocks:
-        blank = _BLANK_LINES.match(block.text)
-        start = blank.end() if blank else 0
-        line += block.text.count(b"\n", 0, start)
-        if start < len(block.text):
-            return replace(block, text=block.text[start:]), line
+        start = 0
+        while line <= count and start < len(block.text):
+            start, line = block.text.index(b"\n", start) + 1, line + 1
+        blank = _BLANK_LINES.match(block.text, start)
+        end = blank.end() if blank else start
+        line += block.text.count(b"\n", start, end)
+        if end < len(block.text):
+            return replace(block, text=block.text[end:]), line
     return None, line
 
 
@@ -267,10 +277,12 @@ def rows_of(text: str, form: TextFormat) -> Iterator[tuple[int, list[str]]]:
 
 def first_rows(sample: str, form: TextFormat) -> list[list[str]]:
     """Return the cells of the first lines that are not empty."""
-    rows: list[list[str]] = []
+    return [row for _, row in _first_rows(sample, form)]
+
+
+def _first_rows(sample: str, form: TextFormat) -> Iterator[tuple[int, list[str]]]:
     with suppress(csv.Error):  # a cell that is longer than csv allows: reading will say so
-        rows.extend(row for _, row in islice(rows_of(sample, form), SAMPLE_LINES))
-    return rows
+        yield from islice(rows_of(sample, form), SAMPLE_LINES)
 
 
 @dataclass(slots=True)
