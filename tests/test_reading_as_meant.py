@@ -639,3 +639,13 @@ def test_a_header_below_facts_is_refused(tmp_path: Path) -> None:
     message = fault_of(tmp_path, f"c,p,d,{DAY}\n{TURNED}", skip_bad=True)
     assert message.startswith("facts.csv: row 2 is a header, but stands below 'c', 'p', 'd'")
     assert "--read header=no" in message
+
+
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"'])
+def test_the_first_line_may_say_the_delimiter(tmp_path: Path, first: str) -> None:
+    text = f"{first}\r\na, b;p;b;{DAY}\r\na;p\r\n"
+    data = read_all(write(tmp_path / "facts.csv", text), skip_bad=True)
+    assert in_words(data) == [("a, b", *FACT[1:])]
+    assert data.report.defects[0].line == 3
+    titled = f"{first}\nReport\n{TURNED.replace(',', ';')}"
+    assert in_words(read_text(tmp_path, titled, "facts.csv")) == [FACT]

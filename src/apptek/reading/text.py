@@ -61,6 +61,7 @@ _STRANGE = re.compile(rb"[\x81-\x84\x86-\x89\x8b\x8d\x8f\x90\x98\x99\x9b\x9d\xd7
 _IN_WORDS = re.compile(rb"(?<=[A-Za-z])[\x8a\x9a\xc0-\xfd]|[\x8a\x9a\xc0-\xfd](?=[A-Za-z])")
 _HIGH = re.compile(rb"[\x80-\xff]")
 _BLANK_LINES = re.compile(rb"(?:\r?\n)*+")
+_DELIMITER_LINE = re.compile(r'"?sep=(.)"?\r?\n')  # the first line, for Excel
 # A cell of .csv: quoted, where whatever follows the closing quote belongs to it as it is, or plain.
 _CELL = r'"([^"]*+(?:""[^"]*+)*+)"([^{0}]*)|(?!")[^{0}]*'
 # A row whose cells may hold line breaks: only a delimiter or the line's end follows a quote.
@@ -94,12 +95,13 @@ def open_text(
     """Open a file of text; `find` is another for files of queries."""
     source, form, start = examine(file, options)
     numbered = list(_first_rows(start, form))
-    rows = [row for _, row in numbered]
+    skipped = int(_DELIMITER_LINE.match(start) is not None)
+    rows = [row for line, row in numbered if line > skipped]
     above = 0
     if find is find_layout and options.header is not False:
         above = count_rows_above(rows, file.name)
     blocks = read_blocks(source, quoted=form.quoted)
-    first, line = skip_lines(blocks, numbered[above - 1][0] if above else 0)
+    first, line = skip_lines(blocks, numbered[above + skipped - 1][0] if above + skipped else 0)
     if first is None or not rows:
         raise DataError(f"{file.name}:1: the file is empty; expected a fact on each line")
     rows = rows[above:]
@@ -163,16 +165,18 @@ def examine(file: Path, options: ReadOptions) -> tuple[TextSource, TextFormat, s
     sample = read_start(file, SAMPLE_BYTES)
     encoding = check_encoding(options.encoding) if options.encoding else find_encoding(sample)
     start = lines_of(sample, encoding)
+    said = _DELIMITER_LINE.match(start)
+    wanted = options.delimiter or (said[1] if said else "")
     form = TEXT_FORMATS[stem_and_suffix(file)[1]]
     usual = _OF_GDELT[0] if options.format == "gdelt" else None
     gdelt = next((f for f in _OF_GDELT if is_gdelt(first_rows(start, f))), usual)
-    if gdelt is not None and not options.delimiter:
+    if gdelt is not None and not wanted:
         form = gdelt  # tabs, under the suffix .CSV
-    elif options.delimiter:
-        delimiter = _WORDS.get(options.delimiter.lower(), options.delimiter)
+    elif wanted:
+        delimiter = _WORDS.get(wanted.lower(), wanted)
         if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
             raise DataError(
-                f"--read delimiter={options.delimiter}: expected one character, such as ';', or tab"
+                f"--read delimiter={wanted}: expected one character, such as ';', or tab"
             )
         form = TextFormat(delimiter, form.quoted or delimiter not in ("\t", " "))
     else:
