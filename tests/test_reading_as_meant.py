@@ -649,3 +649,43 @@ def test_the_first_line_may_say_the_delimiter(tmp_path: Path, first: str) -> Non
     assert data.report.defects[0].line == 3
     titled = f"{first}\nReport\n{TURNED.replace(',', ';')}"
     assert in_words(read_text(tmp_path, titled, "facts.csv")) == [FACT]
+
+
+def test_files_with_the_day_and_the_month_first_are_not_mixed(tmp_path: Path) -> None:
+    days = write(tmp_path / "days.csv", rows_of("13/01/2024", "14/01/2024"))
+    months = write(tmp_path / "months.csv", rows_of("02/03/2024", "01/13/2024"))
+    for skip_bad in (False, True):
+        with pytest.raises(
+            DataError, match=r"^months.csv:2: found '01/13/2024', .*the day first"
+        ) as caught:
+            read_dataset([days, months], skip_bad=skip_bad)
+        assert "--date-format %m/%d/%Y" in str(caught.value)
+        assert "--skip-bad" not in str(caught.value)
+    with pytest.raises(DataError, match=r"^months.csv:2: .*the day first"):
+        read_more(read_dataset(days, splitting=ALL), months, skip_bad=True)
+    assert in_words(read_all(months))[0][3] == "2024-02-03"
+
+
+MONTHS = [f"{year}{month:02d}" for year in range(2015, 2020) for month in range(1, 13)]
+
+
+@pytest.mark.parametrize("granularity", ["auto", "month"])
+def test_months_without_a_dash_are_months(tmp_path: Path, granularity: Any) -> None:
+    path = write(tmp_path / "facts.csv", rows_of(*MONTHS))
+    data = read_dataset(path, granularity=granularity, splitting=ALL)
+    assert data.axis == TimeAxis("month")
+    assert np.diff(data.train.times).tolist() == [1] * 59
+    assert data.axis.parse("202001") == data.axis.parse("2020-01")
+    assert "found '201913', expected a calendar date" in fault_of(
+        tmp_path, rows_of(*MONTHS, "201913")
+    )
+    counted = read_text(tmp_path, rows_of(*map(str, range(201495, 201530))), "facts.csv")
+    assert counted.axis.unit == "integer"
+
+
+@pytest.mark.parametrize("times", [["010224", "150224"], ["45292", "45293"]])
+def test_integers_that_may_be_dates_are_noted(tmp_path: Path, times: list[str]) -> None:
+    data = read_text(tmp_path, rows_of(*times), "facts.csv")
+    (note,) = data.report.notes
+    assert note.startswith(f"times such as {times[0]} are read as integers; if they are dates, ")
+    assert not read_text(tmp_path, rows_of("24", "48"), "facts.csv").report.notes

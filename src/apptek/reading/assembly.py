@@ -62,7 +62,7 @@ def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Datas
         merged = sum(_count_merged(part, *(ids[place] for ids in moments)) for part, place in pairs)
     parts, counted = _each_fact_once(parts)
     entities, predicates, parts = _used_names(entities, predicates, parts)
-    notes += _off_grid(axis, known)
+    notes += [*_off_grid(axis, known), *times.notes(axis)]
     dataset = Dataset(
         name=name,
         entities=entities,

@@ -167,8 +167,9 @@ def count_rows_above(rows: list[list[str]], where: str) -> int:
         if _is_header(row) and known.issuperset(cell.strip().lower() for cell in row):
             if any(len(set(above) - {""}) >= len(ROLES[:3]) for above in rows[:count]):
                 raise DataError(
-                    f"{where}: row {count + 1} is a header, but stands below {_shown_row(rows[0])}; "
-                    "remove the rows above it, or say --read header=no if it is a fact"
+                    f"{where}: row {count + 1} is a header, but stands below "
+                    f"{_shown_row(rows[0])}; remove the rows above it, or say --read header=no if "
+                    "it is a fact"
                 )
             return count
     return 0
