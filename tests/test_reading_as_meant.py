@@ -539,14 +539,20 @@ def test_an_empty_file_among_others_loses_no_facts(order: tuple[int, int], tmp_p
         read_dataset(files[0])
 
 
-def test_a_first_row_that_may_be_a_header_of_an_undated_file_is_noted(tmp_path: Path) -> None:
-    rows = [f"a{i % 4},p{i % 2},b{i % 3}" for i in range(24)]
-    file = tmp_path / "undated.csv"
-    file.write_text("\n".join(["wer,was,wen", *rows, ""]), encoding="utf-8")
-    (note,) = read_dataset(file).report.notes
-    assert "the first row was read as a fact: 'wer', 'was', 'wen'; if it is a header" in note
-    file.write_text("\n".join([*rows, ""]), encoding="utf-8")
-    assert read_dataset(file).report.notes == ()
+@pytest.mark.parametrize("count", [3, 24])
+def test_a_first_row_whose_names_do_not_occur_again_is_noted(tmp_path: Path, count: int) -> None:
+    rows = [f"a{i % 4},p{i % 2},b{i % 3}" for i in range(24)][:count]
+    path = write(tmp_path / "facts.csv", "\n".join(["wer,was,wen", *rows, ""]))
+    (note,) = read_dataset(path).report.notes
+    kind = "header" if count == 24 else "fact"
+    assert f"facts.csv:1: the first row is read as a {kind}: 'wer', 'was', 'wen'; if" in note
+    fact_count = len(set(rows))
+    assert len(read_all(path).train) == fact_count + (count == 3)
+    assert len(read_dataset(path, header=False, splitting=ALL).train) == fact_count + 1
+    both = read_dataset([path, write(tmp_path / "more.csv", path.read_text())], splitting=ALL)
+    assert len(both.report.notes) == 2
+    write(path, "\n".join([*rows, rows[0]]))
+    assert read_dataset(path).report.notes == ()
 
 
 def test_statistics_show_the_first_rows_of_the_file(tmp_path: Path) -> None:

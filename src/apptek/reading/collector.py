@@ -37,7 +37,7 @@ class Batch:
     names: dict[str, pa.DictionaryArray]
     since: pa.DictionaryArray | None
     until: pa.DictionaryArray | None
-    first: int | None  # the number of the file's first row, if that is no header
+    first: int | None  # see Content
 
 
 @dataclass(slots=True)

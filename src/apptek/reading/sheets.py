@@ -89,7 +89,7 @@ def open_sheet(
         _parts(rows, layout, file.name),
         {"format": "sheet", "sheet": name},
         tuple(notes),
-        first=None if has_header else line,
+        first=None if has_header or options.header is False else line,
     )
 
 

@@ -31,7 +31,6 @@ from apptek.reading.columns import (
     layout_of,
     left_out_note,
     rows_above_note,
-    untold_header_note,
 )
 from apptek.reading.dumps import DUMPS, dump_columns, find_dump, is_gdelt
 from apptek.reading.ids import find_ids
@@ -121,8 +120,6 @@ def open_text(
     header = first.text[: first.text.index(b"\n") + 1] if has_header else b""
     first = replace(first, text=first.text[len(header) :])
     note = left_out_note(cells, layout, file.name) if has_header and columns is None else None
-    if layout.free and columns is None and options.header is None:
-        note = untold_header_note(rows, where)
     notes = [line for line in (note, ids.note if ids else None) if line]
     if above:
         notes.append(rows_above_note(above, file.name))
@@ -136,7 +133,7 @@ def open_text(
             "encoding": source.encoding or "utf-8",
         },
         notes,
-        first=None if has_header else line,
+        first=None if has_header or ids is not None or options.header is False else line,
         names={} if ids is None else ids.names,
         dump=dump,
     )
