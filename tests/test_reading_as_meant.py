@@ -539,14 +539,20 @@ def test_an_empty_file_among_others_loses_no_facts(order: tuple[int, int], tmp_p
         read_dataset(files[0])
 
 
-def test_a_first_row_that_may_be_a_header_of_an_undated_file_is_noted(tmp_path: Path) -> None:
-    rows = [f"a{i % 4},p{i % 2},b{i % 3}" for i in range(24)]
-    file = tmp_path / "undated.csv"
-    file.write_text("\n".join(["wer,was,wen", *rows, ""]), encoding="utf-8")
-    (note,) = read_dataset(file).report.notes
-    assert "the first row was read as a fact: 'wer', 'was', 'wen'; if it is a header" in note
-    file.write_text("\n".join([*rows, ""]), encoding="utf-8")
-    assert read_dataset(file).report.notes == ()
+@pytest.mark.parametrize("count", [3, 24])
+def test_a_first_row_whose_names_do_not_occur_again_is_noted(tmp_path: Path, count: int) -> None:
+    rows = [f"a{i % 4},p{i % 2},b{i % 3}" for i in range(24)][:count]
+    path = write(tmp_path / "facts.csv", "\n".join(["wer,was,wen", *rows, ""]))
+    (note,) = read_dataset(path).report.notes
+    kind = "header" if count == 24 else "fact"
+    assert f"facts.csv:1: the first row is read as a {kind}: 'wer', 'was', 'wen'; if" in note
+    fact_count = len(set(rows))
+    assert len(read_all(path).train) == fact_count + (count == 3)
+    assert len(read_dataset(path, header=False, splitting=ALL).train) == fact_count + 1
+    both = read_dataset([path, write(tmp_path / "more.csv", path.read_text())], splitting=ALL)
+    assert len(both.report.notes) == 2
+    write(path, "\n".join([*rows, rows[0]]))
+    assert read_dataset(path).report.notes == ()
 
 
 def test_statistics_show_the_first_rows_of_the_file(tmp_path: Path) -> None:
@@ -617,3 +623,75 @@ def test_one_time_off_the_grid_is_noted() -> None:
     assert data.report.notes == (
         "30 of 31 times lie 24 steps apart, but 49 does not, so the step is 1",
     )
+
+
+TURNED = "object,predicate,subject,time\nb,p,a,2014-05-13\n"
+
+
+@pytest.mark.parametrize("title", ["Report of events\n", "Report,,,\n\n", '"Two\nlines"\nand\n'])
+def test_a_header_below_a_title_is_a_header(tmp_path: Path, title: str) -> None:
+    for skip_bad in (False, True):
+        data = read_all(write(tmp_path / "facts.csv", title + TURNED), skip_bad=skip_bad)
+        assert in_words(data) == [FACT]
+        assert "above the header left out" in data.report.notes[0]
+    message = fault_of(tmp_path, f"{title}{TURNED}b,p,a,2014-05\nb,p,a,no day\n")
+    assert message.startswith(f"facts.csv:{title.count(chr(10)) + 4}: column 4 (time): found 'no d")
+    rows: list[list[Cell]] = [["Report"], [], *(list(row.split(",")) for row in TURNED.split())]
+    sheet = write_sheets(tmp_path / "facts.xlsx", {"a": rows}, ("A1:D1",))
+    assert in_words(read_all(sheet)) == [FACT]
+
+
+def test_a_header_below_facts_is_refused(tmp_path: Path) -> None:
+    message = fault_of(tmp_path, f"c,p,d,{DAY}\n{TURNED}", skip_bad=True)
+    assert message.startswith("facts.csv: row 2 is a header, but stands below 'c', 'p', 'd'")
+    assert "--read header=no" in message
+
+
+@pytest.mark.parametrize("first", ["sep=;", '"sep=;"'])
+def test_the_first_line_may_say_the_delimiter(tmp_path: Path, first: str) -> None:
+    text = f"{first}\r\na, b;p;b;{DAY}\r\na;p\r\n"
+    data = read_all(write(tmp_path / "facts.csv", text), skip_bad=True)
+    assert in_words(data) == [("a, b", *FACT[1:])]
+    assert data.report.defects[0].line == 3
+    titled = f"{first}\nReport\n{TURNED.replace(',', ';')}"
+    assert in_words(read_text(tmp_path, titled, "facts.csv")) == [FACT]
+
+
+def test_files_with_the_day_and_the_month_first_are_not_mixed(tmp_path: Path) -> None:
+    days = write(tmp_path / "days.csv", rows_of("13/01/2024", "14/01/2024"))
+    months = write(tmp_path / "months.csv", rows_of("02/03/2024", "01/13/2024"))
+    for skip_bad in (False, True):
+        with pytest.raises(
+            DataError, match=r"^months.csv:2: found '01/13/2024', .*the day first"
+        ) as caught:
+            read_dataset([days, months], skip_bad=skip_bad)
+        assert "--date-format %m/%d/%Y" in str(caught.value)
+        assert "--skip-bad" not in str(caught.value)
+    with pytest.raises(DataError, match=r"^months.csv:2: .*the day first"):
+        read_more(read_dataset(days, splitting=ALL), months, skip_bad=True)
+    assert in_words(read_all(months))[0][3] == "2024-02-03"
+
+
+MONTHS = [f"{year}{month:02d}" for year in range(2015, 2020) for month in range(1, 13)]
+
+
+@pytest.mark.parametrize("granularity", ["auto", "month"])
+def test_months_without_a_dash_are_months(tmp_path: Path, granularity: Any) -> None:
+    path = write(tmp_path / "facts.csv", rows_of(*MONTHS))
+    data = read_dataset(path, granularity=granularity, splitting=ALL)
+    assert data.axis == TimeAxis("month")
+    assert np.diff(data.train.times).tolist() == [1] * 59
+    assert data.axis.parse("202001") == data.axis.parse("2020-01")
+    assert "found '201913', expected a calendar date" in fault_of(
+        tmp_path, rows_of(*MONTHS, "201913")
+    )
+    counted = read_text(tmp_path, rows_of(*map(str, range(201495, 201530))), "facts.csv")
+    assert counted.axis.unit == "integer"
+
+
+@pytest.mark.parametrize("times", [["010224", "150224"], ["45292", "45293"]])
+def test_integers_that_may_be_dates_are_noted(tmp_path: Path, times: list[str]) -> None:
+    data = read_text(tmp_path, rows_of(*times), "facts.csv")
+    (note,) = data.report.notes
+    assert note.startswith(f"times such as {times[0]} are read as integers; if they are dates, ")
+    assert not read_text(tmp_path, rows_of("24", "48"), "facts.csv").report.notes

@@ -7,7 +7,7 @@
 | 13 May 2014, 13-May-2014, May 13, 2014  | a day, by the English names of months          |
 | 2014-05-13 14:22, 2014-05-13T14:22:07Z  | a time of day, with any of the days above      |
 | 2014-05-13T14:22+02:00, 20140513142200  | the same; an offset is converted to UTC        |
-| 2014-05, 2014-05-##                     | a month                                        |
+| 2014-05, 2014-05-##, 201405             | a month (without a dash: 1900 to 2099)         |
 | "1999-##-##", 600-##-##, 1999           | a year (quotes allowed; 3 digits with #)       |
 | 17, -3, 1999                            | an integer, where no calendar text occurs      |
 | (empty), ?, -, ####-##-##               | unknown                                        |
@@ -34,7 +34,7 @@ EXPECTED = (
     "nothing for unknown"
 )
 UNKNOWN_TEXTS = frozenset({"", "?", "-", "####-##-##"})
-NOTHING, INTEGER, DATE, EITHER = range(4)  # EITHER: 1999 or 20140513, the other times decide
+NOTHING, INTEGER, DATE, EITHER = range(4)  # EITHER: 1999, 201405 or 20140513; all times decide
 DMY, MDY, OPEN = range(1, 4)  # OPEN: 03.05.2014, whose month is the first one until settled
 ORDERS = ("", "dmy", "mdy")
 # An integer is its own year. Months and days are 0 where they are not written, seconds since
@@ -185,6 +185,10 @@ def _read_digits(written: Written, value: Longs, match: "re.Match[str]") -> None
         return
     if len(match["digits"]) == 4:
         written["kind"] = EITHER
+    elif len(match["digits"]) == 6:
+        year, month = value // 100, value % 100
+        months = (month >= 1) & (month <= 12) & (year >= 1900) & (year < 2100)
+        written["kind"][months] = EITHER
     elif len(match["digits"]) == 8:
         year, month, day = value // 10_000, value // 100 % 100, value % 100
         exists = (month >= 1) & (month <= 12) & (day >= 1)
@@ -291,12 +295,9 @@ def as_dates(written: Written, order: str) -> Written:
     dates = written.copy()
     compact = (dates["kind"] == EITHER) & (dates["year"] > 9999)
     number = dates["year"][compact]
-    for name, part in (
-        ("year", number // 10_000),
-        ("month", number // 100 % 100),
-        ("day", number % 100),
-    ):
-        dates[name][compact] = part
+    number = np.where(number < 1_000_000, number * 100, number)  # a month has no day
+    dates["year"][compact], dates["month"][compact] = number // 10_000, number // 100 % 100
+    dates["day"][compact] = number % 100
     dates["kind"][dates["kind"] == EITHER] = DATE
     if order:
         is_open = dates["order"] == OPEN

@@ -24,12 +24,14 @@ from apptek.facts.facts import (
 from apptek.facts.splitting import Splitting, split_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.reading.collector import Batch, FactCollector, unify
+from apptek.reading.columns import COLUMNS_HELP, shown_row
 from apptek.reading.dumps import DUMPS
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import NAME_ROLES
 from apptek.reading.streams import one_line
 
 MAX_NAMES = 2**31 - 1
+MANY_ROWS = 20  # that have no name of a first row: then that is a header
 FIRST = 10  # facts that are kept as they were read
 ON_GRID = 0.9  # of the times, at least, that show a grid although others lie off it
 
@@ -44,7 +46,6 @@ def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Datas
         raise DataError(f"{name}: {error}") from None
     known = codes[(counts > 0) & (codes != UNKNOWN)]
     is_cut = axis.unit != "integer" and len(np.unique(known)) < len(known)
-    places = _places(rows, splits)
     notes = [*rows.notes, *rows.extras.notes(), *_trim_names(rows.batches)]
     entities, (subjects, objects) = _number_names(rows.batches, ("subject", "object"), "entities")
     predicates, (predicate_ids,) = _number_names(rows.batches, ("predicate",), "predicates")
@@ -53,6 +54,8 @@ def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Datas
     since = codes[since]
     until = since if points else codes[until]
     facts = Facts(subjects, predicate_ids, objects, since, until)
+    notes += _unknown_headers(rows, facts, entities, predicates)
+    places = _places(rows, splits)
     parts = [_as_points(facts.take(place)) for place in places]
     merged = 0
     if rows.options.merge_intervals:
@@ -62,7 +65,7 @@ def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Datas
         merged = sum(_count_merged(part, *(ids[place] for ids in moments)) for part, place in pairs)
     parts, counted = _each_fact_once(parts)
     entities, predicates, parts = _used_names(entities, predicates, parts)
-    notes += _off_grid(axis, known)
+    notes += [*_off_grid(axis, known), *times.notes(axis)]
     dataset = Dataset(
         name=name,
         entities=entities,
@@ -89,6 +92,42 @@ def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Datas
         dump, extras = DUMPS[rows.dump], rows.extras
         dataset = replace(dataset, types=extras.types(dump), labels=extras.predicate_table(dump))
     return dataset, has_splits or splits is not None
+
+
+def _unknown_headers(
+    rows: FactCollector, facts: Facts, entities: Names, predicates: Names
+) -> list[str]:
+    """Note the first rows of undated files whose names no other row has, which may be headers.
+
+    With enough other rows they are headers, and no facts then.
+    """
+    starts = np.cumsum([0, *(len(batch.part.numbers) for batch in rows.batches)])
+    firsts = {
+        int(row): batch
+        for row, batch in zip(starts, rows.batches, strict=False)
+        if batch.part.numbers[0] == batch.first and rows.keep[row]
+    }
+    others = rows.keep.copy()
+    others[list(firsts)] = False
+    if not firsts or facts.dated[others].any():
+        return []
+    used = [np.zeros(len(names), np.bool_) for names in (entities, predicates)]
+    for ids, known in zip(facts.columns()[:3], (used[0], used[1], used[0]), strict=True):
+        known[ids[others]] = True
+    notes, are_headers = [], int(others.sum()) >= MANY_ROWS
+    for row, batch in firsts.items():
+        subject, predicate, object_ = (int(ids[row]) for ids in facts.columns()[:3])
+        cells = [entities[subject], predicates[predicate], entities[object_]]
+        alone = not (used[0][subject] or used[1][predicate] or used[0][object_])
+        if facts.dated[row] or not alone or any(cell.strip().isdecimal() for cell in cells):
+            continue
+        rows.keep[row] = not are_headers
+        kind, advice = "fact", f"if it is a header, say --columns {COLUMNS_HELP}"
+        if are_headers:
+            kind, advice = "header", "if it is a fact, say --read header=no"
+        where = f"{rows.files[batch.file]}:{batch.first}"
+        notes.append(f"{where}: the first row is read as a {kind}: {shown_row(cells)}; {advice}")
+    return notes
 
 
 def _places(rows: FactCollector, splits: Ints | None) -> list[Any]:

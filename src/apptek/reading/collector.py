@@ -14,7 +14,7 @@ import pyarrow as pa
 from apptek.arrays import Bools, Ints, Longs
 from apptek.errors import DataError
 from apptek.facts.facts import SPLITS, Defect, Split
-from apptek.facts.written_times import DATE, EITHER
+from apptek.facts.written_times import DATE, DMY, EITHER, MDY
 from apptek.reading.columns import SPLIT
 from apptek.reading.dumps import ExtraCounts
 from apptek.reading.options import ReadOptions
@@ -24,7 +24,7 @@ from apptek.reading.time_votes import TimeVotes
 
 MAX_DEFECTS_KEPT = 1000
 MAX_DEFECTS_COUNTED = 10_000  # without skip_bad: then it is a wrong file rather than a bad row
-FEW_OTHERS = 0.1  # of the rows say no split: they are bad, the others count
+FEW_OTHERS = 0.1  # of the rows say no split, or have another order of day and month: they are bad
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Batch:
     names: dict[str, pa.DictionaryArray]
     since: pa.DictionaryArray | None
     until: pa.DictionaryArray | None
-    first: int | None  # the number of the file's first row, if that is no header
+    first: int | None  # see Content
 
 
 @dataclass(slots=True)
@@ -126,6 +126,8 @@ class FactCollector:
         self._check_intervals(times, since, until, settled=False)
         counts = self.count_times(times, since, until)
         times.vote(counts, lambda: self._first_rows(times, since, until))
+        for ids in (since,) if until is since else (since, until):
+            self._check_order(times, ids)
         self._check_times(times, since, until)
         self._check_intervals(times, since, until, settled=True)
         splits = self._splits(has_splits=has_splits)
@@ -186,6 +188,29 @@ class FactCollector:
                 other = "granularity=mixed" in expected
                 found = shown(times.texts[int(ids[row])].as_py())
                 self._drop(row, end, found, expected, kind="of another precision" * other)
+
+    def _check_order(self, times: TimeVotes, ids: Ints) -> None:
+        """Raise DataError where more than a few dates of a file have another order than the others.
+
+        Also if bad rows are skipped: dates such as 02/03/2024 of that file would be misread.
+        """
+        if not times.order:
+            return
+        orders = np.where(self.keep, times.written["order"][ids], 0)
+        others = orders == (MDY if times.order == "dmy" else DMY)
+        files = self._files_of_rows()
+        known = np.bincount(files[(orders == DMY) | (orders == MDY)], minlength=len(self.files))
+        many = np.bincount(files[others], minlength=len(self.files)) > FEW_OTHERS * known
+        rows = np.flatnonzero(others & many[files])
+        if len(rows):
+            (batch, place), time = self.locate(int(rows[0])), int(ids[rows[0]])
+            pattern = "%m/%d/%Y" if times.order == "dmy" else "%d/%m/%Y"
+            raise DataError(
+                f"{self.files[batch.file]}:{batch.part.numbers[place]}: found "
+                f"{shown(times.texts[time].as_py())}, expected {times.expected[time]}; if this "
+                "file has another order, read it alone with "
+                f"--date-format {pattern} or the like, or write its dates as 2014-05-13"
+            )
 
     def _check_intervals(
         self, times: TimeVotes, since: Ints, until: Ints, *, settled: bool
@@ -249,10 +274,11 @@ class FactCollector:
         if all(a.file < b.file or a.part.numbers[-1] < b.part.numbers[0] for a, b in pairs):
             return None
         numbers = np.concatenate([np.asarray(batch.part.numbers) for batch in self.batches])
-        files = np.repeat(
-            [b.file for b in self.batches], [len(b.part.numbers) for b in self.batches]
-        )
-        return np.lexsort((numbers, files))
+        return np.lexsort((numbers, self._files_of_rows()))
+
+    def _files_of_rows(self) -> Longs:
+        sizes = [len(batch.part.numbers) for batch in self.batches]
+        return np.repeat(np.asarray([batch.file for batch in self.batches], np.int64), sizes)
 
     def _splits(self, *, has_splits: bool) -> Ints | None:
         """Return the split of each row by what a column says; None where none is to be used.
@@ -311,10 +337,9 @@ class FactCollector:
 
     def _check_files(self) -> None:
         """Raise DataError where all rows of a file are bad, also if bad rows are skipped."""
-        starts = np.cumsum([0, *(len(batch.part.numbers) for batch in self.batches)])
-        good = np.zeros(len(self.files), np.int64)
-        for batch, (start, stop) in zip(self.batches, pairwise(starts), strict=True):
-            good[batch.file] += int(self.keep[start:stop].sum())
+        if not self.defects:
+            return
+        good = np.bincount(self._files_of_rows()[self.keep], minlength=len(self.files))
         for file, name in enumerate(self.files):
             bad = [defect for number, defect in self.defects if number == file]
             if bad and not good[file]:

@@ -31,7 +31,7 @@ SINCE_MARKS = ("<occursSince>", "occursSince")
 UNTIL_MARKS = ("<occursUntil>", "occursUntil")
 _NEARLY_ALL = 0.9  # of the first rows
 _ROWS_SHOWN, _COLUMNS_SHOWN = 3, 12
-_MANY_ROWS = 10  # in which none of the words of a header is expected
+_HEADER_ROWS = 20  # the first ones, among which a header may stand below a title
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +154,42 @@ def layout_finder(roles: tuple[str, ...]) -> FindLayout:
     return find
 
 
+def count_rows_above(rows: list[list[str]], where: str) -> int:
+    """Return how many rows, such as a title, stand above a header of known words alone.
+
+    DataError if one of them may be a fact.
+    """
+    known = {SPLIT, *(word for words in _HEADER_WORDS.values() for word in words)}
+    if not rows or _is_header(rows[0]):
+        return 0
+    for count, row in enumerate(rows[:_HEADER_ROWS]):
+        if _is_header(row) and known.issuperset(cell.strip().lower() for cell in row):
+            if any(len(set(above) - {""}) >= len(ROLES[:3]) for above in rows[:count]):
+                raise DataError(
+                    f"{where}: row {count + 1} is a header, but stands below "
+                    f"{shown_row(rows[0])}; remove the rows above it, or say --read header=no if "
+                    "it is a fact"
+                )
+            return count
+    return 0
+
+
+def layout_of(
+    rows: list[list[str]],
+    column_of: dict[str, str] | None,
+    header: bool | None,
+    where: str,
+    find: "FindLayout",
+) -> tuple[ColumnLayout, bool]:
+    """Return the layout of a file by its first rows, and whether the first is a header."""
+    layout, has_header = find(rows[0], column_of, header, where)
+    if find is find_layout and not has_header and header is None:
+        if column_of is None:
+            check_order(rows, where)
+        has_header = has_titles(rows, layout)
+    return layout, has_header
+
+
 def has_titles(rows: list[list[str]], layout: ColumnLayout) -> bool:
     """Whether the first of these rows is a header, though not a known one.
 
@@ -185,24 +221,8 @@ def check_order(rows: list[list[str]], where: str) -> None:
         advice = f"say --columns {COLUMNS_HELP}, or numbers from 1"
     else:
         return
-    below = "; ".join(_shown_row(row) for row in rows[1 : 1 + _ROWS_SHOWN])
-    raise DataError(f"{where}: {what}: {_shown_row(rows[0])} (below it: {below}); {advice}")
-
-
-def untold_header_note(rows: list[list[str]], where: str) -> str | None:
-    """A note where the first row of an undated file was read as a fact, but may be a header.
-
-    None of its words is in any other row, though there are many.
-    """
-    if len(rows) < _MANY_ROWS or len(rows[0]) != len(ROLES[:3]):
-        return None
-    others = {cell for row in rows[1:] for cell in row}
-    if others.intersection(rows[0]):
-        return None
-    return (
-        f"{where}: the first row was read as a fact: {_shown_row(rows[0])}; if it is a header, say "
-        f"--columns {COLUMNS_HELP}"
-    )
+    below = "; ".join(shown_row(row) for row in rows[1 : 1 + _ROWS_SHOWN])
+    raise DataError(f"{where}: {what}: {shown_row(rows[0])} (below it: {below}); {advice}")
 
 
 def _is_title(cell: str) -> bool:
@@ -220,10 +240,16 @@ def _lacks_time(row: list[str], layout: ColumnLayout) -> bool:
     return bool(texts) and not any(re.search("[0-9#]", text) for text in texts)
 
 
-def _shown_row(cells: list[str]) -> str:
+def shown_row(cells: list[str]) -> str:
+    """Return the cells of a row as a message shows them."""
     shown = [repr(cell if len(cell) <= 40 else f"{cell[:37]}...") for cell in cells]
     more = len(shown) - _COLUMNS_SHOWN
     return ", ".join(shown[:_COLUMNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
+
+
+def rows_above_note(count: int, where: str) -> str:
+    """A note where rows above the header are not read."""
+    return f"{where}: {counted(count, 'row')} above the header left out"
 
 
 def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | None:

@@ -21,7 +21,7 @@ from apptek.reading.text import (
     SAMPLE_LINES,
     check_encoding,
     find_encoding,
-    skip_blank_lines,
+    skip_lines,
 )
 
 EXPECTED = "a JSON object such as {...} on each line, or an array of them"
@@ -37,7 +37,7 @@ def open_json_lines(
     encoding = check_encoding(options.encoding) if options.encoding else None
     encoding = encoding or find_encoding(read_start(file, SAMPLE_BYTES))
     blocks = read_blocks(TextSource(file, encoding, options.max_bytes))
-    first, line = skip_blank_lines(blocks)
+    first, line = skip_lines(blocks)
     if first is None:
         raise NoFactsError(f"{file.name}:1: the file is empty; expected {EXPECTED}")
     if first.text.lstrip()[:1] == b"[":

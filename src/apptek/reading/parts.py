@@ -47,7 +47,7 @@ class Part:
 class Content:
     """A file that was opened: its rows, and how it is read.
 
-    first  the number of its first row, where that is no header
+    first  the number of its first row, where that is no known header, but may be one
     names  by role, what the texts in a column stand for, where they are ids
     dump   the dump of event data that it is
     """

@@ -16,10 +16,11 @@ from apptek.errors import DataError
 from apptek.reading.columns import (
     ColumnLayout,
     FindLayout,
-    check_order,
+    count_rows_above,
     find_layout,
-    has_titles,
+    layout_of,
     left_out_note,
+    rows_above_note,
 )
 from apptek.reading.json_lines import part_of_rows, text_of
 from apptek.reading.options import ReadOptions
@@ -61,19 +62,21 @@ def open_sheet(
             f"{file.name}: the sheet {name!r} is empty; expected a fact in each row{advice}"
         )
     samples = [[_text(cell) for cell in row] for _, row in rows[:SAMPLE_LINES]]
+    above = 0
+    if find is find_layout and options.header is not False:
+        above = count_rows_above(samples, file.name)
+    rows, samples = rows[above:], samples[above:]
+    if columns is None:
+        width = max(max((n for n, c in enumerate(row, 1) if c), default=0) for row in samples)
+        samples = [row[:width] for row in samples]
     line, titles = rows[0][0], samples[0]
     if len(titles) < 3:
         raise DataError(
             f"{file.name}:{line}: the sheet {name!r} has {len(titles)} of the at least 3 columns "
             f"of facts{advice}"
         )
-    layout, has_header = find(titles, columns, options.header, f"{file.name}:{line}")
-    if find is find_layout and not has_header and options.header is None:
-        if columns is None:
-            width = max(max((n for n, c in enumerate(row, 1) if c), default=0) for row in samples)
-            check_order([row[:width] for row in samples], f"{file.name}:{line}")
-        has_header = has_titles(samples, layout)
-    notes = []
+    layout, has_header = layout_of(samples, columns, options.header, f"{file.name}:{line}", find)
+    notes = [rows_above_note(above, file.name)] if above else []
     if others and not options.sheet:
         notes.append(
             f"{file.name}: the sheet {name!r} is read, one of {len(names)} (--read sheet=NAME)"
@@ -86,7 +89,7 @@ def open_sheet(
         _parts(rows, layout, file.name),
         {"format": "sheet", "sheet": name},
         tuple(notes),
-        first=None if has_header else line,
+        first=None if has_header or options.header is False else line,
     )
 
 

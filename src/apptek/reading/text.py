@@ -26,11 +26,11 @@ from apptek.reading.columns import (
     UNTIL_MARKS,
     ColumnLayout,
     FindLayout,
-    check_order,
+    count_rows_above,
     find_layout,
-    has_titles,
+    layout_of,
     left_out_note,
-    untold_header_note,
+    rows_above_note,
 )
 from apptek.reading.dumps import DUMPS, dump_columns, find_dump, is_gdelt
 from apptek.reading.ids import find_ids
@@ -60,6 +60,7 @@ _STRANGE = re.compile(rb"[\x81-\x84\x86-\x89\x8b\x8d\x8f\x90\x98\x99\x9b\x9d\xd7
 _IN_WORDS = re.compile(rb"(?<=[A-Za-z])[\x8a\x9a\xc0-\xfd]|[\x8a\x9a\xc0-\xfd](?=[A-Za-z])")
 _HIGH = re.compile(rb"[\x80-\xff]")
 _BLANK_LINES = re.compile(rb"(?:\r?\n)*+")
+_DELIMITER_LINE = re.compile(r'"?sep=(.)"?\r?\n')  # the first line, for Excel
 # A cell of .csv: quoted, where whatever follows the closing quote belongs to it as it is, or plain.
 _CELL = r'"([^"]*+(?:""[^"]*+)*+)"([^{0}]*)|(?!")[^{0}]*'
 # A row whose cells may hold line breaks: only a delimiter or the line's end follows a quote.
@@ -92,11 +93,17 @@ def open_text(
 ) -> Content:
     """Open a file of text; `find` is another for files of queries."""
     source, form, start = examine(file, options)
-    rows = first_rows(start, form)
+    numbered = list(_first_rows(start, form))
+    skipped = int(_DELIMITER_LINE.match(start) is not None)
+    rows = [row for line, row in numbered if line > skipped]
+    above = 0
+    if find is find_layout and options.header is not False:
+        above = count_rows_above(rows, file.name)
     blocks = read_blocks(source, quoted=form.quoted)
-    first, line = skip_blank_lines(blocks)
+    first, line = skip_lines(blocks, numbered[above + skipped - 1][0] if above + skipped else 0)
     if first is None or not rows:
         raise DataError(f"{file.name}:1: the file is empty; expected a fact on each line")
+    rows = rows[above:]
     where, cells = f"{file.name}:{line}", rows[0]
     dump = ids = None
     if columns is None or options.format:
@@ -109,17 +116,13 @@ def open_text(
     elif ids is not None:
         layout, has_header = ids.layout, False
     else:
-        layout, has_header = find(cells, columns, options.header, where)
-        if find is find_layout and not has_header and options.header is None:
-            if columns is None:
-                check_order(rows, where)
-            has_header = has_titles(rows, layout)
+        layout, has_header = layout_of(rows, columns, options.header, where, find)
     header = first.text[: first.text.index(b"\n") + 1] if has_header else b""
     first = replace(first, text=first.text[len(header) :])
     note = left_out_note(cells, layout, file.name) if has_header and columns is None else None
-    if layout.free and columns is None and options.header is None:
-        note = untold_header_note(rows, where)
     notes = [line for line in (note, ids.note if ids else None) if line]
+    if above:
+        notes.append(rows_above_note(above, file.name))
     widths = [len(row) for row in rows[:-1]]  # the last may be cut
     lines = _Lines(file.name, header, layout, form, notes, widths)
     return Content(
@@ -130,21 +133,27 @@ def open_text(
             "encoding": source.encoding or "utf-8",
         },
         notes,
-        first=None if has_header else line,
+        first=None if has_header or ids is not None or options.header is False else line,
         names={} if ids is None else ids.names,
         dump=dump,
     )
 
 
-def skip_blank_lines(blocks: Iterator[Block]) -> tuple[Block | None, int]:
-    """Return the first block from its first line on that is not empty, and that line's number."""
+def skip_lines(blocks: Iterator[Block], count: int = 0) -> tuple[Block | None, int]:
+    """Return the first block from the first line on that is not empty, and that line's number.
+
+    count  lines to be skipped before
+    """
     line = 1
     for block in blocks:
-        blank = _BLANK_LINES.match(block.text)
-        start = blank.end() if blank else 0
-        line += block.text.count(b"\n", 0, start)
-        if start < len(block.text):
-            return replace(block, text=block.text[start:]), line
+        start = 0
+        while line <= count and start < len(block.text):
+            start, line = block.text.index(b"\n", start) + 1, line + 1
+        blank = _BLANK_LINES.match(block.text, start)
+        end = blank.end() if blank else start
+        line += block.text.count(b"\n", start, end)
+        if end < len(block.text):
+            return replace(block, text=block.text[end:]), line
     return None, line
 
 
@@ -153,16 +162,18 @@ def examine(file: Path, options: ReadOptions) -> tuple[TextSource, TextFormat, s
     sample = read_start(file, SAMPLE_BYTES)
     encoding = check_encoding(options.encoding) if options.encoding else find_encoding(sample)
     start = lines_of(sample, encoding)
+    said = _DELIMITER_LINE.match(start)
+    wanted = options.delimiter or (said[1] if said else "")
     form = TEXT_FORMATS[stem_and_suffix(file)[1]]
     usual = _OF_GDELT[0] if options.format == "gdelt" else None
     gdelt = next((f for f in _OF_GDELT if is_gdelt(first_rows(start, f))), usual)
-    if gdelt is not None and not options.delimiter:
+    if gdelt is not None and not wanted:
         form = gdelt  # tabs, under the suffix .CSV
-    elif options.delimiter:
-        delimiter = _WORDS.get(options.delimiter.lower(), options.delimiter)
+    elif wanted:
+        delimiter = _WORDS.get(wanted.lower(), wanted)
         if len(delimiter) != 1 or not delimiter.isascii() or delimiter in '"\r\n\0':
             raise DataError(
-                f"--read delimiter={options.delimiter}: expected one character, such as ';', or tab"
+                f"--read delimiter={wanted}: expected one character, such as ';', or tab"
             )
         form = TextFormat(delimiter, form.quoted or delimiter not in ("\t", " "))
     else:
@@ -267,10 +278,12 @@ def rows_of(text: str, form: TextFormat) -> Iterator[tuple[int, list[str]]]:
 
 def first_rows(sample: str, form: TextFormat) -> list[list[str]]:
     """Return the cells of the first lines that are not empty."""
-    rows: list[list[str]] = []
+    return [row for _, row in _first_rows(sample, form)]
+
+
+def _first_rows(sample: str, form: TextFormat) -> Iterator[tuple[int, list[str]]]:
     with suppress(csv.Error):  # a cell that is longer than csv allows: reading will say so
-        rows.extend(row for _, row in islice(rows_of(sample, form), SAMPLE_LINES))
-    return rows
+        yield from islice(rows_of(sample, form), SAMPLE_LINES)
 
 
 @dataclass(slots=True)

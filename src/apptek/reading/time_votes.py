@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from apptek.arrays import Bools, Ints, Longs
 from apptek.errors import TimeFormatError
@@ -39,6 +40,7 @@ END_OF_YEARS = 3000  # numbers of four digits below are years, if all are
 FEWEST_STEPS = 3  # distinct integers that show a stride
 ENOUGH_VALUES = 50  # distinct times that make a unit fine enough
 _UNITS: tuple[Unit, ...] = ("year", "month", "day")  # by precision
+_EXCEL_DAYS = (20_000, 60_000)  # from 1954 to 2064
 _FAR = 2**62  # an unknown end contradicts nothing
 
 
@@ -207,6 +209,21 @@ class TimeVotes:
         times = self.written if self.kind == INTEGER else as_dates(self.written, self.order)
         times["order"] = 0
         return np.unique(times, return_inverse=True)[1].astype(np.int32)
+
+    def notes(self, axis: TimeAxis) -> list[str]:
+        """Return a note where integers may be dates: 010224, or the days that Excel counts."""
+        known = self.good & (self.written["kind"] == INTEGER)
+        if axis.unit != "integer" or not known.any():
+            return []
+        texts, numbers = self.texts.filter(pa.array(known)), self.written["year"][known]
+        padded = texts.filter(pc.match_substring_regex(texts, "^0[0-9]{5}$"))
+        if len(padded):
+            text, advice = padded[0].as_py(), "say --date-format %d%m%y or the like"
+        elif _EXCEL_DAYS[0] <= numbers.min() and numbers.max() <= _EXCEL_DAYS[1]:
+            text, advice = texts[0].as_py(), "they count days in Excel: write them as 2014-05-13"
+        else:
+            return []
+        return [f"times such as {text} are read as integers; if they are dates, {advice}"]
 
     def describe(self, axis: TimeAxis) -> dict[str, str]:
         """Return the unit of times, and how they are written."""
