@@ -16,19 +16,14 @@ export const shortened = (text, length) => {
   return `${start.trimEnd()}…`;
 };
 
-/**
- * Words about time; where no fact of the data has one, others or none.
- * @type {(words: any, otherwise?: any) => any}
- */
+/** Words about time, or others where no fact has one. @type {(words: any, otherwise?: any) => any} */
 export const timely = (words, otherwise = "") =>
   document.body.classList.contains("timeless") ? otherwise : words;
 
-export const percent = (share) =>
-  share > 0 && share < 0.0005
-    ? "< 0.1 %"
-    : share >= 0.9995 && share < 1
-      ? "> 99.9 %"
-      : `${(100 * share).toFixed(1)} %`;
+export function percent(share) {
+  if (share > 0 && share < 0.0005) return "< 0.1 %";
+  return share >= 0.9995 && share < 1 ? "> 99.9 %" : `${(100 * share).toFixed(1)} %`;
+}
 
 // Next to nothing has no minus.
 export function signed(value) {
