@@ -30,8 +30,8 @@ _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def checked_dataclass(kind: type[Value]) -> type[Value]:
     """Make a frozen dataclass; it raises pydantic's ValidationError for a value it cannot have."""
-    made: type[Value] = dataclass(frozen=True, slots=True, kw_only=True, config=_STRICT)(kind)
-    return made
+    strict = dataclass(frozen=True, slots=True, kw_only=True, config=_STRICT)
+    return strict(kind)  # type: ignore[return-value]
 
 
 def setting(default: Value, description: str, **rules: Any) -> Value:
