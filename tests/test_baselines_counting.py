@@ -22,7 +22,9 @@ from apptek.models.counting.scorers import (
     Weights,
     choose_weights,
 )
+from apptek.models.registry import preset_of
 from apptek.predictor import Predictor
+from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
 Plain = list[PlainFact]
@@ -204,9 +206,9 @@ def test_ahead_a_future_fact_changes_no_answer_of_recency(world: Dataset) -> Non
 
 
 @pytest.mark.parametrize(
-    "changed",
-    [{"smoothing": ()}, {"backoff": (0.0,)}, {"floor": (2.0,)}, {"most_queries": 0}],
+    "text", ["smoothing=[]", "backoff=[0.0]", "floor=[2.0]", "most_queries=0", "backoff=[1, 1]"]
 )
-def test_senseless_settings_are_refused(changed: dict[str, object]) -> None:
-    with pytest.raises(ConfigError, match="counting"):
-        CountingConfig(**changed)  # type: ignore[arg-type]
+def test_senseless_settings_are_refused(text: str) -> None:
+    key = text.partition("=")[0]
+    with pytest.raises(ConfigError, match=rf"^counting\.{key}(\.0)? must be .+, not "):
+        with_settings(preset_of("pair", "default"), [f"counting.{text}"])

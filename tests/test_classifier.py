@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ranking_oracles import PlainExample, adagrad, minimise, objective, slopes
 
 from apptek.config import ClassifierConfig
-from apptek.errors import ConfigError, DataError
+from apptek.errors import DataError
 from apptek.evaluation.calibration import Calibration
 from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import (
@@ -217,23 +217,6 @@ def test_probabilities_are_of_the_divided_scores() -> None:
     model = some_model()
     chances = model.calibration.probabilities(np.asarray([[0.0, 1.7, -np.inf, 0.0, 0.0]]))
     assert chances[0].tolist() == pytest.approx([x / (3 + np.e) for x in (1, np.e, 0, 1, 1)])
-
-
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"epochs": 0}, "classifier.epochs must be at least 1, not 0"),
-        ({"patience": 0}, "classifier.patience must be at least 1"),
-        ({"learning_rate": 0.0}, "classifier.learning_rate must be above 0"),
-        ({"accumulator": float("nan")}, "classifier.accumulator must be above 0"),
-        ({"l2": ()}, "classifier.l2 must be a list of different values, each at least 0"),
-        ({"l2": (-1.0,)}, "classifier.l2 must be a list of different values, each at least 0"),
-        ({"l2": (1.0, 1.0)}, "classifier.l2 must be a list of different values, each at least 0"),
-    ],
-)
-def test_a_senseless_setting_is_refused(settings: dict[str, Any], text: str) -> None:
-    with pytest.raises(ConfigError, match=text):
-        ClassifierConfig(**settings)
 
 
 def test_what_does_not_fit_together_is_refused() -> None:

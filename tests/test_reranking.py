@@ -12,7 +12,7 @@ from model_folders import files_of, rewrite_manifest
 from typer.testing import CliRunner
 
 from apptek.cli import app
-from apptek.config import Config, RerankerConfig, preset
+from apptek.config import Config, preset
 from apptek.errors import ConfigError, ModelError
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import held_out_queries
@@ -244,17 +244,7 @@ def test_what_the_trees_make_of_two_days_is_told(predictor: Predictor, data: Dat
     assert told
 
 
-def test_settings_are_checked() -> None:
-    with pytest.raises(ConfigError, match=r"reranker\.folds must be from 2 to 50"):
-        RerankerConfig(folds=5000)
-    with pytest.raises(ConfigError, match=r"reranker\.leaves must be from 2 to 1000"):
-        RerankerConfig(leaves=131_073)
-    with pytest.raises(ConfigError, match=r"reranker\.members must be from 1 to 20"):
-        RerankerConfig(members=1000)
-    with pytest.raises(ConfigError, match=r"reranker\.candidates must be at least 2"):
-        RerankerConfig(candidates=1)
-    with pytest.raises(ConfigError, match="learning_rate"):
-        RerankerConfig(learning_rate=0.0)
+def test_it_needs_the_history() -> None:
     with pytest.raises(ConfigError, match="needs history in features"):
         with_settings(preset("max"), ['features.parts=["traits"]'])
 

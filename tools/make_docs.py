@@ -2,12 +2,13 @@
 
 import inspect
 import json
-from dataclasses import fields, is_dataclass
+from dataclasses import asdict, fields, is_dataclass
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import typer
+from pydantic import TypeAdapter
 from typer.cli import get_docs_for_click
 
 from apptek.cli import app
@@ -24,7 +25,7 @@ from apptek.results import (
     Forecast,
     WatchList,
 )
-from apptek.setting_rules import changed_settings, values_of
+from apptek.setting_rules import changed_settings
 from tools.dependencies import licence_table
 from tools.docs_tables import docs_tables, with_tables
 
@@ -68,6 +69,9 @@ A few places differ. `predict --json` adds `similar`, `explain --json` adds `cal
 `POST /api/predict`. The tools of [mcp.md](mcp.md) return fewer fields.
 """
 TYPES = {str: "text", int: "integer", float: "number", bool: "true or false", NoneType: "null"}
+TYPES_OF_SCHEMA = {
+    "string": "text", "integer": "integer", "number": "number", "boolean": "true or false",
+}  # fmt: skip
 
 
 def cli_docs() -> str:
@@ -87,17 +91,17 @@ def page_with_tables(name: str) -> str:
 def settings_page() -> str:
     """The page of all settings: what they mean, what they may be, and what the presets have."""
     parts = [SETTINGS_TITLE]
-    usual = values_of(PRESETS[DEFAULT])
+    usual = asdict(PRESETS[DEFAULT])
     others = {n: changed_settings(c, PRESETS[DEFAULT]) for n, c in PRESETS.items()}
     for section in fields(Config):
         kind = type(getattr(PRESETS[DEFAULT], section.name))
-        meanings = meanings_of(kind)
+        declared = TypeAdapter(kind).json_schema()["properties"]
         head = ["setting", "what it is", "may be", "default", "other presets"]
         rows = [
             [
                 f"`{section.name}.{key.name}`",
-                meanings[key.name],
-                key.metadata["rule"].words if "rule" in key.metadata else "",
+                declared[key.name]["description"],
+                allowed_words(declared[key.name]),
                 json.dumps(usual[section.name][key.name]),
                 ", ".join(
                     f"{name}: {json.dumps(changed[name_of_key])}"
@@ -161,16 +165,18 @@ def type_words(hint: Any) -> str:
     return TYPES[hint]
 
 
-def meanings_of(section: type) -> dict[str, str]:
-    """The comments beside the settings of a section, or above them."""
-    meanings, above = {}, ""
-    for line in map(str.strip, inspect.getsource(section).splitlines()):
-        name, _, rest = line.partition(": ")
-        if name.isidentifier():
-            _, comment, beside = rest.partition("  # ")
-            meanings[name] = beside if comment else above
-        above = line.removeprefix("# ") if line.startswith("# ") else ""
-    return meanings
+def allowed_words(schema: dict[str, Any]) -> str:
+    """Return what a setting may be, in words, from its JSON schema."""
+    if schema["type"] == "array":
+        return f"list: {allowed_words(schema['items'])}"
+    if "enum" in schema:
+        return "one of " + ", ".join(map(str, schema["enum"]))
+    words = {
+        "minimum": "at least", "exclusiveMinimum": "above",
+        "maximum": "at most", "exclusiveMaximum": "below",
+    }  # fmt: skip
+    rules = [f"{word} {schema[rule]:g}" for rule, word in words.items() if rule in schema]
+    return ", ".join([TYPES_OF_SCHEMA[schema["type"]], *rules])
 
 
 def licences_page() -> str:

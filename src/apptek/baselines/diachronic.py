@@ -12,7 +12,7 @@ plus a bias of the predicate.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -28,32 +28,27 @@ from apptek.facts.calendar import DAY_SECONDS, SECONDS, day_and_second
 from apptek.facts.facts import Dataset
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.setting_rules import at_least, between, check_section, setting
+from apptek.setting_rules import checked_dataclass, setting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@checked_dataclass
 class DiachronicConfig:
     """The size of the embedding, its dropout and its initial numbers."""
 
-    size: int = setting(100, at_least(1))  # numbers of an entity
-    temporal_share: float = setting(0.64, between(0, 1))  # of them that depend on the time
-    dropout: float = setting(0.4, between(0, 0.99))
-    scale: float = setting(0.1, at_least(0))  # standard deviation of the initial numbers
-    frequency: float = setting(3.0, at_least(0))  # the same of the frequencies
-
-    def __post_init__(self) -> None:
-        check_section("model", self)
+    size: int = setting(100, "numbers of an entity", ge=1)
+    temporal_share: float = setting(0.64, "share of them that depends on the time", ge=0, le=1)
+    dropout: float = setting(0.4, "share of the numbers that are dropped", ge=0, le=0.99)
+    scale: float = setting(0.1, "standard deviation of the other initial numbers", ge=0)
+    frequency: float = setting(3.0, "standard deviation of the initial frequencies", ge=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@checked_dataclass
 class Settings:
     """Every setting of the diachronic baselines."""
 
-    model: DiachronicConfig = field(default_factory=DiachronicConfig)
-    training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(
-            optimizer="adam", learning_rate=3e-3, batch_size=512, epochs=30
-        )
+    model: DiachronicConfig = DiachronicConfig()
+    training: TrainingConfig = TrainingConfig(
+        optimizer="adam", learning_rate=3e-3, batch_size=512, epochs=30
     )
 
 

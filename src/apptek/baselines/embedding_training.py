@@ -1,7 +1,7 @@
 """The training loop of the learned baselines, which stops early by the MRR on valid."""
 
 from dataclasses import dataclass, replace
-from typing import Literal, get_args
+from typing import Literal
 
 import numpy as np
 import torch
@@ -16,7 +16,7 @@ from apptek.facts.facts import Dataset
 from apptek.facts.queries import held_out_queries
 from apptek.ragged import Ragged
 from apptek.seeding import generator
-from apptek.setting_rules import above, at_least, check_section, one_of, setting, share_below_1
+from apptek.setting_rules import checked_dataclass, setting
 from apptek.terminal import tell
 
 Objective = Literal["predicates", "entities"]
@@ -25,28 +25,24 @@ MASKED = -1e30  # the logit of a predicate that takes no part in the softmax
 QUICK_TRAINING = {"training.epochs": 2, "training.batch_size": 500}  # for a tiny world
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@checked_dataclass
 class TrainingConfig:
-    """How an embedding is trained.
+    """How an embedding is trained."""
 
-    objective   predicates: a softmax over all predicates; entities: the true entity among
-                corrupted ones
-    mask_known  other training predicates of the same (s, o, t) take no part in the softmax
-    """
-
-    objective: Objective = setting("predicates", one_of(get_args(Objective)))
-    mask_known: bool = True
-    negatives: int = setting(20, at_least(1))  # corrupted subjects, and objects, of each fact
-    unseen_share: float = setting(0.02, share_below_1())  # entities replaced by the unseen one
-    epochs: int = setting(30, at_least(1))
-    batch_size: int = setting(1000, at_least(1))
-    optimizer: Optimizer = setting("adagrad", one_of(get_args(Optimizer)))
-    learning_rate: float = setting(0.1, above(0))
-    patience: int = setting(3, at_least(1))  # epochs without a better MRR on valid before stopping
-    valid_queries: int = setting(20_000, at_least(1))  # at most, spread evenly over valid
-
-    def __post_init__(self) -> None:
-        check_section("training", self)
+    objective: Objective = setting(
+        "predicates", "a softmax over all predicates, or the true entity among corrupted ones"
+    )
+    mask_known: bool = setting(
+        True, "other training predicates of the same (s, o, t) take no part in the softmax"
+    )
+    negatives: int = setting(20, "corrupted subjects, and objects, of each fact", ge=1)
+    unseen_share: float = setting(0.02, "share of entities replaced by the unseen one", ge=0, lt=1)
+    epochs: int = setting(30, "passes over the training facts", ge=1)
+    batch_size: int = setting(1000, "facts of an update", ge=1)
+    optimizer: Optimizer = setting("adagrad", "how an update follows its gradient")
+    learning_rate: float = setting(0.1, "of the optimizer", gt=0)
+    patience: int = setting(3, "epochs without a better MRR on valid before stopping", ge=1)
+    valid_queries: int = setting(20_000, "most queries of valid, spread evenly over it", ge=1)
 
 
 def choose_device() -> torch.device:

@@ -14,7 +14,8 @@ constraint of the paper is left out.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, fields, replace
+from typing import Literal
 
 import numpy as np
 import torch
@@ -32,40 +33,33 @@ from apptek.facts.facts import Dataset, Facts, with_inverses
 from apptek.facts.queries import held_out_queries
 from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.setting_rules import Rule, at_least, check_section, setting, share_below_1
+from apptek.setting_rules import checked_dataclass, setting
 
 SLOPE = 0.23  # of the leaky rectifier below 0: the mean of the authors' random one
-ODD = Rule(lambda value: value >= 1 and value % 2 == 1, "odd and at least 1")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@checked_dataclass
 class ReGcnConfig:
-    """The size of the embedding, and how many snapshots it sees.
+    """The size of the embedding, and how many snapshots it sees."""
 
-    inverse_candidates  train as its authors do: each fact in both directions, 2 R candidates
-    """
-
-    size: int = setting(100, at_least(1))
-    history: int = setting(3, at_least(1))  # snapshots before the query's time that it sees
-    layers: int = setting(2, at_least(1))  # of the GCN in each snapshot
-    channels: int = setting(50, at_least(1))  # of the convolution
-    kernel: int = setting(3, ODD)  # width of the convolution
-    dropout: float = setting(0.2, share_below_1())
-    inverse_candidates: bool = False
-
-    def __post_init__(self) -> None:
-        check_section("model", self)
+    size: int = setting(100, "numbers of an entity", ge=1)
+    history: int = setting(3, "snapshots before the query's time that it sees", ge=1)
+    layers: int = setting(2, "layers of the GCN in each snapshot", ge=1)
+    channels: int = setting(50, "channels of the convolution", ge=1)
+    kernel: Literal[1, 3, 5, 7, 9] = setting(3, "width of the convolution")
+    dropout: float = setting(0.2, "share of the numbers that are dropped", ge=0, lt=1)
+    inverse_candidates: bool = setting(
+        False, "train as its authors do: each fact in both directions, 2 R candidates"
+    )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@checked_dataclass
 class Settings:
     """Every setting of RE-GCN."""
 
-    model: ReGcnConfig = field(default_factory=ReGcnConfig)
-    training: TrainingConfig = field(
-        default_factory=lambda: TrainingConfig(
-            optimizer="adam", learning_rate=1e-3, batch_size=200, epochs=20
-        )
+    model: ReGcnConfig = ReGcnConfig()
+    training: TrainingConfig = TrainingConfig(
+        optimizer="adam", learning_rate=1e-3, batch_size=200, epochs=20
     )
 
 

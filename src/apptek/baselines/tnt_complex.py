@@ -5,8 +5,6 @@ score(s, r, o, t) = Re< s, r + r_t * t, conj(o) > + bias(r)
 All vectors are complex, and * multiplies element by element.
 """
 
-from dataclasses import dataclass, field
-
 import numpy as np
 import torch
 from torch import Tensor, nn
@@ -18,28 +16,25 @@ from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
 from apptek.facts.facts import Dataset
 from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.setting_rules import at_least, check_section, setting
+from apptek.setting_rules import checked_dataclass, setting
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@checked_dataclass
 class TntComplExConfig:
     """The size of the embedding and its regularisation."""
 
-    rank: int = setting(200, at_least(1))  # complex numbers of an entity
-    n3: float = setting(0.02, at_least(0))  # weight of the cubed moduli of what a fact uses
-    smoothness: float = setting(0.01, at_least(0))  # of the differences of neighbouring times
-    scale: float = setting(0.01, at_least(0))  # standard deviation of the initial numbers
-
-    def __post_init__(self) -> None:
-        check_section("model", self)
+    rank: int = setting(200, "complex numbers of an entity", ge=1)
+    n3: float = setting(0.02, "weight of the cubed moduli of what a fact uses", ge=0)
+    smoothness: float = setting(0.01, "weight of the differences of neighbouring times", ge=0)
+    scale: float = setting(0.01, "standard deviation of the initial numbers", ge=0)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@checked_dataclass
 class Settings:
     """Every setting of TNTComplEx."""
 
-    model: TntComplExConfig = field(default_factory=TntComplExConfig)
-    training: TrainingConfig = field(default_factory=TrainingConfig)
+    model: TntComplExConfig = TntComplExConfig()
+    training: TrainingConfig = TrainingConfig()
 
 
 class TntComplEx(Embedding):

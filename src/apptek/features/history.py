@@ -178,7 +178,7 @@ class History:
     def listed(self, queries: Queries, row: int, more: int = 0) -> dict[str, ListedFacts]:
         """The same with their kernels, and so many facts more than the features are made of."""
         query = tuple(int(column[row]) for column in queries.for_kernels(self.graph.axis))
-        sources, found = self.sources(more), {}
+        sources, found = self.sources(more), dict[str, ListedFacts]()
         for family in self.families:
             facts = np.empty(MOST_HISTORY_FACTS, np.int32)
             clocked = np.zeros((MOST_HISTORY_FACTS, len(KERNELS)))

@@ -139,7 +139,7 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
     """Return the model; `settings` are those of some preset, which give their classes."""
     about = stored.about
     dataset, graph = load_data(stored)
-    config = config_from_json(settings, about["settings"])
+    config = config_from_json(type(settings), about["settings"])
     parts = () if about["baseline"] else config.features.parts
     added = [part for part in parts if part not in ("history", "traits")]
     found = Found(graph, dataset.predicates, config)

@@ -10,8 +10,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 
 from apptek.compiling import in_threads
-from apptek.config import AgentConfig, Config
-from apptek.errors import ApptekError
+from apptek.config import AgentConfig
+from apptek.errors import ApptekError, ConfigError
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
@@ -118,9 +118,8 @@ def trained_with(folder: Path) -> tuple[AgentConfig, str]:
     try:
         with safe_open(folder / WEIGHTS, framework="numpy") as file:
             about = file.metadata()
-        settings = {"agent": json.loads(about["settings"])}
-        return config_from_json(Config(), settings).agent, about["data"]
-    except (OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
+        return config_from_json(AgentConfig, json.loads(about["settings"])), about["data"]
+    except (ConfigError, OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         why = "is damaged" if (folder / WEIGHTS).exists() else "holds no trained agent"
         raise ApptekError(f"{folder} {why}: train one with `apptek paper train`") from error
 

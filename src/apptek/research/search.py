@@ -23,7 +23,7 @@ from apptek.predictor import Predictor
 from apptek.research.result import Result, plain_settings, read_result
 from apptek.resuming import check_same_run
 from apptek.seeding import generator
-from apptek.setting_rules import setting_texts, values_of, with_settings
+from apptek.setting_rules import setting_texts, with_settings
 
 MODEL = "search"  # of its result
 PRESET_SPACES: dict[str, Space] = {  # what may be tried for our own models
@@ -155,7 +155,7 @@ def search_space(name: str) -> Space:
 
 def space_values(config: Any, space: Iterable[str]) -> dict[str, Any]:
     """The values of a config for the settings of a space, by section.key."""
-    sections = values_of(config)
+    sections = asdict(config)
     names = (name.split(".") for name in space)
     return {f"{section}.{key}": sections[section][key] for section, key in names}
 

@@ -16,20 +16,20 @@ from apptek.commands.options import (
     option,
 )
 from apptek.commands.reading_options import Reading, reads_data
-from apptek.config import PRESETS
-from apptek.models.registry import LEARNED_NAMES
 
 if TYPE_CHECKING:
     from apptek.research.search import Search, Trial
-
-_NAMES = (*LEARNED_NAMES, *PRESETS)
 
 
 @reads_data
 def search(
     name: Annotated[
         str,
-        argument("NAME", f"{', '.join(_NAMES[:-1])} or {_NAMES[-1]}, as for `fit --model`."),
+        argument(
+            "NAME",
+            "tnt_complex, de_transe, de_distmult, de_simple, re_gcn, default, max or paper, as for "
+            "`fit --model`.",
+        ),
     ],
     data: DataArgument,
     minutes: Annotated[

@@ -3,9 +3,10 @@
 from collections.abc import Callable
 from dataclasses import asdict, astuple, dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
+from pydantic import Field, NonNegativeFloat, PositiveFloat
 
 from apptek.arrays import Floats, Ints, read_only
 from apptek.compiling import in_threads
@@ -16,10 +17,11 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.counting.index import CountingIndex, count_twins
 from apptek.models.counting.kernels import score_queries
 from apptek.models.manifest import json_bytes
-from apptek.setting_rules import above, at_least, between, check_section, setting, some
+from apptek.setting_rules import Different, checked_dataclass, setting
 
 CHUNK = 1024  # queries that one thread scores at a time
 WEIGHTS = "weights.{view}.json"
+Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,20 +37,29 @@ class Weights:
     floor: float = 1.0  # the weight that remains at any distance
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@checked_dataclass
 class CountingConfig:
     """The values of each weight that are tried on valid. Decays are in steps of the time axis."""
 
-    smoothing: tuple[float, ...] = setting((0.3, 1.0, 3.0, 10.0, 30.0), some(above(0)))
-    backoff: tuple[float, ...] = setting((0.3, 1.0, 3.0, 10.0, 100.0), some(above(0)))
-    reversed: tuple[float, ...] = setting((0.0, 0.03, 0.1, 0.2, 0.4, 1.0), some(at_least(0)))
-    pair_decay: tuple[float, ...] = setting((0.1, 0.3, 1.0, 3.0, 10.0, 30.0), some(above(0)))
-    entity_decay: tuple[float, ...] = setting((0.1, 0.3, 1.0, 3.0, 10.0, 30.0), some(above(0)))
-    floor: tuple[float, ...] = setting((0.0, 0.003, 0.01, 0.03, 0.1), some(between(0, 1)))
-    most_queries: int = setting(10_000, at_least(1))  # of valid, spread evenly over it
-
-    def __post_init__(self) -> None:
-        check_section("counting", self)
+    smoothing: Different[PositiveFloat] = setting(
+        (0.3, 1.0, 3.0, 10.0, 30.0), "facts that the prior weighs"
+    )
+    backoff: Different[PositiveFloat] = setting(
+        (0.3, 1.0, 3.0, 10.0, 100.0), "facts that the profile weighs"
+    )
+    reversed: Different[NonNegativeFloat] = setting(
+        (0.0, 0.03, 0.1, 0.2, 0.4, 1.0), "weight of a fact of the reversed pair"
+    )
+    pair_decay: Different[PositiveFloat] = setting(
+        (0.1, 0.3, 1.0, 3.0, 10.0, 30.0), "distance at which a fact of the pair fades"
+    )
+    entity_decay: Different[PositiveFloat] = setting(
+        (0.1, 0.3, 1.0, 3.0, 10.0, 30.0), "the same of a fact of one entity"
+    )
+    floor: Different[Share] = setting(
+        (0.0, 0.003, 0.01, 0.03, 0.1), "weight that remains at any distance"
+    )
+    most_queries: int = setting(10_000, "of valid, spread evenly over it", ge=1)
 
 
 class FrequencyScorer:
