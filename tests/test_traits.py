@@ -12,7 +12,7 @@ from plain_queries import plain_queries, queries_of
 from worlds import ENTITIES, dataset_of, facts_of, names_of, plain_facts
 
 from apptek.config import TraitsConfig
-from apptek.errors import ConfigError, DataError
+from apptek.errors import DataError
 from apptek.facts.facts import Names
 from apptek.features.traits import (
     COUNTRY,
@@ -301,16 +301,3 @@ def test_being_dated_is_a_token_only_where_there_is_either() -> None:
 def test_a_kind_does_not_name_a_type_that_is_none() -> None:
     with pytest.raises(ValueError, match="party that does not exist"):
         Kind("party", ("x",), np.asarray([1], np.int32), np.zeros(0, np.int64))
-
-
-@pytest.mark.parametrize(
-    ("settings", "text"),
-    [
-        ({"weight": 0.0}, "traits.weight must be above 0"),
-        ({"weight": float("nan")}, "traits.weight must be above 0"),
-        ({"entities": -1}, "traits.entities must be at least 0"),
-    ],
-)
-def test_a_senseless_setting_is_refused(settings: dict[str, Any], text: str) -> None:
-    with pytest.raises(ConfigError, match=text):
-        TraitsConfig(**settings)
