@@ -7,8 +7,10 @@ from worlds import ENTITIES, moments
 
 from apptek.arrays import Ints
 from apptek.config import AgentConfig, Reward, Traversal
+from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
+from apptek.predictor import Query
 
 # subject, object, time, hidden fact; None is an unknown entity, no time, or nothing hidden
 PlainQuery = tuple[int | None, int | None, int | None, int | None]
@@ -24,6 +26,12 @@ def plain_queries(draw: st.DrawFn, facts: list[PlainFact]) -> PlainQuery:
         when = fact.until if fact.since is None else fact.since
         return fact.subject, fact.object, when, index
     return draw(_entities), draw(_entities), draw(st.none() | moments), None
+
+
+def query_about(data: Dataset, facts: Facts, row: int) -> Query:
+    """The query that a fact answers, in words."""
+    ends = (data.entities[int(column[row])] for column in (facts.subjects, facts.objects))
+    return Query(*ends, data.axis.format(int(facts.times[row])))
 
 
 def queries_of(plain: list[PlainQuery]) -> Queries:

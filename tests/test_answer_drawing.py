@@ -186,21 +186,6 @@ def test_whom_an_expanded_entity_deals_with_stands_below_everybody_else(
     assert all((ids[name], ids[each]) in lines for each in fresh)
 
 
-def test_the_paper_s_figure() -> None:
-    """Direct contact below the question, one meeting entity between, bystanders outside."""
-    facts = [fact("S", "O", "both", True), fact("S", "C", "subject", True)]
-    facts += [fact("C", "O", "object", True), fact("S", "a1", "subject", False)]
-    facts += [fact("b1", "O", "object", False), fact("b1", "x", "object", False)]
-    facts = [replace(each, fact=number) for number, each in enumerate(facts)]
-    drawing = draw_answer(explained(facts, []), width=1000)
-    place = {node.name: node for node in drawing.nodes}
-    assert place["a1"].x < place["S"].x < place["C"].x < place["O"].x < place["b1"].x
-    question, direct, *_ = drawing.edges
-    assert (question.predicate, direct.predicate) == ("P?", "→ P")
-    assert question.label[1] < direct.label[1] < place["C"].y
-    assert drawing.note == "+1 more fact not drawn"
-
-
 def test_long_ways_are_drawn_from_left_to_right() -> None:
     facts = [fact("S", "a", "subject", True), fact("b", "a", "subject", True)]
     facts += [fact("b", "c", "object", True), fact("O", "c", "object", True)]

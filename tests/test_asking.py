@@ -3,7 +3,7 @@
 import asyncio
 import pickle
 import re
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,10 @@ from mcp import Client
 from pyarrow import ipc
 from service_parts import client_of, problem
 
-from apptek.errors import ApptekError, DataError, TimeFormatError, UnknownName
+from apptek.errors import ApptekError, TimeFormatError, UnknownName
 from apptek.forecast.backtest import backtest
 from apptek.predictor import Predictor, Query
 from apptek.present.tables import to_arrow
-from apptek.reading.reader import read_dataset
 from apptek.server.arrow_batches import ARROW
 from apptek.server.mcp.server import create_server
 from apptek.server.served_model import ServedModel
@@ -262,19 +261,6 @@ def test_a_baseline_flags_far_times_and_wildcards(
     assert [answer.unknown_names for answer in answers] == [[], [], ["?"], ["Nobody at all"]]
     with pytest.raises(ValueError, match="top is"):
         baseline.predict(queries, top=-1)
-
-
-def test_one_of_something_is_never_told_as_many(predictor: Predictor, tmp_path: Path) -> None:
-    data = predictor.model.dataset
-    one = replace(
-        data, train=data.train.first(1), valid=data.train.first(0), test=data.train.first(0)
-    )
-    assert repr(one.train) == "<1 fact>"
-    assert ": 1 fact (train 1, valid 0, test 0), " in repr(one)
-    file = tmp_path / "bad.csv"
-    file.write_text("subject,predicate,object,time\na,p,b,someday\n", encoding="utf-8")
-    with pytest.raises(DataError, match=r"bad\.csv: the only row is bad: "):
-        read_dataset(file, skip_bad=True)
 
 
 def test_no_text_of_the_golden_files_tells_one_of_something_as_many() -> None:

@@ -207,24 +207,6 @@ def test_the_command_writes_the_same_audit_in_every_kind_of_file(tmp_path: Path)
     assert "<script" not in files["html"].read_text(encoding="utf-8")
 
 
-def test_labels_are_shown_beside_codes(tmp_path: Path) -> None:
-    codes, file = ("040", "190", "042"), tmp_path / "facts.csv"
-    rows = [f"e{n % 7},{codes[n % 3]},e{(n + 1 + n % 2) % 7},{2000 + n % 9}" for n in range(80)]
-    file.write_text("\n".join(["subject,predicate,object,time", *rows]))
-    out = {ending: tmp_path / f"a.{ending}" for ending in ("html", "json")}
-    for path in out.values():
-        done = apptek("audit", str(file), "--out", str(path), COLUMNS="200")
-        assert done.returncode == 0, done.stderr
-    page = out["html"].read_text(encoding="utf-8")
-    assert "<b>Consult (040)</b>" in page
-    assert "<b>040</b>" not in page
-    stored = json.loads(out["json"].read_text(encoding="utf-8"))["suspects"]
-    assert {row["predicate"] for row in stored} == set(codes)
-    assert not any(f"'{code}'" in row["reason"] for row in stored for code in codes)
-    assert f" ({stored[0]['predicate']}) | " in done.stdout
-    assert not any(f"| {code} |" in done.stdout for code in codes)
-
-
 def test_a_model_is_used_as_it_is(tmp_path: Path) -> None:
     write_world(make_world(1500, 5), tmp_path / "world")
     model = str(tmp_path / "model")
@@ -243,12 +225,6 @@ def test_a_model_is_used_as_it_is(tmp_path: Path) -> None:
     with zipfile.ZipFile(sheet) as archive:
         rows = archive.read("xl/worksheets/sheet1.xml").count(b"<row ")
     assert rows == 1 + content["facts"]
-
-
-def test_an_unknown_ending_is_refused_before_any_work(tmp_path: Path) -> None:
-    done = apptek("audit", "no-such-data", "--out", str(tmp_path / "a.docx"))
-    assert done.returncode == 1
-    assert "expected .html, .csv, .tsv, .parquet, .xlsx, .jsonl, .json" in done.stderr
 
 
 def test_bad_rows_are_counted_and_do_not_stop_an_audit(tmp_path: Path) -> None:

@@ -244,13 +244,6 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path: Path, name: 
     assert fault_of(path).startswith(f"{path}: the file is truncated or damaged (")
 
 
-def test_a_line_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", 4)
-    monkeypatch.setattr("apptek.reading.streams.LONGEST_LINE", 20)
-    path = write(tmp_path / "facts.tsv", b"a" * 99)
-    assert fault_of(path) == f"{path}: found a line of more than 20 bytes, expected one fact"
-
-
 @pytest.mark.parametrize(
     ("what", "text"), [("entities", "a\tp\tb\n"), ("predicates", "a\tp\ta\na\tq\ta\n")]
 )

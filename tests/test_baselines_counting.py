@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import ENTITIES, PREDICATES, dataset_of, graph_of, plain_facts
 
-from apptek.errors import ApptekError, ConfigError
+from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset, OpenEnd
 from apptek.facts.queries import Queries, held_out_queries, training_queries
 from apptek.facts.times import UNKNOWN
@@ -22,9 +22,7 @@ from apptek.models.counting.scorers import (
     Weights,
     choose_weights,
 )
-from apptek.models.registry import preset_of
 from apptek.predictor import Predictor
-from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
 Plain = list[PlainFact]
@@ -114,15 +112,6 @@ def test_many_queries_in_threads_score_as_one_by_one(plain: Plain, chosen: Weigh
     assert np.array_equal(scorer.scores(many), np.resize(scorer.scores(few), (3000, PREDICATES)))
 
 
-def test_a_fact_of_yesterday_weighs_more_than_one_of_last_year() -> None:
-    plain = [PlainFact(0, 0, 1, 0, 0), PlainFact(0, 0, 1, 1, 1), PlainFact(0, 1, 1, 364, 364)]
-    chosen = Weights(pair=1.0, pair_decay=3.0, entity_decay=3.0, floor=0.01)
-    scorer = CountingScorer(CountingIndex(graph_of(plain)), chosen)
-    late, early = scorer.scores(queries_from((0, 1, 365, -1), (0, 1, 0, -1)))
-    assert late.argmax() == 1
-    assert early.argmax() == 0
-
-
 @pytest.mark.parametrize(
     "query", [(ENTITIES, 0, 1, -1), (0, -2, 1, -1), (0, 1, 1, 1)], ids=["above", "below", "fact"]
 )
@@ -183,13 +172,6 @@ def test_rolling_sees_no_undated_fact_of_the_held_out_splits() -> None:
     assert undated == recency.evaluate("test").ranks[0] > 1
 
 
-def test_a_view_that_does_not_exist_is_refused(world: Dataset) -> None:
-    fitted = Predictor.fit(world, model="frequency")
-    assert fitted.views_of("test") == ("all_facts", "past_only")
-    with pytest.raises(ApptekError, match="known: all_facts, past_only"):
-        fitted.evaluate("test", "behind")  # type: ignore[arg-type]
-
-
 def test_ahead_a_future_fact_changes_no_answer_of_recency(world: Dataset) -> None:
     recency = Predictor.fit(world, model="recency")
     scorer = recency.model.views["past_only"].scorer
@@ -203,12 +185,3 @@ def test_ahead_a_future_fact_changes_no_answer_of_recency(world: Dataset) -> Non
     rows = np.flatnonzero(world.test.dated & (world.test.times <= late))
     queries = held_out_queries(world.test.take(rows))
     assert np.array_equal(past.scores(queries), scorer.scores(queries))
-
-
-@pytest.mark.parametrize(
-    "text", ["smoothing=[]", "backoff=[0.0]", "floor=[2.0]", "most_queries=0", "backoff=[1, 1]"]
-)
-def test_senseless_settings_are_refused(text: str) -> None:
-    key = text.partition("=")[0]
-    with pytest.raises(ConfigError, match=rf"^counting\.{key}(\.0)? must be .+, not "):
-        with_settings(preset_of("pair", "default"), [f"counting.{text}"])

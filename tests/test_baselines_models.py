@@ -13,7 +13,6 @@ from model_folders import change_array, files_of, rewrite_manifest
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.facts.facts import Dataset
 from apptek.facts.protocols import apply_protocol
-from apptek.models.answers import Query
 from apptek.models.registry import LEARNED_NAMES, NAMES, find_baseline, preset_of
 from apptek.predictor import Predictor
 from apptek.resuming import open_work
@@ -37,14 +36,6 @@ def test_the_same_data_gives_the_same_bytes(folder: Path, data: Dataset, tmp_pat
     Predictor.fit(data, model="recency", folder=tmp_path / "two")
     assert files_of(folder) == files_of(tmp_path / "two")
     assert [path.name for path in tmp_path.iterdir()] == ["two"]
-
-
-def test_unseen_names_are_answered_and_flagged(folder: Path, data: Dataset) -> None:
-    baseline = Predictor.load(folder)
-    seen = data.entities[int(data.train.subjects[0])]
-    (answer,) = baseline.predict([Query(seen, "nobody at all", "2035-01-01")], top=10_000)
-    assert (answer.unseen_subject, answer.unseen_object, answer.unseen_time) == (False, True, True)
-    assert sum(answer.probabilities) == pytest.approx(1.0, abs=1e-4)
 
 
 def test_under_the_papers_protocol_valid_and_test_are_exchanged(data: Dataset) -> None:
@@ -102,13 +93,6 @@ def test_a_model_says_how_its_settings_differ_from_the_preset(
     assert Predictor.load(tmp_path / "pair").model.changed == fitted.model.changed
 
 
-def test_a_folder_that_exists_is_left_alone(folder: Path, data: Dataset) -> None:
-    before = files_of(folder)
-    with pytest.raises(ApptekError, match="exists already"):
-        Predictor.fit(data, model="frequency", folder=folder)
-    assert files_of(folder) == before
-
-
 def test_data_without_valid_facts_is_refused(data: Dataset) -> None:
     nothing = data.valid.take(np.arange(0))
     with pytest.raises(DataError, match="no valid facts"):
@@ -143,26 +127,6 @@ def test_a_result_says_what_was_run(commands_folder: Path) -> None:
     assert " && " in result["command"]
     assert result["tuning"]["chosen"]["pair"] == 1.0
     assert {"settings", "machine", "commit", "format", "seed", "groups", "ranks"} <= set(result)
-
-
-def test_predict_answers_from_a_baseline(commands_folder: Path) -> None:
-    done = apptek(
-        "predict", str(commands_folder / "recency"), "a", "b", "2019-05-05", "--top", "2", "--json",
-        "--allow-unknown",
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
-    assert len(json.loads(done.stdout)["predicates"]) == 2
-    (commands_folder / "queries.csv").write_text("subject,object,time\na,b,2019-05-05\n")
-    words = (
-        "--queries",
-        str(commands_folder / "queries.csv"),
-        "--out",
-        str(commands_folder / "out.csv"),
-        "--top",
-        "1",
-    )
-    assert apptek("predict", str(commands_folder / "recency"), *words).returncode == 0
-    assert len((commands_folder / "out.csv").read_text().splitlines()) == 2
 
 
 def test_compare_tells_the_difference(commands_folder: Path) -> None:

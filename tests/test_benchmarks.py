@@ -75,19 +75,3 @@ def test_the_service(capsys: pytest.CaptureFixture[str], forecast_model: Path) -
     for name in (*times, "batch_queries_per_s"):
         assert figures[name] > 0
     assert set(figures["predict_ms"]) == {"1", "16"}
-
-
-@pytest.mark.parametrize("part", ["scale", "engine"])
-@pytest.mark.parametrize("facts", ["many", ""])
-def test_a_number_of_facts_that_is_none_is_one_line(part: str, facts: str) -> None:
-    with pytest.raises(SystemExit, match=r"error: found .* expected numbers of facts"):
-        main([part, "--facts", facts])
-
-
-@pytest.mark.parametrize("words", [["graph", "--facts", "100"], ["scale", "--model", "m"]])
-def test_an_option_of_another_part_is_refused(
-    words: list[str], capsys: pytest.CaptureFixture[str]
-) -> None:
-    with pytest.raises(SystemExit, match="2"):
-        main(words)
-    assert f"{words[0]} has no option {words[1]}" in capsys.readouterr().err

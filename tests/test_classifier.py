@@ -6,7 +6,7 @@ import pytest
 from classifier_examples import CLASSES, FEATURES, examples_of, random_examples, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
-from ranking_oracles import PlainExample, adagrad, minimise, objective, slopes
+from ranking_oracles import PlainExample, minimise, objective
 
 from apptek.config import ClassifierConfig
 from apptek.errors import DataError
@@ -45,41 +45,6 @@ def test_the_gradient_is_the_slope_of_the_loss(logits: list[float], label: int) 
         step[r] = 1e-5
         up, down = (objective(none, np.asarray(logits) + s, example) for s in (step, -step))
         assert gradient[r] == pytest.approx((up - down) / 2e-5, abs=1e-5)
-
-
-def test_the_slopes_of_the_oracle_are_those_of_its_objective() -> None:
-    rng = np.random.default_rng(0)
-    examples = random_examples(20, rng)
-    weights, bias = rng.normal(size=(FEATURES, CLASSES)), rng.normal(size=CLASSES)
-    by_weights, by_bias = slopes(weights, bias, examples, 3.0)
-    step = np.zeros_like(weights)
-    step[2, 1] = 1e-5
-    up, down = (objective(weights + s, bias, examples, 3.0) for s in (step, -step))
-    assert by_weights[2, 1] == pytest.approx((up - down) / 2e-5, rel=1e-4)
-    up, down = (objective(weights, bias + s, examples, 3.0) for s in (step[2], -step[2]))
-    assert by_bias[1] == pytest.approx((up - down) / 2e-5, rel=1e-4)
-
-
-@pytest.mark.parametrize("binary", [True, False])
-@pytest.mark.parametrize("l2", [0.0, 30.0])
-def test_every_step_agrees_with_adagrad_by_its_definition(binary: bool, l2: float) -> None:
-    rng = np.random.default_rng(1)
-    plain = random_examples(60, rng, binary=binary)
-    orders = [rng.permutation(60).astype(np.int32) for _ in range(3)]
-    config = ClassifierConfig(epochs=3, learning_rate=0.5, accumulator=0.25)
-    descent = Descent([examples_of(plain, binary=binary)], CLASSES, config, l2)
-    for order in orders:
-        descent.run_epoch([(0, order)])
-    weights, bias, _ = adagrad(
-        plain,
-        (FEATURES, CLASSES),
-        [order.tolist() for order in orders],
-        rate=0.5,
-        accumulator=0.25,
-        l2=l2,
-    )
-    np.testing.assert_allclose(descent.weights, weights, atol=2e-5)
-    np.testing.assert_allclose(descent.bias, bias, atol=2e-5)
 
 
 def test_the_penalty_of_a_feature_is_shared_by_the_examples_that_have_it() -> None:
@@ -139,15 +104,6 @@ def test_shuffled_labels_are_predicted_by_their_frequency() -> None:
     np.testing.assert_allclose(chances.mean(axis=0), frequencies, atol=0.02)
     np.testing.assert_allclose(chances, np.tile(frequencies, (len(chances), 1)), atol=0.08)
     assert report.valid_mrr == pytest.approx(0.6 + 0.25 / 2 + 0.1 / 3 + 0.05 / 4, abs=0.02)
-
-
-def test_the_same_seed_gives_the_same_bytes() -> None:
-    plain = random_examples(500, np.random.default_rng(5))
-    train, valid = examples_of(plain[:400]), examples_of(plain[400:])
-    runs = [fit(train, valid, CLASSES, seed=seed) for seed in (7, 7, 8)]
-    contents = [(model.weights.tobytes(), model.bias.tobytes(), report) for model, report in runs]
-    assert contents[0] == contents[1]
-    assert contents[0] != contents[2]
 
 
 def test_l2_and_the_epoch_are_those_that_rank_valid_best() -> None:
@@ -211,12 +167,6 @@ def test_scores_agree_with_the_definition_over_many_chunks(binary: bool) -> None
     assert np.array_equal(
         model.scores(rows.part(CHUNK - 3, CHUNK + 9)), scores[CHUNK - 3 : CHUNK + 9]
     )
-
-
-def test_probabilities_are_of_the_divided_scores() -> None:
-    model = some_model()
-    chances = model.calibration.probabilities(np.asarray([[0.0, 1.7, -np.inf, 0.0, 0.0]]))
-    assert chances[0].tolist() == pytest.approx([x / (3 + np.e) for x in (1, np.e, 0, 1, 1)])
 
 
 def test_what_does_not_fit_together_is_refused() -> None:

@@ -1,4 +1,3 @@
-import ast
 import json
 import os
 import re
@@ -18,7 +17,7 @@ from command_line import apptek, apptek_process
 from apptek import Predictor, __version__
 from apptek.cli import app, main
 from apptek.commands import demo
-from apptek.commands.command_group import COMMANDS, OPTIONS, PANELS
+from apptek.commands.command_group import COMMANDS, OPTIONS
 from apptek.commands.demo import FACTS
 from apptek.commands.reading_options import OF_FILES, Reading
 from apptek.config import Config
@@ -49,13 +48,6 @@ def test_every_command_ends_with_an_example_that_fits_a_line() -> None:
     for command, example in by_command.items():
         assert example.startswith(f"apptek {command}")
         assert len(f" Example: {example}") <= 79
-
-
-def test_help_lists_the_commands_by_panel() -> None:
-    done = apptek_process("--help", COLUMNS="80")
-    panels = re.findall(r"^╭─ ([A-Za-z ]+) ─", done.stdout, re.MULTILINE)
-    assert panels == ["Options", *PANELS]
-    assert all(len(line) <= 80 for line in done.stdout.splitlines())
 
 
 @pytest.mark.gate
@@ -202,39 +194,6 @@ def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
     assert "paper" not in shown.stdout  # which says nothing about your own data
 
 
-@pytest.mark.parametrize(
-    ("times", "span"),
-    [
-        (("20210511", "20210603"), "(times in days, 2021-05-11 to 2021-06-03)"),
-        (("5", "-3"), "(times in integers, -3 to 5)"),
-        (("?", "?"), "(all undated)"),
-    ],
-)
-def test_the_span_of_the_data_is_shown(tmp_path: Path, times: tuple[str, ...], span: str) -> None:
-    facts = [f"a\tp\tb{number}\t{time}\n" for number, time in enumerate(times)]
-    (tmp_path / "facts.tsv").write_text("".join(facts))
-    assert span in apptek("data", "stats", str(tmp_path / "facts.tsv")).stdout
-
-
-def test_an_existing_folder_is_left_alone(tmp_path: Path) -> None:
-    (tmp_path / "notes.txt").write_text("mine")
-    done = apptek("data", "make-world", str(tmp_path))
-    assert done.returncode == 1
-    assert "exists already" in done.stderr
-    assert [entry.name for entry in tmp_path.iterdir()] == ["notes.txt"]
-
-
-def test_a_bad_row_is_one_line_on_stderr_and_exit_code_1(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
-    done = apptek("data", "stats", str(tmp_path), "--json")
-    assert done.returncode == 1
-    assert done.stdout == ""
-    assert done.stderr == (
-        "apptek: train.txt:2: column 4 (time): found '2014-02-30', "
-        "expected a day that exists in 2014-02 (1 bad of 2 rows; --skip-bad would leave 1)\n"
-    )
-
-
 def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
     done = apptek("data", "stats", str(tmp_path), "--skip-bad", "--json")
@@ -244,23 +203,6 @@ def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
     assert statistics["bad_rows"] == 1
     assert statistics["bad_row_list"][0].startswith("train.txt:2: column 4 (time)")
     assert "1 bad row skipped" in done.stderr
-
-
-def test_a_single_file_is_split_as_asked(tmp_path: Path) -> None:
-    rows = [f"e{i % 7}\tmet\tf{i % 5}\t{i}" for i in range(100)]
-    (tmp_path / "events.tsv").write_text("\n".join(rows))
-    done = apptek("data", "stats", str(tmp_path / "events.tsv"),
-        "--split-by", "time", "--read", "split=0.5/0.2/0.3", "--json",
-    )  # fmt: skip
-    counts = json.loads(done.stdout)["official"]
-    assert (counts["train"], counts["valid"], counts["test"]) == (50, 20, 30)
-
-
-def test_wrong_words_get_a_clear_answer_from_a_process() -> None:
-    done = apptek_process("nonsense")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("apptek: No such command 'nonsense'")
-    assert len(done.stderr.splitlines()) == 1
 
 
 def test_a_benchmark_that_is_not_there_says_how_to_get_it(tmp_path: Path) -> None:
@@ -407,18 +349,6 @@ def test_commands_and_options_that_the_pages_name_exist() -> None:
     assert count > 100
 
 
-def test_what_replaces_an_old_command_exists() -> None:
-    page = (ROOT / "docs" / "cli.md").read_text(encoding="utf-8")
-    for name, new in COMMANDS.items():
-        words = new.removeprefix("use ").split(";")[0].split()
-        words = [word for word in words if not word.isupper()]
-        if words[0] == "apptek":
-            command = " ".join(word for word in words if not word.startswith("--"))
-            section = page.split(f"`{command}`\n")[1].split("\n#")[0]
-            assert all(word in section for word in words if word.startswith("--")), name
-            assert f"`apptek {name}`\n" not in page
-
-
 @pytest.mark.parametrize(
     ("text", "message"),
     [
@@ -443,21 +373,3 @@ def test_a_file_of_queries_takes_fewer_reading_options(tmp_path: Path) -> None:
     assert Reading(read_options=read, format="gdelt").keywords() == {
         "format": "gdelt", "delimiter": ";", "header": False, "undirected": True,
     }  # fmt: skip
-
-
-def test_the_options_of_a_command_are_few() -> None:
-    main_group: Any = typer.main.get_command(app)
-    assert set(main_group.commands) == {
-        "demo", "fit", "update", "info", "predict", "explain", "forecast", "watch", "audit",
-        "evaluate", "serve", "mcp", "data", "paper", "research",
-    }  # fmt: skip
-    options = [one for one in main_group.commands["fit"].params if one.param_type_name == "option"]
-    assert len(options) <= 24
-
-
-def test_no_function_of_a_command_is_long() -> None:
-    folder = ROOT / "src" / "apptek"
-    for path in (folder / "cli.py", *(folder / "commands").rglob("*.py")):
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.FunctionDef):
-                assert (node.end_lineno or 0) - node.lineno < 60, (path.name, node.name)

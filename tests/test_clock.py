@@ -53,46 +53,6 @@ def test_far_distances_agree_with_the_definition(apart: int) -> None:
     assert kernels_of(fact, when, scales) == pytest.approx(expected, rel=1e-4)
 
 
-@pytest.mark.parametrize(
-    ("ends", "when", "expected"),
-    [
-        ((5, 5), 5, {"same": 1, "short": 1, "middle": 1, "long": 1, "ever": 1}),
-        ((1, 9), 5, {"same": 1, "short": 1, "middle": 1, "long": 1, "ever": 1}),
-        (
-            (1, 2),
-            5,
-            {
-                "before": np.exp(-1.0),
-                "close": np.exp(-1.0),
-                "short": np.exp(-3 / 7),
-                "middle": np.exp(-3 / 30),
-                "long": np.exp(-3 / 120),
-                "ever": 1,
-            },
-        ),
-        (
-            (6, None),
-            5,
-            {
-                "after": 1,
-                "close": 1,
-                "short": np.exp(-1 / 7),
-                "middle": np.exp(-1 / 30),
-                "long": np.exp(-1 / 120),
-                "ever": 1,
-            },
-        ),
-        ((None, None), 5, {"ever": 1, "undated": 1}),
-        ((None, None), None, {"undated ever": 1, "both undated": 1}),
-        ((5, 5), None, {"undated ever": 1}),
-    ],
-)
-def test_the_table_of_kernels(
-    ends: tuple[int | None, int | None], when: int | None, expected: dict[str, float]
-) -> None:
-    assert kernels_of(PlainFact(0, 0, 1, *ends), when) == pytest.approx(expected, rel=1e-5)
-
-
 def test_the_farthest_times_of_all_are_only_ever() -> None:
     last = 2**31 - 1
     assert kernels_of(PlainFact(0, 0, 1, -last, -last), last).keys() == {"ever"}

@@ -1,7 +1,6 @@
 """The features that are measured for pairs never seen: they are what they are said to be."""
 
 from collections import Counter
-from typing import Any
 
 import numpy as np
 import pytest
@@ -12,10 +11,8 @@ from apptek.facts.queries import training_queries
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.research.result import Result
 from apptek.synthetic.world import make_world
 from benchmarks.cold_pairs import constants, most_frequent, with_prior
-from tools.docs_tables import DOCS_TABLES
 
 MOST = 40
 
@@ -89,41 +86,3 @@ def test_a_prior_is_added_to_the_sum_of_all_predicates(
         assert values == pytest.approx(
             found, rel=0.02, abs=0.02
         )  # what is too small is not in the sum
-
-
-def trial(name: str, view: str, **mrr: float) -> dict[str, Any]:
-    """An entry of a result; the preset has an MRR of 0.5 everywhere."""
-    figures = {
-        group: {"queries": 1000, "mrr": value, "difference": value - 0.5}
-        for group, value in mrr.items()
-    }
-    return {"trial": name, "view": view, **figures}
-
-
-def test_the_tables_show_every_trial_beside_the_preset() -> None:
-    trials = [
-        trial("default", "all_facts", all=0.5, unseen_pair=0.5),
-        trial(
-            "new names, nothing known", "all_facts", all=0.5, unseen_pair=0.5, unseen_entity=0.25
-        ),
-        trial("new names, read", "all_facts", all=0.5, unseen_pair=0.5, unseen_entity=0.375),
-        trial("prior=3", "all_facts", all=0.5125, unseen_pair=0.475),
-        trial("default", "past_only", all=0.5, unseen_pair=0.5),
-    ]
-    results = {
-        f"cold-pairs-{max(l2)}": Result(
-            model="cold_pairs",
-            dataset="icews14",
-            settings={"classifier": {"l2": l2}},
-            extras={"trials": trials},
-        )
-        for l2 in ([0.0], [0.0, 3.0])
-    }
-    header, _, preset, prior = DOCS_TABLES["cold pairs"](results).splitlines()
-    assert header.startswith(
-        "| trial | ICEWS14, all_facts | ICEWS14, past_only | ICEWS14 with l2, all_facts"
-    )
-    assert preset == "| the default preset |" + " 0.5000 (0.5000) |" * 4
-    assert prior == "| `prior=3` |" + " -0.0250 (+0.0125) |  |" * 2
-    _, _, names, _ = DOCS_TABLES["new names"](results).splitlines()
-    assert names == "| ICEWS14 | all_facts | 1,000 | 0.2500 | 0.3750 | +0.1250 |"

@@ -11,8 +11,7 @@ from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.lookups import time_distance
 from apptek.paper.connection import Surroundings, connect
 from apptek.paper.environment import DecisionProcess
-from apptek.present.wording import apart_text, listed, percent, signed, when_text
-from apptek.safe_text import counted, printable
+from apptek.present.wording import apart_text, when_text
 
 
 def links(plain: list[PlainFact], core: set[int]) -> dict[tuple[int, int], int]:
@@ -134,21 +133,6 @@ def test_distances_have_a_sign_and_read_as_words() -> None:
         "until 2003",
         "undated",
     ]
-
-
-def test_numbers_and_names_as_people_read_them() -> None:
-    assert [signed(1.318), signed(-0.4)] == ["+1.32", "\N{MINUS SIGN}0.40"]
-    assert [percent(0.412), percent(0.0001), percent(0.0)] == ["41.2 %", "< 0.1 %", "0.0 %"]
-    assert [percent(0.999), percent(0.9996), percent(1.0)] == ["99.9 %", "> 99.9 %", "100.0 %"]
-    assert [listed(["A"]), listed(["A", "B"]), listed(["A", "B", "C"])] == [
-        "A",
-        "A and B",
-        "A, B and C",
-    ]
-    assert listed(list("ABCDEF")) == "A, B, C, D and 2 more"
-    assert [counted(1, "topology"), counted(1200, "topology")] == ["1 topology", "1,200 topologies"]
-    assert printable("a\x1b[31m\u202eb\ud800\n") == "a\ufffd[31m\ufffdb\ufffd\ufffd"
-    assert printable("Côte d'Ivoire 日本") == "Côte d'Ivoire 日本"
 
 
 def test_unknown_queries_have_no_connection() -> None:

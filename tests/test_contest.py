@@ -71,17 +71,6 @@ def test_a_contest_goes_on_and_more_may_join(
     assert ran == ["pair", "frequency"]
 
 
-def test_a_table_is_shown_with_the_interval_and_where_the_best_stands(
-    events: Path, tmp_path: Path
-) -> None:
-    code, shown, told = run(events, "--out", tmp_path / "c", "--models", "pair, frequency")
-    assert code == 0, told
-    assert "MRR" in shown
-    assert "frequency: MRR -" in shown
-    assert "against pair, 95 % interval -" in shown
-    assert "apptek predict" in told
-
-
 def test_several_seeds_are_one_contestant(world: Path, tmp_path: Path) -> None:
     code, shown, told = run(
         world, "--out", tmp_path / "c", "--models", "pair,frequency", "--seeds", 2, "--json"

@@ -1,6 +1,5 @@
 """The default preset from end to end: it fits, saves, resumes, answers and says why."""
 
-import json
 import math
 import subprocess
 import sys
@@ -16,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_folders import Killed, files_of
 from oracles import PlainFact
-from plain_queries import PlainQuery, plain_queries, queries_of
+from plain_queries import PlainQuery, plain_queries, queries_of, query_about
 from worlds import dataset_of, football_careers, plain_facts
 
 from apptek.config import PRESETS, Config, FeaturesConfig, preset
@@ -36,7 +35,7 @@ from apptek.paper.features import Topologies
 from apptek.paper.topologies import Mined, topology_set
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
-from apptek.results import CitedFact, to_dict
+from apptek.results import CitedFact
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
@@ -70,14 +69,6 @@ def folder(fitted: Predictor, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return saved
 
 
-def in_words(data: Dataset, facts: Facts, row: int) -> Query:
-    return Query(
-        data.entities[int(facts.subjects[row])],
-        data.entities[int(facts.objects[row])],
-        data.axis.format(int(facts.times[row])),
-    )
-
-
 # Fitting
 
 
@@ -91,7 +82,7 @@ def test_a_loaded_model_answers_as_the_fitted_one(
         loaded.answerer.main.scores(queries).tobytes()
         == fitted.answerer.main.scores(queries).tobytes()
     )
-    query = in_words(small, small.test, 0)
+    query = query_about(small, small.test, 0)
     assert loaded.predict([query]) == fitted.predict([query])
     assert loaded.explain(query) == fitted.explain(query)
 
@@ -210,9 +201,9 @@ def test_what_speaks_most_for_a_predicate_is_the_largest_weight(predictor: Predi
 def asked_about(data: Dataset) -> Iterator[tuple[Query, int]]:
     """Test facts, and training facts with themselves hidden."""
     for row in range(0, len(data.test), 9):
-        yield in_words(data, data.test, row), -1
+        yield query_about(data, data.test, row), -1
     for row in range(0, len(data.train), 97):
-        yield in_words(data, data.train, row), row
+        yield query_about(data, data.train, row), row
 
 
 def test_contributions_add_up_to_the_score_and_to_the_log_odds(
@@ -282,47 +273,13 @@ def test_cited_facts_exist_belong_to_their_family_and_are_never_the_hidden_one(
 
 
 def test_a_fact_that_is_hidden_would_have_been_cited(data: Dataset, predictor: Predictor) -> None:
-    query = in_words(data, data.train, 17)
+    query = query_about(data, data.train, 17)
     cited = [
         {f.fact for r in found.all_reasons() for f in r.facts}
         for found in (predictor.explain(query, hidden=hidden, most=99) for hidden in (-1, 17))
     ]
     assert 17 in cited[0]
     assert 17 not in cited[1]
-
-
-def test_json_survives_a_round_trip(data: Dataset, predictor: Predictor) -> None:
-    for query, hidden in list(asked_about(data))[::9]:
-        found = predictor.explain(query, hidden=hidden)
-        plain = to_dict(found)
-        assert json.loads(json.dumps(plain)) == plain
-        assert plain["model"]["preset"] == "default"
-        for reason, one in zip(plain["reasons"], found.reasons, strict=True):
-            assert (reason["kind"], reason["family"]) == (
-                one.kind,
-                one.family,
-            )
-            assert len(reason["facts"]) == len(one.facts)
-
-
-def test_a_page_holds_every_sentence_and_no_script(data: Dataset, predictor: Predictor) -> None:
-    for query, hidden in list(asked_about(data))[::9]:
-        found = predictor.explain(query, hidden=hidden, most=100)
-        text = found.html()
-        page = read_page(text)
-        assert_contained(text, page)
-        for part in found.contributions():
-            assert part.sentence in page.words
-        for fact in (fact for reason in found.all_reasons() for fact in reason.facts):
-            assert fact.date in page.words
-
-
-def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) -> None:
-    found = predictor.explain(Query("nobody", "no one", "2019-05-05"), allow_unknown=True)
-    assert [part.sentence for part in found.contributions()] == ["the question is dated"]
-    assert found.unseen_subject
-    assert found.unseen_object
-    assert "nobody is not in the facts of the model" in explanation_text(found)
 
 
 # Other worlds
@@ -333,7 +290,7 @@ def assert_sound(predictor: Predictor, least: float) -> None:
     data = predictor.model.dataset
     assert predictor.evaluate("test").metrics.mrr > least
     for row in range(0, len(data.test), 7):
-        found = predictor.explain(in_words(data, data.test, row), most=99)
+        found = predictor.explain(query_about(data, data.test, row), most=99)
         parts = found.contributions()
         scores = predictor.answerer.main.scores(
             held_out_queries(data.test.take(np.asarray([row])))
@@ -373,7 +330,7 @@ def test_a_world_without_times_works_from_end_to_end(tmp_path: Path) -> None:
     Predictor.fit(timeless, folder=tmp_path / "model")
     predictor = Predictor.load(tmp_path / "model")
     assert_sound(predictor, 0.5)
-    reasons = predictor.explain(in_words(timeless, test, 0), most=99).reasons
+    reasons = predictor.explain(query_about(timeless, test, 0), most=99).reasons
     cited = [fact for reason in reasons for fact in reason.facts]
     assert cited
     assert not [fact for fact in cited if fact.apart]
@@ -519,7 +476,7 @@ def test_the_strongest_reason_is_the_first_of_an_explanation(
 ) -> None:
     told = 0
     for row in range(12):
-        query = in_words(data, data.test, row)
+        query = query_about(data, data.test, row)
         explanation = predictor.explain(query)
         first = explanation.reasons[0].sentence if explanation.reasons else ""
         assert strongest_reason(predictor.answerer, query, explanation.predicate) == first

@@ -6,6 +6,7 @@ from xml.etree import ElementTree
 
 import pytest
 from html_pages import assert_contained, read_page
+from plain_queries import query_about
 
 from apptek.features.families import Side
 from apptek.files import write_whole
@@ -41,11 +42,7 @@ def explanations(predictor: Predictor) -> list[Explanation]:
     facts = data.test
     return [
         predictor.explain(
-            Query(
-                data.entities[facts.subjects[row]],
-                data.entities[facts.objects[row]],
-                data.axis.format(facts.times[row]),
-            ),
+            query_about(data, facts, row),
         )
         for row in range(0, 200, 10)
     ]

@@ -1,7 +1,6 @@
 """Engines: the same bytes as threads, and one clear line where that cannot be."""
 
 import os
-import re
 import signal
 import socket
 import subprocess
@@ -31,8 +30,6 @@ from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries, training_queries
 from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world
-
-SOURCES = Path(engine.__file__).parents[1]
 
 
 class Counted:
@@ -338,8 +335,6 @@ def test_an_address_without_a_cluster_ends_with_one_line(
     [
         (["--engine", "spark"], "'spark' is not one of 'threads', 'processes', 'ray'"),
         (["--engine", "ray,address=auto"], "is not one of 'threads', 'processes', 'ray'"),
-        (["--parts", "4"], "--parts was removed; facts are no longer put into parts"),
-        (["--address", "h:1"], "--address was removed; set RAY_ADDRESS=HOST:PORT"),
     ],
 )
 def test_options_that_cannot_be_meant_end_with_one_line(
@@ -349,23 +344,3 @@ def test_options_that_cannot_be_meant_end_with_one_line(
     assert (run.returncode, run.stdout) == (2, "")
     assert message in run.stderr
     assert run.stderr.count("\n") == 1
-
-
-def test_no_package_outside_engine_names_ray() -> None:
-    word = re.compile(r"\bray\b", re.IGNORECASE)
-    outside = {
-        path.relative_to(SOURCES).as_posix()
-        for path in SOURCES.rglob("*.py")
-        if path.parent.name != "engine" and word.search(path.read_text(encoding="utf-8"))
-    }
-    assert outside == {"commands/engine_options.py", "commands/command_group.py"}
-
-
-def test_few_files_know_that_there_are_engines() -> None:
-    hooks = {
-        path.relative_to(SOURCES).as_posix()
-        for path in SOURCES.rglob("*.py")
-        if path.parent.name != "engine" and "apptek.engine" in path.read_text(encoding="utf-8")
-    }
-    options = {"commands/engine_options.py"}
-    assert hooks - options == {"features/space.py", "models/answerer.py"}

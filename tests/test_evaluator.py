@@ -303,9 +303,3 @@ def test_the_scripts_of_the_page_run(
     if "naive_bayes" in scripts()[number]:
         gain = float(re.findall(r"apptek_default minus naive_bayes: MRR ([+-][0-9.]+)", shown)[0])
         assert gain > 0.05
-
-
-def test_the_script_that_ranks_a_model_is_short() -> None:
-    (script,) = (script for script in scripts() if "naive_bayes" in script)
-    lines = [line for line in script.splitlines() if line.strip()]
-    assert len(lines) <= 20

@@ -4,6 +4,7 @@ import re
 
 import numpy as np
 import pytest
+from plain_queries import query_about
 
 from apptek.config import preset
 from apptek.facts.times import TimeAxis
@@ -112,14 +113,7 @@ def questions(predictor: Predictor, count: int) -> list[Query]:
     data = predictor.model.dataset
     rows = np.linspace(0, len(data.train) - 1, count).astype(int)
     facts = data.train
-    return [
-        Query(
-            data.entities[int(facts.subjects[row])],
-            data.entities[int(facts.objects[row])],
-            data.axis.format(int(facts.times[row])),
-        )
-        for row in rows
-    ]
+    return [query_about(data, facts, row) for row in rows]
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from plain_queries import query_about
 
 from apptek.errors import ApptekError, TimeFormatError
 from apptek.facts.queries import training_queries
@@ -30,20 +31,11 @@ def predictor(served_model: Path) -> Predictor:
 
 
 def held_out_query(predictor: Predictor, row: int) -> Query:
-    data = predictor.model.dataset
-    return in_words(
-        predictor, data.test.subjects[row], data.test.objects[row], data.test.times[row]
-    )
-
-
-def in_words(predictor: Predictor, subject: int, object_: int, time: int) -> Query:
-    data = predictor.model.dataset
-    return Query(data.entities[subject], data.entities[object_], data.axis.format(time))
+    return query_about(predictor.model.dataset, predictor.model.dataset.test, row)
 
 
 def training_query(predictor: Predictor, row: int) -> Query:
-    facts = predictor.model.dataset.train
-    return in_words(predictor, facts.subjects[row], facts.objects[row], facts.times[row])
+    return query_about(predictor.model.dataset, predictor.model.dataset.train, row)
 
 
 def test_contributions_and_bias_are_the_log_odds_and_the_score(predictor: Predictor) -> None:
@@ -141,27 +133,12 @@ def test_the_planted_rule_is_the_first_reason(planted: PlantedWorld, predictor: 
     for split in ("valid", "test"):
         facts = data.split(split)
         for row in np.flatnonzero(planted.origins[split] == place):
-            ends = facts.subjects[row], facts.objects[row], facts.times[row]
-            found = predictor.explain(in_words(predictor, *ends), most=1)
+            found = predictor.explain(query_about(data, facts, int(row)), most=1)
             if found.predicate == data.predicates[facts.predicates[row]]:
                 right += 1
                 cited += {fact.predicate for fact in found.reasons[0].path} == RETALIATION
     assert right >= 8
     assert cited >= 0.9 * right
-
-
-def test_unknown_names_are_answered_from_the_base_rates(predictor: Predictor) -> None:
-    for query in (Query("nobody", "no one", "2018-07-01"), Query("nobody", "nobody", "?")):
-        found = predictor.explain(query, allow_unknown=True)
-        assert found.contributions() == []
-        assert found.unseen_subject
-        assert found.unseen_object
-        assert found.unseen_time == (query.time != "?")
-        assert found.log_odds == found.bias > 0
-        text = explanation_text(found)
-        assert "nobody is not in the facts of the model" in text
-        assert "Nothing connects the two: the answer is what is common in general." in text
-        assert ("No fact is dated 2018-07-01" in text) == (query.time != "?")
 
 
 def test_subject_and_object_may_be_the_same(predictor: Predictor) -> None:
@@ -182,11 +159,6 @@ def test_an_unknown_predicate_is_refused_with_near_names(predictor: Predictor) -
         predictor.explain(query, "zzzz")
     with pytest.raises(TimeFormatError, match="yesterday"):
         predictor.explain(Query(query.subject, query.object, "yesterday"))
-
-
-def test_counterfactuals_of_topologies_are_refused(predictor: Predictor) -> None:
-    with pytest.raises(ApptekError, match="need a model of the preset default or max"):
-        predictor.counterfactual(held_out_query(predictor, 0))
 
 
 def test_the_explanation_needs_nothing_hidden_for_held_out_queries(predictor: Predictor) -> None:

@@ -127,14 +127,6 @@ def test_nothing_is_asked_before_the_model_is_known(page: Page, address: str) ->
         expect(control).to_be_enabled()
 
 
-@pytest.mark.parametrize("span", ["-99999999999..99999999999", "1..2", "9..2", "x", "1..2..3"])
-def test_any_span_in_the_address_gives_a_ribbon(
-    page: Page, address: str, query: dict[str, str], span: str
-) -> None:
-    opened(page, address, span=span, **query)
-    expect(page.get_by_role("alert")).to_have_count(0)
-
-
 def test_each_click_zooms_the_ribbon_also_after_a_failure(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -160,39 +152,6 @@ def test_each_click_zooms_the_ribbon_also_after_a_failure(
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_too_many_requests_can_be_tried_again(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    problem = {"status": 429, "title": "Too many requests", "detail": "Wait.", "advice": "Wait."}
-    page.route("**/api/explain", lambda route: route.fulfill(status=429, json=problem))
-    page.goto(link(address, **query))
-    expect(page.get_by_role("alert")).to_contain_text("Too many requests")
-    page.unroute("**/api/explain")
-    page.get_by_role("button", name="Try again").click()
-    expect(page.locator("#reasons .reason").first).to_be_visible()
-
-
-def test_without_facts_the_first_that_is_not_hidden_is_explained(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    """Here striking out a fact turns the whole ranking round."""
-
-    def turn_round(route: Any) -> None:
-        response = route.fetch()
-        found = response.json()
-        if found["without"]:
-            found["ranked"].reverse()
-        route.fulfill(response=response, json=found)
-
-    page.route("**/api/explain", turn_round)
-    opened(page, address, hide="1", **query)
-    strike_first(page)
-    first = page.locator("#bars .bar").first
-    expect(first).to_have_attribute("aria-pressed", "true")
-    label = first.locator(".name").inner_text().split("\n")[0]
-    expect(page.locator("#answer")).to_contain_text(label)
-
-
 def test_struck_out_facts_stay_so_in_both_views_and_ribbon_and_forecast_show_all(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
@@ -208,17 +167,6 @@ def test_struck_out_facts_stay_so_in_both_views_and_ribbon_and_forecast_show_all
     expect(page.locator("#asked")).to_contain_text("without 1 fact")
     page.get_by_role("button", name="Undo all").click()
     expect(notes.first).to_be_hidden()
-
-
-def test_more_facts_than_can_be_struck_out_are_refused(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    opened(page, address, without=",".join(map(str, range(101))), **query)
-    expect(page.locator("#what-if")).to_contain_text("Only 100 facts can be struck out at once.")
-    comes_to(page, without=",".join(map(str, range(100))))
-    page.get_by_role("button", name=re.compile("^Strike out")).first.click()
-    expect(page.locator("#reasons-note")).to_contain_text("Only 100 facts")
-    comes_to(page, without=",".join(map(str, range(100))))
 
 
 @pytest.mark.parametrize("name", ["watch", "audit"])
@@ -242,17 +190,6 @@ def test_a_forecast_that_fails_late_is_no_problem_of_the_first_screen(
     held[0].abort()
     settles(page)
     expect(page.get_by_role("alert")).to_have_count(0)
-
-
-def test_odd_values_of_the_address_count_as_none(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    page.goto(link(address, **(query | {"subject": "  "})))
-    expect(page.locator("#welcome")).to_be_visible()
-    page.locator("#subject").fill("  ")
-    page.locator("#object").fill(query["object"])
-    page.get_by_role("button", name="Ask").click()
-    expect(page.locator("#welcome")).to_be_visible()
 
 
 # Where the name of a lane ends and its count begins, in pixels.

@@ -319,16 +319,6 @@ def test_a_half_typed_name_opens_the_list_of_matches(
     expect(field).to_have_value(re.compile(re.escape(query["subject"])))
 
 
-@SLOW
-def test_a_time_outside_is_answered_and_said(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    page.goto(link(address, **(query | {"time": "2022-06-01"})))
-    expect(page.locator("#notice")).to_contain_text("outside the time of the data")
-    expect(page.locator("#time-hint")).to_contain_text("after the last fact")
-    expect(page.locator("#bars .bar").first).to_be_visible()
-
-
 @pytest.mark.parametrize(
     "name",
     [
@@ -346,35 +336,6 @@ def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> N
     expect(page.locator("#bars .bar").first).to_be_visible()
     assert page.locator("#result img, #result script").count() == 0
     assert opened == []
-
-
-@SLOW
-def test_reasons_of_every_kind_are_shown(page: Page, address: str, query: dict[str, str]) -> None:
-    def with_kinds(route: Any) -> None:
-        response = route.fetch()
-        found = response.json()
-        trait = {
-            "number": 1, "kind": "trait", "sentence": "<b>both</b> are states", "log_odds": 0.9,
-            "score": 0.8, "facts": [], "meeting": [], "same_as": 0,
-        }  # fmt: skip
-        kept = [reason | {"number": reason["number"] + 1} for reason in found["reasons"]]
-        del kept[0]["kind"]
-        kept[1]["kind"] = "history"
-        route.fulfill(response=response, json=found | {"reasons": [trait, *kept]})
-
-    page.route("**/api/explain", with_kinds)
-    page.goto(link(address, **query))
-    reasons = page.locator("#reasons .reason")
-    expect(reasons.nth(1)).to_have_attribute("aria-pressed", "true")  # the first with a drawing
-    reasons.nth(0).focus()
-    page.keyboard.press("Enter")
-    expect(reasons.nth(0)).to_be_focused()
-    expect(page.locator("#facts")).to_contain_text("cites no facts")
-    expect(reasons.nth(0)).to_contain_text("<b>both</b> are states")
-    expect(reasons.nth(0)).to_contain_text("about who the two are")
-    expect(reasons.nth(1)).to_contain_text("fact")
-    reasons.nth(1).click()
-    expect(page.locator("#graph svg .node").first).to_be_attached()
 
 
 def test_waiting_and_a_service_that_has_gone_are_shown(

@@ -480,27 +480,6 @@ def test_a_dump_without_a_column_that_it_should_have_is_refused(tmp_path: Path) 
     assert fault_of(nobody) == "e.tab: all rows lack one of their actors; expected facts"
 
 
-@pytest.mark.gate
-def test_a_model_of_gdelt_knows_types_and_classes(tmp_path: Path) -> None:
-    events = gdelt(200)
-    facts = write(tmp_path / "sample.export.CSV", events + events.splitlines()[0] + "\n")
-    fitted = apptek("fit", str(facts), "--format", "gdelt", "--out", str(tmp_path / "m"))
-    assert fitted.returncode == 0, fitted.stderr
-    assert "left out, as they lack one of their actors: 1" in fitted.stderr
-    assert "repeated facts, which count once: " in fitted.stderr
-    assert "predicates are in gdelt" in fitted.stderr
-    answer = apptek(
-        "predict",
-        str(tmp_path / "m"),
-        "POLICE",
-        "BUSINESS",
-        "2021-05-20",
-        "--json",
-        "--allow-unknown",
-    )
-    assert answer.returncode == 0, answer.stderr
-
-
 # Several files
 
 

@@ -1,6 +1,5 @@
 """The four figures of forecasts, and the direction prior in two of them."""
 
-import json
 import math
 from dataclasses import asdict, replace
 
@@ -249,16 +248,6 @@ def test_a_split_without_facts_cannot_be_evaluated() -> None:
     data = forecast_data([PlainFact(0, 0, 1, 0, 0)], [], [])
     with pytest.raises(DataError, match="there are no queries to evaluate"):
         evaluate_forecast(ViewScorer(constant_scores, softmax), data, rolling=True)
-
-
-def test_the_figures_are_ready_for_json() -> None:
-    data = forecast_data([PlainFact(0, 0, 1, 0, 0)], [], [PlainFact(2, 1, 3, 5, 5)])
-    figures = evaluate_forecast(ViewScorer(constant_scores, softmax), data, rolling=True)
-    assert json.loads(json.dumps(figures)) == figures
-    assert list(figures) == ["raw_r", "filtered_r", "raw_2r", "filtered_2r"]
-    for metrics in figures.values():
-        assert metrics.keys() == {"queries", "mrr", "hits_at_1", "hits_at_3", "hits_at_10"}
-        assert metrics["queries"] == 1
 
 
 @pytest.mark.real_data

@@ -147,68 +147,9 @@ def test_one_fact_two_days_before_in_numbers() -> None:
     assert {feature.family for feature in found} == {"pair"}
 
 
-def test_the_facts_between_the_two_are_not_in_the_profiles() -> None:
-    plain = [point(0, 5), point(1, 5, 1, 0), point(2, 5, 0, 2), point(2, 5, 3, 1)]
-    families = {(f.family, f.predicate) for f in values_of(plain, (0, 1, 5, None))}
-    assert families == {("pair", 0), ("reversed", 1), ("subject_out", 2), ("object_in", 2)}
-
-
-def test_a_query_about_itself_has_its_loops_as_both_pairs() -> None:
-    plain = [point(0, 5, 0, 0), point(1, 5, 0, 2), point(2, 5, 3, 0)]
-    families = {(f.family, f.predicate) for f in values_of(plain, (0, 0, 5, None))}
-    assert families == {
-        ("pair", 0), ("reversed", 0), ("subject_out", 1), ("object_out", 1), ("subject_in", 2),
-        ("object_in", 2),
-    }  # fmt: skip
-
-
-def test_an_unknown_partner_leaves_the_profile_of_the_other() -> None:
-    plain = [point(0, 5), point(1, 5, 1, 0)]
-    assert {f.family for f in values_of(plain, (0, None, 5, None))} == {"subject_out", "subject_in"}
-    assert {f.family for f in values_of(plain, (None, 0, 5, None))} == {"object_out", "object_in"}
-    assert values_of(plain, (None, None, 5, None)) == {}
-
-
 def test_the_own_fact_and_its_twins_say_nothing() -> None:
     twins = [PlainFact(0, 0, 1, 3, None), PlainFact(0, 0, 1, None, 7), PlainFact(0, 1, 1, 3, 3)]
     assert {f.predicate for f in values_of(twins, (0, 1, 3, 0))} == {1}
-
-
-def test_inside_an_interval_it_is_that_time_and_with_one_open_end_the_known_one_counts() -> None:
-    def kernels(*ends: int | None) -> set[str]:
-        found = values_of([PlainFact(0, 0, 1, *ends)], (0, 1, 5, None), kernels=KERNELS[:4])
-        return {feature.kernel for feature in found}
-
-    assert kernels(1, 9) == kernels(5, None) == kernels(None, 5) == {"same"}
-    assert kernels(1, 4) == kernels(1, None) == kernels(None, 4) == {"before", "close"}
-    assert kernels(6, 9) == kernels(6, None) == kernels(None, 9) == {"after", "close"}
-
-
-def test_undated_facts_and_undated_queries_have_kernels_of_their_own() -> None:
-    plain = [PlainFact(0, 0, 1, None, None), point(1, 5)]
-    dated = {(f.predicate, f.kernel) for f in values_of(plain, (0, 1, 5, None))}
-    assert {kernel for predicate, kernel in dated if predicate == 0} == {"ever", "undated"}
-    undated = {(f.predicate, f.kernel) for f in values_of(plain, (0, 1, None, None))}
-    assert undated == {(0, "undated ever"), (0, "both undated"), (1, "undated ever")}
-    only_dated = {f.kernel for f in values_of([point(1, 5)], (0, 1, None, None))}
-    assert only_dated == {"ever"}
-
-
-def test_looking_ahead_there_is_nothing_of_that_day_or_later() -> None:
-    plain = [point(0, 4), point(1, 5), point(2, 6), PlainFact(0, 3, 1, 5, 9)]
-    found = values_of(plain, (0, 1, 5, None), ahead=True)
-    assert {(f.predicate, f.kernel) for f in found} == {
-        (0, kernel) for kernel in ("before", "close", "short", "middle", "long", "ever")
-    }
-
-
-def test_undated_facts_are_background_for_every_query_that_looks_ahead() -> None:
-    plain = [PlainFact(0, 0, 1, None, None), point(1, 5)]
-    for query in ((0, 1, 3, None), (0, 1, None, None)):
-        assert values_of(plain, query, ahead=True) == {
-            feature: pytest.approx(value)
-            for feature, value in values_of(plain[: 1 + (query[2] is None)], query).items()
-        }
 
 
 def test_days_are_counted_on_the_axis_not_by_the_codes() -> None:

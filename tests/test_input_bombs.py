@@ -7,7 +7,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from command_line import apptek
 from fact_files import DAY, write
 from pyarrow import parquet
 from sheets import write_sheets
@@ -102,11 +101,3 @@ def test_a_sheet_with_a_cell_far_away_is_stopped(tmp_path: Path) -> None:
         for name, content in parts.items():
             archive.writestr(name, content)
     assert "it grows to more than 1,000,000 bytes" in refused(path, max_bytes=1_000_000)
-
-
-def test_the_command_takes_the_limit(tmp_path: Path) -> None:
-    path = write(tmp_path / "facts.tsv.gz", ROW * 100)
-    stopped = apptek("data", "stats", str(path), "--read", "max_bytes=100")
-    assert stopped.returncode == 1
-    assert "it grows to more than 100 bytes" in stopped.stderr
-    assert apptek("data", "stats", str(path)).returncode == 0

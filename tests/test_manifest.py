@@ -1,6 +1,7 @@
 import json
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -49,73 +50,75 @@ def test_the_manifest_lists_every_other_file(whole: Path) -> None:
     open_folder(whole)
 
 
-def test_a_damaged_file_is_named(folder: Path) -> None:
-    path = folder / "arrays.safetensors"
-    content = bytearray(path.read_bytes())
+def flip_last_byte(folder: Path) -> None:
+    content = bytearray((folder / "arrays.safetensors").read_bytes())
     content[-1] ^= 1
-    path.write_bytes(content)
-    said = f"predicates.text in arrays.safetensors is not as it was written{ADVICE}"
-    assert fault_of(folder) == said
+    (folder / "arrays.safetensors").write_bytes(content)
 
 
-def test_a_changed_temperature_is_refused(folder: Path) -> None:
-    path = folder / "model.json"
-    about = json.loads(path.read_text())
+def change_temperature(folder: Path) -> None:
+    about = json.loads((folder / "model.json").read_text())
     about["views"]["all_facts"]["calibration"]["temperature"] *= 2
-    path.write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
-    assert fault_of(folder).startswith("model.json ")
+    (folder / "model.json").write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
 
 
-def test_a_missing_file_is_named(folder: Path) -> None:
-    (folder / "weights.all_facts.json").unlink()
-    assert fault_of(folder) == f"weights.all_facts.json is missing{ADVICE}"
+def replace_weights(replace: Callable[[Path], object] | None) -> Callable[[Path], None]:
+    """Put something else in the place of a file, or nothing."""
+
+    def damage(folder: Path) -> None:
+        (folder / WEIGHTS).unlink()
+        if replace is not None:
+            replace(folder / WEIGHTS)
+
+    return damage
 
 
-def test_brackets_without_end_are_refused_as_other_damage(folder: Path) -> None:
+WEIGHTS = "weights.all_facts.json"
+DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
+    "one byte": (
+        flip_last_byte,
+        f"predicates.text in arrays.safetensors is not as it was written{ADVICE}",
+    ),
+    "a value": (change_temperature, "model.json "),
+    "no file": (replace_weights(None), f"{WEIGHTS} is missing{ADVICE}"),
+    "a folder": (replace_weights(Path.mkdir), f"{WEIGHTS} is missing{ADVICE}"),
+    "a pipe": (replace_weights(os.mkfifo), f"{WEIGHTS} is missing{ADVICE}"),
+    "a link": (
+        replace_weights(lambda path: path.symlink_to("nowhere")),
+        f"{WEIGHTS} is a link{ADVICE}",
+    ),
+    "one more file": (
+        lambda folder: (folder / "notes.txt").write_text("mine"),
+        f"notes.txt does not belong to the model; remove it{ADVICE.replace(';', ', or')}",
+    ),
+    "an empty file": (
+        lambda folder: (folder / "arrays.safetensors").write_bytes(b""),
+        f"arrays.safetensors has 0 bytes, expected {{size:,}}{ADVICE}",
+    ),
+    "no manifest": (
+        lambda folder: (folder / "manifest.json").unlink(),
+        f"manifest.json is missing{ADVICE}",
+    ),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
+def test_a_damage_is_named(folder: Path, damage: str) -> None:
+    do_damage, said = DAMAGES[damage]
+    size = (folder / "arrays.safetensors").stat().st_size
+    do_damage(folder)
+    fault = fault_of(folder)
+    assert fault.startswith(said.format(size=size))
+    assert fault.endswith(ADVICE[1:])
+
+
+def test_a_model_json_that_is_none_or_missing_is_damage(folder: Path) -> None:
     (folder / "model.json").write_text("[" * 200_000)
     with pytest.raises(ModelError, match=r"damaged: model\.json"):
         Predictor.load(folder)
-
-
-def test_without_model_json_it_is_a_damaged_model_and_not_another_folder(folder: Path) -> None:
     (folder / "model.json").unlink()
     with pytest.raises(ModelError, match=f"damaged: model.json: No such file or directory{ADVICE}"):
         Predictor.load(folder)
-
-
-def test_a_file_that_is_a_folder_or_leads_nowhere_is_missing(folder: Path) -> None:
-    (folder / "weights.all_facts.json").unlink()
-    (folder / "weights.all_facts.json").mkdir()
-    assert fault_of(folder) == f"weights.all_facts.json is missing{ADVICE}"
-    (folder / "weights.all_facts.json").rmdir()
-    (folder / "weights.all_facts.json").symlink_to("nowhere")
-    assert fault_of(folder) == f"weights.all_facts.json is a link{ADVICE}"
-
-
-def test_a_pipe_in_the_place_of_a_file_does_not_hang(folder: Path) -> None:
-    (folder / "weights.all_facts.json").unlink()
-    os.mkfifo(folder / "weights.all_facts.json")
-    assert fault_of(folder) == f"weights.all_facts.json is missing{ADVICE}"
-
-
-def test_an_additional_file_is_named(folder: Path) -> None:
-    (folder / "notes.txt").write_text("mine")
-    said = f"notes.txt does not belong to the model; remove it{ADVICE.replace(';', ', or')}"
-    assert fault_of(folder) == said
-    (folder / "notes.txt").unlink()
-    Predictor.load(folder)
-
-
-def test_a_file_of_another_size_is_named_with_both_sizes(folder: Path) -> None:
-    path = folder / "arrays.safetensors"
-    size = path.stat().st_size
-    path.write_bytes(b"")
-    assert fault_of(folder) == f"arrays.safetensors has 0 bytes, expected {size:,}{ADVICE}"
-
-
-def test_a_folder_without_a_manifest_is_incomplete(folder: Path) -> None:
-    (folder / "manifest.json").unlink()
-    assert fault_of(folder) == f"manifest.json is missing{ADVICE}"
 
 
 @pytest.mark.parametrize("version", [5, 7, None, "6"])
@@ -176,12 +179,10 @@ def test_of_a_large_folder_arrays_are_read_only_by_verify(
     monkeypatch.setattr(manifest, "FULL_CHECK", 0)
     path = folder / "arrays.safetensors"
     content = bytearray(path.read_bytes())
-    content[-1] ^= 1
-    path.write_bytes(content)
+    flip_last_byte(folder)
     open_folder(folder)
     with pytest.raises(ModelError, match=r"predicates\.text in arrays\.safetensors is not"):
         verify_folder(folder)
-    content[-1] ^= 1
     content[70] ^= 1  # in its header
     path.write_bytes(content)
     with pytest.raises(ModelError, match=r"arrays\.safetensors is not as it was written"):

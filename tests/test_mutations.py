@@ -109,16 +109,6 @@ def run_batches(model: Path, query: list[str], seeds: range, *more: str) -> list
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", MODELS)
-def test_no_random_damage_crashes_hangs_or_changes_an_answer(
-    name: str, models: dict[str, Path], query: list[str]
-) -> None:
-    for seed, done, result in run_batches(models[name], query, range(150)):
-        assert result.startswith(REFUSED), (seed, done, result)
-        assert "again" in result
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", MODELS)
 def test_wrong_values_that_the_manifest_confirms_crash_nothing(
     name: str, models: dict[str, Path], query: list[str]
 ) -> None:

@@ -1,6 +1,5 @@
 """What the names of users mean: exact, by alias, folded, or nothing."""
 
-import json
 import pickle
 from collections.abc import Callable
 from dataclasses import replace
@@ -9,15 +8,12 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from command_line import apptek
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
 from service_parts import client_of
 from worlds import names_of
 
-from apptek.commands.asking.answer_file import answer_file
 from apptek.errors import ApptekError, UnknownName
 from apptek.facts.facts import Dataset
 from apptek.facts.name_matching import NameResolver, folded, folded_names
@@ -172,65 +168,11 @@ def test_a_name_of_the_data_may_look_like_a_wildcard() -> None:
     NameResolver(names_of(["?", "a"])).check("?")
 
 
-def test_the_command_refuses_unknown_names(folder: Path) -> None:
-    model = str(folder)
-    for words in (
-        ("predict", model, "new land", "nobody", "3"),
-        ("explain", model, "new land", "nobody", "3"),
-        ("explain", model, "new land", "nobody", "3", "--versus", "4"),
-        ("explain", model, "new land", "nobody", "3", "--counterfactual"),
-    ):
-        done = apptek(*words)
-        assert (done.returncode, done.stdout) == (1, "")
-        assert done.stderr == "apptek: 'nobody' is not in this data.\n"
-        said = apptek(*words, "--allow-unknown").stdout
-        assert said.startswith("General answer: nobody is not in the facts of the model.\n")
-    done = apptek("predict", model, "new land", "?", "3", "--allow-unknown")
-    assert (done.returncode, done.stderr) == (1, "apptek: '?' is not a name.\n")
-    done = apptek("predict", model, "new land", "sao tome", "400")
-    assert done.returncode == 1
-    assert "is 381 steps after the last fact" in done.stderr
-    old = apptek("predict", model, "new land", "sao tome", "3", "--strict-names")
-    assert old.returncode == 2
-    assert "unknown names are refused without --allow-unknown" in old.stderr
-
-
 def test_a_baseline_reads_names_in_the_same_way(data: Dataset, tmp_path: Path) -> None:
     Predictor.fit(data, model="recency", folder=tmp_path / "recency")
     (answer,) = Predictor.load(tmp_path / "recency").predict(("new land", "the new country", 3))
     assert (answer.meant_subject, answer.meant_object) == ("New_Land", "New_Land")
     refuses_unknown_names(Predictor.load(tmp_path / "recency").predict)
-
-
-def test_the_commands_read_names_alike(folder: Path, tmp_path: Path) -> None:
-    query = (str(folder), "new land", "ALPHA ONE", "3", "--allow-unknown")
-    shown = apptek("predict", *query)
-    assert "new land was read as New_Land." in shown.stdout
-    assert "Similar to ALPHA ONE: " in shown.stdout
-    answer = json.loads(apptek("predict", *query, "--json").stdout)
-    assert (answer["meant_subject"], answer["meant_object"]) == ("New_Land", None)
-    assert set(answer["similar"]["ALPHA ONE"][:2]) == {"Alpha_One", "alpha one"}
-    explained = json.loads(apptek("explain", *query, "--json", "--predicate", "to visit").stdout)
-    assert (explained["subject"], explained["predicate"]) == ("New_Land", "visits")
-    assert "new land was read as New_Land." in apptek("explain", *query).stdout
-
-
-def test_a_file_of_queries_is_read_alike(folder: Path, tmp_path: Path) -> None:
-    asked, out = tmp_path / "asked.tsv", tmp_path / "answers.parquet"
-    asked.write_text("new land\tALPHA ONE\t3\nnobody\tALPHA ONE\t4\n", encoding="utf-8")
-    answer_file(Predictor.load(folder), asked, out, top=1)
-    rows = parquet.read_table(out).to_pylist()
-    assert [row["meant_subject"] for row in rows] == ["New_Land", None]
-    assert [row["subject"] for row in rows] == ["new land", "nobody"]
-    told = apptek("predict", str(folder), "--queries", str(asked), "--out", f"{out}.csv").stderr
-    assert "2 of 2 queries with names that are not in this data:" in told
-    assert "ALPHA ONE (twice); similar: " in told
-    asked.write_text("new land\tsao tome\t3\nnew land\t?\t4\n", encoding="utf-8")
-    answer_file(Predictor.load(folder), asked, out, top=1)
-    assert [row["meant_object"] for row in parquet.read_table(out).to_pylist()] == [
-        "São Tomé",
-        None,
-    ]
 
 
 def test_the_service_reads_names_alike(folder: Path) -> None:

@@ -86,25 +86,6 @@ def test_agrees_where_the_tree_of_interval_ends_has_several_levels() -> None:
         assert facts == nearest(plain, between(plain, 1, 2), when, 30)
 
 
-def test_unknown_entities_and_pairs_without_facts_are_no_pair() -> None:
-    index = PairIndex.of(graph_of([PlainFact(1, 0, 3, 0, 0), PlainFact(1, 0, 1, 0, 0)]))
-    no_pairs = [(-1, 1), (1, -1), (-1, -1), (0, 0), (4, 4), (1, 0), (1, 2), (1, 4), (3, 1)]
-    assert [find_pair(index, *pair) for pair in no_pairs] == [-1] * len(no_pairs)
-    assert [find_pair(index, 1, other) for other in (1, 3)] == [0, 1]
-
-
-def test_a_graph_without_facts_has_no_pairs() -> None:
-    index = PairIndex.of(graph_of([]))
-    assert len(index.objects) == 0
-    assert find_pair(index, 0, 1) == -1
-
-
-def test_the_columns_are_closed_for_writing() -> None:
-    index = PairIndex.of(graph_of([PlainFact(0, 0, 1, 0, 0)]))
-    assert not index.firsts.flags.writeable
-    assert not index.objects.flags.writeable
-
-
 def test_threads_that_ask_at_once_share_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
     graph, build = graph_of([PlainFact(0, 0, 1, 3, None)]), pairs._index
     built: list[int] = []

@@ -10,12 +10,10 @@ from command_line import apptek
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import PlainFact
-from pyarrow import parquet
 from ranking_oracles import expected_rank, other_known
 from worlds import PREDICATES, dataset_of, plain_facts
 
 from apptek.arrays import Doubles
-from apptek.commands.asking.answer_file import answer_file
 from apptek.evaluation.predicate_classes import PredicateWords
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.facts.facts import Dataset
@@ -141,18 +139,3 @@ def test_codes_are_shown_with_their_labels(tmp_path: Path) -> None:
     explained = apptek("explain", model, *query, "--predicate", "Consult").stdout
     assert "To talk" in explained
     assert "By class: talk " in explained
-
-
-def test_a_file_of_answers_has_labels_and_classes(predictor: Predictor, tmp_path: Path) -> None:
-    data, labels = predictor.model.dataset, predictor.model.dataset.labels
-    assert labels is not None
-    queries, out = tmp_path / "queries.tsv", tmp_path / "answers.parquet"
-    queries.write_text(f"{data.entities[0]}\t{data.entities[1]}\t2019-07-26\n", encoding="utf-8")
-    answer_file(predictor, queries, out, top=26)
-    (answer,) = predictor.predict([Query(data.entities[0], data.entities[1], "2019-07-26")], top=26)
-    for row in parquet.read_table(out).to_pylist():
-        assert row["class"] == labels.class_of(row["predicate"])
-        for level, shares in (("class", answer.by_class), ("group", answer.by_group)):
-            found = {one.name: one.probability for one in shares}
-            assert row[f"{level}_probability"] == found.get(row[level])
-        assert row["label"] == row["predicate"]

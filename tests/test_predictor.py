@@ -1,28 +1,25 @@
 import json
-import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from model_folders import Killed, change_array, files_of, rewrite_manifest
+from model_folders import Killed, files_of
 from pyarrow import csv, parquet
 
 from apptek.commands.asking.answer_file import answer_file
 from apptek.config import preset
-from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
+from apptek.errors import ApptekError, CheckpointError, DataError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.facts.facts import SPLITS, Dataset, Names
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import held_out_queries
 from apptek.models.fitting import drawn_examples
-from apptek.models.manifest import FORMAT
 from apptek.models.summary import summarize
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.wording import listed
-from apptek.reading.options import ReadOptions
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
@@ -83,11 +80,6 @@ def test_the_same_seed_gives_the_same_bytes_in_memory_and_in_a_folder(
     assert not list(tmp_path.glob(".again*"))
 
 
-def test_the_most_probable_predicate_is_explained(fitted: Predictor, data: Dataset) -> None:
-    query = Query(data.entities[0], data.entities[1], "2019-05-05")
-    assert fitted.explain(query).predicate == fitted.predict([query])[0].predicates[0]
-
-
 @pytest.mark.parametrize(
     "stage", ["train the agent", "mine", "apply topologies", "fit the classifier, all_facts"]
 )
@@ -109,13 +101,6 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
         Predictor.fit(data, folder=place, model="paper", config=other, resume=True)
     Predictor.fit(data, folder=place, model="paper", config=CONFIG, resume=True)
     assert files_of(place) == files_of(folder)
-
-
-def test_a_model_that_exists_is_not_overwritten(folder: Path, data: Dataset) -> None:
-    before = files_of(folder)
-    with pytest.raises(ApptekError, match="exists already"):
-        Predictor.fit(data, folder=folder, model="paper", config=CONFIG)
-    assert files_of(folder) == before
 
 
 def test_a_full_disk_leaves_no_model(
@@ -182,17 +167,6 @@ def test_under_the_papers_protocol_valid_and_test_are_exchanged(
     assert Predictor.load(tmp_path / "model").model.protocol == "paper"
 
 
-def test_unseen_names_and_times_are_answered_and_flagged(folder: Path, data: Dataset) -> None:
-    predictor = Predictor.load(folder)
-    name = data.entities[int(data.train.subjects[0])]
-    (answer,) = predictor.predict([Query(name, "nobody at all", "2035-01-01")], top=3)
-    assert (answer.unseen_subject, answer.unseen_object, answer.unseen_time) == (False, True, True)
-    assert len(answer.predicates) == 3
-    assert answer.probabilities[0] >= answer.probabilities[1]
-    (whole,) = predictor.predict([Query(name, name, "?")], top=10_000)
-    assert sum(whole.probabilities) == pytest.approx(1.0, abs=1e-4)
-
-
 def test_what_the_training_facts_hold_already_is_said(folder: Path, data: Dataset) -> None:
     predictor, train = Predictor.load(folder), data.train
     for row in range(0, len(train), 97):
@@ -241,40 +215,3 @@ def test_a_file_of_queries_is_answered_in_order(
     assert csv.read_csv(tmp_path / "answers.csv").num_rows == 50
     (first,) = predictor.predict([Query(names[0], names[-1], days[0])], top=2)
     assert table.column("predicate").to_pylist()[:2] == list(first.predicates)
-
-
-def test_a_bad_query_is_named_by_its_line_and_nothing_is_written(
-    folder: Path, tmp_path: Path
-) -> None:
-    predictor = Predictor.load(folder)
-    asked = tmp_path / "asked.csv"
-    asked.write_text("a,b,2019-05-05\na,b,2019-13-01\n,b,2019-05-05\na,b,2019-05-06\n")
-    with pytest.raises(DataError, match=r"asked.csv:2: time '2019-13-01'.*month"):
-        answer_file(predictor, asked, tmp_path / "out.csv")
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["asked.csv"]
-    answered, left_out = answer_file(
-        predictor, asked, tmp_path / "out.csv", reading=ReadOptions(skip_bad=True)
-    )
-    assert answered == 2
-    assert [text.split(": ")[0] for text in left_out] == ["asked.csv:2", "asked.csv:3"]
-    with pytest.raises(DataError, match="unknown kind of file"):
-        answer_file(predictor, asked, tmp_path / "out.doc")
-    asked.write_text("a,b\n")
-    with pytest.raises(DataError, match="found 2 columns without the names"):
-        answer_file(predictor, asked, tmp_path / "other.csv")
-
-
-def test_a_folder_that_is_no_model_or_is_damaged_is_refused(folder: Path, tmp_path: Path) -> None:
-    with pytest.raises(ModelError, match="is not a model folder"):
-        Predictor.load(tmp_path)
-    broken = tmp_path / "broken"
-    shutil.copytree(folder, broken)
-    about = json.loads((broken / "model.json").read_text())
-    (broken / "model.json").write_text(json.dumps(about | {"format": 99}))
-    rewrite_manifest(broken)
-    with pytest.raises(ModelError, match=f"format 99, this version reads {FORMAT}: fit it again"):
-        Predictor.load(broken)
-    (broken / "model.json").write_text(json.dumps(about))
-    change_array(broken, "all_facts.weights", lambda weights: weights[:, :-1])
-    with pytest.raises(ModelError, match="damaged"):
-        Predictor.load(broken)

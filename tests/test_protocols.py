@@ -117,39 +117,6 @@ def test_the_official_protocol_leaves_the_data_as_it_is() -> None:
     assert apply_protocol(dataset, "official") is dataset
 
 
-def test_the_papers_protocol_exchanges_valid_and_test() -> None:
-    dataset = make_dataset([at(0, 0, 1, 0)], [at(1, 0, 0, 0)], [at(1, 0, 1, 0)])
-    changed = apply_protocol(dataset, "paper")
-    assert changed.valid is dataset.test
-    assert changed.test is dataset.valid
-
-
-@pytest.mark.parametrize(
-    "unseen",
-    [
-        pytest.param(at(2, 0, 1, 0), id="subject"),
-        pytest.param(at(0, 0, 2, 0), id="object"),
-        pytest.param(at(0, 1, 1, 0), id="predicate"),
-        pytest.param((0, 0, 1, 5, UNKNOWN), id="since"),
-        pytest.param((0, 0, 1, UNKNOWN, 5), id="until"),
-    ],
-)
-def test_a_fact_with_an_unseen_part_is_dropped(unseen: Row) -> None:
-    dataset = make_dataset([at(0, 0, 1, 0)], [unseen, at(0, 0, 1, 0)], [])
-    assert rows_of(apply_protocol(dataset, "paper").test) == [at(0, 0, 1, 0)]
-
-
-def test_a_date_seen_only_as_an_end_is_seen_as_a_start() -> None:
-    dataset = make_dataset([(0, 0, 1, UNKNOWN, 5)], [(0, 0, 1, 5, UNKNOWN)], [])
-    assert len(apply_protocol(dataset, "paper").test) == 1
-
-
-def test_an_undated_fact_is_never_dropped_for_its_date() -> None:
-    undated = (0, 0, 1, UNKNOWN, UNKNOWN)
-    dataset = make_dataset([at(0, 0, 1, 0)], [undated], [])
-    assert rows_of(apply_protocol(dataset, "paper").test) == [undated]
-
-
 def test_an_unknown_protocol_is_refused() -> None:
     dataset = make_dataset([at(0, 0, 1, 0)], [], [])
     with pytest.raises(DataError, match="the known ones are official, paper, forecast"):

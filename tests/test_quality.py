@@ -267,16 +267,6 @@ def test_predict_hides_known_facts_in_files_too(drifting_model: Predictor, tmp_p
     assert f'"{expected[0].predicates[0]}",{expected[0].probabilities[0]:.6f}'[:-3] in written[0]
 
 
-def test_top_is_a_number_from_one_or_none_for_all(explored_model: Path) -> None:
-    predictor = Predictor.load(explored_model)
-    query = queries_of(predictor.model.dataset, predictor.model.dataset.test.first(1))[0]
-    (every,) = predictor.predict(query, top=None)
-    assert len(every.predicates) == len(predictor.model.dataset.predicates)
-    for top in (0, -1):
-        with pytest.raises(ApptekError, match=f"top is {top}; expected a whole number"):
-            predictor.predict(query, top=top)
-
-
 def test_evaluate_names_the_splits_and_views_that_there_are(explored_model: Path) -> None:
     predictor: Any = Predictor.load(explored_model)
     with pytest.raises(ApptekError, match="split is 'dev'; known: valid, test"):
@@ -289,19 +279,6 @@ def test_evaluate_names_the_splits_and_views_that_there_are(explored_model: Path
     for evaluated in unknown:
         with pytest.raises(ApptekError):
             Evaluator(predictor.model.dataset, split=evaluated)
-
-
-def test_the_report_of_a_rolling_evaluation_says_so(explored_model: Path) -> None:
-    predictor = Predictor.load(explored_model)
-    heads = [
-        repr(
-            Evaluator(predictor.model.dataset, view="past_only", rolling=rolling).evaluate(
-                predictor
-            )
-        )
-        for rolling in (False, True)
-    ]
-    assert [head.splitlines()[0].split(", ")[-1] for head in heads] == ["past_only", "rolling"]
 
 
 def test_an_unknown_keyword_of_a_forecast_is_named_with_those_that_exist(

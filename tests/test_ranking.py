@@ -84,17 +84,6 @@ def test_a_part_of_the_known_is_the_known_of_a_part(
     assert part.contains(answers).tolist() == [asked in row for row in rows]
 
 
-@pytest.mark.parametrize(
-    "other", [(5, None), (None, 5), (None, None), (5, 6)], ids=["since", "until", "undated", "span"]
-)
-def test_kinds_of_time_are_not_each_other(other: tuple[int | None, int | None]) -> None:
-    facts = [point, PlainFact(0, 1, 1, *other), PlainFact(0, 2, 1, *other)]
-    known = known_predicates(facts_of(facts), [facts_of(facts)])
-    assert rows_of(known) == [[], [2], [1]]
-    static = known_predicates(facts_of(facts), [facts_of(facts)], "static")
-    assert rows_of(static) == [[1, 2], [0, 2], [0, 1]]
-
-
 @st.composite
 def score_tables(draw: st.DrawFn) -> tuple[list[list[float]], list[int], list[list[int]]]:
     """Few different scores, so that most of them are ties; infinite ones too."""
@@ -122,13 +111,6 @@ def test_ranks_agree_with_the_definition(
         for row, truth, others in zip(rows, truths, left_out, strict=True)
     ]
     assert found.tolist() == expected
-
-
-def test_a_constant_scorer_gets_the_middle_rank() -> None:
-    ranks = expected_ranks(
-        np.zeros((3, 251), np.float32), truths_of([0, 125, 250]), known_of([[]] * 3)
-    )
-    assert ranks.tolist() == [126.0] * 3
 
 
 def test_nan_has_no_rank() -> None:
@@ -200,14 +182,6 @@ def test_groups_agree_with_the_definition(queries: list[PlainFact], train: list[
         assert (masks["dated"][place], masks["undated"][place]) == (dated, not dated)
 
 
-def test_a_visit_is_mirrored_by_its_host_and_by_nothing_else() -> None:
-    visits = [PlainFact(0, 2, 1, 5, 5), PlainFact(0, 0, 1, 5, 5)]
-    hosts, makes = [PlainFact(1, 1, 0, 5, 5)], [PlainFact(1, 2, 0, 5, 5)]
-    for train, expected in ((hosts, [True, False]), (makes, [False, False])):
-        masks = groups(facts_of(visits), facts_of(train), NAMES)
-        assert masks["mirrored"].tolist() == expected
-
-
 def dataset_of(test: list[PlainFact]) -> Dataset:
     train = [point, PlainFact(1, 1, 2, 5, 5)]
     return Dataset(
@@ -239,13 +213,6 @@ def test_an_evaluation_has_every_group_and_is_json() -> None:
         "queries", "mrr", "hits_at_1", "hits_at_3", "hits_at_10", "ece", "seen_pair", "unseen_pair",
         "unseen_entity", "mirrored", "not_mirrored", "dated", "undated",
     }  # fmt: skip
-
-
-def test_without_a_filter_the_known_predicate_stands_above() -> None:
-    data = dataset_of([PlainFact(0, 1, 1, 5, 5)])
-    scores = np.asarray([[3, 2, 1]], np.float64)
-    raw = evaluate_scores(lambda lo, hi: scores[lo:hi], EvaluationQueries.of(data, "test", "raw"))
-    assert raw.ranks.tolist() == [2.0]
 
 
 def test_a_known_predicate_on_top_counts_as_right_for_calibration() -> None:

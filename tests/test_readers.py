@@ -1,11 +1,10 @@
 from pathlib import Path
-from random import Random
 
 import numpy as np
 import pyarrow as pa
 import pytest
 from fact_files import DAY, FACT, compress, in_words, parquet_bytes, read_all, read_text, write
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from apptek.errors import DataError
@@ -105,14 +104,6 @@ def test_line_ends_blank_lines_and_a_byte_order_mark_do_not_matter(
     assert in_words(read_text(tmp_path, text)) == [FACT]
 
 
-@pytest.mark.parametrize("suffix", [".txt", ".tsv"])
-def test_a_quote_is_a_character_in_text(tmp_path: Path, suffix: str) -> None:
-    text = f'Nick "X" Y\t"p"\t"\t{DAY}\n""\t"p"\ta\u00a0\t{DAY}\n'
-    dataset = read_text(tmp_path, text, f"facts{suffix}")
-    assert list(dataset.entities) == ['"', '""', 'Nick "X" Y', "a\u00a0"]
-    assert list(dataset.predicates) == ['"p"']
-
-
 def test_a_quote_in_csv_holds_commas_and_doubled_quotes(tmp_path: Path) -> None:
     text = f'"a, b","say ""p""",b c,"{DAY}"\n"a, b",p,c"d,{DAY}\nx,p,y,{DAY}\n'
     assert in_words(read_text(tmp_path, text, "facts.csv")) == [
@@ -120,27 +111,6 @@ def test_a_quote_in_csv_holds_commas_and_doubled_quotes(tmp_path: Path) -> None:
         ("a, b", "p", 'c"d', DAY, DAY),
         ("x", "p", "y", DAY, DAY),
     ]
-
-
-def test_names_are_never_stripped_or_taken_for_nothing(tmp_path: Path) -> None:
-    names = [
-        "a",
-        " a",
-        "a ",
-        "a\u00a0",
-        "A",
-        "\u00e1",
-        "a\u0301",
-        "NA",
-        "null",
-        "NaN",
-        "0",
-        "#",
-        "?",
-        "-",
-    ]
-    text = "".join(f"{name}\tp\t{name}\t{DAY}\n" for name in names)
-    assert list(read_text(tmp_path, text).entities) == sorted(names)
 
 
 # Times
@@ -201,17 +171,6 @@ def test_an_interval_in_one_split_leaves_points_in_the_others(tmp_path: Path) ->
     dataset = read_dataset(tmp_path)
     assert dataset.train.until is dataset.train.since
     assert dataset.report.also_in_train == {"valid": 0, "test": 1}
-
-
-def test_the_unit_of_a_mixed_calendar_does_not_depend_on_the_blocks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    days = "".join(f"a\tp\tb\t2014-05-{day}\n" for day in range(10, 14))
-    text = days + "a\tp\tb\t1998\na\tp\tb\t1999-##-##\na\tp\tb\t2000\nb\tp\ta\n"
-    in_one_block = read_text(tmp_path, text)
-    assert in_one_block.axis == TimeAxis("day", mixed=True)
-    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", len(days))
-    assert read_text(tmp_path, text).axis == in_one_block.axis
 
 
 def test_merging_makes_one_fact_of_two_lines(tmp_path: Path) -> None:
@@ -280,27 +239,6 @@ def test_the_arrays_of_facts_are_int32_and_closed_for_writing(tmp_path: Path) ->
         assert column.dtype == np.int32
         assert not column.flags.writeable
     assert not facts.times.flags.writeable
-
-
-@settings(max_examples=40)
-@given(
-    rows=st.lists(
-        st.tuples(*[st.sampled_from(["a", "B", "\u00e9", "z z", "\U0001f600", "\uffff"])] * 3),
-        min_size=1,
-        max_size=12,
-    ),
-    rng=st.randoms(use_true_random=False),
-)
-def test_ids_do_not_depend_on_the_order_of_lines(
-    rows: list[tuple[str, str, str]], rng: Random, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    shuffled = rows.copy()
-    rng.shuffle(shuffled)
-    folder = tmp_path_factory.getbasetemp()
-    datasets = [read_text(folder, "\n".join(map("\t".join, some))) for some in (rows, shuffled)]
-    assert list(datasets[0].entities) == list(datasets[1].entities)
-    assert list(datasets[0].predicates) == sorted({row[1] for row in rows}, key=str.encode)
-    assert sorted(in_words(datasets[0])) == sorted(in_words(datasets[1]))
 
 
 @given(

@@ -5,31 +5,27 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from fact_files import write
 
 from apptek.errors import ApptekError
 from apptek.explain.explainer import group_all
 from apptek.facts.times import TimeAxis
-from apptek.features.traits import THE_COUNTRY, Kind
 from apptek.predictor import Predictor, Query
 from apptek.present import wording
 from apptek.present.explanation_text import MEMBERS, explanation_text
 from apptek.present.explanation_words import contradicts_alone, paragraph, recorded, sentence
-from apptek.present.sentences import Ends, Occurrences, actor_words, when_words
+from apptek.present.sentences import Ends, Occurrences, when_words
 from apptek.present.wording import (
     GIVEN,
-    at_time,
     general_notes,
     given,
     percent,
     share_lines,
     signed,
-    span_text,
 )
 from apptek.reading.reader import read_dataset
-from apptek.results import Contribution, Explanation, Group, Partner, Share, Support, to_dict
+from apptek.results import Contribution, Explanation, Group, Share, Support, to_dict
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
 EVENTS = """\
@@ -231,26 +227,6 @@ def test_every_group_lists_its_members_the_strongest_first(predictor: Predictor)
         assert places == sorted(places)
 
 
-@pytest.mark.parametrize(
-    ("families", "title"),
-    [
-        (["object"], "what is usual for B"),
-        (["subject"], "what is usual for A"),
-        (["subject", "object"], "what is usual for A and for B"),
-    ],
-)
-def test_nothing_is_usual_for_a_name_without_such_a_reason(families: list[str], title: str) -> None:
-    """As of an unknown name."""
-    further = [
-        Contribution(
-            group="usual", family=family, topology=(), sentence="", log_odds=0.1, score=0.0
-        )
-        for family in families
-    ]
-    (group,) = group_all(further, Ends("A", "B"), "past_only")
-    assert group.title == title
-
-
 def test_of_a_large_group_the_strongest_are_listed_and_the_rest_is_summed_up(
     predictor: Predictor,
 ) -> None:
@@ -344,42 +320,6 @@ def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
     assert share_lines([Share("talk", 0.9999)], ()) == ["By class: talk > 99.9 %."]
 
 
-def test_such_actors_are_told_by_the_types_that_they_have() -> None:
-    none = np.zeros(0, np.int64)
-    sectors = Kind("sector", ("Police", THE_COUNTRY), np.asarray([0, 1, -1, -1], np.int32), none)
-    guess, countries = np.asarray([2], np.int32), np.asarray([0, 0, 0, -1], np.int32)
-    kinds = [sectors, Kind("country", ("India",), countries, none, guessed=guess)]
-    names = ("Police (India)", "India", "Obama", "Smith")
-    told = [actor_words(name, kinds, entity) for entity, name in enumerate(names)]
-    guessed = "one that deals with 'India' more than with any other country that names tell"
-    assert told == [
-        "Police (India) as 'Police' and 'India'",
-        "India as what other names refer to",
-        f"Obama as {guessed}",
-        "Smith as itself",
-    ]
-    given = replace(kinds[1], origin="table")  # which may call an entity by its own name
-    assert actor_words("India", [given], 1) == "India as 'India'"
-
-
-def test_a_span_is_told_exactly_where_more_is_not_known() -> None:
-    assert span_text(DAYS, 24) == "a month"
-    assert span_text(DAYS, 24, 31) == "a month"
-    assert span_text(DAYS, 24, 30) == "24 days"
-    assert span_text(TimeAxis("year"), 3) == "3 years"
-    assert span_text(TimeAxis("year"), 1) == "a year"
-
-
-def test_the_page_of_reasons_shows_ten_explanations_without_jargon() -> None:
-    page = (Path(__file__).parents[1] / "docs" / "reasons.md").read_text(encoding="utf-8")
-    told = page.partition("<!-- made: examples -->")[2].partition("<!-- end -->")[0]
-    assert told.count(" (right)\n") == 5
-    assert told.count(" (wrong: ") == 5
-    assert told.count("\n> ") == 10
-    assert not any(word in told for word in FORBIDDEN)
-    assert page.count("<!-- made: ") == page.count("\n```\n<!-- end -->") + 1
-
-
 def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
     rows = "".join(f"a{n % 5}\tlikes\ta{(n * 2 + 1) % 5}\t{2000 + n % 9}\n" for n in range(40))
     predictor = small_predictor(tmp_path, rows, "a1\tlikes\ta3\t2003\n")
@@ -434,24 +374,6 @@ def test_reasons_with_the_same_words_are_told_once(predictor: Predictor) -> None
     assert sentence(told).endswith("mainly because A met B, and because C.")
 
 
-@pytest.mark.parametrize(
-    ("time", "words"),
-    [
-        ("2014-05-11", "on 2014-05-11"),
-        ("1999", "in 1999"),
-        ("1999-05", "in 1999-05"),
-        ("-0044-##-##", "in -0044-##-##"),
-        ("1999 to 2003", "from 1999 to 2003"),
-        ("since 1999", "since 1999"),
-        ("24", "at 24"),
-        ("2014-05-11 13:00", "at 2014-05-11 13:00"),
-        ("undated", "(undated)"),
-    ],
-)
-def test_a_time_has_its_preposition(time: str, words: str) -> None:
-    assert at_time(time) == words
-
-
 CASES = json.loads((Path(__file__).parent / "explorer" / "wording_cases.json").read_text("utf-8"))
 
 
@@ -464,8 +386,3 @@ def test_numbers_and_names_are_written_as_on_the_page(name: str, given: Any, wor
     write_words = getattr(wording, name)
     several = name in ("counted", "shortened")
     assert (write_words(*given) if several else write_words(given)) == words
-
-
-def test_lists_become_plain_as_tuples_do() -> None:
-    partners = [Partner("A", 2)]
-    assert to_dict(partners) == to_dict(tuple(partners)) == [{"entity": "A", "facts": 2}]

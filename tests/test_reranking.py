@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 from fitted_models import SharedModel
 from model_folders import files_of, rewrite_manifest
+from plain_queries import query_about
 from typer.testing import CliRunner
 
 from apptek.cli import app
 from apptek.config import Config, preset
-from apptek.errors import ConfigError, ModelError
+from apptek.errors import ModelError
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import held_out_queries
 from apptek.features.traits import Traits
@@ -174,11 +175,7 @@ def test_only_candidates_move(predictor: Predictor, data: Dataset) -> None:
 
 def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: Dataset) -> None:
     for row in range(0, 60, 6):
-        query = Query(
-            data.entities[int(data.test.subjects[row])],
-            data.entities[int(data.test.objects[row])],
-            data.axis.format(int(data.test.times[row])),
-        )
+        query = query_about(data, data.test, row)
         found = predictor.explain(query)
         scores = predictor.answerer.main.scores(predictor.answerer.queries_of([query]))[0]
         names = data.predicates
@@ -228,11 +225,7 @@ def test_trees_that_do_not_improve_the_ranking_are_left_out(tmp_path: Path) -> N
 def test_what_the_trees_make_of_two_days_is_told(predictor: Predictor, data: Dataset) -> None:
     told = 0
     for row in range(20):
-        query = Query(
-            data.entities[int(data.test.subjects[row])],
-            data.entities[int(data.test.objects[row])],
-            data.axis.format(int(data.test.times[row])),
-        )
+        query = query_about(data, data.test, row)
         found = predictor.contrast(query, "2019-05-05")
         largest = found.changes[0]
         if largest.kind == "reranker":
@@ -242,11 +235,6 @@ def test_what_the_trees_make_of_two_days_is_told(predictor: Predictor, data: Dat
             if (largest.change > 0) == (found.second.log_odds > found.first.log_odds):
                 assert f"mainly because of {words}." in found.sentence
     assert told
-
-
-def test_it_needs_the_history() -> None:
-    with pytest.raises(ConfigError, match="needs history in features"):
-        with_settings(preset("max"), ['features.parts=["traits"]'])
 
 
 def test_damaged_trees_are_refused(folder: Path, tmp_path: Path, data: Dataset) -> None:
@@ -299,11 +287,7 @@ def test_a_counterfactual_holds_for_the_re_ranked_scores(
 ) -> None:
     facts, changed = data.test, 0
     for row in range(0, 24, 4):
-        query = Query(
-            data.entities[int(facts.subjects[row])],
-            data.entities[int(facts.objects[row])],
-            data.axis.format(int(facts.times[row])),
-        )
+        query = query_about(data, facts, row)
         found = predictor.counterfactual(query)
         if found.outcome is not None:  # scored again on a graph without the facts
             changed += 1

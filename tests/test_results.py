@@ -127,22 +127,6 @@ def test_text_and_pages_show_names_as_text(result: Result) -> None:
     assert render_fragment(result).startswith('<div class="apptek-report"><style>.apptek-report {')
 
 
-@pytest.mark.parametrize("words", [render_text(AUDIT), AUDIT.html()], ids=["text", "page"])
-def test_what_is_expected_has_the_same_words_everywhere(words: str) -> None:
-    for instead in ("Fight (190) (80.0 %)", "subject and object exchanged", "other dates"):
-        assert instead in words
-    for line in ("1 row with an end before the start", "2 rows could not be read.", "since 2014"):
-        assert line in words
-    assert "Consult (040)" in words
-
-
-def test_a_table_fits_the_width() -> None:
-    narrow, wide = (render_text(WATCH, width) for width in (30, 120))
-    assert "┃" in wide
-    assert "┃" not in narrow
-    assert max(map(len, narrow.splitlines()[:-1])) <= 30
-
-
 def test_tables_are_written_by_their_suffix(tmp_path: Path) -> None:
     table = to_arrow(WATCH)
     for suffix in ("csv", "tsv", "parquet", "jsonl", "xlsx"):

@@ -48,19 +48,6 @@ def test_predicates_and_their_uses(client: TestClient, served: ServedModel) -> N
     assert consult["group"] == "verbal cooperation"
 
 
-def test_probabilities_add_up_by_class(client: TestClient, served: ServedModel) -> None:
-    query = tuning_query(served)
-    (answer,) = client.post("/api/predict", json=query).json()["answers"]
-    (expected,) = served.predictor.predict([Query(**query)])
-    assert answer["by_class"] == to_dict(expected)["by_class"]
-    assert len(answer["by_group"]) == 4
-    explained = client.post("/api/explain", json=query).json()
-    assert (explained["by_class"], explained["by_group"]) == (
-        answer["by_class"],
-        answer["by_group"],
-    )
-
-
 def test_entities_are_found_by_their_beginnings(client: TestClient, served: ServedModel) -> None:
     name = tuning_query(served)["subject"]
     found = client.get("/api/entities", params={"q": name[:4].upper()}).json()
@@ -164,19 +151,6 @@ def test_the_timeline_of_an_entity_is_complete_and_in_order(
     part = client.get(f"/api/entity/{name}/timeline", params={"from": middle, "limit": 2}).json()
     assert part["total"] < found["total"]
     assert len(part["facts"]) == min(2, part["total"])
-
-
-def test_a_pair_has_a_history_in_both_directions(client: TestClient, served: ServedModel) -> None:
-    data, facts = served.predictor.model.dataset, served.predictor.model.dataset.train
-    row = 11
-    one, other = int(facts.subjects[row]), int(facts.objects[row])
-    found = client.get(
-        "/api/pair", params={"subject": data.entities[one], "object": data.entities[other]}
-    ).json()
-    for direction, ends in (("forward", (one, other)), ("backward", (other, one))):
-        count = int(((facts.subjects == ends[0]) & (facts.objects == ends[1])).sum())
-        assert found[direction]["total"] + found[direction]["undated"] == count
-    assert found["forward"]["total"] + found["forward"]["undated"] > 0
 
 
 def test_topologies_of_all_predicates_or_of_one(client: TestClient) -> None:

@@ -2,7 +2,6 @@
 
 import copy
 import html.parser
-from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -13,17 +12,11 @@ import pyarrow as pa
 import pytest
 
 from apptek import Dataset, Predictor, Splitting
-from apptek.config import preset
 from apptek.errors import ApptekError
 from apptek.models.answer_tables import SCHEMA
 from apptek.present.drawing.layout import draw_answer
 from apptek.present.drawing.svg import draw_svg
-from apptek.present.explanation_text import contrast_text, explanation_text
 from apptek.reading.frames import FrameKind
-from apptek.results import Answers
-from apptek.setting_rules import with_settings
-
-QUICK = with_settings(preset("default"), ["classifier.epochs=2", "classifier.l2=[3.0]"])
 
 
 @pytest.fixture(scope="module")
@@ -86,25 +79,6 @@ def test_answers_become_a_frame_of_every_kind(
         answers.to_frame("numpy")  # type: ignore[arg-type]
 
 
-def test_an_answer_is_readable_text(
-    predictor: Predictor, asked: list[tuple[str, str, str]]
-) -> None:
-    answers = predictor.predict(asked, top=2)
-    text = repr(answers[0])
-    assert ", ".join((asked[0][0], "?", *asked[0][1:])) in text
-    assert text.startswith("Recorded: ")
-    for one in answers[0].ranked:
-        line = next(line for line in text.splitlines() if f" {one.shown} " in line and "│" in line)
-        assert f" {100 * one.probability:.1f} % " in line
-        assert line.count("█") == round(30 * one.probability)
-    assert "\nBy class: " in text
-    assert repr(answers).endswith("\n\n... and 2 more answers")
-    assert repr(Answers()) == "no answers"
-    (ahead,) = predictor.predict([("nobody", asked[0][1], "2090-01-01")])
-    assert repr(ahead).startswith("General answer: nobody is not in the facts of the model.\n")
-    assert "\nBased only on facts before 2090-01-01.\nThe newest fact" in repr(ahead)
-
-
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
 def test_explanations_and_forecasts_are_frames_too(
     predictor: Predictor, asked: list[tuple[str, str, str]], kind: FrameKind
@@ -165,65 +139,3 @@ def test_names_enter_a_notebook_as_text(predictor: Predictor) -> None:
     page = predictor.predict(("<script>", "<b>", "?"), allow_unknown=True)._repr_html_()
     assert "<script" not in page
     assert "&lt;script&gt;" in page
-
-
-def test_every_form_of_an_answer_flags_unknown_names(
-    predictor: Predictor, asked: list[tuple[str, str, str]]
-) -> None:
-    subject, _, time = asked[0]
-    alone = predictor.predict((subject.upper(), "<b>", time), allow_unknown=True)
-    many = predictor.predict([(subject.upper(), "<b>", time), asked[1]])
-    for page in (alone._repr_html_(), many._repr_html_()):
-        assert f"{subject.upper()} was read as {subject}." in page
-        assert page.count("&lt;b&gt; is not in the facts of the model.") == 1
-    assert (alone.unknown_count, many.unknown_count) == (1, 1)
-    assert repr(alone).startswith("General answer: <b> is not in the facts of the model.\n")
-    assert repr(many).endswith("1 of 2 answers are general answers.")
-    query = (subject.upper(), "Nobody", time)
-    explanation = predictor.explain(query, allow_unknown=True)
-    contrast = predictor.contrast(query, asked[1][2], allow_unknown=True)
-    texts = (
-        explanation_text(explanation, 200, "sentence"),
-        contrast_text(contrast, 200, "sentence"),
-    )
-    for text in texts:
-        assert f"{subject.upper()} was read as {subject}.\n" in text
-        assert text.startswith("General answer: Nobody is not in the facts of the model.\n")
-    assert "was read" not in explanation_text(predictor.explain(asked[0]), 200, "sentence")
-
-
-def test_headings_name_the_runner_up_by_its_label(
-    predictor: Predictor, asked: list[tuple[str, str, str]]
-) -> None:
-    found = predictor.explain(asked[0], most=2)
-    coded = replace(found, runner_up="042", runner_up_label="Make a visit")
-    text, page = explanation_text(coded, 300), coded._repr_html_()
-    assert "log-odds against 'Make a visit'" in text
-    assert "log-odds against Make a visit<" in page
-    assert text.count("042") == text.count("Make a visit (042)") == 1
-    assert "for 042" not in page
-    contrast = replace(predictor.contrast(asked[0], asked[1][2]), first=coded)
-    assert f"'{coded.label}' against 'Make a visit', in" in contrast_text(contrast, 300, "full")
-
-
-def test_models_data_and_names_say_what_they_are(predictor: Predictor, data: Dataset) -> None:
-    facts = [("a", "p", "b", 1999), ("a", "q", "b", 2001), ("c", "p", "d")]
-    small = Dataset.from_facts(facts, splitting=Splitting(train=1, valid=0))
-    assert repr(small) == (
-        "Dataset 'facts': 3 facts (train 3, valid 0, test 0), 4 entities, 2 predicates, "
-        "1999 to 2001"
-    )
-    assert repr(small.entities) == "<4 names: 'a', 'b', 'c', ...>"
-    assert repr(small.predicates) == "<2 names: 'p', 'q'>"
-    assert repr(small.train) == "<3 facts, 1 undated>"
-    assert repr(small.train.first(2)) == "<2 facts>"
-    text = repr(predictor)
-    assert text.startswith("Predictor of the preset 'default', all_facts and past_only: ")
-    assert f"from {len(data.train):,} facts of {data.name!r} (" in text
-    baseline = Predictor.fit(data, model="frequency")
-    assert repr(baseline).startswith(
-        "Predictor of the baseline 'frequency', all_facts and past_only: "
-    )
-    explained = predictor.explain(("x", "y", "?"), allow_unknown=True)
-    assert "\nx | ? | y | undated\n" in repr(explained)
-    assert 'class="bars"' in baseline.predict([("x", "y", "?")])._repr_html_()

@@ -99,14 +99,6 @@ def test_on_a_mixed_calendar_one_position_is_one_time() -> None:
     assert members(split_facts(dataset_of(times, axis), splitting)) == [[0, 1, 2], [], [3]]
 
 
-def test_points_still_share_one_array_of_times() -> None:
-    dataset = split_facts(dataset_of(list(range(50))), Splitting())
-    for split in SPLITS:
-        facts = dataset.split(split)
-        assert facts.until is facts.since
-        assert not facts.subjects.flags.writeable
-
-
 @pytest.mark.parametrize(
     ("settings", "message"),
     [

@@ -182,17 +182,6 @@ def test_a_fact_that_training_hides_is_not_said_to_speak_against_itself(
     assert found > 5
 
 
-def test_evidence_that_training_never_saw_is_told_in_a_plain_sentence() -> None:
-    support = Support(
-        when="further away in time", queries=0, followed=0, pairs=0, confidence=0.0, lift=0.0,
-        runner_up=0,
-    )  # fmt: skip
-    none = "In training, there was no such evidence further away in time."
-    assert support_words(support, 1.0) == none
-    hidden = support_words(replace(support, is_itself=True), 1.0)
-    assert hidden == f"This is the very fact that is asked about, which training hides. {none}"
-
-
 @pytest.mark.parametrize(("log_odds", "whose"), [(1.0, "the runner-up"), (-1.0, "this answer")])
 def test_counts_that_point_the_other_way_are_told_as_such(log_odds: float, whose: str) -> None:
     support = Support(

@@ -17,16 +17,10 @@ from apptek.facts.facts import SPLITS, Split
 from apptek.facts.times import UNKNOWN
 from apptek.synthetic import world as synthetic
 from apptek.synthetic.rules import (
-    ALLY_AIDS,
-    ALLY_RETALIATES,
-    FILLING,
-    FOLLOWING,
     LOCATED,
     ORIGIN,
-    PLANTED,
     PREDICATES,
     RULES,
-    STREAMS,
 )
 from apptek.synthetic.world import LARGEST, SMALLEST, World, make_world, write_world
 
@@ -110,25 +104,6 @@ def test_origins_line_up_with_the_facts(table: Table) -> None:
         assert origins.dtype == np.int8
         assert not origins.flags.writeable
         assert len(origins) == len(table.world.dataset.split(split))
-
-
-def test_the_planted_facts_fit_even_if_every_rule_always_fired() -> None:
-    shares: dict[str, float] = defaultdict(float)
-    for predicate in PLANTED:
-        shares[predicate] = RULES[ORIGIN["noise"]].probability / len(PLANTED)
-    for stream in STREAMS:
-        shares[stream.predicate] += stream.share
-    for rule in (*FOLLOWING, ALLY_AIDS, ALLY_RETALIATES):
-        assert rule.head is not None
-        shares[rule.head.predicate] += shares[
-            rule.body[-1 if rule is ALLY_RETALIATES else 0].predicate
-        ]
-    assert sum(shares.values()) < 0.9
-
-
-def test_noise_and_rules_leave_the_filling_predicates_alone() -> None:
-    assert not {stream.predicate for stream in FILLING} & set(PLANTED)
-    assert sum(stream.share for stream in FILLING) == pytest.approx(1)
 
 
 def test_names_are_distinct_in_byte_order_and_all_in_use(table: Table) -> None:

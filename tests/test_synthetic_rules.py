@@ -7,13 +7,11 @@ import pytest
 from world_tables import Array, Table, table_of
 
 from apptek.arrays import Bools
-from apptek.facts.facts import Facts
 from apptek.facts.times import UNKNOWN
 from apptek.synthetic.rules import (
     ALLY_AIDS,
     ALLY_RETALIATES,
     FOLLOWING,
-    ORIGIN,
     PLANTED,
     Rule,
 )
@@ -148,21 +146,6 @@ def test_the_two_hop_rule_fires_as_often_as_it_says(table: Table) -> None:
     assert retaliated / aided == pytest.approx(q, abs=tolerance(q, aided))
 
 
-def test_aid_comes_from_an_ally(table: Table) -> None:
-    pledged = set(
-        zip(
-            table.subjects[table.of("Allied with")].tolist(),
-            table.objects[table.of("Allied with")].tolist(),
-            strict=True,
-        )
-    )
-    rows = table.made_by("ally-aids")
-    assert (
-        set(zip(table.subjects[rows].tolist(), table.objects[rows].tolist(), strict=True))
-        <= pledged
-    )
-
-
 def test_the_two_hop_predicate_belongs_to_its_rule_and_joins_strangers(table: Table) -> None:
     rows = table.of(BREAK)
     made = table.made_by("ally-retaliates")
@@ -171,30 +154,6 @@ def test_the_two_hop_predicate_belongs_to_its_rule_and_joins_strangers(table: Ta
     pairs = ends[:, 0] * len(table.world.dataset.entities) + ends[:, 1]
     _, inverse, counts = np.unique(pairs, return_inverse=True, return_counts=True)
     assert (counts[inverse][made] == 1).mean() > 0.85
-
-
-def nearest(facts: Facts, entity: int, day: int, count: int) -> set[int]:
-    """Rows of the facts of an entity nearest to a day; undated ones last."""
-    rows = np.flatnonzero((facts.subjects == entity) | (facts.objects == entity))
-    times = facts.times[rows].astype(np.int64)
-    distances = np.where(times == UNKNOWN, np.iinfo(np.int64).max, np.abs(times - day))
-    return set(rows[np.argsort(distances, kind="stable")[:count]].tolist())
-
-
-def test_the_two_hop_path_is_among_the_25_nearest_facts_of_its_ends(world: World) -> None:
-    train, test = world.dataset.train, world.dataset.test
-    threat, aid = (world.dataset.predicates.find(name) for name in (THREAT, AID))
-    rows = np.flatnonzero(world.origins["test"] == ORIGIN["ally-retaliates"])
-    seen = 0
-    for row in rows.tolist():
-        day = int(test.since[row])
-        aided = nearest(train, int(test.subjects[row]), day, 25)
-        threatened = nearest(train, int(test.objects[row]), day, 25)
-        victims = {int(train.objects[i]) for i in aided if train.predicates[i] == aid}
-        targets = {int(train.objects[i]) for i in threatened if train.predicates[i] == threat}
-        seen += bool(victims & targets)
-    assert len(rows) > 50
-    assert seen / len(rows) > 0.95
 
 
 def test_riots_have_their_season_and_statements_have_none(table: Table) -> None:

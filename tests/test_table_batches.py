@@ -279,11 +279,6 @@ def test_the_limits_of_json_hold_for_tables(
         problem(send(client, body, query), 422)
 
 
-def test_a_pattern_is_an_unknown_name(client: TestClient, queries: list[dict[str, str]]) -> None:
-    body = write_stream(pa.Table.from_pylist([queries[0] | {"subject": "*"}]))
-    assert read(send(client, body).content).column("meant_subject").to_pylist()[0] is None
-
-
 @settings(max_examples=150)
 @given(
     st.lists(st.tuples(st.floats(0, 1), st.integers(0, 255)), min_size=1, max_size=4),

@@ -61,21 +61,6 @@ def test_the_unit_of_times_can_be_chosen(
     assert f"times are read as {unit}s" in shown.stderr
 
 
-def test_dates_that_may_be_read_in_two_ways_stop_with_advice(tmp_path: Path) -> None:
-    lines = [f"a,p,b,0{day}/05/2021\n" for day in range(1, 9)]
-    facts = write(tmp_path / "events.csv", "".join(lines))
-    refused = run("data", "stats", str(facts))
-    assert refused.returncode == 1
-    assert "--date-format %d/%m/%Y or --date-format %m/%d/%Y" in refused.stderr
-    read = run("data", "stats", str(facts), "--date-format", "%d/%m/%Y")
-    assert read.returncode == 0, read.stderr
-    assert "2021-05-01 to 2021-05-08" in read.stdout
-    write(facts, "".join([*lines, "a,p,b,13/05/2021\n"]))
-    read = run("data", "stats", str(facts))
-    assert "2021-05-01 to 2021-05-13" in read.stdout
-    assert "dates are read as %d/%m/%Y" in read.stderr
-
-
 def test_intervals_are_compared_once_the_order_of_dates_is_known(tmp_path: Path) -> None:
     rows = "a,p,b,02/01/2021,01/02/2021\n" * 2 + "a,p,c,13/01/2021,14/01/2021\n"
     facts = write(tmp_path / "careers.csv", rows)

@@ -22,13 +22,6 @@ moments = st.datetimes(datetime(1902, 1, 1), datetime(2037, 12, 31)).map(
 NOON = 12 * 3600
 
 
-@given(st.dates())
-def test_a_day_is_numbered_as_python_does(day: datetime) -> None:
-    number = day_number(day.year, day.month, day.day)
-    assert number == day.toordinal() - datetime(1970, 1, 1).toordinal()
-    assert date_of(number) == (day.year, day.month, day.day)
-
-
 @given(st.integers(-(10**7), 10**7))
 def test_a_day_number_is_that_of_numpy(number: int) -> None:
     assert day_number(*date_of(number)) == number
@@ -181,18 +174,6 @@ def test_dates_that_may_be_read_in_two_ways_ask_for_a_format() -> None:
     assert axis.parse("03/05/2021") == codes[0]
     with pytest.raises(TimeFormatError, match="it may be day or month first"):
         TimeAxis("day").parse("03/05/2021")
-
-
-def test_an_interval_is_not_compared_before_the_order_is_known() -> None:
-    def is_inverted(*others: str, date_format: str = "") -> bool:
-        votes, _ = votes_of("02/01/2021", "01/02/2021", *others, date_format=date_format)
-        lows, highs = votes.bounds()
-        return bool(lows[0] > highs[1])
-
-    assert not is_inverted()
-    assert not is_inverted("13/01/2021")
-    assert is_inverted("01/13/2021")
-    assert is_inverted(date_format="mdy")
 
 
 @pytest.mark.parametrize(

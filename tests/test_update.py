@@ -163,25 +163,6 @@ def test_many_names_are_found_before_and_after_new_ones() -> None:
     assert names.find("nobody") is None
 
 
-def test_the_commands_update_and_tell(folder: Path, data: Dataset, tmp_path: Path) -> None:
-    read(tmp_path, f"{data.entities[1]}\t{data.predicates[1]}\t{data.entities[0]}\t2030-01-01")
-    out = tmp_path / "newer"
-    done = apptek("update", str(folder), str(tmp_path / "facts.tsv"), "--out", str(out))
-    assert done.returncode == 0, done.stderr
-    assert "facts added: 1; known before: 0" in done.stderr
-    told = json.loads(apptek("info", str(out), "--json").stdout)
-    assert (told["updates"], told["added_since_the_fit"]) == (1, 1)
-    assert told["answers_from"] == told["training_facts"] + 1 == len(data.train) + 1
-    assert told["last"] == "2030-01-01"
-    assert told["refit"] == "not needed"
-    assert "answers from" in apptek("info", str(folder)).stdout
-    again = apptek("update", str(folder), str(tmp_path / "facts.tsv"), "--out", str(out))
-    assert again.returncode == 1
-    assert "exists already" in again.stderr
-    baseline = apptek("update", str(tmp_path / "nowhere"), "x.tsv", "--out", str(tmp_path / "y"))
-    assert baseline.returncode == 1
-
-
 def test_several_files_a_pattern_and_standard_input_are_added_as_one(
     folder: Path, data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

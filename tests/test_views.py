@@ -189,23 +189,6 @@ def test_forecasts_of_a_final_model_cite_the_newest_facts(by_time: Dataset) -> N
 # Rolling
 
 
-def test_rolling_is_what_updating_day_by_day_gives(by_time: Dataset, forecaster: Predictor) -> None:
-    test = by_time.test
-    rolled = forecaster._evaluated_view("test", None, rolling=True)
-    static = forecaster.answerer.views["past_only"]
-    everything = by_time.all_facts()
-    starts = by_time.axis.positions(everything.times)
-    days = np.unique(test.times[test.dated])[::9]
-    assert len(days) > 5
-    for day in days:
-        position = int(by_time.axis.positions(day[None])[0])
-        known = replace(by_time, train=everything.take(starts < position))
-        sources = replace(forecaster.model.sources, graph=TemporalGraph.of(known))
-        updated = replace(static, space=sources.space("past_only", static.fitted.kinds))
-        queries = held_out_queries(test.take(test.times == day))
-        assert np.array_equal(rolled.scores(queries), updated.scores(queries))
-
-
 def test_rolling_is_better_than_standing_still(forecaster: Predictor) -> None:
     still, rolling = (
         forecaster.evaluate("test", rolling=rolling).metrics.mrr for rolling in (False, True)

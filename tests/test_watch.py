@@ -160,14 +160,7 @@ def test_the_call_makes_the_same_list_and_shows_it(
     assert listed == watch(forecaster, pairs, window)
     chosen = predictor.watch(most=3, days=7)
     assert [(row.subject, row.object) for row in chosen.rows] == most_changed(forecaster, window, 3)
-    text, page = repr(listed), listed._repr_html_()
-    for row in listed.rows[:2]:
-        assert row.predicates[0].shown in text
-        assert row.subject in text
-    (unknown,) = [line for line in text.splitlines() if "(unknown)" in line]
-    assert "Nobody <at all> (unknown), No one (unknown) " in unknown
-    assert "< 0.1 %" in unknown
-    assert "1 of 3 pairs with names that are not in the facts" in text
+    page = listed._repr_html_()
     assert listed.unseen == ("Nobody <at all>", "No one")
     assert "Nobody &lt;at all&gt;" in page
     assert "<at all>" not in page
@@ -184,39 +177,15 @@ def test_what_is_no_pair_is_said(forecast_model: Path) -> None:
         predictor.watch(("Iran", "China"))  # type: ignore[arg-type]
 
 
-def test_the_command(
-    forecaster: Forecaster,
-    forecast_model: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+def test_pairs_come_from_standard_input(
+    forecaster: Forecaster, forecast_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    pairs = tmp_path / "pairs.csv"
-    pairs.write_text("subject,object\n" + "".join(f"{a},{b}\n" for a, b in [
-        *some_pairs(forecaster, 3), ("Nobody", "No one"),
-    ]))  # fmt: skip
-    done = apptek(
-        "watch", str(forecast_model), str(pairs), "--days", "7", "--out", str(tmp_path / "w.html")
-    )
-    assert done.returncode == 0
-    assert "4 pairs, 0 skipped" in done.stderr
-    said = "1 of 4 pairs with names that are not in the facts: Nobody and No one"
-    assert said in done.stderr
-    listed = watch(forecaster, read_pairs(pairs)[0], forecaster.window(None, Length(days=7)))
-    assert (tmp_path / "w.html").read_text() == listed.html()
-    bad = pairs.read_text() + "Nobody\n"
-    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(bad.encode())))
-    refused = apptek("watch", str(forecast_model), "-")
-    assert refused.returncode != 0
-    assert "--skip-bad" in refused.stderr
+    pairs = [*some_pairs(forecaster, 3), ("Nobody", "No one")]
+    bad = "subject,object\n" + "".join(f"{a},{b}\n" for a, b in pairs) + "Nobody\n"
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(bad.encode())))
     piped = apptek("watch", str(forecast_model), "-", "--skip-bad", "--days", "7")
     assert "skipped: stdin.csv:6" in piped.stderr
     assert "(unknown)" in piped.stdout
-    assert "< 0.1 %" in piped.stdout
-    refused = apptek("watch", str(forecast_model), "--skip-bad")
-    assert (refused.returncode, "a file of PAIRS" in refused.stderr) == (2, True)
-    wrong = apptek("watch", str(forecast_model), "--top", "2", "--out", str(tmp_path / "w.doc"))
-    assert "expected .html" in wrong.stderr
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])

@@ -8,22 +8,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
+from plain_queries import query_about
 
 from apptek.arrays import Doubles
 from apptek.config import preset
-from apptek.errors import ApptekError, UnknownName
-from apptek.explain.explainer import explain
+from apptek.errors import ApptekError
 from apptek.explain.without_facts import without_facts
 from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable, cameo_table
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answerer import Answerer, WorkingView
+from apptek.models.answerer import WorkingView
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import contrast_text, contrast_words, counterfactual_text
 from apptek.present.wording import GIVEN
-from apptek.results import Addition, Change, Explanation, to_dict
+from apptek.results import Change, to_dict
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
@@ -51,11 +50,7 @@ def predictor(folder: Path, request: pytest.FixtureRequest) -> Predictor:
 def asked(data: Dataset, rows: range) -> Iterator[Query]:
     facts = data.test
     for row in rows:
-        yield Query(
-            data.entities[int(facts.subjects[row])],
-            data.entities[int(facts.objects[row])],
-            data.axis.format(int(facts.times[row])),
-        )
+        yield query_about(data, facts, row)
 
 
 def scored_again(
@@ -144,50 +139,6 @@ def test_a_counterfactual_holds_when_it_is_scored_again(
     assert changed > 5
 
 
-def test_a_counterfactual_shows_labels_beside_codes(data: Dataset, predictor: Predictor) -> None:
-    found = next(
-        found
-        for found in (predictor.counterfactual(query) for query in asked(data, range(0, 60, 6)))
-        if found.outcome
-    )
-    assert found.outcome
-    addition = Addition(
-        sentence="A met B", subject="A", predicate="p", object="B", date="", outcome=found.outcome
-    )
-    coded = replace(
-        found,
-        answer="042",
-        outcome=replace(found.outcome, predicate="190"),
-        additions=(replace(addition, outcome=replace(found.outcome, predicate="040")),),
-        predicate_labels={"042": "Make a visit", "190": "Fight", "040": "Consult"},
-    )
-    text = counterfactual_text(coded, 300)
-    assert "answer: Make a visit (042) (" in text
-    assert "it would be Fight (190) (" in text
-    assert "; Make a visit (042) " in text
-    assert "then Consult (040) (" in text
-    assert to_dict(coded)["answer"] == "042"
-
-
-def test_unknown_names_are_flagged(data: Dataset, predictor: Predictor) -> None:
-    some = asked(data, range(50))
-    query = next(query for query in some if not predictor.predict(query)[0].unseen_object)
-    wrong = Query("Nobody", query.object.upper(), query.time)
-    with pytest.raises(UnknownName):
-        predictor.counterfactual(wrong)
-    found = predictor.counterfactual(wrong, allow_unknown=True)
-    assert (found.unseen_subject, found.unseen_object) == (True, False)
-    assert found.object == query.object
-    text = counterfactual_text(found, 200)
-    assert text.startswith("General answer: Nobody is not in the facts of the model.\n")
-    assert f"{query.object.upper()} was read as {query.object}." in text
-    assert f"Probabilities are those {GIVEN}." in text
-    compared = predictor.contrast(wrong, "2021-03-05", allow_unknown=True)
-    text = contrast_text(compared, 200)
-    assert text.startswith("General answer: Nobody is not in the facts of the model.\n")
-    assert text.count("Nobody is not") == 1
-
-
 def test_the_answer_can_be_led_to_a_predicate(data: Dataset, predictor: Predictor) -> None:
     reached = 0
     for query in asked(data, range(0, 60, 6)):
@@ -239,21 +190,6 @@ def test_changes_add_up_to_the_difference_of_two_days(data: Dataset, predictor: 
         assert "in log-odds" in contrast_text(found, length="full")
 
 
-def test_two_explanations_are_enough_for_a_contrast(
-    data: Dataset, predictor: Predictor, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked_about = []
-
-    def counted(answerer: Answerer, query: Query, *words: str, **named: str) -> Explanation:
-        asked_about.append(query.time)
-        return explain(answerer, query, *words, **named)  # type: ignore[arg-type]
-
-    monkeypatch.setattr("apptek.explain.explainer.explain", counted)
-    (query,) = asked(data, range(9, 10))
-    predictor.contrast(query, "2021-03-05")
-    assert asked_about == [query.time, "2021-03-05"]
-
-
 def test_the_cause_of_a_change_goes_in_its_direction(data: Dataset, predictor: Predictor) -> None:
     (query,) = asked(data, range(9, 10))
     found = predictor.contrast(query, "2021-03-05")
@@ -293,19 +229,6 @@ def test_a_predicate_is_compared_with_another(data: Dataset, predictor: Predicto
     assert f"behind '{other.runner_up_label}'" in other.paragraph
     with pytest.raises(ApptekError, match="cannot be compared with itself"):
         predictor.explain(query, against=ranked[0])
-
-
-def test_the_commands_print_json(data: Dataset, folder: Path) -> None:
-    (query,) = asked(data, range(5, 6))
-    words = (str(folder), query.subject, query.object, query.time)
-    plain = json.loads(apptek("explain", *words, "--counterfactual", "--json").stdout)
-    assert {"answer", "removed", "outcome", "additions"} <= plain.keys()
-    versus = apptek("explain", *words, "--versus", "2021-03-05", "--json")
-    assert {"first", "second", "changes", "sentence"} <= json.loads(versus.stdout).keys()
-    against = apptek("explain", *words, "--against", "Consult", "--json")
-    assert json.loads(against.stdout)["runner_up"] == "Consult"
-    refused = apptek("explain", *words, "--versus", "2021-03-05", "--html", "x.html")
-    assert refused.returncode == 2
 
 
 def test_no_fact_of_conflict_is_proposed_for_cooperation(folder: Path, data: Dataset) -> None:

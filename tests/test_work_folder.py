@@ -6,22 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import apptek
-from work_mutations import OTHER, REFUSED, run
 
 from apptek.errors import CheckpointError
 from apptek.files import sole_writer
 from apptek.resuming import StageCache, open_work, work_folder
-
-SEEDS = 24
-
-
-@pytest.mark.slow
-def test_no_damage_to_a_work_folder_crashes_or_changes_a_model() -> None:
-    results = list(run(range(SEEDS)))
-    assert [result for result in results if result[2] == OTHER] == []
-    refused = [result[2] for result in results if result[2].startswith(REFUSED)]
-    assert len(refused) > SEEDS // 2
-    assert all(len(text.splitlines()) == 1 for text in refused)
 
 
 def test_a_stage_is_loaded_by_the_same_run_alone(tmp_path: Path) -> None:
