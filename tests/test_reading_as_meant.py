@@ -695,3 +695,32 @@ def test_integers_that_may_be_dates_are_noted(tmp_path: Path, times: list[str]) 
     (note,) = data.report.notes
     assert note.startswith(f"times such as {times[0]} are read as integers; if they are dates, ")
     assert not read_text(tmp_path, rows_of("24", "48"), "facts.csv").report.notes
+
+
+@pytest.mark.parametrize("time", ["2014/5/3", "2014-5-3", "2014.5.3", "2014/5/13 14:22"])
+def test_a_day_with_the_year_first_needs_no_zeros(tmp_path: Path, time: str) -> None:
+    data = read_text(tmp_path, rows_of(time, "2014-05-01"), "facts.csv")
+    assert in_words(data)[0][3] == ("2014-05-13" if ":" in time else "2014-05-03")
+
+
+@pytest.mark.parametrize(("time", "pattern"), [("02/2024", "%m/%Y"), ("2024.0", "%Y.0")])
+def test_months_and_years_that_need_a_pattern_say_so(
+    tmp_path: Path, time: str, pattern: str
+) -> None:
+    assert f"by --date-format '{pattern}'" in fault_of(tmp_path, rows_of(time, time))
+    data = read_dataset(tmp_path / "facts.csv", date_format=pattern, splitting=ALL)
+    assert in_words(data)[0][3] in ("2024-02", "2024")
+
+
+def test_dates_of_a_further_file_are_described_as_they_are(tmp_path: Path) -> None:
+    first = read_text(tmp_path, rows_of("05/13/2014", "05/14/2014"), "facts.csv")
+    assert first.report.how["date_format"] == "%m/%d/%Y"
+    more = read_more(first, write(tmp_path / "more.csv", rows_of(DAY, "2014-05-14")), splitting=ALL)
+    assert more.report.how["date_format"] == "ISO 8601"
+
+
+def test_the_index_of_a_frame_is_no_column() -> None:
+    frame = pd.DataFrame([FACT[:4]], columns=["subject", "predicate", "object", "time"], index=[7])
+    with pytest.raises(DataError, match="there is no column 'nope'; there are 4: ") as caught:
+        read_dataset(frame, split="nope")
+    assert "index" not in str(caught.value)
