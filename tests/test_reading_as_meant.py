@@ -403,6 +403,16 @@ def test_an_array_of_objects_is_read(tmp_path: Path, indent: int | None) -> None
     assert in_words(data) == [FACT, ("\u00e4", "p", "12345678901234567", "?", "?")]
 
 
+@pytest.mark.parametrize("header", [[], [["object", "predicate", "subject", "time"]]])
+def test_an_array_of_arrays_is_read_as_rows(tmp_path: Path, header: list[list[str]]) -> None:
+    rows: list[list[Any]] = [["b", "p", "a", DAY], ["c", "p", "a", DAY], ["d", "p"], ["e"]]
+    path = write(tmp_path / "facts.json", json.dumps([*header, *rows[:2]]))
+    subjects = [fact[0] for fact in in_words(read_all(path))]
+    assert subjects == (["a", "a"] if header else ["b", "c"])
+    message = fault_of(tmp_path, json.dumps([*header, *rows]), "facts.json")
+    assert message.startswith(f"facts.json:{len(header) + 3}: row: found 2 columns, expected ")
+
+
 def test_a_bad_entry_of_an_array_is_named(tmp_path: Path) -> None:
     facts = [{"subject": "a", "predicate": "p", "object": "b"}, 17]
     assert fault_of(tmp_path, json.dumps(facts), "facts.json").startswith("facts.json:2: row: ")

@@ -22,18 +22,17 @@ from apptek.reading.columns import (
     left_out_note,
     rows_above_note,
 )
-from apptek.reading.json_lines import part_of_rows, text_of
+from apptek.reading.json_lines import Row, parts_of_rows, text_of
 from apptek.reading.options import ReadOptions
-from apptek.reading.parts import Content, Part, no_rows
+from apptek.reading.parts import Content, Part
 from apptek.reading.streams import DAMAGE, check_growth, damaged
-from apptek.reading.text import FREE_LAYOUTS, SAMPLE_LINES, by_mark
+from apptek.reading.text import SAMPLE_LINES
 
 CELL_BYTES = 32  # what a cell takes at least in memory, be it empty
 MAX_MERGED = 1_000_000  # cells that merged ones may cover together
 _CELL = re.compile(rb'<c r="([A-Z]{1,3})([0-9]{1,7})"')
 _PIECE = 1 << 22
 _EXPECTED = "a text, a whole number or a date (numbers beyond 2^53 as text)"
-Row = tuple[int, list[Any]]
 
 
 def open_sheet(
@@ -94,7 +93,7 @@ def open_sheet(
 
 
 def _parts(rows: list[Row], layout: ColumnLayout, name: str) -> Iterator[Part]:
-    """Yield the rows, those of a free layout by their width: a sheet is as wide as its widest."""
+    """Yield the rows, with dates as texts."""
     timed = {  # columns in which some cell has a time of day: there a date is one at midnight
         column
         for _, row in rows
@@ -103,21 +102,7 @@ def _parts(rows: list[Row], layout: ColumnLayout, name: str) -> Iterator[Part]:
     }
     texts = [(n, [_dated(cell, column in timed) for column, cell in enumerate(row)])
              for n, row in rows]  # fmt: skip
-    if not layout.free:
-        yield part_of_rows(iter(texts), layout, name, expected=_EXPECTED)
-        return
-    by_width: dict[int, list[Row]] = {}
-    for number, row in texts:
-        while len(row) > 3 and row[-1] in ("", None):
-            row.pop()
-        by_width.setdefault(len(row), []).append((number, row))
-    for width, some in by_width.items():
-        if width not in FREE_LAYOUTS:
-            found = f"{width} columns (--columns says which to take)"
-            yield no_rows([n for n, _ in some], name, found, "3, 4 or 5 columns")
-            continue
-        part = part_of_rows(iter(some), FREE_LAYOUTS[width], name, expected=_EXPECTED)
-        yield from by_mark(part)
+    yield from parts_of_rows(texts, layout, name, _EXPECTED)
 
 
 def _rows(sheet: Any) -> list[Row]:
