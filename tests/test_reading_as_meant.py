@@ -646,8 +646,8 @@ def test_a_header_below_a_title_is_a_header(tmp_path: Path, title: str) -> None:
         assert "above the header left out" in data.report.notes[0]
     message = fault_of(tmp_path, f"{title}{TURNED}b,p,a,2014-05\nb,p,a,no day\n")
     assert message.startswith(f"facts.csv:{title.count(chr(10)) + 4}: column 4 (time): found 'no d")
-    rows: list[list[Cell]] = [["Report"], [], *(list(row.split(",")) for row in TURNED.split())]
-    sheet = write_sheets(tmp_path / "facts.xlsx", {"a": rows}, ("A1:D1",))
+    table: list[list[Cell]] = [[*row.split(",")] for row in TURNED.split()]
+    sheet = write_sheets(tmp_path / "facts.xlsx", {"a": [["Report"], [], *table]}, ("A1:D1",))
     assert in_words(read_all(sheet)) == [FACT]
 
 
