@@ -653,7 +653,7 @@ def test_a_header_below_a_title_is_a_header(tmp_path: Path, title: str) -> None:
 
 def test_a_header_below_facts_is_refused(tmp_path: Path) -> None:
     message = fault_of(tmp_path, f"c,p,d,{DAY}\n{TURNED}", skip_bad=True)
-    assert message.startswith("facts.csv: row 2 is a header, but stands below 'c', 'p', 'd'")
+    assert message.startswith("facts.csv:2: found a header below 'c', 'p', 'd'")
     assert "--read header=no" in message
 
 

@@ -15,9 +15,8 @@ from apptek.reading.columnar import EXACT
 from apptek.reading.columns import (
     ColumnLayout,
     FindLayout,
+    examine_rows,
     find_layout,
-    layout_of,
-    left_out_note,
 )
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import NAME_ROLES, Content, Part, no_rows, shown, texts_of
@@ -55,8 +54,12 @@ def open_json_lines(
     if first.text.lstrip()[:1] == b"[":
         entries = _load_array([first, *blocks], file.name)
         if all(isinstance(entry, list) for entry in entries):
-            parts, is_known = _parts_of_lists(entries, options, columns, file.name, find)
-            return Content(parts, how, first=None if is_known else 1)
+            rows: list[Row] = list(enumerate(entries, 1))
+            samples = [(n, [text_of(c) or "" for c in row]) for n, row in rows[:SAMPLE_LINES]]
+            begin = examine_rows(samples, columns, options.header, file.name, find)
+            rows = rows[begin.above + begin.has_header :]
+            parts = parts_of_rows(rows, begin.layout, file.name)
+            return Content(parts, how, begin.notes, begin.first)
         text = b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
         first, line = Block(text, first.position), 1  # errors count objects from 1
     lines = first.text[:SAMPLE_BYTES].split(b"\n")
@@ -64,15 +67,11 @@ def open_json_lines(
     if not isinstance(objects[0], dict):
         found = shown(lines[0].decode())
         raise DataError(f"{file.name}:{line}: found {found}, expected {EXPECTED}")
-    samples = [sample for sample in objects if isinstance(sample, dict)]
-    keys = list(dict.fromkeys(key for sample in samples for key in sample))
-    layout, _ = find(keys, columns, True, f"{file.name}:{line}")
-    note = None if columns is not None else left_out_note(keys, layout, file.name)
-    return Content(
-        _parts(chain([first], blocks), line, keys, layout, file.name),
-        how,
-        () if note is None else (note,),
-    )
+    known = (sample for sample in objects if isinstance(sample, dict))
+    keys: list[str] = list(dict.fromkeys(key for sample in known for key in sample))
+    begin = examine_rows([(line, keys)], columns, True, file.name, find)
+    parts = _parts(chain([first], blocks), line, keys, begin.layout, file.name)
+    return Content(parts, how, begin.notes)
 
 
 def _load_array(blocks: list[Block], name: str) -> list[Any]:
@@ -86,20 +85,6 @@ def _load_array(blocks: list[Block], name: str) -> list[Any]:
     if not entries:
         raise NoFactsError(f"{name}: the JSON array is empty; expected facts")
     return entries
-
-
-def _parts_of_lists(
-    entries: list[list[Any]],
-    options: ReadOptions,
-    columns: dict[str, str] | None,
-    name: str,
-    find: FindLayout,
-) -> tuple[Iterator[Part], bool]:
-    """Return rows that are arrays, and whether it is known if the first is a header."""
-    samples = [[text_of(cell) or "" for cell in row] for row in entries[:SAMPLE_LINES]]
-    layout, has_header = layout_of(samples, columns, options.header, f"{name}:1", find)
-    rows = list(enumerate(entries, 1))[has_header:]
-    return parts_of_rows(rows, layout, name), has_header or options.header is False
 
 
 def parts_of_rows(
