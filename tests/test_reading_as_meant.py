@@ -403,6 +403,16 @@ def test_an_array_of_objects_is_read(tmp_path: Path, indent: int | None) -> None
     assert in_words(data) == [FACT, ("\u00e4", "p", "12345678901234567", "?", "?")]
 
 
+@pytest.mark.parametrize("header", [[], [["object", "predicate", "subject", "time"]]])
+def test_an_array_of_arrays_is_read_as_rows(tmp_path: Path, header: list[list[str]]) -> None:
+    rows: list[list[Any]] = [["b", "p", "a", DAY], ["c", "p", "a", DAY], ["d", "p"], ["e"]]
+    path = write(tmp_path / "facts.json", json.dumps([*header, *rows[:2]]))
+    subjects = [fact[0] for fact in in_words(read_all(path))]
+    assert subjects == (["a", "a"] if header else ["b", "c"])
+    message = fault_of(tmp_path, json.dumps([*header, *rows]), "facts.json")
+    assert message.startswith(f"facts.json:{len(header) + 3}: row: found 2 columns, expected ")
+
+
 def test_a_bad_entry_of_an_array_is_named(tmp_path: Path) -> None:
     facts = [{"subject": "a", "predicate": "p", "object": "b"}, 17]
     assert fault_of(tmp_path, json.dumps(facts), "facts.json").startswith("facts.json:2: row: ")
@@ -636,14 +646,14 @@ def test_a_header_below_a_title_is_a_header(tmp_path: Path, title: str) -> None:
         assert "above the header left out" in data.report.notes[0]
     message = fault_of(tmp_path, f"{title}{TURNED}b,p,a,2014-05\nb,p,a,no day\n")
     assert message.startswith(f"facts.csv:{title.count(chr(10)) + 4}: column 4 (time): found 'no d")
-    rows: list[list[Cell]] = [["Report"], [], *(list(row.split(",")) for row in TURNED.split())]
-    sheet = write_sheets(tmp_path / "facts.xlsx", {"a": rows}, ("A1:D1",))
+    table: list[list[Cell]] = [[*row.split(",")] for row in TURNED.split()]
+    sheet = write_sheets(tmp_path / "facts.xlsx", {"a": [["Report"], [], *table]}, ("A1:D1",))
     assert in_words(read_all(sheet)) == [FACT]
 
 
 def test_a_header_below_facts_is_refused(tmp_path: Path) -> None:
     message = fault_of(tmp_path, f"c,p,d,{DAY}\n{TURNED}", skip_bad=True)
-    assert message.startswith("facts.csv: row 2 is a header, but stands below 'c', 'p', 'd'")
+    assert message.startswith("facts.csv:2: found a header below 'c', 'p', 'd'")
     assert "--read header=no" in message
 
 
@@ -695,3 +705,32 @@ def test_integers_that_may_be_dates_are_noted(tmp_path: Path, times: list[str]) 
     (note,) = data.report.notes
     assert note.startswith(f"times such as {times[0]} are read as integers; if they are dates, ")
     assert not read_text(tmp_path, rows_of("24", "48"), "facts.csv").report.notes
+
+
+@pytest.mark.parametrize("time", ["2014/5/3", "2014-5-3", "2014.5.3", "2014/5/13 14:22"])
+def test_a_day_with_the_year_first_needs_no_zeros(tmp_path: Path, time: str) -> None:
+    data = read_text(tmp_path, rows_of(time, "2014-05-01"), "facts.csv")
+    assert in_words(data)[0][3] == ("2014-05-13" if ":" in time else "2014-05-03")
+
+
+@pytest.mark.parametrize(("time", "pattern"), [("02/2024", "%m/%Y"), ("2024.0", "%Y.0")])
+def test_months_and_years_that_need_a_pattern_say_so(
+    tmp_path: Path, time: str, pattern: str
+) -> None:
+    assert f"by --date-format '{pattern}'" in fault_of(tmp_path, rows_of(time, time))
+    data = read_dataset(tmp_path / "facts.csv", date_format=pattern, splitting=ALL)
+    assert in_words(data)[0][3] in ("2024-02", "2024")
+
+
+def test_dates_of_a_further_file_are_described_as_they_are(tmp_path: Path) -> None:
+    first = read_text(tmp_path, rows_of("05/13/2014", "05/14/2014"), "facts.csv")
+    assert first.report.how["date_format"] == "%m/%d/%Y"
+    more = read_more(first, write(tmp_path / "more.csv", rows_of(DAY, "2014-05-14")), splitting=ALL)
+    assert more.report.how["date_format"] == "ISO 8601"
+
+
+def test_the_index_of_a_frame_is_no_column() -> None:
+    frame = pd.DataFrame([FACT[:4]], columns=["subject", "predicate", "object", "time"], index=[7])
+    with pytest.raises(DataError, match="there is no column 'nope'; there are 4: ") as caught:
+        read_dataset(frame, split="nope")
+    assert "index" not in str(caught.value)

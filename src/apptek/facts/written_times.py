@@ -2,7 +2,7 @@
 
 | text                                    | is                                             |
 |-----------------------------------------|------------------------------------------------|
-| 2014-05-13, 2014/05/13, 20140513        | a day (without dashes: 1000 to 2999)           |
+| 2014-05-13, 2014/5/13, 20140513         | a day (without dashes: 1000 to 2999)           |
 | 13.05.2014, 05/13/2014, 13-05-2014      | a day, if the column shows which number is it  |
 | 13 May 2014, 13-May-2014, May 13, 2014  | a day, by the English names of months          |
 | 2014-05-13 14:22, 2014-05-13T14:22:07Z  | a time of day, with any of the days above      |
@@ -83,6 +83,9 @@ _FORMS = (
     ),
     re.compile(
         r"(?P<year>[0-9]{4})(?P<sep>[-/.]?)(?P<month>[0-9]{2})(?P=sep)(?P<day>[0-9]{2})" + _CLOCK
+    ),
+    re.compile(
+        r"(?P<year>[0-9]{4})(?P<sep>[-/.])(?P<month>[0-9]{1,2})(?P=sep)(?P<day>[0-9]{1,2})" + _CLOCK
     ),
     _PACKED,
     _DAY_NAMED,
@@ -261,7 +264,10 @@ def expected_of(one: Any, text: str) -> str:
 
 
 def _hint(text: str) -> str:
-    """Say how to read a time that needs a pattern: of twelve hours, or of two digits a year."""
+    """Say how to read a time that needs a pattern, such as one of two digits a year."""
+    if simple := re.fullmatch(r"(?P<month>[0-9]{1,2}(?P<sep>[./-]))?[0-9]{4}(?P<rest>\.0)?", text):
+        pattern = f"%m{simple['sep']}%Y" if simple["month"] else "%Y"
+        return f"; this one can be read by --date-format '{pattern}{simple['rest'] or ''}'"
     match = _NEEDS_PATTERN.fullmatch(text)
     if match is None or not (match["half"] or len(match["year"]) == 2):
         return ""

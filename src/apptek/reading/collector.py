@@ -72,7 +72,7 @@ class FactCollector:
         for part in content.parts:
             row_count += part.table.num_rows + len(part.defects)
             if content.dump is not None:
-                self.dump = content.dump.name
+                self.dump = content.dump
                 part = self.extras.keep(part)  # noqa: PLW2901
             part = good_rows(part, name, content.names)  # noqa: PLW2901
             if content.dump is not None:

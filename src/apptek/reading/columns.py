@@ -1,7 +1,7 @@
 """Which column of a file holds what: by `--columns`, by the header, or in the usual order."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from apptek.errors import DataError, UnfitOptionsError
@@ -154,40 +154,64 @@ def layout_finder(roles: tuple[str, ...]) -> FindLayout:
     return find
 
 
-def count_rows_above(rows: list[list[str]], where: str) -> int:
-    """Return how many rows, such as a title, stand above a header of known words alone.
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """What the first rows of a file tell.
 
-    DataError if one of them may be a fact.
+    format        text, ids, or the name of a dump of event data
+    above         how many rows, such as a title, stand above the header
+    first, names  see Content
     """
+
+    layout: ColumnLayout
+    has_header: bool
+    above: int = 0
+    first: int | None = None
+    format: str = "text"
+    notes: list[str] = field(default_factory=list)
+    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+
+def examine_rows(
+    rows: list[tuple[int, list[str]]],
+    column_of: dict[str, str] | None,
+    header: bool | None,
+    file: str,
+    find: "FindLayout",
+) -> Beginning:
+    """Find the layout of a file by its first rows with their numbers, and whether it has a header.
+
+    DataError if the rows are not in the usual order, and nothing says which one they have.
+    """
+    above = _count_rows_above(rows, file) if find is find_layout and header is not False else 0
+    line, titles = rows[above]
+    samples, where = [row for _, row in rows[above:]], f"{file}:{line}"
+    layout, has_header = find(titles, column_of, header, where)
+    if find is find_layout and not has_header and header is None:
+        if column_of is None:
+            check_order(samples, where)
+        has_header = has_titles(samples, layout)
+    notes = [f"{file}: {counted(above, 'row')} above the header left out"] if above else []
+    if has_header and column_of is None and (note := left_out_note(titles, layout, file)):
+        notes.append(note)
+    first = None if has_header or header is False else line
+    return Beginning(layout, has_header, above, first, notes=notes)
+
+
+def _count_rows_above(rows: list[tuple[int, list[str]]], file: str) -> int:
+    """Return how many rows stand above a header of known words; DataError if one may be a fact."""
     known = {SPLIT, *(word for words in _HEADER_WORDS.values() for word in words)}
-    if not rows or _is_header(rows[0]):
+    if _is_header(rows[0][1]):
         return 0
-    for count, row in enumerate(rows[:_HEADER_ROWS]):
+    for count, (line, row) in enumerate(rows[:_HEADER_ROWS]):
         if _is_header(row) and known.issuperset(cell.strip().lower() for cell in row):
-            if any(len(set(above) - {""}) >= len(ROLES[:3]) for above in rows[:count]):
+            if any(len(set(above) - {""}) >= len(ROLES[:3]) for _, above in rows[:count]):
                 raise DataError(
-                    f"{where}: row {count + 1} is a header, but stands below "
-                    f"{shown_row(rows[0])}; remove the rows above it, or say --read header=no if "
-                    "it is a fact"
+                    f"{file}:{line}: found a header below {shown_row(rows[0][1])}; remove the "
+                    "rows above it, or say --read header=no if it is a fact"
                 )
             return count
     return 0
-
-
-def layout_of(
-    rows: list[list[str]],
-    column_of: dict[str, str] | None,
-    header: bool | None,
-    where: str,
-    find: "FindLayout",
-) -> tuple[ColumnLayout, bool]:
-    """Return the layout of a file by its first rows, and whether the first is a header."""
-    layout, has_header = find(rows[0], column_of, header, where)
-    if find is find_layout and not has_header and header is None:
-        if column_of is None:
-            check_order(rows, where)
-        has_header = has_titles(rows, layout)
-    return layout, has_header
 
 
 def has_titles(rows: list[list[str]], layout: ColumnLayout) -> bool:
@@ -247,11 +271,6 @@ def shown_row(cells: list[str]) -> str:
     return ", ".join(shown[:_COLUMNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def rows_above_note(count: int, where: str) -> str:
-    """A note where rows above the header are not read."""
-    return f"{where}: {counted(count, 'row')} above the header left out"
-
-
 def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | None:
     """A warning where no column is taken for the time, though one is left out."""
     others = [cell for column, cell in enumerate(header) if column not in layout.columns.values()]
@@ -293,7 +312,7 @@ def _columns_by_word(header: list[str], where: str) -> dict[str, int]:
     }
     if "since" in column_of or "until" in column_of:
         column_of.pop("time", None)
-    check_roles(column_of, f"{where}: header {_show(header)} without --columns")
+    check_roles(column_of, f"{where}: header {shown_row(header)} without --columns")
     return {role: _find(word, words, header, where) for role, word in column_of.items()}
 
 
@@ -306,10 +325,6 @@ def _find(column: str, names: list[str], first_row: list[str], where: str) -> in
     if column.isdecimal() and 1 <= int(column) <= len(first_row):
         return int(column) - 1
     raise UnfitOptionsError(
-        f"{where}: there is no column {column!r}; there are {len(first_row)}: {_show(first_row)}"
+        f"{where}: there is no column {column!r}; there are {len(first_row)}: "
+        f"{shown_row(first_row)}"
     )
-
-
-def _show(first_row: list[str]) -> str:
-    text = str(first_row)
-    return text if len(text) <= 200 else text[:197] + "..."

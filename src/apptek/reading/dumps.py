@@ -217,21 +217,25 @@ class ExtraCounts:
             for name, value, count in zip(*(c.to_pylist() for c in found.columns), strict=True):
                 self.counts[role, kind, name, value] += count
 
+    def _by_kind(self, dump: Dump, *, predicates: bool) -> dict[str, dict[str, str]]:
+        """Kind -> name -> its most frequent value; of equally frequent ones the first by name."""
+        counts: Counter[tuple[str, str, str]] = Counter()
+        for (role, kind, name, value), count in self.counts.items():
+            if (role == "predicate") == predicates and value not in NOBODY:
+                counts[kind, name, dump.value.get(kind, str)(value)] += count
+        best: dict[str, dict[str, str]] = {}
+        for kind, name, value in sorted(counts, key=lambda key: (-counts[key], key)):
+            if value:
+                best.setdefault(kind, {}).setdefault(name, value)
+        return best
+
     def types(self, dump: Dump) -> dict[str, dict[str, str]]:
         """Kind of type -> entity -> the type that it has most often."""
-        entities: Counter[tuple[str, str, str]] = Counter()
-        for (role, kind, name, value), count in self.counts.items():
-            if role != "predicate":
-                entities[kind, name, _meaning(dump, kind, value)] += count
-        return _most_often(entities)
+        return self._by_kind(dump, predicates=False)
 
     def predicate_table(self, dump: Dump) -> PredicateTable | None:
         """Classes of predicates by the columns of the dump, with the labels of CAMEO if it is."""
-        predicates: Counter[tuple[str, str, str]] = Counter()
-        for (role, kind, name, value), count in self.counts.items():
-            if role == "predicate":
-                predicates[kind, name, _meaning(dump, kind, value)] += count
-        found = _most_often(predicates)
+        found = self._by_kind(dump, predicates=True)
         names = sorted({name for by_name in found.values() for name in by_name})
         shipped = cameo_table().entries if dump.name in ("gdelt", "icews") else {}
         entries = {
@@ -253,16 +257,3 @@ def without_actor(part: Part, roles: tuple[str, ...] = ("subject", "object")) ->
         nobody = pc.is_in(column.dictionary, value_set=pa.array(sorted(NOBODY)))
         empty |= rows_where(column, nobody)
     return empty
-
-
-def _meaning(dump: Dump, kind: str, value: str) -> str:
-    return dump.value.get(kind, str)(value) if value not in NOBODY else ""
-
-
-def _most_often(counts: Counter[tuple[str, str, str]]) -> dict[str, dict[str, str]]:
-    """Kind -> name -> its most frequent value; of equally frequent ones the first by name."""
-    best: dict[str, dict[str, str]] = {}
-    for kind, name, value in sorted(counts, key=lambda key: (-counts[key], key)):
-        if value:
-            best.setdefault(kind, {}).setdefault(name, value)
-    return best

@@ -25,6 +25,7 @@ FrameKind = Literal["pandas", "polars", "arrow"]
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half of a pair, which no encoding can write
 _MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(Z|[+-][0-9]{2}:[0-9]{2})?")
+_UNNAMED_INDEX = re.compile("__index_level_[0-9]+__")  # of pandas
 _HOW = "subject=..., predicate=..., object=..., time=... (or since=..., until=...)"
 
 
@@ -84,10 +85,12 @@ def table_of(frame: Any, name: str = "frame") -> pa.Table:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # of names of columns that are no texts
-            return pa.RecordBatchReader.from_stream(frame).read_all()
+            table = pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
         reason = next(iter("; ".join(map(str, error.args)).splitlines()), type(error).__name__)
         raise DataError(f"{name}: the frame cannot be read ({reason})") from None
+    unnamed = [column for column in table.column_names if _UNNAMED_INDEX.fullmatch(str(column))]
+    return table.drop_columns(unnamed)
 
 
 def open_tuples(facts: Iterable[Sequence[Any]], _columns: None, name: str) -> Content:

@@ -6,12 +6,10 @@ in entity2id.txt and relation2id.txt, the numbers of both in stat.txt.
 """
 
 from collections import Counter
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from pathlib import Path
 
 from apptek.errors import DataError
-from apptek.reading.columns import ColumnLayout
+from apptek.reading.columns import Beginning, ColumnLayout
 from apptek.reading.streams import TextSource, read_blocks
 
 COLUMNS = {"subject": 0, "predicate": 1, "object": 2, "time": 3}
@@ -19,16 +17,7 @@ _TABLES = {"entity": "entity2id.txt", "predicate": "relation2id.txt"}
 _ALWAYS = ("0", "-1")  # what the fifth column holds
 
 
-@dataclass(frozen=True, slots=True)
-class IdFile:
-    """A file of ids: its columns, and by role the names of ids."""
-
-    layout: ColumnLayout
-    note: str
-    names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-
-
-def find_ids(rows: list[list[str]], folder: Path) -> IdFile | None:
+def find_ids(rows: list[list[str]], folder: Path) -> Beginning | None:
     """Find a file of ids by its first rows and the tables beside it; None if it is none.
 
     With names of ids, or numbers of them in stat.txt, all cells are numbers, four or five in a
@@ -46,13 +35,15 @@ def find_ids(rows: list[list[str]], folder: Path) -> IdFile | None:
         return None
     layout = ColumnLayout(width, COLUMNS)
     if missing:
-        return IdFile(layout, f"ids are not named: there is no {' and '.join(missing)}")
+        note = f"ids are not named: there is no {' and '.join(missing)}"
+        return Beginning(layout, has_header=False, format="ids", notes=[note])
     entities, predicates = (_read_names(folder / name) for name in _TABLES.values())
     note = f"{len(entities):,} entities and {len(predicates):,} predicates are named by their ids"
     stated_counts = _read_statistics(folder / "stat.txt")[:2]
     if stated_counts and stated_counts != (len(entities), len(predicates)):
         note += f", though stat.txt says {' and '.join(f'{n:,}' for n in stated_counts)}"
-    return IdFile(layout, note, {"subject": entities, "predicate": predicates, "object": entities})
+    names = {"subject": entities, "predicate": predicates, "object": entities}
+    return Beginning(layout, has_header=False, format="ids", notes=[note], names=names)
 
 
 def _read_names(file: Path) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""A file with one JSON object on each line, or an array of them."""
+"""A file with one JSON object on each line, or an array of objects or rows."""
 
 import json
 import math
@@ -12,19 +12,29 @@ import pyarrow as pa
 from apptek.errors import DataError, NoFactsError
 from apptek.facts.facts import Defect
 from apptek.reading.columnar import EXACT
-from apptek.reading.columns import ColumnLayout, FindLayout, find_layout, left_out_note
+from apptek.reading.columns import (
+    ColumnLayout,
+    FindLayout,
+    examine_rows,
+    find_layout,
+)
 from apptek.reading.options import ReadOptions
-from apptek.reading.parts import Content, Part, shown, texts_of
+from apptek.reading.parts import NAME_ROLES, Content, Part, no_rows, shown, texts_of
 from apptek.reading.streams import Block, TextSource, read_blocks, read_start
 from apptek.reading.text import (
+    FREE_LAYOUTS,
     SAMPLE_BYTES,
     SAMPLE_LINES,
+    by_mark,
     check_encoding,
     find_encoding,
     skip_lines,
 )
+from apptek.safe_text import counted
 
-EXPECTED = "a JSON object such as {...} on each line, or an array of them"
+EXPECTED = "a JSON object such as {...} on each line, or an array of them or of rows"
+_VALUE = "a text or a whole number"
+Row = tuple[int, list[Any]]
 
 
 def open_json_lines(
@@ -40,28 +50,33 @@ def open_json_lines(
     first, line = skip_lines(blocks)
     if first is None:
         raise NoFactsError(f"{file.name}:1: the file is empty; expected {EXPECTED}")
+    how = {"format": "jsonl", "encoding": encoding or "utf-8"}
     if first.text.lstrip()[:1] == b"[":
-        first, line = _lines_of_array([first, *blocks], file.name), 1
+        entries = _load_array([first, *blocks], file.name)
+        if all(isinstance(entry, list) for entry in entries):
+            rows: list[Row] = list(enumerate(entries, 1))
+            samples = [(n, [text_of(c) or "" for c in row]) for n, row in rows[:SAMPLE_LINES]]
+            begin = examine_rows(samples, columns, options.header, file.name, find)
+            rows = rows[begin.above + begin.has_header :]
+            parts = parts_of_rows(rows, begin.layout, file.name)
+            return Content(parts, how, begin.notes, begin.first)
+        text = b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
+        first, line = Block(text, first.position), 1  # errors count objects from 1
     lines = first.text[:SAMPLE_BYTES].split(b"\n")
     objects = [_load(text) for text in islice(lines, SAMPLE_LINES) if text.strip()]
     if not isinstance(objects[0], dict):
         found = shown(lines[0].decode())
         raise DataError(f"{file.name}:{line}: found {found}, expected {EXPECTED}")
-    samples = [sample for sample in objects if isinstance(sample, dict)]
-    keys = list(dict.fromkeys(key for sample in samples for key in sample))
-    layout, _ = find(keys, columns, True, f"{file.name}:{line}")
-    note = None if columns is not None else left_out_note(keys, layout, file.name)
-    return Content(
-        _parts(chain([first], blocks), line, keys, layout, file.name),
-        {"format": "jsonl", "encoding": encoding or "utf-8"},
-        () if note is None else (note,),
-    )
+    known = (sample for sample in objects if isinstance(sample, dict))
+    keys: list[str] = list(dict.fromkeys(key for sample in known for key in sample))
+    begin = examine_rows([(line, keys)], columns, True, file.name, find)
+    parts = _parts(chain([first], blocks), line, keys, begin.layout, file.name)
+    return Content(parts, how, begin.notes)
 
 
-def _lines_of_array(blocks: list[Block], name: str) -> Block:
-    """Return an array of objects as a line for each; errors then count objects from 1."""
+def _load_array(blocks: list[Block], name: str) -> list[Any]:
     try:
-        entries = json.loads(b"".join(block.text for block in blocks))
+        entries: list[Any] = json.loads(b"".join(block.text for block in blocks))
     except (ValueError, RecursionError) as error:
         fault = str(error).partition(":")[0]
         raise DataError(
@@ -69,8 +84,29 @@ def _lines_of_array(blocks: list[Block], name: str) -> Block:
         ) from None
     if not entries:
         raise NoFactsError(f"{name}: the JSON array is empty; expected facts")
-    text = b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
-    return Block(text, blocks[-1].position)
+    return entries
+
+
+def parts_of_rows(
+    rows: list[Row], layout: ColumnLayout, name: str, expected: str = _VALUE
+) -> Iterator[Part]:
+    """Yield rows of Python values as texts, those of a free layout by their width."""
+    by_width: dict[int, list[Row]] = {}
+    for number, row in rows:
+        while layout.free and len(row) > len(NAME_ROLES) and row[-1] in ("", None):
+            row.pop()
+        by_width.setdefault(len(row), []).append((number, row))
+    for width, some in by_width.items():
+        if layout.free and width in FREE_LAYOUTS:
+            yield from by_mark(
+                part_of_rows(iter(some), FREE_LAYOUTS[width], name, expected=expected)
+            )
+        elif not layout.free and width > max(layout.columns.values()):
+            yield part_of_rows(iter(some), layout, name, expected=expected)
+        else:
+            found = counted(width, "column") + " (--columns says which to take)" * (width > 5)
+            wanted = "3, 4 or 5 columns" if layout.free else counted(layout.width, "column")
+            yield no_rows([n for n, _ in some], name, found, wanted)
 
 
 def _parts(
@@ -96,7 +132,7 @@ def part_of_rows(
     layout: ColumnLayout,
     name: str,
     *,
-    expected: str = "a text or a whole number",
+    expected: str = _VALUE,
     position: int = 0,
 ) -> Part:
     """Return rows of Python values, each with its number, as texts; a text is no row."""

@@ -5,7 +5,6 @@ A kind of file is one function from a path to a Content.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -49,7 +48,7 @@ class Content:
 
     first  the number of its first row, where that is no known header, but may be one
     names  by role, what the texts in a column stand for, where they are ids
-    dump   the dump of event data that it is
+    dump   the name of the dump of event data that it is
     """
 
     parts: Iterator[Part]
@@ -57,7 +56,7 @@ class Content:
     notes: Sequence[str] = ()  # complete once all parts were read
     first: int | None = None
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    dump: Any = None
+    dump: str | None = None
 
 
 def no_rows(numbers: Sequence[int], file: str, found: str, expected: str) -> Part:

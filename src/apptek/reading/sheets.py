@@ -13,27 +13,18 @@ from pathlib import Path
 from typing import Any
 
 from apptek.errors import DataError
-from apptek.reading.columns import (
-    ColumnLayout,
-    FindLayout,
-    count_rows_above,
-    find_layout,
-    layout_of,
-    left_out_note,
-    rows_above_note,
-)
-from apptek.reading.json_lines import part_of_rows, text_of
+from apptek.reading.columns import ColumnLayout, FindLayout, examine_rows, find_layout
+from apptek.reading.json_lines import Row, parts_of_rows, text_of
 from apptek.reading.options import ReadOptions
-from apptek.reading.parts import Content, Part, no_rows
+from apptek.reading.parts import Content, Part
 from apptek.reading.streams import DAMAGE, check_growth, damaged
-from apptek.reading.text import FREE_LAYOUTS, SAMPLE_LINES, by_mark
+from apptek.reading.text import SAMPLE_LINES
 
 CELL_BYTES = 32  # what a cell takes at least in memory, be it empty
 MAX_MERGED = 1_000_000  # cells that merged ones may cover together
 _CELL = re.compile(rb'<c r="([A-Z]{1,3})([0-9]{1,7})"')
 _PIECE = 1 << 22
 _EXPECTED = "a text, a whole number or a date (numbers beyond 2^53 as text)"
-Row = tuple[int, list[Any]]
 
 
 def open_sheet(
@@ -61,40 +52,33 @@ def open_sheet(
         raise DataError(
             f"{file.name}: the sheet {name!r} is empty; expected a fact in each row{advice}"
         )
-    samples = [[_text(cell) for cell in row] for _, row in rows[:SAMPLE_LINES]]
-    above = 0
-    if find is find_layout and options.header is not False:
-        above = count_rows_above(samples, file.name)
-    rows, samples = rows[above:], samples[above:]
+    samples = [(n, [_text(cell) for cell in row]) for n, row in rows[:SAMPLE_LINES]]
     if columns is None:
-        width = max(max((n for n, c in enumerate(row, 1) if c), default=0) for row in samples)
-        samples = [row[:width] for row in samples]
-    line, titles = rows[0][0], samples[0]
-    if len(titles) < 3:
+        width = max(max((n for n, c in enumerate(row, 1) if c), default=0) for _, row in samples)
+        samples = [(n, row[:width]) for n, row in samples]
+    if len(samples[0][1]) < 3:
         raise DataError(
-            f"{file.name}:{line}: the sheet {name!r} has {len(titles)} of the at least 3 columns "
-            f"of facts{advice}"
+            f"{file.name}:{rows[0][0]}: the sheet {name!r} has {len(samples[0][1])} of the at "
+            f"least 3 columns of facts{advice}"
         )
-    layout, has_header = layout_of(samples, columns, options.header, f"{file.name}:{line}", find)
-    notes = [rows_above_note(above, file.name)] if above else []
+    begin = examine_rows(samples, columns, options.header, file.name, find)
+    notes, rows = begin.notes, rows[begin.above :]
     if others and not options.sheet:
         notes.append(
             f"{file.name}: the sheet {name!r} is read, one of {len(names)} (--read sheet=NAME)"
         )
-    if has_header and columns is None and (note := left_out_note(titles, layout, file.name)):
-        notes.append(note)
-    if has_header:
+    if begin.has_header:
         rows = [row for row in rows if row[1] != rows[0][1]]
     return Content(
-        _parts(rows, layout, file.name),
+        _parts(rows, begin.layout, file.name),
         {"format": "sheet", "sheet": name},
-        tuple(notes),
-        first=None if has_header or options.header is False else line,
+        notes,
+        first=begin.first,
     )
 
 
 def _parts(rows: list[Row], layout: ColumnLayout, name: str) -> Iterator[Part]:
-    """Yield the rows, those of a free layout by their width: a sheet is as wide as its widest."""
+    """Yield the rows, with dates as texts."""
     timed = {  # columns in which some cell has a time of day: there a date is one at midnight
         column
         for _, row in rows
@@ -103,21 +87,7 @@ def _parts(rows: list[Row], layout: ColumnLayout, name: str) -> Iterator[Part]:
     }
     texts = [(n, [_dated(cell, column in timed) for column, cell in enumerate(row)])
              for n, row in rows]  # fmt: skip
-    if not layout.free:
-        yield part_of_rows(iter(texts), layout, name, expected=_EXPECTED)
-        return
-    by_width: dict[int, list[Row]] = {}
-    for number, row in texts:
-        while len(row) > 3 and row[-1] in ("", None):
-            row.pop()
-        by_width.setdefault(len(row), []).append((number, row))
-    for width, some in by_width.items():
-        if width not in FREE_LAYOUTS:
-            found = f"{width} columns (--columns says which to take)"
-            yield no_rows([n for n, _ in some], name, found, "3, 4 or 5 columns")
-            continue
-        part = part_of_rows(iter(some), FREE_LAYOUTS[width], name, expected=_EXPECTED)
-        yield from by_mark(part)
+    yield from parts_of_rows(texts, layout, name, _EXPECTED)
 
 
 def _rows(sheet: Any) -> list[Row]:

@@ -24,13 +24,11 @@ from apptek.facts.facts import Defect
 from apptek.reading.columns import (
     SINCE_MARKS,
     UNTIL_MARKS,
+    Beginning,
     ColumnLayout,
     FindLayout,
-    count_rows_above,
+    examine_rows,
     find_layout,
-    layout_of,
-    left_out_note,
-    rows_above_note,
 )
 from apptek.reading.dumps import DUMPS, dump_columns, find_dump, is_gdelt
 from apptek.reading.ids import find_ids
@@ -93,50 +91,54 @@ def open_text(
 ) -> Content:
     """Open a file of text; `find` is another for files of queries."""
     source, form, start = examine(file, options)
-    numbered = list(_first_rows(start, form))
+    rows = list(numbered_rows(start, form))
     skipped = int(_DELIMITER_LINE.match(start) is not None)
-    rows = [row for line, row in numbered if line > skipped]
-    above = 0
-    if find is find_layout and options.header is not False:
-        above = count_rows_above(rows, file.name)
-    blocks = read_blocks(source, quoted=form.quoted)
-    first, line = skip_lines(blocks, numbered[above + skipped - 1][0] if above + skipped else 0)
-    if first is None or not rows:
+    rows = rows[skipped:]
+    if not rows:
         raise DataError(f"{file.name}:1: the file is empty; expected a fact on each line")
-    rows = rows[above:]
-    where, cells = f"{file.name}:{line}", rows[0]
-    dump = ids = None
-    if columns is None or options.format:
-        dump = find_dump(options.format, cells, rows)
-    if find is find_layout and columns is None and dump is None and not options.header:
-        ids = find_ids(rows, file.parent)
-    if dump is not None:
-        layout = ColumnLayout(len(cells), dump_columns(dump, cells, columns, where))
-        has_header = dump is not DUMPS["gdelt"]
-    elif ids is not None:
-        layout, has_header = ids.layout, False
-    else:
-        layout, has_header = layout_of(rows, columns, options.header, where, find)
-    header = first.text[: first.text.index(b"\n") + 1] if has_header else b""
+    begin = _begin(file, options, columns, rows, find)
+    blocks = read_blocks(source, quoted=form.quoted)
+    first, line = skip_lines(blocks, rows[begin.above - 1][0] if begin.above else skipped)
+    if first is None:
+        raise DataError(f"{file.name}:1: the file is empty; expected a fact on each line")
+    header = first.text[: first.text.index(b"\n") + 1] if begin.has_header else b""
     first = replace(first, text=first.text[len(header) :])
-    note = left_out_note(cells, layout, file.name) if has_header and columns is None else None
-    notes = [line for line in (note, ids.note if ids else None) if line]
-    if above:
-        notes.append(rows_above_note(above, file.name))
-    widths = [len(row) for row in rows[:-1]]  # the last may be cut
-    lines = _Lines(file.name, header, layout, form, notes, widths)
+    widths = [len(row) for _, row in rows[begin.above : -1]]  # the last may be cut
+    lines = _Lines(file.name, header, begin.layout, form, begin.notes, widths)
     return Content(
-        lines.parts(chain([first], blocks), line + has_header),
+        lines.parts(chain([first], blocks), line + begin.has_header),
         {
-            "format": "ids" if ids is not None else "text" if dump is None else dump.name,
+            "format": begin.format,
             "delimiter": form.delimiter,
             "encoding": source.encoding or "utf-8",
         },
-        notes,
-        first=None if has_header or ids is not None or options.header is False else line,
-        names={} if ids is None else ids.names,
-        dump=dump,
+        begin.notes,
+        first=begin.first,
+        names=begin.names,
+        dump=begin.format if begin.format in DUMPS else None,
     )
+
+
+def _begin(
+    file: Path,
+    options: ReadOptions,
+    columns: dict[str, str] | None,
+    numbered: list[tuple[int, list[str]]],
+    find: FindLayout,
+) -> Beginning:
+    """Return what the first rows tell, of a dump of event data, of ids, or of another file."""
+    rows = [row for _, row in numbered]
+    line, cells = numbered[0]
+    if columns is None or options.format:
+        dump = find_dump(options.format, cells, rows)
+        if dump is not None:
+            places = dump_columns(dump, cells, columns, f"{file.name}:{line}")
+            layout, has_header = ColumnLayout(len(cells), places), dump is not DUMPS["gdelt"]
+            return Beginning(layout, has_header, format=dump.name)
+    ids = None
+    if find is find_layout and columns is None and not options.header:
+        ids = find_ids(rows, file.parent)
+    return ids or examine_rows(numbered, columns, options.header, file.name, find)
 
 
 def skip_lines(blocks: Iterator[Block], count: int = 0) -> tuple[Block | None, int]:
@@ -278,10 +280,11 @@ def rows_of(text: str, form: TextFormat) -> Iterator[tuple[int, list[str]]]:
 
 def first_rows(sample: str, form: TextFormat) -> list[list[str]]:
     """Return the cells of the first lines that are not empty."""
-    return [row for _, row in _first_rows(sample, form)]
+    return [row for _, row in numbered_rows(sample, form)]
 
 
-def _first_rows(sample: str, form: TextFormat) -> Iterator[tuple[int, list[str]]]:
+def numbered_rows(sample: str, form: TextFormat) -> Iterator[tuple[int, list[str]]]:
+    """Yield the first rows that are not empty, with the number of their last line."""
     with suppress(csv.Error):  # a cell that is longer than csv allows: reading will say so
         yield from islice(rows_of(sample, form), SAMPLE_LINES)
 

@@ -242,7 +242,8 @@ class TimeVotes:
             return "integer"
         ordered = known & (self.written["order"] > 0)
         if not self.order or not ordered.any():
-            return self.date_format or named_pattern(self._first_text(known)) or "ISO 8601"
+            pattern = "" if self.order else self.date_format
+            return pattern or named_pattern(self._first_text(known)) or "ISO 8601"
         text = self._first_text(ordered).strip('" ')
         separator = next(character for character in text if not character.isdigit())
         return separator.join(("%d", "%m", "%Y") if self.order == "dmy" else ("%m", "%d", "%Y"))
