@@ -30,8 +30,8 @@ def plain_queries(draw: st.DrawFn, facts: list[PlainFact]) -> PlainQuery:
 
 def query_about(data: Dataset, facts: Facts, row: int) -> Query:
     """The query that a fact answers, in words."""
-    ends = (data.entities[int(column[row])] for column in (facts.subjects, facts.objects))
-    return Query(*ends, data.axis.format(int(facts.times[row])))
+    subject, object_ = (data.entities[int(c[row])] for c in (facts.subjects, facts.objects))
+    return Query(subject, object_, data.axis.format(int(facts.times[row])))
 
 
 def queries_of(plain: list[PlainQuery]) -> Queries:
