@@ -91,15 +91,12 @@ def open_text(
 ) -> Content:
     """Open a file of text; `find` is another for files of queries."""
     source, form, start = examine(file, options)
-    rows = list(numbered_rows(start, form))
     skipped = int(_DELIMITER_LINE.match(start) is not None)
-    rows = rows[skipped:]
-    if not rows:
-        raise DataError(f"{file.name}:1: the file is empty; expected a fact on each line")
-    begin = _begin(file, options, columns, rows, find)
+    rows = list(numbered_rows(start, form))[skipped:]
+    begin = _begin(file, options, columns, rows, find) if rows else None
     blocks = read_blocks(source, quoted=form.quoted)
-    first, line = skip_lines(blocks, rows[begin.above - 1][0] if begin.above else skipped)
-    if first is None:
+    first, line = skip_lines(blocks, rows[begin.above - 1][0] if begin and begin.above else skipped)
+    if first is None or begin is None:
         raise DataError(f"{file.name}:1: the file is empty; expected a fact on each line")
     header = first.text[: first.text.index(b"\n") + 1] if begin.has_header else b""
     first = replace(first, text=first.text[len(header) :])
