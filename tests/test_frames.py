@@ -79,7 +79,7 @@ def test_columns_are_named_or_guessed() -> None:
         Dataset.from_frame(frame)
     with pytest.raises(DataError, match="frame: no predicate and no object; expected"):
         Dataset.from_frame(frame, subject="A")
-    with pytest.raises(DataError, match=r"there is no column 'C'; there are 5: .'A', 'Event', 'B'"):
+    with pytest.raises(DataError, match=r"there is no column 'C'; there are 5: 'A', 'Event', 'B'"):
         Dataset.from_frame(frame, **(named | {"object": "C"}))
     with pytest.raises(DataError, match="either time, or since and until"):
         Dataset.from_frame(frame, **named, time="x", since="from")
