@@ -20,10 +20,11 @@ from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models import registry
-from apptek.models.registry import baseline_names, find_baseline, preset_of
+from apptek.models.registry import baseline_names, find_baseline, model_settings, preset_of
 from apptek.models.scorers import FitTask, SavedScorer, own_baseline
 from apptek.research.result import read_result
 from apptek.research.search import Search, search_settings
+from apptek.setting_rules import with_settings
 
 
 class Smoothed:
@@ -175,6 +176,15 @@ def test_what_is_no_baseline_is_refused(data: Dataset) -> None:
         find_baseline("yours")
     with pytest.raises(ConfigError, match="mine has nothing to search for"):
         run("research", "search", "mine", "icews14")
+
+
+def test_settings_keep_the_type_of_their_default() -> None:
+    settings = {"model": {"kind": "plain", "rates": [0.5]}}
+    register_baseline("mine", own_baseline(lambda _: None, settings=settings))
+    config = with_settings(model_settings("mine"), ["model.kind=5", "model.rates=[1, 2]"])
+    assert (config.model.kind, config.model.rates) == ("5", (1.0, 2.0))
+    with pytest.raises(ConfigError, match=r"model\.rates\.0 must be a valid number, not 'x'"):
+        with_settings(config, ['model.rates=["x"]'])
 
 
 def test_search_works_for_our_own_models(world: Path, tmp_path: Path) -> None:

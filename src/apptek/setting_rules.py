@@ -12,6 +12,7 @@ A config is a `checked_dataclass` whose fields are sections.
 
 import json
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict
 from difflib import get_close_matches
 from typing import Annotated, Any, TypeVar, dataclass_transform
@@ -63,10 +64,11 @@ def with_settings(config: Config, settings: Sequence[str]) -> Config:
                 near = get_close_matches(word, known, n=1)
                 hint = f"did you mean {near[0]}?" if near else f"known: {', '.join(known)}"
                 raise ConfigError(f"--set {text}: there is no {word!r}; {hint}")
-        try:
-            values[section][key] = json.loads(written)
-        except ValueError:
-            values[section][key] = written
+        value: Any = written
+        if not isinstance(values[section][key], str):
+            with suppress(ValueError):  # words that are no JSON break a rule below
+                value = json.loads(written)
+        values[section][key] = value
     return config_from_json(type(config), values)
 
 

@@ -137,10 +137,15 @@ def _settings_of(sections: Mapping[str, Mapping[str, Any]]) -> Any:
     classes = []
     for name, values in sections.items():
         frozen = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
-        columns = [(key, type(value), field(default=value)) for key, value in frozen.items()]
+        columns = [(key, _type_of(value), field(default=value)) for key, value in frozen.items()]
         section = make_dataclass(name, columns, frozen=True, kw_only=True)
         classes.append((name, section, field(default_factory=section)))
     return make_dataclass("Settings", classes, frozen=True, kw_only=True)()
+
+
+def _type_of(value: Any) -> Any:
+    """Return the type of a setting; the values of a list are like the first of its default."""
+    return tuple[type(value[0]), ...] if isinstance(value, tuple) and value else type(value)  # type: ignore[misc]
 
 
 class OwnScorer:

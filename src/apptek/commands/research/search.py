@@ -20,17 +20,15 @@ from apptek.commands.reading_options import Reading, reads_data
 if TYPE_CHECKING:
     from apptek.research.search import Search, Trial
 
+_NAMES = (
+    "tnt_complex, de_transe, de_distmult, de_simple, re_gcn, default, max or paper, as for "
+    "`fit --model`."
+)
+
 
 @reads_data
 def search(
-    name: Annotated[
-        str,
-        argument(
-            "NAME",
-            "tnt_complex, de_transe, de_distmult, de_simple, re_gcn, default, max or paper, as for "
-            "`fit --model`.",
-        ),
-    ],
+    name: Annotated[str, argument("NAME", _NAMES)],
     data: DataArgument,
     minutes: Annotated[
         float,
