@@ -317,7 +317,7 @@ def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
     assert share_lines((), groups) == [
         "By group: talk 50.0 % and fight 35.9 %; without a group 14.1 %."
     ]
-    assert share_lines([Share("talk", 0.9999)], ()) == ["By class: talk 100.0 %."]
+    assert share_lines([Share("talk", 0.9999)], ()) == ["By class: talk > 99.9 %."]
 
 
 def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
