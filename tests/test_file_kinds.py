@@ -519,6 +519,7 @@ def test_a_zip_of_one_file_is_read(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w") as archive:
         archive.writestr("20210503.export.CSV", gdelt())
     assert read(path).report.how["format"] == "gdelt"
+    assert apptek("data", "stats", str(path), "--format", "gdelt").returncode == 0
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("readme", "x")
     assert fault_of(path) == f"{path}: found 2 files in it, expected one"

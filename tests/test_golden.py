@@ -26,7 +26,12 @@ LENGTHS = ("sentence", "paragraph", "full")
 TEXTS = {
     "data": ["data stats world"],
     "info": ["info model", "info paper"],
-    "evaluate": ["evaluate small", "evaluate small --rolling", "evaluate paper --split valid"],
+    "evaluate": [
+        "evaluate small",
+        "evaluate small --past-only",
+        "evaluate small --rolling",
+        "evaluate paper --split valid",
+    ],
     "compare": [
         "evaluate small --result small.json",
         "fit world --model frequency --out frequency",

@@ -248,6 +248,7 @@ def test_an_assistant_starts_the_command_and_asks(served_model: Path, query: Que
         )
         async with Client(parameters) as client:
             assert [tool.name for tool in (await client.list_tools()).tools] == TOOLS
+            assert GIVEN in (client.instructions or "")
             return await client.call_tool("predict", named(query, time=query.time))
 
     result = asyncio.run(ask())

@@ -17,6 +17,7 @@ from apptek.models.answer_tables import SCHEMA
 from apptek.present.drawing.layout import draw_answer
 from apptek.present.drawing.svg import draw_svg
 from apptek.reading.frames import FrameKind
+from apptek.results import Answers
 
 
 @pytest.fixture(scope="module")
@@ -133,6 +134,16 @@ def test_a_notebook_shows_bars_reasons_and_the_drawing_of_the_page(
     assert "and 2 more" in many
     assert "<svg" not in many
     assert answer._repr_html_().count('<div class="bars">') == 1
+
+
+def test_names_facts_and_no_answers_say_what_they_are() -> None:
+    facts = [("a", "p", "b", 1999), ("a", "q", "b", 2001), ("c", "p", "d")]
+    small = Dataset.from_facts(facts, splitting=Splitting(train=1, valid=0))
+    assert repr(small.entities) == "<4 names: 'a', 'b', 'c', ...>"
+    assert repr(small.predicates) == "<2 names: 'p', 'q'>"
+    assert repr(small.train) == "<3 facts, 1 undated>"
+    assert repr(small.train.first(1)) == "<1 fact>"
+    assert repr(Answers()) == "no answers"
 
 
 def test_names_enter_a_notebook_as_text(predictor: Predictor) -> None:

@@ -68,3 +68,7 @@ def test_intervals_are_compared_once_the_order_of_dates_is_known(tmp_path: Path)
     write(facts, rows.replace("13/01", "01/13").replace("14/01", "01/14"))
     refused = run("data", "stats", str(facts))
     assert "careers.csv:1: column 5 (until): found since 02/01/2021" in refused.stderr
+    write(facts, "a,p,b,02/01/2021\na,p,b,03/01/2021\n")
+    assert "--date-format" in run("data", "stats", str(facts)).stderr
+    read = run("data", "stats", str(facts), "--date-format", "%d/%m/%Y")
+    assert "2021-01-02 to 2021-01-03" in read.stdout
