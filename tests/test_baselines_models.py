@@ -56,8 +56,9 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     about = json.loads((broken / "model.json").read_text())
     for change, said in (
         ({"format": 99}, "format 99, this version reads 6: fit it again"),
-        ({"settings": []}, "cannot be opened by this version"),
-        ({"settings": {"counting": []}}, "cannot be opened by this version"),
+        ({"settings": []}, "is damaged: the settings must be an object"),
+        ({"settings": {"counting": []}}, "is damaged: counting must be an object"),
+        ({"settings": {"counting": {"luck": 1}}}, r"there is no setting counting\.luck"),
         ({"settings": {"counting": {"most_queries": 0}}}, r"is damaged: counting\.most_queries"),
         ({"baseline": ["recency"]}, "which is not known here"),
         ({"views": {}}, "is damaged: it has no view"),

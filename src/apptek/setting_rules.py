@@ -81,7 +81,9 @@ def config_from_json(kind: type[Config], stored: Mapping[str, Any]) -> Config:
         return TypeAdapter(kind).validate_json(json.dumps(stored), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
-        name = ".".join(map(str, first["loc"]))
+        name = ".".join(map(str, first["loc"])) or "the settings"
+        if first["type"] == "unexpected_keyword_argument":
+            raise ConfigError(f"there is no setting {name}") from None
         rule = first["msg"].removeprefix("Input should ")
         raise ConfigError(f"{name} must {rule}, not {first['input']!r}") from None
 
