@@ -293,7 +293,7 @@ def test_workers_end_with_the_driver(end: signal.Signals, tmp_path: Path) -> Non
     if end == signal.SIGINT:
         os.killpg(driver.pid, end)
         assert driver.communicate(timeout=60) == ("stopped\n", "")
-        assert not list(place.glob(".shared-*"))
+        assert not list(place.glob(".*.work-*"))
     else:
         driver.kill()
         driver.communicate(timeout=60)

@@ -23,7 +23,7 @@ from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world, write_world
 
 pytestmark = pytest.mark.slow
-SHARED = ".model-????????/*"  # the files of the shared folder
+SHARED = ".model.work-????????/*"  # the files of the shared folder
 _ENGINES = pytest.mark.parametrize("engine", ["processes", "ray"])
 
 

@@ -132,7 +132,7 @@ def test_two_hosts_give_the_bytes_of_one_process_also_when_one_is_lost(hosts: Ho
     hosts.run(0, *program, "--out", str(folder / "model"), "--engine", "ray")
     assert files_of(folder / "model") == files_of(folder / "expected")
     fit = hosts.start(0, *program, "--out", str(folder / "again"), "--engine", "ray")
-    while not list(folder.glob(".again-????????/*")):
+    while not list(folder.glob(".again.work-????????/*")):
         assert fit.poll() is None, fit.communicate()
         time.sleep(0.02)
     for pid in hosts.processes(1):

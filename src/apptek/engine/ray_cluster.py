@@ -21,6 +21,7 @@ LOOK = 5.0  # seconds between two looks at the cluster
 _PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 _OFFLINE = dict.fromkeys(_PROXIES, "http://127.0.0.1:9")
 _OFFLINE |= dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
+_OFFLINE["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # off: it stays on loopback
 
 
 class RayCluster:
@@ -51,7 +52,6 @@ class RayCluster:
             # Ray reads these when it is imported.
             os.environ.setdefault("RAY_AUTH_MODE", "token")
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-            os.environ["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # off: it stays on loopback
             # Ray opens its folder to everybody: it lies in one that only this user can enter.
             # Not in the shared folder, whose path may be too long for the sockets in it.
             private = tempfile.TemporaryDirectory(prefix="apptek-ray-", ignore_cleanup_errors=True)

@@ -110,15 +110,16 @@ class Agent:
 def pack(network: QNetwork, config: AgentConfig, digest: str) -> bytes:
     """Return the weights of a network, with its settings and the fingerprint of its facts."""
     weights = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
-    return save(weights, metadata={"settings": json.dumps(asdict(config)), "data": digest})
+    about = json.dumps({"settings": asdict(config), "data": digest})
+    return save(weights, metadata={"agent": about})  # one key: their order is not determined
 
 
 def trained_with(folder: Path) -> tuple[AgentConfig, str]:
     """Return the settings of a trained agent and the fingerprint of its facts."""
     try:
         with safe_open(folder / WEIGHTS, framework="numpy") as file:
-            about = file.metadata()
-        return config_from_json(AgentConfig, json.loads(about["settings"])), about["data"]
+            about = json.loads(file.metadata()["agent"])
+        return config_from_json(AgentConfig, about["settings"]), about["data"]
     except (ConfigError, OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
         why = "is damaged" if (folder / WEIGHTS).exists() else "holds no trained agent"
         raise ApptekError(f"{folder} {why}: train one with `apptek paper train`") from error

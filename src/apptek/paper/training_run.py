@@ -44,9 +44,10 @@ def train(
             write_rewards(trainer.history, trainer.episodes_done, folder / REWARDS)
             last = time.monotonic()
     if not (folder / WEIGHTS).exists():
-        write_rewards(trainer.history, trainer.episodes_done, folder / REWARDS)
         save_checkpoint(trainer, folder)
-        write_whole(folder / WEIGHTS, trainer.weights())
+    # Both follow from the checkpoint, which has a checksum: what is damaged is written anew.
+    write_rewards(trainer.history, trainer.episodes_done, folder / REWARDS)
+    write_whole(folder / WEIGHTS, trainer.weights())
 
 
 def _prepare(trainer: Trainer, folder: Path, resume: bool) -> None:
