@@ -14,11 +14,13 @@ from hypothesis import strategies as st
 from service_parts import client_of
 from worlds import names_of
 
-from apptek.errors import ApptekError, UnknownName
+from apptek.commands.asking.answer_file import answer_file
+from apptek.errors import ApptekError, DataError, UnknownName
 from apptek.facts.facts import Dataset
 from apptek.facts.name_matching import NameResolver, folded, folded_names
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.predictor import Predictor
+from apptek.reading.options import ReadOptions
 from apptek.server.served_model import ServedModel
 
 FACTS = [
@@ -131,7 +133,7 @@ def refuses_unknown_names(ask: Callable[..., Any]) -> None:
     assert (unknown.value.name, unknown.value.suggestions[0]) == ("new lend", "New_Land")
     assert str(unknown.value).startswith("'new lend' is not in this data. Did you mean 'New_Land'")
     assert ask(("new lend", "sao tome", 3), allow_unknown=True)
-    for wildcard in ("?", "*", " ? "):
+    for wildcard in ("?", "*", " ? ", ""):
         for allow_unknown in (False, True):
             with pytest.raises(UnknownName, match="is not a name"):
                 ask(("sao tome", wildcard, 3), allow_unknown=allow_unknown)
@@ -153,8 +155,12 @@ def test_single_questions_are_refused_and_lists_are_flagged(folder: Path) -> Non
     assert [answer.unknown_names for answer in answers] == [["new lend"], []]
     assert answers.unknown_count == 1
     assert [answer.far_time for answer in answers] == [False, True]
-    (wildcard,) = predictor.predict([("new land", "*", 3)])
-    assert wildcard.unknown_names == ["*"]
+    good = ("new land", "sao tome", 3)
+    for name in ("*", "?", "", " "):
+        asked = [good, ("new land", name, 3)]
+        for ask in (predictor.predict, predictor.predict_table):
+            with pytest.raises(UnknownName, match=r"^query 2: '[ ?*]?' is not a name\.$"):
+                ask(asked)
 
 
 def test_an_unknown_name_can_be_pickled_and_is_shortened() -> None:
@@ -173,6 +179,18 @@ def test_a_baseline_reads_names_in_the_same_way(data: Dataset, tmp_path: Path) -
     (answer,) = Predictor.load(tmp_path / "recency").predict(("new land", "the new country", 3))
     assert (answer.meant_subject, answer.meant_object) == ("New_Land", "New_Land")
     refuses_unknown_names(Predictor.load(tmp_path / "recency").predict)
+
+
+def test_a_file_of_queries_is_refused_by_its_row(folder: Path, tmp_path: Path) -> None:
+    asked, out = tmp_path / "asked.tsv", tmp_path / "answers.parquet"
+    asked.write_text("new land\tsao tome\t3\nnew land\t?\t4\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"^asked\.tsv:2: '\?' is not a name$"):
+        answer_file(Predictor.load(folder), asked, out, top=1)
+    skipping = ReadOptions(skip_bad=True)
+    assert answer_file(Predictor.load(folder), asked, out, reading=skipping) == (
+        1,
+        ["asked.tsv:2: '?' is not a name"],
+    )
 
 
 def test_the_service_reads_names_alike(folder: Path) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from apptek.arrays import Longs, read_only
-from apptek.errors import WILDCARDS, UnknownName
+from apptek.errors import NOT_NAMES, UnknownName
 from apptek.facts.facts import Dataset, Facts, Names
 from apptek.facts.name_index import NameIndex, SortedTexts, entity_counts
 from apptek.facts.predicate_table import PredicateTable
@@ -88,19 +88,20 @@ class NameResolver:
         meant = self.meanings(name)
         return meant[0] if len(meant) == 1 else None
 
-    def check(self, *names: str, allow_unknown: bool = False) -> None:
+    def check(self, *names: str, allow_unknown: bool = False, where: str = "") -> None:
         """Raise UnknownName for the names that mean nothing, or could mean several.
 
-        allow_unknown  accept such names, but not "?" and "*", which are never names
+        allow_unknown  accept such names, but not "?", "*" and empty texts, which are never names
+        where          the row of a list that has the names
         """
         unknown = [
-            UnknownName(name, self.suggestions(name))
+            UnknownName(name, self.suggestions(name) if name.strip() not in NOT_NAMES else ())
             for name in dict.fromkeys(names)
-            if self.find(name) is None and not (allow_unknown and name.strip() not in WILDCARDS)
+            if not (allow_unknown and name.strip() not in NOT_NAMES) and self.find(name) is None
         ]
         if unknown:
             first, *others = unknown
-            raise UnknownName(first.name, first.suggestions, others)
+            raise UnknownName(first.name, first.suggestions, others, where)
 
     def suggestions(self, name: str) -> list[str]:
         """The names that one could mean: they stand for it, contain its words, or are similar."""
