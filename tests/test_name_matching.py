@@ -17,7 +17,7 @@ from worlds import names_of
 from apptek.commands.asking.answer_file import answer_file
 from apptek.errors import ApptekError, DataError, UnknownName
 from apptek.facts.facts import Dataset
-from apptek.facts.name_matching import NameResolver, folded, folded_names
+from apptek.facts.name_matching import NameResolver, alike_note, folded, folded_names
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.predictor import Predictor
 from apptek.reading.options import ReadOptions
@@ -211,3 +211,23 @@ def test_the_service_reads_names_alike(folder: Path) -> None:
     assert [entry["name"] for entry in listed["entities"]] == ["New_Land"]
     timeline = client.get("/api/entity/new%20land/timeline").json()
     assert timeline["entity"] == "New_Land"
+
+
+def test_names_that_are_nearly_alike_are_told(folder: Path, tmp_path: Path) -> None:
+    names = names_of(["Iran", "a", "IRAN", "Côte", "b", "Cote", "cote"])
+    how = "names differ only in case, accents, spaces or underscores, such as"
+    joins = "`fit --aliases` can join them"
+    assert alike_note(names) == f"5 {how} 'Cote' and 'cote': {joins}"
+    assert alike_note(names, known=6) == f"3 {how} 'Cote' and 'cote': {joins}"
+    assert alike_note(names, known=7) is None
+    assert alike_note(names_of(["a", "b"])) is None
+    facts = tmp_path / "facts.csv"
+    rows = [f"{name},visits,b,{day}" for day in range(9) for name in ("Iran", "IRAN")]
+    facts.write_text("\n".join(rows))
+    note = f"note: 2 {how} 'IRAN' and 'Iran': {joins}\n"
+    assert note in apptek("data", "stats", str(facts)).stdout
+    fitted = apptek("fit", str(facts), "--model", "pair", "--out", str(tmp_path / "pair"))
+    assert note in fitted.stderr
+    facts.write_text("NEW LAND,visits,new one,3\n")
+    updated = apptek("update", str(folder), str(facts), "--out", str(tmp_path / "newer"))
+    assert f"note: 2 {how} 'New_Land' and 'NEW LAND': {joins}\n" in updated.stderr

@@ -49,6 +49,24 @@ def folded_names(names: pa.Array) -> pa.Array:
     return pc.replace_substring_regex(trimmed, r"(?s)\A<(.*)>\z", r"\1").cast(pa.large_string())
 
 
+def alike_note(names: Names, known: int = 0) -> str | None:
+    """Return how many names differ only in what is folded; None where there are none.
+
+    known  how many of the first names were known before: others like these are new
+    """
+    codes = folded_names(names.array).dictionary_encode().indices.to_numpy()
+    is_alike = np.bincount(codes) > 1
+    is_alike &= np.isin(np.arange(len(is_alike)), codes[known:])
+    rows = np.flatnonzero(is_alike[codes])
+    if not len(rows):
+        return None
+    one, *_, other = np.flatnonzero(codes == codes[rows[0]]).tolist()
+    return (
+        f"{len(rows):,} names differ only in case, accents, spaces or underscores, "
+        f"such as {names[one]!r} and {names[other]!r}: `fit --aliases` can join them"
+    )
+
+
 class NameResolver:
     """Finds the id of a name as a user writes it.
 
