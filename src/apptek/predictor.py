@@ -27,7 +27,7 @@ from apptek.models.answers import Answer, Query, asked_queries, is_single, one_q
 from apptek.models.manifest import RUN, read_json
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
-from apptek.reading.frames import When, time_text
+from apptek.reading.frames import When, is_frame, time_text
 from apptek.results import Answers, Contrast, Counterfactual, Explanation, Forecast, WatchList
 from apptek.resuming import work_folder
 from apptek.safe_text import counted
@@ -303,6 +303,12 @@ class Predictor:
     def _asked(self, query: Any, allow_unknown: bool) -> Query:
         """The question, if the data can answer it; see `Answerer.check`."""
         self.model.require_features()
+        is_list = isinstance(query, list | tuple) and all(map(is_single, query))
+        if is_frame(query) or (is_list and not is_single(query)):
+            raise ArgumentError(
+                "found a list or frame of queries: explain, counterfactual and contrast take one "
+                "query; predict takes many"
+            )
         (asked,) = asked_queries([one_query(query)], self.model.dataset.axis)
         self.answerer.check(asked, allow_unknown=allow_unknown)
         return asked
