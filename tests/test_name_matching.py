@@ -158,9 +158,9 @@ def test_single_questions_are_refused_and_lists_are_flagged(folder: Path) -> Non
     good = ("new land", "sao tome", 3)
     for name in ("*", "?", "", " "):
         asked = [good, ("new land", name, 3)]
-        for ask in (predictor.predict, predictor.predict_table):
+        for many in (predictor.predict, predictor.predict_table):
             with pytest.raises(UnknownName, match=r"^query 2: '[ ?*]?' is not a name\.$"):
-                ask(asked)
+                many(asked)
 
 
 def test_an_unknown_name_can_be_pickled_and_is_shortened() -> None:

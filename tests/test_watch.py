@@ -10,6 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from command_line import apptek
 from html_pages import assert_contained, read_page
@@ -153,6 +154,11 @@ def test_files_of_pairs(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"bad\.csv:3: 'C' and itself"):
         read_pairs(bad, NAMES)
     assert read_pairs(bad, NAMES, skip_bad=True)[0] == [("A", "B")]
+    bad.write_text("Who,Whom\nA,B\nC,D\n")
+    said = "bad.csv:1: read 'Who' and 'Whom', unknown names, as a header"
+    assert read_pairs(bad, NAMES) == ([("A", "B"), ("C", "D")], [said])
+    bad.write_text("Who,Whom\nA,B\nC,new\n")
+    assert len(read_pairs(bad, NAMES)[0]) == 3
     bad.write_text("subject,object\nA,B\nC,?\n")
     with pytest.raises(DataError, match=r"bad\.csv:3: '\?' is not a name; --skip-bad leaves"):
         read_pairs(bad, NAMES)
@@ -167,6 +173,8 @@ def test_the_call_makes_the_same_list_and_shows_it(
     pairs = [*some_pairs(forecaster, 2), ("Nobody <at all>", "No one")]
     listed = predictor.watch(pairs, days=7)
     assert listed == watch(forecaster, pairs, window)
+    frame = pa.table({"object": [o for _, o in pairs], "subject": [s for s, _ in pairs]})
+    assert predictor.watch(frame, days=7) == listed
     chosen = predictor.watch(most=3, days=7)
     assert [(row.subject, row.object) for row in chosen.rows] == most_changed(forecaster, window, 3)
     page = listed._repr_html_()
@@ -183,7 +191,7 @@ def test_what_is_no_pair_is_said(forecast_model: Path) -> None:
     with pytest.raises(DataError, match="no pairs to watch"):
         predictor.watch([])
     with pytest.raises(DataError, match="found the pair 'Iran', expected the names of two"):
-        predictor.watch(("Iran", "China"))  # type: ignore[arg-type]
+        predictor.watch(("Iran", "China"))
     for name in ("?", "*", ""):
         with pytest.raises(UnknownName, match=rf"^pair 2: '{re.escape(name)}' is not a name\.$"):
             predictor.watch([("Iran", "China"), ("Iran", name)])
