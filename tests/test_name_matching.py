@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from command_line import apptek
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
