@@ -237,7 +237,11 @@ def test_what_is_unusual_is_said(predictor: Predictor) -> None:
     assert neither.notes[0].text.startswith("Neither Nobody at all nor No one is in the facts")
     assert [note.kind for note in neither.notes].count("unknown_name") == 1
     late = predictor.forecast(subject, object_, axis.format(last + (last - first) // 2))
-    assert any(note.kind == "far" for note in late.notes)
+    far = [note.text for note in late.notes if note.kind == "far"]
+    reason = next(one for one in late.directions[0].reasons if one.family == "either")
+    ago = reason.sentence.removeprefix("the last fact between the two was ")
+    assert far[0].startswith(f"The last fact between the two was {ago} {axis.format(last + 1)}: ")
+    assert not any("before the window" in text for text in far)
     long = predictor.forecast(subject, object_, days=(last - first) // 2)
     assert any(note.kind == "window" for note in long.notes)
     assert all("longer than any" in direction.base_sentence for direction in long.directions)

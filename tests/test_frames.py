@@ -371,6 +371,14 @@ def test_a_query_of_too_few_or_many_parts_is_refused(predictor: Predictor, asked
         predictor.explain(asked[0] if isinstance(asked, list) else asked)
 
 
+def test_an_explanation_is_of_one_query(predictor: Predictor) -> None:
+    query = ("a", "b", "2014-05-13")
+    for asked in ([query, query], [query], (Query(*query), Query(*query)), pd.DataFrame([query])):
+        for ask in (predictor.explain, predictor.counterfactual):
+            with pytest.raises(ApptekError, match=r"explain, .* take one query; predict takes"):
+                ask(asked)
+
+
 @pytest.mark.parametrize("asked", ["a", 5, ["a"], {"subject": "a"}, [(1, 2, 3)]])
 def test_what_is_no_query_is_refused(predictor: Predictor, asked: Any) -> None:
     with pytest.raises(ApptekError, match=r"expected a query: Query\(subject, object, time\)"):

@@ -8,17 +8,20 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from command_line import apptek
 from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
 from service_parts import client_of
 from worlds import names_of
 
-from apptek.errors import ApptekError, UnknownName
+from apptek.commands.asking.answer_file import answer_file
+from apptek.errors import ApptekError, DataError, UnknownName
 from apptek.facts.facts import Dataset
-from apptek.facts.name_matching import NameResolver, folded, folded_names
+from apptek.facts.name_matching import NameResolver, alike_note, folded, folded_names
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.predictor import Predictor
+from apptek.reading.options import ReadOptions
 from apptek.server.served_model import ServedModel
 
 FACTS = [
@@ -131,7 +134,7 @@ def refuses_unknown_names(ask: Callable[..., Any]) -> None:
     assert (unknown.value.name, unknown.value.suggestions[0]) == ("new lend", "New_Land")
     assert str(unknown.value).startswith("'new lend' is not in this data. Did you mean 'New_Land'")
     assert ask(("new lend", "sao tome", 3), allow_unknown=True)
-    for wildcard in ("?", "*", " ? "):
+    for wildcard in ("?", "*", " ? ", ""):
         for allow_unknown in (False, True):
             with pytest.raises(UnknownName, match="is not a name"):
                 ask(("sao tome", wildcard, 3), allow_unknown=allow_unknown)
@@ -153,8 +156,12 @@ def test_single_questions_are_refused_and_lists_are_flagged(folder: Path) -> Non
     assert [answer.unknown_names for answer in answers] == [["new lend"], []]
     assert answers.unknown_count == 1
     assert [answer.far_time for answer in answers] == [False, True]
-    (wildcard,) = predictor.predict([("new land", "*", 3)])
-    assert wildcard.unknown_names == ["*"]
+    good = ("new land", "sao tome", 3)
+    for name in ("*", "?", "", " "):
+        asked = [good, ("new land", name, 3)]
+        for many in (predictor.predict, predictor.predict_table):
+            with pytest.raises(UnknownName, match=r"^query 2: '[ ?*]?' is not a name\.$"):
+                many(asked)
 
 
 def test_an_unknown_name_can_be_pickled_and_is_shortened() -> None:
@@ -175,6 +182,18 @@ def test_a_baseline_reads_names_in_the_same_way(data: Dataset, tmp_path: Path) -
     refuses_unknown_names(Predictor.load(tmp_path / "recency").predict)
 
 
+def test_a_file_of_queries_is_refused_by_its_row(folder: Path, tmp_path: Path) -> None:
+    asked, out = tmp_path / "asked.tsv", tmp_path / "answers.parquet"
+    asked.write_text("new land\tsao tome\t3\nnew land\t?\t4\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"^asked\.tsv:2: '\?' is not a name$"):
+        answer_file(Predictor.load(folder), asked, out, top=1)
+    skipping = ReadOptions(skip_bad=True)
+    assert answer_file(Predictor.load(folder), asked, out, reading=skipping) == (
+        1,
+        ["asked.tsv:2: '?' is not a name"],
+    )
+
+
 def test_the_service_reads_names_alike(folder: Path) -> None:
     client: TestClient = client_of(ServedModel.open(folder))
     query = {"subject": "new land", "object": "sao tome", "time": "3"}
@@ -193,3 +212,23 @@ def test_the_service_reads_names_alike(folder: Path) -> None:
     assert [entry["name"] for entry in listed["entities"]] == ["New_Land"]
     timeline = client.get("/api/entity/new%20land/timeline").json()
     assert timeline["entity"] == "New_Land"
+
+
+def test_names_that_are_nearly_alike_are_told(folder: Path, tmp_path: Path) -> None:
+    names = names_of(["Iran", "a", "IRAN", "Côte", "b", "Cote", "cote"])
+    how = "names differ only in case, accents, spaces or underscores, such as"
+    joins = "`fit --aliases` can join them"
+    assert alike_note(names) == f"5 {how} 'Cote' and 'cote': {joins}"
+    assert alike_note(names, known=6) == f"3 {how} 'Cote' and 'cote': {joins}"
+    assert alike_note(names, known=7) is None
+    assert alike_note(names_of(["a", "b"])) is None
+    facts = tmp_path / "facts.csv"
+    rows = [f"{name},visits,b,{day}" for day in range(9) for name in ("Iran", "IRAN")]
+    facts.write_text("\n".join(rows))
+    note = f"note: 2 {how} 'IRAN' and 'Iran': {joins}\n"
+    assert note in apptek("data", "stats", str(facts)).stdout
+    fitted = apptek("fit", str(facts), "--model", "pair", "--out", str(tmp_path / "pair"))
+    assert note in fitted.stderr
+    facts.write_text("NEW LAND,visits,new one,3\n")
+    updated = apptek("update", str(folder), str(facts), "--out", str(tmp_path / "newer"))
+    assert f"note: 2 {how} 'New_Land' and 'NEW LAND': {joins}\n" in updated.stderr

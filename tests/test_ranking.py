@@ -1,5 +1,6 @@
 import json
 import os
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +30,9 @@ from apptek.evaluation.filters import Filter, known_predicates
 from apptek.evaluation.groups import groups
 from apptek.evaluation.ranking import (
     CHUNK,
+    Evaluation,
     EvaluationQueries,
+    Metrics,
     evaluate_scores,
     expected_ranks,
     filtered_mrr,
@@ -305,3 +308,17 @@ def test_predicate_frequency_on_icews14_comes_out_to_the_digit() -> None:
         "unseen_entity": 146, "unseen_pair": 2041, "seen_pair": 6776, "mirrored": 2311,
         "not_mirrored": 6652, "dated": 8963, "undated": None,
     }  # fmt: skip
+
+
+def test_an_evaluation_shows_one_line_for_all_and_for_each_group() -> None:
+    metrics = Metrics(4, 0.625, 0.5, 0.75, 1.0)
+    shown = Evaluation(np.ones(4), metrics, {"seen_pair": replace(metrics, ece=0.25), "new": None})
+    lines = repr(shown).replace("┃", " ").replace("│", " ").splitlines()
+    cells = [line.split() for line in lines if line.strip(" ━┏┓┳┡┩╇─└┘┴")]
+    figures = ["4", "0.6250", "0.5000", "0.7500", "1.0000"]
+    assert cells == [
+        ["queries", "MRR", "Hits@1", "Hits@3", "Hits@10", "ECE"],
+        ["all", *figures],
+        ["seen", "pair", *figures, "0.2500"],
+    ]
+    assert shown._repr_html_() == f"<pre>{shown!r}</pre>"

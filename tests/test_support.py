@@ -195,4 +195,8 @@ def test_counts_that_point_the_other_way_are_told_as_such(log_odds: float, whose
     assert not contradicts_alone(support, -log_odds)
     assert "alone" not in support_words(support, -log_odds)
     equal = replace(support, lift=2.0 - 0.04 * log_odds)  # a difference that the line does not show
-    assert not contradicts_alone(equal, log_odds)
+    assert contradicts_alone(equal, log_odds)
+    assert contradicts_alone(equal, -log_odds)
+    words = support_words(replace(equal, contradicts=True), log_odds)
+    answer = "this answer" if log_odds > 0 else "the runner-up"
+    assert f"alone favour neither; beside the other reasons, it favours {answer}." in words

@@ -3,19 +3,23 @@
 import csv
 import io
 import json
+import re
 import sys
 import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from command_line import apptek
 from html_pages import assert_contained, read_page
 from pyarrow import parquet
 from python_calamine import CalamineWorkbook
+from worlds import names_of
 
-from apptek.errors import DataError
+from apptek.errors import DataError, UnknownName
+from apptek.facts.name_matching import NameResolver
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.watch import PAST, most_changed, read_pairs, watch
 from apptek.forecast.window import Length
@@ -25,6 +29,8 @@ from apptek.present.html import spark_points
 from apptek.present.tables import write_result
 from apptek.present.wording import points
 from apptek.results import Forecast
+
+NAMES = NameResolver(names_of(["A", "B", "C", "D"]))
 
 
 @pytest.fixture(scope="module")
@@ -137,17 +143,26 @@ def test_files_of_pairs(tmp_path: Path) -> None:
     plain.write_text("A\tB\nC\tD\n")
     named.write_text('object,note,subject\nB,x,A\n"D, E",y,C\n')
     bad.write_text("subject,object\nA,B\nC\n")
-    assert read_pairs(plain) == ([("A", "B"), ("C", "D")], [])
-    assert read_pairs(named) == ([("A", "B"), ("C", "D, E")], [])
+    assert read_pairs(plain, NAMES) == ([("A", "B"), ("C", "D")], [])
+    assert read_pairs(named, NAMES) == ([("A", "B"), ("C", "D, E")], [])
     with pytest.raises(DataError, match=r"bad\.csv:3.*--skip-bad"):
-        read_pairs(bad)
-    pairs, left_out = read_pairs(bad, skip_bad=True)
+        read_pairs(bad, NAMES)
+    pairs, left_out = read_pairs(bad, NAMES, skip_bad=True)
     assert pairs == [("A", "B")]
     assert [line.split(": ")[0] for line in left_out] == ["bad.csv:3"]
     bad.write_text("subject,object\nA,B\nC,C\n")
     with pytest.raises(DataError, match=r"bad\.csv:3: 'C' and itself"):
-        read_pairs(bad)
-    assert read_pairs(bad, skip_bad=True)[0] == [("A", "B")]
+        read_pairs(bad, NAMES)
+    assert read_pairs(bad, NAMES, skip_bad=True)[0] == [("A", "B")]
+    bad.write_text("Who,Whom\nA,B\nC,D\n")
+    said = "bad.csv:1: read 'Who' and 'Whom', unknown names, as a header"
+    assert read_pairs(bad, NAMES) == ([("A", "B"), ("C", "D")], [said])
+    bad.write_text("Who,Whom\nA,B\nC,new\n")
+    assert len(read_pairs(bad, NAMES)[0]) == 3
+    bad.write_text("subject,object\nA,B\nC,?\n")
+    with pytest.raises(DataError, match=r"bad\.csv:3: '\?' is not a name; --skip-bad leaves"):
+        read_pairs(bad, NAMES)
+    assert read_pairs(bad, NAMES, skip_bad=True)[0] == [("A", "B")]
 
 
 def test_the_call_makes_the_same_list_and_shows_it(
@@ -158,6 +173,8 @@ def test_the_call_makes_the_same_list_and_shows_it(
     pairs = [*some_pairs(forecaster, 2), ("Nobody <at all>", "No one")]
     listed = predictor.watch(pairs, days=7)
     assert listed == watch(forecaster, pairs, window)
+    frame = pa.table({"object": [o for _, o in pairs], "subject": [s for s, _ in pairs]})
+    assert predictor.watch(frame, days=7) == listed
     chosen = predictor.watch(most=3, days=7)
     assert [(row.subject, row.object) for row in chosen.rows] == most_changed(forecaster, window, 3)
     page = listed._repr_html_()
@@ -174,7 +191,10 @@ def test_what_is_no_pair_is_said(forecast_model: Path) -> None:
     with pytest.raises(DataError, match="no pairs to watch"):
         predictor.watch([])
     with pytest.raises(DataError, match="found the pair 'Iran', expected the names of two"):
-        predictor.watch(("Iran", "China"))  # type: ignore[arg-type]
+        predictor.watch(("Iran", "China"))
+    for name in ("?", "*", ""):
+        with pytest.raises(UnknownName, match=rf"^pair 2: '{re.escape(name)}' is not a name\.$"):
+            predictor.watch([("Iran", "China"), ("Iran", name)])
 
 
 def test_pairs_come_from_standard_input(
@@ -199,4 +219,4 @@ def test_pairs_are_read_whatever_separates_them(
     file = tmp_path / "pairs.csv"
     text = (header + "\n".join(rows) + "\n").replace(",", delimiter)
     file.write_bytes(text.encode("windows-1252"))
-    assert read_pairs(file)[0] == [("Iran", "Côte d'Ivoire"), ("Japan", "China")]
+    assert read_pairs(file, NAMES)[0] == [("Iran", "Côte d'Ivoire"), ("Japan", "China")]

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-WILDCARDS = ("?", "*")  # never names of entities, unless the data itself has one
+NOT_NAMES = ("?", "*", "")  # never names of entities, unless the data itself has one
 _LONGEST_NAME = 80  # characters of a name that a message repeats
 _OPTION = re.compile(r"--(?:read (?=[a-z]))?([a-z][a-z_-]*[a-z])")
 _KEYWORDS = {"split": "splitting", "split_by": "splitting"}
@@ -64,15 +64,23 @@ class UnknownName(ApptekError):  # noqa: N818 - its name in the public interface
     suggestions  names of the data that are like it
     others       the errors of further unknown names of the same question
     sentence     what is wrong with the names; the message adds the suggestions of each
+    where        the row of a list that has the name; empty for a single question
     """
 
     def __init__(
-        self, name: str, suggestions: Sequence[str] = (), others: Sequence["UnknownName"] = ()
+        self,
+        name: str,
+        suggestions: Sequence[str] = (),
+        others: Sequence["UnknownName"] = (),
+        where: str = "",
     ) -> None:
+        self.where = where
         self.name, self.suggestions, self.others = name, tuple(suggestions), tuple(others)
         quoted = repr(name if len(name) <= _LONGEST_NAME else f"{name[: _LONGEST_NAME - 1]}…")
-        is_wildcard = name.strip() in WILDCARDS
-        sentence = f"{quoted} is not {'a name' if is_wildcard else 'in this data'}."
+        at = f"{where}: " if where else ""
+        sentence = (
+            f"{at}{quoted} is not {'a name' if name.strip() in NOT_NAMES else 'in this data'}."
+        )
         *firsts, last = map(repr, self.suggestions or [""])
         either = f"{', '.join(firsts)} or {last}" if firsts else last
         message = f"{sentence} Did you mean {either}?" if suggestions else sentence
@@ -80,7 +88,7 @@ class UnknownName(ApptekError):  # noqa: N818 - its name in the public interface
         super().__init__(" ".join([message, *map(str, self.others)]))
 
     def __reduce__(self) -> tuple[type["UnknownName"], tuple[Any, ...]]:
-        return UnknownName, (self.name, self.suggestions, self.others)
+        return UnknownName, (self.name, self.suggestions, self.others, self.where)
 
 
 class UnknownPredicateError(ApptekError):

@@ -27,14 +27,13 @@ from apptek.models.answers import Answer, Query, asked_queries, is_single, one_q
 from apptek.models.manifest import RUN, read_json
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
-from apptek.reading.frames import When, time_text
+from apptek.reading.frames import When, is_frame, read_query_texts, time_text
 from apptek.results import Answers, Contrast, Counterfactual, Explanation, Forecast, WatchList
 from apptek.resuming import work_folder
 from apptek.safe_text import counted
 
 if TYPE_CHECKING:  # what only some methods need is imported by them: a prediction starts faster
     from apptek.forecast.forecaster import Forecaster
-    from apptek.forecast.watch import Pair
     from apptek.forecast.window import Window
     from apptek.models.fitting.stages import FitOptions, TypeTable
     from apptek.models.updating import UpdateReport
@@ -303,6 +302,12 @@ class Predictor:
     def _asked(self, query: Any, allow_unknown: bool) -> Query:
         """The question, if the data can answer it; see `Answerer.check`."""
         self.model.require_features()
+        is_list = isinstance(query, list | tuple) and all(map(is_single, query))
+        if is_frame(query) or (is_list and not is_single(query)):
+            raise ArgumentError(
+                "found a list or frame of queries: explain, counterfactual and contrast take one "
+                "query; predict takes many"
+            )
         (asked,) = asked_queries([one_query(query)], self.model.dataset.axis)
         self.answerer.check(asked, allow_unknown=allow_unknown)
         return asked
@@ -343,13 +348,14 @@ class Predictor:
         return replace(forecast, similar=self.similar_names(subject, object_))
 
     def watch(
-        self, pairs: "Sequence[Pair] | None" = None, *, most: int = 20, start: When = None,
+        self, pairs: Any = None, *, most: int = 20, start: When = None,
         **length: Any,
     ) -> WatchList:  # fmt: skip
         """The forecasts of many pairs in a window, and how each differs from the window before.
 
-        pairs   (subject, object) each; by default the `most` whose chance of anything changes most;
-                rows with names that are not in the data are flagged (`unseen`)
+        pairs   (subject, object) each, or a frame with these columns; by default the `most` whose
+                chance of anything changes most; rows with names that are not in the data are
+                flagged (`unseen`)
         start, length  as of `forecast`
         """
         from apptek.forecast.watch import most_changed, watch
@@ -358,6 +364,8 @@ class Predictor:
         if pairs is None:
             check_count("most", most)
             pairs = most_changed(self.forecaster, window, most)
+        elif is_frame(pairs):
+            pairs = read_query_texts(pairs, ("subject", "object"))
         return watch(self.forecaster, pairs, window)
 
     def _window(self, caller: str, start: When, length: dict[str, Any]) -> "Window":

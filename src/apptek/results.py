@@ -491,7 +491,7 @@ class Support:
         default=False,
     )
     contradicts: bool = described(
-        "These counts, taken alone, point the other way than the reason does.", default=False
+        "These counts, taken alone, do not point the way that the reason does.", default=False
     )
     words: str = described("All of that in words.", default="")
 

@@ -82,9 +82,9 @@ Deno.test("the answer is compared with the other that is most probable", () => {
 Deno.test("a reason that alone points the other way is left out, or told as such", () => {
   const reason = (sentence, contradicts) => ({ sentence, support: { contradicts } });
   const [late, paid, left] = [reason("late", true), reason("paid", false), reason("left", false)];
-  const story = (reasons, against) => storyOf({ reasons, against, runner_up_label: "x" });
+  const story = (reasons, against) => storyOf({ reasons, against, label: "x" });
   assert.equal(story([late, paid], [late]), "Paid.");
-  assert.equal(story([late], []), "Late (which alone would point to 'x').");
+  assert.equal(story([late], []), "Late (which alone would not point to 'x').");
   assert.equal(story([paid], [paid, left]), "Paid. But: left.");
 });
 

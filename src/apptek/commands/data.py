@@ -85,7 +85,9 @@ def stats(
 
     Example: `apptek data stats world`
     """
+    from apptek.facts.name_matching import alike_note
     from apptek.research.table_one import compare_statistics
+    from apptek.terminal import output
 
     dataset = reading.read(data, seed=seed)
     statistics = compare_statistics(dataset, data[0])
@@ -96,6 +98,8 @@ def stats(
         print_json(statistics)
     else:
         _print_statistics(statistics, _span(dataset), _first_facts(dataset))
+        if note := alike_note(dataset.entities):
+            output().print(f"note: {note}", markup=False, soft_wrap=True)
 
 
 @data_app.command("make-world")

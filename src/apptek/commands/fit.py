@@ -107,7 +107,7 @@ def fit(
         if words := [word for word, given in refused.items() if given]:
             raise typer.BadParameter(f"{words[0]} is for default, max and paper, not for {model}")
         tables = NameTables.read(predicates, aliases)
-        _fit_baseline(tables.apply(reading.read(data)), out, options)
+        _fit_baseline(_read(data, reading, tables), out, options)
         return
     if "topologies" in config.features.parts:
         require_torch()
@@ -117,7 +117,18 @@ def fit(
     options |= {"types": None if types is None else read_types(types), "final": final}
     options |= {"replace": replace, "observed_until": observed_until, "agent": agent}
     tables = NameTables.read(predicates, aliases)
-    _fit_own(tables.apply(reading.read(data)), out, options)
+    _fit_own(_read(data, reading, tables), out, options)
+
+
+def _read(data: list[str], reading: Reading, tables: NameTables) -> Any:
+    """Return the data; names that are nearly alike are told."""
+    from apptek.facts.name_matching import alike_note
+    from apptek.terminal import tell
+
+    dataset = tables.apply(reading.read(data))
+    if note := alike_note(dataset.entities):
+        tell(f"note: {note}")
+    return dataset
 
 
 def _fit_own(dataset: Any, out: Path, options: dict[str, Any]) -> None:

@@ -63,7 +63,8 @@ def update(
         facts_now = {"facts": len(updated.graph.facts)}
         print_json(report.as_json() | facts_now | {"observed_until": observed_text(updated)})
         return
-    _tell_update(report, added=bool(facts), removed=retract is not None, repeated=repeated)
+    names = updated.dataset.entities
+    _tell_update(report, names, added=bool(facts), removed=retract is not None, repeated=repeated)
     _tell_model(updated, target)
 
 
@@ -107,14 +108,17 @@ def _read_facts(reading: Reading, source: str | list[str], like: Any) -> Any:
         return None
 
 
-def _tell_update(report: Any, *, added: bool, removed: bool, repeated: int) -> None:
-    """Print what became of the facts."""
+def _tell_update(report: Any, names: Any, *, added: bool, removed: bool, repeated: int) -> None:
+    """Print what became of the facts; names: all entities of the model."""
+    from apptek.facts.name_matching import alike_note
     from apptek.terminal import tell
 
     if added:
         twice = f"; repeated in the file: {repeated:,}" if repeated else ""
         tell(f"facts added: {report.added:,}; known before: {report.known:,}{twice}")
         tell(f"new entities: {report.new_entities:,}")
+        if note := alike_note(names, len(names) - report.new_entities):
+            tell(f"note: {note}")
     if removed:
         tell(f"facts taken out: {report.retracted:,}; not found: {report.not_found:,}")
     left_out = sorted(report.unknown_predicates.items(), key=lambda item: -item[1])

@@ -21,6 +21,7 @@ from apptek.evaluation.groups import groups
 from apptek.evaluation.predicate_classes import Level, PredicateClasses, PredicateWords
 from apptek.facts.facts import Dataset, Facts, Split
 from apptek.ragged import Ragged
+from apptek.results import Result, record
 
 CHUNK = 4096  # queries whose scores exist at a time
 Scorer = Callable[[int, int], Matrix]  # queries from start to stop -> (stop - start, R)
@@ -135,8 +136,8 @@ class EvaluationQueries:
         return len(self.facts)
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluation:
+@record
+class Evaluation(Result):
     """How good a scorer is: the rank of each query, and the metrics of all and of each group.
 
     classes  by_class and by_group: the metrics of the classes of predicates in place of the

@@ -189,7 +189,8 @@ def strongest_reason(
 ) -> str:
     """Return what happened that speaks most for a predicate against the best other one.
 
-    Scores the query once and puts one reason into words; empty where no fact speaks for it.
+    Scores the query once and puts one reason into words; empty where no fact speaks for it. A
+    reason whose counts alone do not speak for it is passed over.
     `queries` is the same query as ids, where it was looked up already.
     """
     names = answerer.model.dataset.predicates
@@ -206,10 +207,13 @@ def strongest_reason(
     added = [
         (own - others, key)
         for key, (own, others) in evidence.added(chosen, other).items()
-        if key[0] in ("history", "topology")
+        if key[0] in ("history", "topology") and own > others
     ]
-    odds, key = max(added, key=lambda pair: pair[0], default=(0.0, None))
-    return evidence.sentence(key, chosen) if key is not None and odds > 0 else ""
+    for odds, key in sorted(added, key=lambda pair: -pair[0]):
+        support = _support(evidence, key, odds, (chosen, other))
+        if support is None or not support.contradicts:
+            return evidence.sentence(key, chosen)
+    return ""
 
 
 def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:

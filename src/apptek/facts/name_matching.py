@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from apptek.arrays import Longs, read_only
-from apptek.errors import WILDCARDS, UnknownName
+from apptek.errors import NOT_NAMES, UnknownName
 from apptek.facts.facts import Dataset, Facts, Names
 from apptek.facts.name_index import NameIndex, SortedTexts, entity_counts
 from apptek.facts.predicate_table import PredicateTable
@@ -47,6 +47,24 @@ def folded_names(names: pa.Array) -> pa.Array:
     spaced = pc.replace_substring_regex(bare, r"[_\t\n\f\r\p{Z}]+", " ")
     trimmed = pc.utf8_trim(spaced, " ")
     return pc.replace_substring_regex(trimmed, r"(?s)\A<(.*)>\z", r"\1").cast(pa.large_string())
+
+
+def alike_note(names: Names, known: int = 0) -> str | None:
+    """Return how many names differ only in what is folded; None where there are none.
+
+    known  how many of the first names were known before: others like these are new
+    """
+    codes = folded_names(names.array).dictionary_encode().indices.to_numpy()
+    is_alike = np.bincount(codes) > 1
+    is_alike &= np.isin(np.arange(len(is_alike)), codes[known:])
+    rows = np.flatnonzero(is_alike[codes])
+    if not len(rows):
+        return None
+    one, *_, other = np.flatnonzero(codes == codes[rows[0]]).tolist()
+    return (
+        f"{len(rows):,} names differ only in case, accents, spaces or underscores, "
+        f"such as {names[one]!r} and {names[other]!r}: `fit --aliases` can join them"
+    )
 
 
 class NameResolver:
@@ -88,19 +106,20 @@ class NameResolver:
         meant = self.meanings(name)
         return meant[0] if len(meant) == 1 else None
 
-    def check(self, *names: str, allow_unknown: bool = False) -> None:
+    def check(self, *names: str, allow_unknown: bool = False, where: str = "") -> None:
         """Raise UnknownName for the names that mean nothing, or could mean several.
 
-        allow_unknown  accept such names, but not "?" and "*", which are never names
+        allow_unknown  accept such names, but not "?", "*" and empty texts, which are never names
+        where          the row of a list that has the names
         """
         unknown = [
-            UnknownName(name, self.suggestions(name))
+            UnknownName(name, self.suggestions(name) if name.strip() not in NOT_NAMES else ())
             for name in dict.fromkeys(names)
-            if self.find(name) is None and not (allow_unknown and name.strip() not in WILDCARDS)
+            if not (allow_unknown and name.strip() not in NOT_NAMES) and self.find(name) is None
         ]
         if unknown:
             first, *others = unknown
-            raise UnknownName(first.name, first.suggestions, others)
+            raise UnknownName(first.name, first.suggestions, others, where)
 
     def suggestions(self, name: str) -> list[str]:
         """The names that one could mean: they stand for it, contain its words, or are similar."""

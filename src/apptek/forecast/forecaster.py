@@ -243,12 +243,13 @@ class Forecaster:
 
     def _old_pair(self, forecasts: PairForecasts, row: int) -> list[Note]:
         """A note if the last fact between the two is longer ago than the long time scale."""
-        long = self.occurrence.clock.long
-        age = age_of_last(forecasts.features[row]) + forecasts.window.lead
-        if not forecasts.met[row] or age <= long:
+        long, window, axis = self.occurrence.clock.long, forecasts.window, self.model.dataset.axis
+        age = age_of_last(forecasts.features[row])
+        if not forecasts.met[row] or age + window.lead <= long:
             return []
-        unit = unit_word(self.model.dataset.axis.unit)
-        return [words.old_pair_note(age, math.floor(OLDEST * long), unit)]
+        since = time_of(axis, window.moment) if window.lead else "the window"
+        oldest = math.floor(OLDEST * long)
+        return [words.old_pair_note(age, oldest, unit_word(axis.unit), since)]
 
     def _direction(
         self,
@@ -360,7 +361,8 @@ class Forecaster:
         known = self.events.before(window.moment)
         last = int(known.times[-1]) if len(known) else window.moment
         if window.first - last > model.clock.long:
-            notes.append(words.old_facts_note(time_of(axis, last), window.first - last, unit))
+            gap = window.first - last
+            notes.append(words.old_facts_note(time_of(axis, last), gap, unit, window.lead))
         if window.first <= self.observed:
             learned = window.first <= model.fitted_until
             notes.append(words.past_window_note(time_of(axis, window.first), learned=learned))

@@ -7,7 +7,8 @@ from typing import NamedTuple
 import numpy as np
 
 from apptek.arrays import Bools, Doubles, Longs
-from apptek.errors import DataError
+from apptek.errors import DataError, UnknownName
+from apptek.facts.name_matching import NameResolver
 from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.window import Window
 from apptek.models.batch_files import LeftOut, read_rows
@@ -34,7 +35,7 @@ Pair = tuple[str, str]
 
 def watch(forecaster: Forecaster, pairs: Sequence[Pair], window: Window) -> WatchList:
     """The forecasts of these pairs, in their order, each beside that of the window before."""
-    _check_pairs(pairs)
+    _check_pairs(pairs, forecaster.answerer.entities)
     forecasts = forecaster.forecast(pairs, window, top=PREDICATES)
     subjects, objects = (forecaster.ids([pair[side] for pair in pairs]) for side in (0, 1))
     ends = np.stack([subjects, objects], axis=1)
@@ -79,42 +80,70 @@ def most_changed(forecaster: Forecaster, window: Window, count: int) -> list[Pai
     return [(names[int(subjects[row])], names[int(objects[row])]) for row in order]
 
 
-def read_pairs(source: Path, *, skip_bad: bool = False) -> tuple[list[Pair], list[str]]:
+def read_pairs(
+    source: Path, entities: NameResolver, *, skip_bad: bool = False
+) -> tuple[list[Pair], list[str]]:
     """The pairs of a file with the columns subject and object, and the rows that were left out.
 
     source    a file, or - for standard input
+    entities  what names mean: "?", "*" and empty texts are none, unless the data has them
     skip_bad  leaves bad rows out; else DataError says what is wrong with the first
     """
     if str(source) == STANDARD_INPUT:
         with located(source) as found:
             (file,) = found.files["train"]
-            return _read_pairs(file, skip_bad=skip_bad)
-    return _read_pairs(source, skip_bad=skip_bad)
+            return _read_pairs(file, entities, skip_bad=skip_bad)
+    return _read_pairs(source, entities, skip_bad=skip_bad)
 
 
-def _read_pairs(file: Path, *, skip_bad: bool) -> tuple[list[Pair], list[str]]:
-    pairs, left_out = list[Pair](), list[str]()
+def _read_pairs(
+    file: Path, entities: NameResolver, *, skip_bad: bool
+) -> tuple[list[Pair], list[str]]:
+    pairs, lines, left_out = list[Pair](), list[int](), list[str]()
     for line, row in read_rows(file, ("subject", "object"), _options(file)):
-        cells = row
-        if not isinstance(row, str) and row[0] == row[1]:
-            cells = f"{row[0]!r} and itself: a forecast is of two entities"
+        cells = row if isinstance(row, str) else _pair_of(row, entities)
         if not isinstance(cells, str):
             pairs.append((cells[0], cells[1]))
+            lines.append(line)
         elif skip_bad or isinstance(cells, LeftOut):
             left_out.append(f"{file.name}:{line}: {cells}")
         else:
             raise DataError(f"{file.name}:{line}: {cells}; --skip-bad leaves such rows out")
+    if (
+        lines[:1] == [1]
+        and stem_and_suffix(file)[1] in TEXT_FORMATS
+        and _has_header(pairs, entities)
+    ):
+        one, other = pairs.pop(0)
+        left_out.insert(0, f"{file.name}:1: read {one!r} and {other!r}, unknown names, as a header")
     if not pairs:
         raise DataError(f"{file.name}: there are no pairs; expected a subject and an object a row")
     return pairs, left_out
 
 
-def _check_pairs(pairs: Sequence[Pair]) -> None:
+def _has_header(pairs: list[Pair], entities: NameResolver) -> bool:
+    """Return whether both names of the first row are unknown, and all others are known."""
+    unknown = [[entities.find(name) is None for name in pair] for pair in pairs]
+    return len(pairs) > 1 and all(unknown[0]) and not any(map(any, unknown[1:]))
+
+
+def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
+    """Return the two names, or what is wrong with them."""
+    try:
+        entities.check(*row, allow_unknown=True)
+    except UnknownName as error:
+        return str(error).removesuffix(".")
+    itself = f"{row[0]!r} and itself: a forecast is of two entities"
+    return itself if row[0] == row[1] else row
+
+
+def _check_pairs(pairs: Sequence[Pair], entities: NameResolver) -> None:
     if not len(pairs):
         raise DataError("there are no pairs to watch; expected some of a subject and an object")
-    for pair in pairs:
+    for number, pair in enumerate(pairs, 1):
         if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(n, str) for n in pair):
             raise DataError(f"found the pair {pair!r}, expected the names of two entities")
+        entities.check(*pair, allow_unknown=True, where=f"pair {number}")
 
 
 def _options(file: Path) -> ReadOptions:

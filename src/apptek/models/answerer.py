@@ -130,6 +130,7 @@ class Answerer:
         """Queries as ids, below 0 for unknown names.
 
         A time that is no time is a TimeFormatError; of several queries it names the one, from 1.
+        UnknownName does so for "?", "*" and empty texts, which are never names.
         """
         times = []
         for number, query in enumerate(asked, 1):
@@ -138,6 +139,8 @@ class Answerer:
             except TimeFormatError as error:
                 where = f"query {number}: " if len(asked) > 1 else ""
                 raise TimeFormatError(f"{where}{error}") from None
+            ends = (query.subject, query.object)
+            self.entities.check(*ends, allow_unknown=True, where=f"query {number}")
         return Queries(
             np.asarray([self.entity_id(query.subject) for query in asked], np.int32),
             np.asarray([self.entity_id(query.object) for query in asked], np.int32),

@@ -256,7 +256,7 @@ def _answers(two: Two) -> str:
 def _told(two: Two, changes: tuple[Change, ...]) -> list[Change]:
     """The changes that are large enough to be told; what the two are tells of no change.
 
-    A reason whose counts alone point the other way than it does is not told.
+    A reason whose counts alone do not point its way is not told.
     """
     doubtful = {
         reason.sentence

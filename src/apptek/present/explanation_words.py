@@ -27,7 +27,8 @@ FAIR = 1 / 3  # of the weight of a group: what can be told is told before it
 WITHOUT = "because that is common in general"
 ITSELF = "This is the very fact that is asked about, which training hides."
 OF_RUNNER_UP = "This is a fact of the runner-up at that very time, which training hides."
-# Where the counts of a reason, taken alone, point the other way than the reason does.
+# Where the counts of a reason, taken alone, do not point the way that the reason does.
+NEITHER = "These counts alone favour neither; beside the other reasons, it favours {}."
 ALONE = (
     "These counts alone favour the runner-up; beside the other reasons, it favours this answer.",
     "These counts alone favour this answer; beside the other reasons, it favours the runner-up.",
@@ -151,13 +152,20 @@ def support_words(support: Support, log_odds: float, *, of_answer: bool = True) 
         )
     seen = f"{itself}In training, {evidence} was seen {count_text(support.queries)}"
     words = f"{seen}: {this}, {other}."
-    return f"{words} {ALONE[log_odds < 0]}" if support.contradicts else words
+    if not support.contradicts:
+        return words
+    neither = NEITHER.format("this answer" if log_odds > 0 else "the runner-up")
+    return f"{words} {ALONE[log_odds < 0] if _favoured(support) else neither}"
 
 
 def contradicts_alone(support: Support, log_odds: float) -> bool:
-    """Whether the counts of a reason, taken alone, point the other way than what it adds."""
-    alone = round(support.lift, 1) - round(support.runner_up_lift, 1)  # as they are shown
-    return bool(support.queries) and alone * log_odds < 0
+    """Whether the counts of a reason, taken alone, do not point the way of what it adds."""
+    return bool(support.queries) and _favoured(support) * log_odds <= 0
+
+
+def _favoured(support: Support) -> float:
+    """Return whom the lifts favour as they are shown: above 0 the answer, 0 neither."""
+    return round(support.lift, 1) - round(support.runner_up_lift, 1)
 
 
 def _times(number: int) -> str:
@@ -172,16 +180,16 @@ def _listed(parts: list[Told]) -> str:
 def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
     """What speaks for the answer and against it, the weightiest first, without what is small.
 
-    Reasons with the same words are one. A reason whose counts alone point the other way is told
-    only where there is no other on its side, and then with that remark.
+    Reasons with the same words are one. A reason whose counts alone do not point its way is
+    told only where there is no other on its side, and then with that remark.
     """
     clear, doubtful = (_summed(explanation, contradicts=doubt) for doubt in (False, True))
     clear += [Told(g.log_odds, g.title, True, g.name not in OF_TREES) for g in explanation.groups]
     weights = [abs(part.log_odds) for part in (*clear, *doubtful)]
     least = SMALL * max(weights, default=0.0)
-    others = {1: explanation.runner_up_label, -1: explanation.label}
+    labels = {1: explanation.label, -1: explanation.runner_up_label}
     sides = []
-    for sign, other in others.items():
+    for sign, label in labels.items():
         large = [
             sorted(
                 (p for p in parts if sign * p.log_odds > 0 and abs(p.log_odds) >= least),
@@ -189,7 +197,7 @@ def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
             )
             for parts in (clear, doubtful)
         ]
-        remark = f" (which alone would point to '{other}')"
+        remark = f" (which alone would not point to '{label}')"
         told = [part._replace(words=f"{part.words}{remark}") for part in large[1][:1]]
         sides.append(large[0] or told)
     return sides[0], sides[1]

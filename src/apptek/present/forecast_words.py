@@ -116,7 +116,7 @@ def evidence_sentence(
 
 
 def _ago(age: float, unit: str, oldest: float) -> str:
-    """3 days before; "before" is before the window."""
+    """3 days before; "before" is before the window, or before its lead."""
     if age >= oldest * (1 - 1e-9):
         return f"{counted(math.floor(oldest), unit)} before or longer ago"
     return f"the {unit} before" if round(age) == 1 else f"{counted(round(age), unit)} before"
@@ -159,10 +159,13 @@ def unknown_name_notes(unseen: tuple[str, ...]) -> list[Note]:
     return [Note("unknown_name", f"{name} is not in the facts: {because}", data) for name in unseen]
 
 
-def old_pair_note(age: float, oldest: int, unit: str) -> Note:
-    """Return that the last fact between the two is long ago; ages beyond `oldest` are alike."""
+def old_pair_note(age: float, oldest: int, unit: str, since: str) -> Note:
+    """Return that the last fact between the two is long ago; ages beyond `oldest` are alike.
+
+    since  what the age counts back from, as the reasons do
+    """
     when = f"{'at least ' if age >= oldest else ''}{counted(min(round(age), oldest), unit)}"
-    text = f"The last fact between the two was {when} before the window: {CHANGED}"
+    text = f"The last fact between the two was {when} before {since}: {CHANGED}"
     return Note("far", text, {"age": min(round(age), oldest)})
 
 
@@ -179,9 +182,10 @@ def lead_notes(lead: int, longest: int, unit: str, *, observed: str, since: str)
     return notes
 
 
-def old_facts_note(when: str, gap: int, unit: str) -> Note:
-    """Return that the last fact of all is long before the window."""
-    text = f"The last known fact is of {when}, {counted(gap, unit)} before the window: {CHANGED}"
+def old_facts_note(when: str, gap: int, unit: str, lead: int) -> Note:
+    """Return that the last fact of all is long before the window; reasons count without a lead."""
+    before = "" if lead else f", {counted(gap, unit)} before the window"
+    text = f"The last known fact is of {when}{before}: {CHANGED}"
     return Note("far", text, {"last": when, "age": gap})
 
 

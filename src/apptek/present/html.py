@@ -5,6 +5,7 @@ templates escape everything that they print, and replace characters that cannot 
 """
 
 from functools import cache
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from apptek.present import answer_words, audit_words, explanation_words, forecas
 from apptek.present.drawing.layout import draw_answer
 from apptek.present.drawing.svg import draw_svg
 from apptek.present.explanation_text import BASE
+from apptek.present.text import render_text
 from apptek.results import Answer, Answers, AuditReport, Explanation, Forecast, Result, WatchList
 from apptek.safe_text import printable
 
@@ -39,6 +41,8 @@ def render_page(result: Result) -> str:
 
 def render_fragment(result: Result) -> str:
     """Return a result as an element for a notebook; its style reaches nothing around it."""
+    if type(result) not in _NAMES:
+        return f"<pre>{escape(render_text(result))}</pre>"
     return _rendered(_NAMES[type(result)], "fragment.html.j2", result=result)
 
 

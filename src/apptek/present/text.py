@@ -1,7 +1,9 @@
 """Results as text, for `__repr__` and for the command line."""
 
+from dataclasses import astuple
 from functools import singledispatch
 
+from apptek.evaluation.ranking import Evaluation
 from apptek.present.answer_words import FAR, answer_notes, recorded
 from apptek.present.audit_words import audit_lines, instead_words, shown_predicate, when_words
 from apptek.present.backtest_text import backtest_text
@@ -146,6 +148,23 @@ def _watch_cells(row: WatchRow) -> tuple[str, ...]:
         row.predicates[0].shown,
         percent(row.predicates[0].probability),
     )
+
+
+@_text.register
+def _evaluation(evaluation: Evaluation, width: int) -> str:
+    parts = {"all": evaluation.metrics, **evaluation.groups, **evaluation.classes}
+    rows = [
+        (
+            name.replace("_", " "),
+            queries,
+            *("" if value is None else f"{value:.4f}" for value in values),
+        )
+        for name, part in parts.items()
+        if part is not None
+        for queries, *values in [astuple(part)]
+    ]
+    header = ("", "queries", "MRR", "Hits@1", "Hits@3", "Hits@10", "ECE")
+    return table_text("", header, rows, width)
 
 
 @_text.register

@@ -287,11 +287,6 @@ def _is_header(first_row: list[str]) -> bool:
     return all(words.intersection(_HEADER_WORDS[role]) for role in ROLES[:3])
 
 
-def query_columns(header: list[str]) -> list[int] | None:
-    """The columns of subject, object and time; None where a header lacks one, or has two."""
-    return columns_of(("subject", "object", "time"), header)
-
-
 def columns_of(roles: tuple[str, ...], header: list[str]) -> list[int] | None:
     """The columns of these roles; None where a header lacks one, or has two."""
     words = [cell.strip().lower() for cell in header]

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from apptek.errors import DataError, NoFactsError
 from apptek.reading.columnar import part_of, text_column
-from apptek.reading.columns import SPLIT, ColumnLayout, check_roles, find_layout, query_columns
+from apptek.reading.columns import SPLIT, ColumnLayout, check_roles, columns_of, find_layout
 from apptek.reading.parts import Content, Part, texts_of
 
 FrameKind = Literal["pandas", "polars", "arrow"]
@@ -26,6 +26,7 @@ When = str | int | date | np.datetime64 | None  # a time in Python; a datetime i
 _SURROGATE = re.compile("[\ud800-\udfff]")  # half of a pair, which no encoding can write
 _MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(Z|[+-][0-9]{2}:[0-9]{2})?")
 _UNNAMED_INDEX = re.compile("__index_level_[0-9]+__")  # of pandas
+QUERY_ROLES = ("subject", "object", "time")
 _HOW = "subject=..., predicate=..., object=..., time=... (or since=..., until=...)"
 
 
@@ -148,20 +149,21 @@ def _with_days(part: Part) -> Part:
     return replace(part, table=table)
 
 
-def read_query_texts(frame: Any, name: str = "frame") -> list[tuple[str, str, str]]:
+def read_query_texts(frame: Any, roles: tuple[str, ...] = QUERY_ROLES) -> list[tuple[str, ...]]:
     """Subject, object and time of each row of a frame, as texts; errors count rows from 1."""
-    columns = query_text_columns(table_of(frame, name), name)
+    columns = query_text_columns(table_of(frame), "frame", roles)
     return list(zip(*(column.cast(pa.string()).to_pylist() for column in columns), strict=True))
 
 
-def query_text_columns(table: pa.Table, name: str) -> list[pa.DictionaryArray]:
+def query_text_columns(
+    table: pa.Table, name: str, roles: tuple[str, ...] = QUERY_ROLES
+) -> list[pa.DictionaryArray]:
     """Subjects, objects and times of a table as dictionaries of distinct texts."""
     names = [str(column) for column in table.column_names]
-    columns = query_columns(names)
+    columns = columns_of(roles, names)
     if columns is None:
-        raise DataError(
-            f"{name}: found the columns {', '.join(names)}; expected subject, object and time"
-        )
+        expected = f"{', '.join(roles[:-1])} and {roles[-1]}"
+        raise DataError(f"{name}: found the columns {', '.join(names)}; expected {expected}")
     texts = [
         text_column(table.column(column), names[column], name).cast(pa.string())
         for column in columns

@@ -56,7 +56,13 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> dict[str,
     if isinstance(body, PredictBatch):
         asked = [Query(each.subject, each.object, each.time) for each in body.queries]
         times = [served.time(q.time, f"queries.{row}.time") for row, q in enumerate(asked)]
-        ends = [[answerer.entity_id(name) for name in (q.subject, q.object)] for q in asked]
+        ends = [
+            [
+                served.entity(getattr(query, side), f"queries.{row}.{side}", allow_unknown=True)
+                for side in ("subject", "object")
+            ]
+            for row, query in enumerate(asked)
+        ]
         subjects, objects = np.asarray(ends, np.int32).T.copy()
         ids = Queries(
             subjects, objects, np.asarray(times, np.int32), np.full(len(asked), -1, np.int32)

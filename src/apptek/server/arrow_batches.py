@@ -107,7 +107,9 @@ def _answers(served: ServedModel, queries: pa.Table, *, top: int, view: View | N
     answerer = served.answerer(view)
     asked = AskedColumns(*query_text_columns(queries, "the body"))
     ids = asked.ids(
-        lambda text, _column, _row: answerer.entity_id(text),
+        lambda text, column, row: served.entity(
+            text, f"{column} of row {row + 1}", allow_unknown=True
+        ),
         lambda text, column, row: served.time(text, f"{column} of row {row + 1}"),
     )
     return answerer.table(answerer.ranked(ids), top=top).arrow(asked)

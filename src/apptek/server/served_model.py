@@ -116,9 +116,12 @@ class ServedModel:
         """The index of the entities' names; waits until it is built."""
         return self.pending_index.result()
 
-    def entity(self, name: str, where: str) -> int:
-        """The id of an entity. Raises a ServiceError with similar names if there is none."""
-        (entity,) = self._ids({name: where}, [name], allow_unknown=False)
+    def entity(self, name: str, where: str, *, allow_unknown: bool = False) -> int:
+        """The id of an entity; below 0 for a name that is not in the data, if that is allowed.
+
+        Raises a ServiceError with similar names if it is not.
+        """
+        (entity,) = self._ids({name: where}, [name], allow_unknown=allow_unknown)
         return entity
 
     def pair(self, subject: str, object_: str, *, allow_unknown: bool = False) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from apptek.errors import DataError, TimeFormatError
+from apptek.errors import DataError, TimeFormatError, UnknownName
 from apptek.models.answer_tables import SCHEMA
 from apptek.models.batch_files import USUAL, LeftOut, read_queries
 from apptek.predictor import Predictor
@@ -77,14 +77,16 @@ def _check(
     predictor: Predictor, file: Path, reading: ReadOptions, left_out: list[str]
 ) -> Iterator[Query]:
     """The good queries; a bad one raises, or is noted and left out."""
+    entities = predictor.answerer.entities
     for line, query in read_queries(file, reading):
         problem = query if isinstance(query, str) else None
         if isinstance(query, Query):
             try:
                 predictor.model.dataset.axis.parse(query.time)
+                entities.check(query.subject, query.object, allow_unknown=True)
                 yield query
                 continue
-            except TimeFormatError as error:
+            except (TimeFormatError, UnknownName) as error:
                 problem = str(error).removesuffix(".")
         if not reading.skip_bad and not isinstance(problem, LeftOut):
             raise DataError(f"{file.name}:{line}: {problem}")

@@ -76,8 +76,10 @@ def watch(
     for file in out or []:
         check_target(file)
         check_suffix(file)
-    asked, skipped = (None, []) if pairs is None else read_pairs(pairs, skip_bad=skip_bad)
     predictor = Predictor.load(model, past_only=True)
+    asked, skipped = None, list[str]()
+    if pairs is not None:
+        asked, skipped = read_pairs(pairs, predictor.answerer.entities, skip_bad=skip_bad)
     with working("forecasting"):
         listed = predictor.watch(asked, most=top or PAIRS_LISTED, **window.keywords())
     for defect in skipped[:BAD_ROWS_SHOWN]:

@@ -81,7 +81,7 @@ export function comparisonOf(explanation) {
 const sentence = (text) => `${shown(text).charAt(0).toUpperCase()}${shown(text).slice(1)}`;
 
 // The strongest reason for the answer as one sentence, and the strongest against it; before both,
-// what is recorded. A reason whose counts alone point the other way is told only where there is no
+// what is recorded. A reason whose counts alone do not point its way is told only where there is no
 // other, with that remark.
 export function storyOf(explanation) {
   const { known = [], ranked } = explanation;
@@ -91,11 +91,11 @@ export function storyOf(explanation) {
 
 const isClear = ({ support }) => !support?.contradicts;
 
-function whyOf({ reasons, against, runner_up_label: other }) {
+function whyOf({ reasons, against, label }) {
   if (!reasons.length) return "Nothing in particular speaks for it: this is what is usual.";
   const pro = reasons.find(isClear) ?? reasons[0];
   const con = against.find((reason) => isClear(reason) && reason.sentence !== pro.sentence);
-  const remark = isClear(pro) ? "" : ` (which alone would point to '${shown(other)}')`;
+  const remark = isClear(pro) ? "" : ` (which alone would not point to '${shown(label)}')`;
   const because = `${sentence(pro.sentence)}${remark}.`;
   return con ? `${because} But: ${shown(con.sentence)}.` : because;
 }
