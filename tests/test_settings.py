@@ -7,6 +7,7 @@ from pydantic import ValidationError
 
 from apptek.config import AgentConfig, Config, preset
 from apptek.errors import ConfigError
+from apptek.models.registry import preset_of
 from apptek.setting_rules import config_from_json, with_settings
 
 
@@ -68,6 +69,7 @@ def test_a_setting_that_is_unknown_is_refused(text: str, message: str) -> None:
         ("classifier.l2.0", "greater than or equal to 0", ["[-1.0]"]),
         ("classifier.l2.0", "a valid number", ["[[1]]"]),
         ("reranker.learning_rate", "greater than 0", ["0.0"]),
+        ("reranker.leaves", "less than or equal to 1000", ["131073"]),
     ],
 )
 def test_an_error_names_the_setting_what_it_may_be_and_what_was_found(
@@ -77,6 +79,18 @@ def test_an_error_names_the_setting_what_it_may_be_and_what_was_found(
     for written in values:
         with pytest.raises(ConfigError, match=rf"^{re.escape(name)} must be {allowed}, not .+$"):
             with_settings(Config(), [f"{section}.{key}={written}"])
+
+
+@pytest.mark.parametrize("text", ["smoothing=[]", "backoff=[0.0]", "floor=[2.0]", "most_queries=0"])
+def test_settings_of_a_baseline_have_limits_too(text: str) -> None:
+    key = text.partition("=")[0]
+    with pytest.raises(ConfigError, match=rf"^counting\.{key}(\.0)? must be .+, not "):
+        with_settings(preset_of("pair", "default"), [f"counting.{text}"])
+
+
+def test_trees_need_the_history() -> None:
+    with pytest.raises(ConfigError, match="needs history in features"):
+        with_settings(preset("max"), ['features.parts=["traits"]'])
 
 
 def test_python_code_meets_the_same_rules() -> None:
