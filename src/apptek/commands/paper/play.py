@@ -13,6 +13,7 @@ from apptek.commands.options import (
     print_json,
 )
 from apptek.extras import require_torch
+from apptek.safe_text import counted
 
 if TYPE_CHECKING:
     from apptek.facts.facts import Dataset
@@ -108,11 +109,13 @@ def _print(told: dict[str, Any], subject: str, object_: str) -> None:
     for number, step in enumerate(told["steps"], 1):
         line(f"Step {number}")
         for side, name in enumerate((subject, object_)):
-            line(f"  {name}: {step['core'][side]} core, {step['periphery'][side]} periphery facts")
+            core, periphery = step["core"][side], step["periphery"][side]
+            line(f"  {name}: core {core}, periphery {counted(periphery, 'fact')}")
         line(f"  legal actions: {len(step['actions'])}, by Q-value")
         for action in step["actions"][:SHOWN]:
             mark = "->" if action["predicate"] == step["chosen"] else "  "
-            line(f"  {mark} {action['q']:+.4f}  {action['predicate']} ({action['facts']} facts)")
+            facts = counted(action["facts"], "fact")
+            line(f"  {mark} {action['q']:+.4f}  {action['predicate']} ({facts})")
         for key, name in (("subject_facts", subject), ("object_facts", object_)):
             line(f"  new in the core of {name}: {len(step[key])}")
             for fact in step[key][:SHOWN]:
