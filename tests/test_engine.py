@@ -285,6 +285,8 @@ def test_workers_end_with_the_driver(end: signal.Signals, tmp_path: Path) -> Non
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
+        # A shell's background job ignores it, and so would its children.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
     )
     while len([path for path in place.iterdir() if path.is_file()]) < 2:
         assert driver.poll() is None, driver.communicate()
