@@ -73,9 +73,9 @@ def with_settings(config: Config, settings: Sequence[str]) -> Config:
 
 
 def config_from_json(kind: type[Config], stored: Mapping[str, Any]) -> Config:
-    """Return the config of which `dataclasses.asdict` has made JSON; ConfigError for a bad value.
+    """Return the config that `dataclasses.asdict` turned into JSON; ConfigError for a bad value.
 
-    What is younger than the JSON has its default.
+    A setting that the JSON does not have gets its default.
     """
     try:
         return TypeAdapter(kind).validate_json(json.dumps(stored), strict=True)

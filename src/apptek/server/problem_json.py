@@ -35,7 +35,7 @@ _ADVICE = {
     404: "See /api/openapi.json for the addresses that exist.",
     405: "See /api/openapi.json for the methods of each address.",
 }
-# Where a body ends is unknown after 400, and nobody has read it after 408: no further requests.
+# Where a body ends is unknown after 400, and unread after 408: no further requests.
 _HEADERS = {
     400: {"Connection": "close"},
     401: {"WWW-Authenticate": "Bearer"},

@@ -102,7 +102,7 @@ class ServedModel:
         return cls(predictor, folder, digest, span, samples, counts, pending_index, background)
 
     def answerer(self, view: View | None) -> Answerer:
-        """What answers: with `past_only`, every query from what was known before its time."""
+        """Return what answers: with `past_only`, every query from the facts before its time."""
         answerer = self.predictor.answerer
         return answerer.past_view() if view == "past_only" else answerer
 

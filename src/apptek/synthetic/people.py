@@ -105,7 +105,7 @@ def draw(weights: Doubles, count: int, *, rng: np.random.Generator) -> Longs:
 
 def _index_at(weights: Doubles, points: Doubles) -> Longs:
     indices = np.searchsorted(weights, points, side="right") - 1
-    return np.minimum(indices, len(weights) - 2)  # rounding may take a point to the very end
+    return np.minimum(indices, len(weights) - 2)  # rounding may take a point to the end
 
 
 def _within(weights: Doubles, first: Longs, stop: Longs, *, rng: np.random.Generator) -> Longs:

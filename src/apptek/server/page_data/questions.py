@@ -56,7 +56,7 @@ class Questions(BaseModel):
 
 
 def striking_questions(served: ServedModel) -> Questions:
-    """Questions that the model answers well from what was known before, of different pairs.
+    """Return questions that the model answers well from earlier facts, of different pairs.
 
     Where no fact has a date, all facts are known.
 
