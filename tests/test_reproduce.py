@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from apptek.cli import app
 from apptek.config import preset
 from apptek.errors import ApptekError, ConfigError
-from apptek.paper.figures import FIGURES, nearest_names, write_figure
+from apptek.paper.agent_run import nearest_names
+from apptek.paper.figures import FIGURES, write_figure
 from apptek.paper.reproduce import FIGURES as FIGURE_NAMES
 from apptek.paper.reproduce import TABLES, quick_runs, reproduce
 from apptek.research.result import Result, plain_settings, read_result, write_result
@@ -25,6 +26,7 @@ from apptek.research.tables import (
     mark_best,
     table2,
     table3,
+    table_agent,
     table_m,
     table_search,
 )
@@ -422,6 +424,25 @@ def test_table3_has_the_time_of_an_episode() -> None:
     assert line == "| 5 | 0.5000 | 0.4297 | 0.7500 | 0.7563 | 0.2500 | 0.2849 | 2.00 | 23 |"
 
 
+def test_the_table_of_agents_has_an_interval_over_seeds() -> None:
+    def trained(seed: int, reward: float) -> Result:
+        metrics = {
+            "agent": reward, "random": 0.5, "commonest": 0.6,
+            "agent_minus_commonest": {"mean": reward - 0.6},
+        }  # fmt: skip
+        agent = plain_settings(preset("paper").agent)
+        return Result(
+            model="agent", dataset="icews14", seed=seed, settings={"agent": agent},
+            metrics={"train": metrics},
+        )  # fmt: skip
+
+    two = table_agent(named(trained(0, 0.5), trained(1, 0.7)))
+    half = 12.7062 * 0.1
+    assert f"| 2 | 0.6000 [{0.6 - half:.4f}, {0.6 + half:.4f}] | 0.5000 | 0.6000 |" in two
+    assert "| icews14 | paper | 25 | train | 1 | 0.5000 |" in table_agent(named(trained(0, 0.5)))
+    assert table_agent({}) == NOTHING
+
+
 def test_table_m_is_sorted_by_m() -> None:
     runs = [
         made_up("apptek_paper", 0.5, changed={"mining.top": m}, topologies={"number": 1000})
@@ -482,7 +503,8 @@ def made_up_results(figure: str) -> list[Result]:
                 "legal_actions": [3.0, 4.0, None],
                 "rewards": {"episodes": [1, 2], "mean_500": [0.1, 0.2], "mean_10000": [0.1, 0.1]},
                 "success": {
-                    name: [7, 0.5] for name in ("Consult", "Reject", "Accuse", "Visit", "Riot")
+                    name: {"episodes": [7] * 100, "connected": [3] * 100}
+                    for name in ("Consult", "Reject", "Accuse", "Visit", "Riot")
                 },
             },
         )

@@ -173,34 +173,6 @@ def prediction_table(results: Results) -> str:
     return markdown(rows)
 
 
-def agent_table(results: Results) -> str:
-    """The agent beside its controls, on the training queries and on valid."""
-    rows = []
-    for result in _of_model(results, "agent"):
-        settings = result.settings["agent"]
-        for split, metrics in result.metrics.items():
-            about = [result.dataset, _kind_of_agent(settings), settings["tknn"], split]
-            gain = "{mean:+.4f} [{low:+.4f}, {high:+.4f}]".format(
-                **metrics["agent_minus_commonest"]
-            )
-            means = [four_digits(metrics[name]) for name in ("agent", "random", "commonest")]
-            rows.append([*about, f"{settings['epochs']:g}", *means, gain])
-    names = ["data", "settings", "tknn", "queries", "epochs", "agent", "random", "commonest"]
-    frame = pd.DataFrame(rows, columns=[*names, "agent - commonest, 95 % interval"])
-    frame = frame.sort_values(names[:4], kind="stable").astype({"tknn": str})
-    return markdown(frame[[*names[:3], "epochs", "queries", *frame.columns[5:]]])
-
-
-def _kind_of_agent(settings: Mapping[str, Any]) -> str:
-    """Return the name under which the page describes these settings. Older results lack some."""
-    if settings.get("fingerprint", "paper") == "marked":
-        return "marked"
-    if settings["fingerprint_size"] > 16:
-        return "wide"
-    often = ", ratio 64" if settings["replay_ratio"] == 64 else ""
-    return f"paper{often}" + ("" if settings.get("hide_query", True) else ", own fact left in")
-
-
 def controls_table(results: Results) -> str:
     """The controls on the training queries, by tknn: own fact hidden, and left in the graph."""
     rows = [
@@ -590,7 +562,6 @@ def _unanswered(answers: Mapping[str, int]) -> int:
 SERVICE = {"slow_clients": _slow_clients, "load": _load}
 DOCS_TABLES: dict[str, Maker] = {
     "prediction": prediction_table,
-    "agent": agent_table,
     "controls": controls_table,
     "models": models_table,
     "groups": groups_table,

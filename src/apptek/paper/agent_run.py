@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
+from difflib import get_close_matches
 from pathlib import Path
 
 import numpy as np
@@ -12,7 +13,7 @@ from apptek.arrays import Bools, Ints
 from apptek.config import AgentConfig
 from apptek.errors import ApptekError
 from apptek.extras import one_torch_thread
-from apptek.facts.facts import Dataset, Names
+from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.files import write_whole
 from apptek.graph.temporal_graph import TemporalGraph
@@ -24,6 +25,11 @@ from apptek.research.result import Result, plain_settings, write_result
 
 RESULT = "result.json"
 CURVE_POINTS = 200
+COURSE_PARTS = 100  # of a training, in which the success of a predicate is counted
+SUCCESS = (  # predicates of the paper's figure
+    "Make statement", "Consult", "Criticize or denounce", "Demand military aid",
+    "Protest violently, riot",
+)  # fmt: skip
 NORMAL_95 = 1.959963984540054  # half the width of a 95 % interval, in standard errors
 
 
@@ -124,9 +130,7 @@ def _result(trainer: Trainer, dataset: Dataset, seed: int) -> Result:
         extras={
             "rewards": reward_curve(trainer.history),
             "legal_actions": mean_legal_actions(greedy.legal_counts),
-            "success": success_by_predicate(
-                greedy.met, dataset.train.predicates, dataset.predicates
-            ),
+            "success": success_course(trainer.history, dataset),
             "episodes": trainer.episodes_done,
             "environment_steps": trainer.environment_steps,
         },
@@ -155,14 +159,31 @@ def mean_legal_actions(legal_counts: Ints) -> list[float | None]:
     ]
 
 
-def success_by_predicate(met: Bools, predicates: Ints, names: Names) -> dict[str, list[float]]:
-    """For each predicate the number of its queries, and the share of them that connected."""
-    counts = np.bincount(predicates, minlength=len(names))
-    hits = np.bincount(predicates, weights=met, minlength=len(names))
-    return {
-        names[row]: [int(counts[row]), float(hits[row] / counts[row])]
-        for row in np.flatnonzero(counts).tolist()
-    }
+def success_course(history: History, dataset: Dataset) -> dict[str, dict[str, list[int]]]:
+    """The episodes of each predicate of the paper's figure, and how many of them connected.
+
+    Training is cut into parts of equal length; each list has a number for each part.
+    """
+    count, names = len(history.met), list(dataset.predicates)
+    predicates = dataset.train.predicates[history.queries]
+    parts = np.arange(count) * COURSE_PARTS // max(count, 1)
+    course = {}
+    for name in nearest_names(SUCCESS, names):
+        own = predicates == names.index(name)
+        course[name] = {
+            key: np.bincount(parts[rows], minlength=COURSE_PARTS).tolist()
+            for key, rows in (("episodes", own), ("connected", own & history.met))
+        }
+    return course
+
+
+def nearest_names(names: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Each name, or the nearest known one in its place; no known name is taken twice."""
+    nearest: list[str] = []
+    for name in names:
+        left = [other for other in known if other not in nearest]
+        nearest += [name] if name in left else get_close_matches(name, left, n=1, cutoff=0.0)
+    return nearest
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,11 @@ colours are those of Okabe and Ito; lines that differ in colour also differ in t
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from apptek.errors import ApptekError
 from apptek.extras import require_matplotlib
@@ -24,11 +25,10 @@ if TYPE_CHECKING:
 Results = Sequence[Result]
 WIDTH, PANEL = 3.35, 1.75  # inches: a column, and the height of a panel
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
-STYLES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"))
-SUCCESS = (
-    "Make statement", "Consult", "Criticize or denounce", "Demand military aid",
-    "Protest violently, riot",
-)  # fmt: skip
+PURPLE, GREY = "#CC79A7", "#595959"
+STYLES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"), (GREY, "v"))
+COURSE_WINDOW = 10  # hundredths of a training, over which success is averaged
+LEAST_EPISODES = 5  # in such a window; with fewer there is no point
 LOOK: Any = {
     "font.size": 8,
     "axes.titlesize": 8,
@@ -152,24 +152,22 @@ def _draw_rewards(panel: "Axes", results: Results) -> None:
 
 
 def _draw_success(panel: "Axes", results: Results) -> None:
-    """The share of training queries that the greedy agent connects, for five predicates."""
-    first = results[0].extras["success"]
-    predicates = nearest_names(SUCCESS, list(first))
-    for result, style in _styled(results):
-        shares = [result.extras["success"][predicate][1] for predicate in predicates]
-        panel.plot(shares, range(len(predicates)), linestyle="", **style)
-    labels = [f"{predicate} ({first[predicate][0]:,})" for predicate in predicates]
-    panel.set_yticks(range(len(predicates)), labels)
-    panel.set(xlim=(-0.03, 1.03), ylim=(len(predicates) - 0.5, -0.5))
-
-
-def nearest_names(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Each name, or the nearest known one in its place; no known name is taken twice."""
-    nearest: list[str] = []
-    for name in names:
-        left = [other for other in known if other not in nearest]
-        nearest += [name] if name in left else get_close_matches(name, left, n=1, cutoff=0.0)
-    return nearest
+    """The share of the episodes of five predicates that connected, over the course of training."""
+    for (predicate, course), (colour, marker) in zip(
+        results[0].extras["success"].items(), STYLES, strict=True
+    ):
+        episodes, connected = (
+            np.convolve(course[key], np.ones(COURSE_WINDOW), "valid")
+            for key in ("episodes", "connected")
+        )
+        shown = episodes >= LEAST_EPISODES
+        share = np.arange(len(episodes)) + COURSE_WINDOW
+        panel.plot(
+            share[shown], connected[shown] / episodes[shown], color=colour, marker=marker,
+            markevery=max(int(shown.sum()) // 6, 1),
+            label=f"{predicate} ({sum(course['episodes']):,})",
+        )  # fmt: skip
+    panel.set(ylabel="share connected", ylim=(-0.03, 1.03))
 
 
 FIGURES: "dict[str, Callable[[Results], Figure]]" = {
@@ -179,6 +177,8 @@ FIGURES: "dict[str, Callable[[Results], Figure]]" = {
         draw=_draw_rewards,
         xlabel="episodes (thin: mean of 500; thick: of 10,000)",
     ),
-    "figure-success": partial(agent_figure, draw=_draw_success, xlabel="share connected"),
+    "figure-success": partial(
+        agent_figure, draw=_draw_success, xlabel="% of the training (mean of the last tenth)"
+    ),
     "figure-topologies": topologies_figure,
 }

@@ -43,7 +43,9 @@ QUICK_SETTINGS: dict[str, dict[str, Any]] = {
     "default": {"classifier.epochs": 1},
     "max": {"classifier.epochs": 1, "reranker.rounds": 5},
 }
-TABLES = ("table1", "table2", "table3", "table-m", "table-search", "table-forecast")
+TABLES = (
+    "table1", "table2", "table3", "table-m", "table-agent", "table-search", "table-forecast",
+)  # fmt: skip
 FIGURES = ("figure-actions", "figure-rewards", "figure-success", "figure-topologies")
 
 

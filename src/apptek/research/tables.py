@@ -35,6 +35,8 @@ PROTOCOLS = {"official": "Official protocol", "paper": "The paper's protocol"}
 FORECASTS = {
     "raw_r": "R raw", "filtered_r": "R filtered", "raw_2r": "2R raw", "filtered_2r": "2R filtered",
 }  # fmt: skip
+# Half a 95 % t-interval in standard errors, by the number of seeds.
+STUDENT_T = {2: 12.7062, 3: 4.3027, 4: 3.1824, 5: 2.7764}
 four_digits = "{:.4f}".format
 
 
@@ -59,6 +61,7 @@ def all_tables(runs: RunList) -> dict[str, Maker]:
         "table2": table2,
         "table3": table3,
         "table-m": table_m,
+        "table-agent": table_agent,
         "table-search": table_search,
         "table-forecast": table_forecast,
     }
@@ -216,6 +219,51 @@ def table_m(results: Results) -> str:
     means[list(KEYS)] = means[list(KEYS)].map(four_digits)
     means["topologies"] = means["topologies"].map("{:,.0f}".format)
     return markdown(means.astype({"m": str}).rename(columns=KEYS))
+
+
+def table_agent(results: Results) -> str:
+    """The mean reward of agents over their seeds, beside the controls, on train and on valid."""
+    rows = [
+        {
+            "data": result.dataset,
+            "settings": kind_of_agent(result.settings["agent"]),
+            "tknn": result.settings["agent"]["tknn"],
+            "queries": split,
+            **{name: metrics[name] for name in ("agent", "random", "commonest")},
+            "difference": metrics["agent_minus_commonest"]["mean"],
+        }
+        for result in results.values()
+        for split, metrics in result.metrics.items()
+    ]
+    if not rows:
+        return NOTHING
+    lines, keys = [], ["data", "settings", "tknn", "queries"]
+    for key, runs in pd.DataFrame(rows).groupby(keys):
+        about = dict(zip(keys, map(str, key), strict=True))
+        about["seeds"] = str(len(runs))
+        about["agent, 95 % interval"] = interval_over_seeds(runs["agent"])
+        about |= {name: four_digits(runs[name].mean()) for name in ("random", "commonest")}
+        lines.append(about | {"agent - commonest": interval_over_seeds(runs["difference"], "+")})
+    return markdown(lines)
+
+
+def kind_of_agent(settings: Mapping[str, Any]) -> str:
+    """Return the name under which the docs describe these settings. Older results lack some."""
+    if settings.get("fingerprint", "paper") == "marked":
+        return "marked"
+    if settings["fingerprint_size"] > 16:
+        return "wide"
+    often = ", ratio 64" if settings["replay_ratio"] == 64 else ""
+    return f"paper{often}" + ("" if settings.get("hide_query", True) else ", own fact left in")
+
+
+def interval_over_seeds(values: Frame, sign: str = "") -> str:
+    """Return the mean, and its 95 % t-interval where there is more than one seed."""
+    mean, texts = values.mean(), f"{{:{sign}.4f}}".format
+    if len(values) not in STUDENT_T:
+        return texts(mean)
+    half = STUDENT_T[len(values)] * values.sem()
+    return f"{texts(mean)} [{texts(mean - half)}, {texts(mean + half)}]"
 
 
 def table_search(results: Results) -> str:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from apptek.paper.reproduce import Execute
 
 What = Literal[
-    "table1", "table2", "table3", "table-m", "table-search", "table-forecast",
+    "table1", "table2", "table3", "table-m", "table-agent", "table-search", "table-forecast",
     "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
     "all",
 ]  # fmt: skip
