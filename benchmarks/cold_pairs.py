@@ -20,7 +20,7 @@ import argparse
 import sys
 import tempfile
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,6 @@ from apptek.facts.facts import Dataset, Facts
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import Queries, QueryColumns, training_queries
 from apptek.features.clock import EVER, MIDDLE, UNDATED_EVER, Clock, Fading, add_clock
-from apptek.features.copies import Copies
 from apptek.features.history import History
 from apptek.features.history_kernels import (
     LEAST,
@@ -45,21 +44,14 @@ from apptek.features.history_kernels import (
     family_facts,
 )
 from apptek.features.new_names import NewNames
-from apptek.features.space import FeatureSpace
+from apptek.features.space import make_space
 from apptek.features.traits import types_from_names
 from apptek.graph.slot_search import FIELDS, STREAMS
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.fitting.drawn_examples import (
-    training_examples,
-    tuning_examples,
-    tuning_queries,
-    tuning_rows,
-)
-from apptek.models.fitting.examples import Examples, join_examples
+from apptek.models.fitting.examples import ViewExamples, examples_of, join_examples
 from apptek.models.fitting.linear_fit import fit_linear_softmax
 from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.model import FeatureSources
 from apptek.ragged import Ragged, hstack
 from apptek.reading.reader import read_dataset
 from apptek.research.compare import bootstrap_interval
@@ -72,37 +64,14 @@ SIDES = len(FAMILIES) - SUBJECT_OUT  # the profiles
 SHOWN = ("unseen_pair", "unseen_entity", "seen_pair")
 
 
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """The examples of a view, to which trials add."""
-
-    space: FeatureSpace
-    train: Examples
-    valid: Examples
-    train_queries: Queries
-    valid_queries: Queries
-    facts: Facts  # of valid
-
-
-def prepare(fit: Fit, view: View) -> Prepared:
-    """The examples of the default preset, as `fit` makes them."""
+def prepare(fit: Fit, view: View) -> ViewExamples:
+    """The examples of the default preset, as `fit` makes them, in one shard."""
     data, graph = fit.dataset, TemporalGraph.of(fit.dataset)
-    sources = FeatureSources(
-        config=fit.config,
-        dataset=data,
-        graph=graph,
-        clock=Clock.of(graph),
-    )
     kinds = types_from_names(data.entities, data.train, from_neighbours=view == "all_facts")
-    space = sources.space(view, tuple(kinds))
-    rows, spared = tuning_rows(fit, view)
-    shards, rows = training_examples(fit, space, rows, view)
-    facts, asked = tuning_queries(fit, spared)
-    valid = tuning_examples(fit, space, facts, asked, view)
-    assert valid is not None
-    return Prepared(
-        space, join_examples(shards), valid, training_queries(data.train, rows), asked, facts
-    )
+    clock = Clock.of(graph)
+    space = make_space(graph.seen_in(view), data, fit.config, clock, tuple(kinds))
+    made = examples_of(fit, space, view)
+    return replace(made, train=[join_examples(made.train)])
 
 
 def most_frequent(facts: Facts, others: Ints, entity_count: int, most: int) -> Longs:
@@ -211,15 +180,17 @@ def scaled(rows: Ragged, factors: Floats) -> Ragged:
     return Ragged(rows.offsets, rows.columns, rows.width, values)
 
 
-def trials(made: Prepared, data: Dataset) -> Iterator[tuple[str, Ragged, Ragged]]:
+def trials(made: ViewExamples, data: Dataset) -> Iterator[tuple[str, Ragged, Ragged]]:
     """The name of each trial and its features for train and valid; the first one is the preset."""
-    history, train, valid = made.space.history, made.train.rows, made.valid.rows
+    history = made.space.history
     assert history is not None
+    assert made.tuning is not None
+    train, valid = made.train[0].rows, made.tuning.rows
     yield "default", train, valid
     for most in (1000, 5000, 20_000):
         added = (
             constants(history, data.train, asked, most)
-            for asked in (made.train_queries, made.valid_queries)
+            for asked in (training_queries(data.train, made.rows), made.queries)
         )
         pairs = zip((train, valid), added, strict=True)
         of_train, of_valid = (hstack(list(parts)) for parts in pairs)
@@ -237,28 +208,25 @@ def trials(made: Prepared, data: Dataset) -> Iterator[tuple[str, Ragged, Ragged]
 
 
 def fitted(
-    fit: Fit, made: Prepared, features: tuple[Ragged, Ragged]
+    fit: Fit, made: ViewExamples, features: tuple[Ragged, Ragged]
 ) -> tuple[LinearSoftmax, dict[str, Any]]:
     """The weights over these features of train and valid, and what was chosen."""
-    train, valid = (
-        replace(examples, rows=rows)
-        for examples, rows in zip((made.train, made.valid), features, strict=True)
-    )
-    added = Copies.nothing(train.rows.width - len(made.space))
+    assert made.tuning is not None
+    train, valid = replace(made.train[0], rows=features[0]), replace(made.tuning, rows=features[1])
     classifier, report = fit_linear_softmax(
         [train],
         valid,
         class_count=len(fit.dataset.predicates),
         config=fit.config.classifier,
         rng=generator(fit.options.seed, "classifier"),
-        copies=made.space.copies().joined(added),
+        copies=made.space.copies(),
     )
     return classifier, {
         "l2": report.l2, "epoch": report.epoch, "features": train.rows.width
     }  # fmt: skip
 
 
-def without_vocabulary(made: Prepared, data: Dataset) -> Iterator[tuple[str, Ragged]]:
+def without_vocabulary(made: ViewExamples, data: Dataset) -> Iterator[tuple[str, Ragged]]:
     """The features of valid if no vocabulary had the entities that train has not.
 
     Of a new name nothing is known, or what stands in it.
@@ -270,7 +238,7 @@ def without_vocabulary(made: Prepared, data: Dataset) -> Iterator[tuple[str, Rag
     seen[data.train.subjects] = seen[data.train.objects] = True
     nothing = np.full(len(seen), -1, np.int32)
     read = np.asarray([told.id(name) for name in data.entities], np.int32)
-    queries = made.valid_queries
+    queries = made.queries
     for name, ids in (("new names, nothing known", nothing), ("new names, read", read)):
         ids[seen] = np.flatnonzero(seen)
         asked = replace(queries, subjects=ids[queries.subjects], objects=ids[queries.objects])
@@ -280,6 +248,8 @@ def without_vocabulary(made: Prepared, data: Dataset) -> Iterator[tuple[str, Rag
 def measure(fit: Fit, view: View, only: str) -> Iterator[dict[str, Any]]:
     """The MRR of every trial in a view, with the difference from the preset."""
     made = prepare(fit, view)
+    assert made.tuning is not None
+    labels, others = made.tuning.labels, made.tuning.others
     members = groups(made.facts, fit.dataset.train, fit.dataset.predicates)
     every = {"all": np.ones(len(made.facts), np.bool_)} | {name: members[name] for name in SHOWN}
     shown = {group: rows for group, rows in every.items() if rows.any()}
@@ -287,7 +257,7 @@ def measure(fit: Fit, view: View, only: str) -> Iterator[dict[str, Any]]:
 
     def entry(name: str, classifier: LinearSoftmax, rows: Ragged) -> dict[str, Any]:
         nonlocal first
-        ranks = expected_ranks(classifier.scores(rows), made.valid.labels, made.valid.others)
+        ranks = expected_ranks(classifier.scores(rows), labels, others)
         values = 1 / ranks
         first = values if first is None else first
         figures = {group: compared(values[own], first[own]) for group, own in shown.items()}

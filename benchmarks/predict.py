@@ -8,13 +8,14 @@ from apptek.config import DEFAULT, preset
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.features.clock import Clock
+from apptek.features.space import make_space
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
 from apptek.models.counting.index import CountingIndex
 from apptek.models.counting.scorers import VARIANTS, CountingScorer
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.model import FeatureSources, FittedView
+from apptek.models.model import FittedView
 from apptek.seeding import generator
 from apptek.synthetic.world import make_world
 from benchmarks.report import BenchReport, bench_dataset, seconds
@@ -62,12 +63,7 @@ def _default_model(dataset: Dataset) -> WorkingView:
     """The features of the default preset, and random weights for them."""
     graph, config = TemporalGraph.of(dataset), preset(DEFAULT)
     kinds = tuple(types_from_names(dataset.entities, dataset.train))
-    space = FeatureSources(
-        config=config,
-        dataset=dataset,
-        graph=graph,
-        clock=Clock.of(graph),
-    ).space("all_facts", kinds)
+    space = make_space(graph, dataset, config, Clock.of(graph), kinds)
     shape = (len(space), len(dataset.predicates))
     weights = generator(0, "bench").standard_normal(shape, np.float32)
     classifier = LinearSoftmax(weights, np.zeros(shape[1], np.float32))

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from ranking_oracles import PlainExample, minimise, objective
 
 from apptek.config import ClassifierConfig
-from apptek.errors import DataError
 from apptek.evaluation.calibration import Calibration
 from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import (
@@ -123,7 +122,7 @@ def test_l2_and_the_epoch_are_those_that_rank_valid_best() -> None:
     assert EpochReport(report.l2, report.epoch, report.valid_mrr) in report.tried
     assert report.valid_mrr == max(epoch.valid_mrr for epoch in report.tried)
     assert report.l2 == 0.0
-    assert model.calibration == Calibration(report.temperature, report.tilt, report.bend)
+    assert model.calibration != Calibration()
 
 
 def test_it_stops_when_valid_gets_no_better() -> None:
@@ -136,8 +135,8 @@ def test_it_stops_when_valid_gets_no_better() -> None:
 def test_the_temperature_mends_confidence_that_is_too_low() -> None:
     plain = random_examples(6000, np.random.default_rng(8))
     train, valid = examples_of(plain[:3000]), examples_of(plain[3000:])
-    _, report = fit(train, valid, CLASSES, epochs=1, learning_rate=0.01, l2=(0.0,))
-    assert report.temperature < 0.8
+    model, report = fit(train, valid, CLASSES, epochs=1, learning_rate=0.01, l2=(0.0,))
+    assert model.calibration.temperature < 0.8
     assert report.ece_after is not None
     assert report.ece_before is not None
     assert report.ece_after < 0.05 < report.ece_before
@@ -169,23 +168,9 @@ def test_scores_agree_with_the_definition_over_many_chunks(binary: bool) -> None
     )
 
 
-def test_what_does_not_fit_together_is_refused() -> None:
-    some, none = examples_of([PlainExample({0: 1.0}, 3)]), examples_of([])
-    with pytest.raises(DataError, match="no valid queries"):
-        fit(some, none, CLASSES)
-    with pytest.raises(DataError, match="no training queries"):
-        fit(none, some, CLASSES)
-    with pytest.raises(ValueError, match="not among the 3 classes"):
-        fit(some, some, 3)
-    with pytest.raises(ValueError, match="different features"):
-        fit(some, examples_of([PlainExample({0: 1.0}, 3)], 9), CLASSES)
+def test_rows_of_other_features_are_refused() -> None:
     with pytest.raises(ValueError, match="the rows have 9 features, the weights 4"):
         some_model().scores(rows_of([{}], 9, binary=True))
-
-
-def test_an_example_does_not_mask_its_own_label() -> None:
-    with pytest.raises(ValueError, match="own label"):
-        examples_of([PlainExample({0: 1.0}, 3, frozenset({3}))])
 
 
 def test_rows_that_lead_outside_are_refused() -> None:

@@ -26,10 +26,9 @@ from apptek.facts.facts import SPLITS, Dataset, Facts
 from apptek.facts.queries import held_out_queries
 from apptek.facts.times import UNKNOWN
 from apptek.features.clock import Clock
-from apptek.features.space import FeatureSpace
+from apptek.features.space import FeatureSpace, make_space
 from apptek.features.traits import Kind, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.model import FeatureSources
 from apptek.paper.environment import DecisionProcess
 from apptek.paper.features import Topologies
 from apptek.paper.topologies import Mined, topology_set
@@ -412,13 +411,8 @@ def forecast_space(plain: list[PlainFact], about: Dataset) -> FeatureSpace:
     graph = TemporalGraph.of(dataset_of(plain))
     topologies = topology_set([(0,), (1,), (2,), (0, 1), (2, 1, 0)])
     process, clock = DecisionProcess(graph, FORECAST.agent), Clock(2.0, 7.0, 30.0, 120.0)
-    return FeatureSources(
-        config=FORECAST,
-        dataset=about,
-        graph=graph,
-        clock=clock,
-        added=(Topologies(process, about.predicates, topologies, Mined((), {}, {})),),
-    ).space("past_only", kinds)
+    added = Topologies(process, about.predicates, topologies, Mined((), {}, {}))
+    return make_space(graph.past_view(), about, FORECAST, clock, kinds, [added])
 
 
 def by_name(space: FeatureSpace, query: PlainQuery) -> dict[tuple[object, ...], float]:

@@ -144,7 +144,7 @@ def test_the_planted_rule_is_the_first_reason(planted: PlantedWorld, predictor: 
 def test_subject_and_object_may_be_the_same(predictor: Predictor) -> None:
     name = predictor.model.dataset.entities[0]
     found = predictor.explain(Query(name, name, "2019-05-05"))
-    assert len(found.contributions()) == len(predictor.model.sources.added[0])
+    assert len(found.contributions()) == len(predictor.model.added[0])
     assert [(r.steps, r.facts, [m.entity for m in r.meeting]) for r in found.all_reasons()] == [
         (0, (), [name])
     ] * 10

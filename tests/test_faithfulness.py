@@ -54,7 +54,7 @@ def test_scores_without_facts_are_those_of_a_graph_without_them(
         model.graph.predicate_count,
         open_end=model.graph.open_end,
     )
-    smaller = replace(model, sources=replace(model.sources, graph=graph))
+    smaller = replace(model, graph=graph)
     scores = Answerer(smaller, past_only=past_only).view_of(queries).scores(queries)[0]
     expected = float(scores[scalpel.answer] - scores[scalpel.runner_up]) / scalpel.temperature
     assert scalpel.without(scalpel.cited) == pytest.approx(expected, abs=1e-4)

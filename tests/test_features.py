@@ -27,10 +27,10 @@ from apptek.evaluation.calibration import (
     top_predictions,
 )
 from apptek.features.clock import Clock
-from apptek.features.copies import Copies
+from apptek.features.history import Copies
+from apptek.features.space import make_space
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.linear_fit import Descent, fit_linear_softmax
-from apptek.models.model import FeatureSources
 from apptek.paper.environment import DecisionProcess
 from apptek.paper.features import Topologies
 from apptek.paper.topologies import Mined, topology_set
@@ -88,13 +88,8 @@ def space_of(parts: tuple[str, ...]) -> Any:
     config = Config(features=FeaturesConfig(parts=parts))
     process, found = DecisionProcess(graph, config.agent), topology_set([(0,), (1, 2)])
     part = Topologies(process, dataset.predicates, found, Mined((), {}, {}))
-    return FeatureSources(
-        config=config,
-        dataset=dataset,
-        graph=graph,
-        clock=Clock.of(graph),
-        added=(part,) if "topologies" in parts else (),
-    ).space("all_facts")
+    added = [part] if "topologies" in parts else []
+    return make_space(graph, dataset, config, Clock.of(graph), added=added)
 
 
 @pytest.mark.parametrize(
@@ -109,10 +104,8 @@ def test_a_space_is_its_parts_one_after_the_other(parts: tuple[str, ...]) -> Non
     for name, size in space.sizes().items():
         first, place = space.first(name), whole.first(name)
         assert np.array_equal(rows[:, first : first + size], every[:, place : place + size])
-    speaking = space.copies().predicates >= 0
-    history = space.sizes().get("history", 0)
-    assert speaking[:history].all()
-    assert not speaking[history:].any()
+    history, copies = space.sizes().get("history"), space.copies()
+    assert (None if copies is None else len(copies.predicates)) == history
 
 
 # Copy weights
@@ -180,9 +173,7 @@ def test_without_copies_nothing_is_shared() -> None:
     plain = random_examples(40, np.random.default_rng(2))
     order = np.arange(40, dtype=np.int32)
     one = Descent([examples_of(plain)], CLASSES, ClassifierConfig(), 3.0)
-    other = Descent(
-        [examples_of(plain)], CLASSES, ClassifierConfig(), 3.0, Copies.nothing(FEATURES)
-    )
+    other = Descent([examples_of(plain)], CLASSES, ClassifierConfig(), 3.0, copies_of({}))
     for descent in (one, other):
         descent.run_epoch([(0, order)])
         assert descent.shared.size == 0
@@ -208,36 +199,11 @@ def test_what_happened_happens_again_even_for_a_predicate_never_seen_so() -> Non
         assert (model.scores(asked)[0].argmax() == count - 1) == is_known
 
 
-def test_joined_copies_have_groups_of_their_own() -> None:
-    joined = copies_of({0: (0, 0), 1: (3, 1)}, 3).joined(copies_of({1: (4, 0)}, 2))
-    assert joined.predicates.tolist() == [0, 3, -1, -1, 4]
-    assert joined.groups.tolist() == [0, 1, -1, -1, 2]
-    assert not joined.predicates.flags.writeable
-    assert not joined.groups.flags.writeable
-    silent = Copies.nothing(1).joined(copies_of({0: (2, 0)}, 1))
-    assert silent.groups.tolist() == [-1, 0]
-    assert Copies.nothing(0).joined(copies_of({0: (2, 0)}, 1)).groups.tolist() == [0]
-
-
-def test_copies_that_do_not_fit_are_refused() -> None:
-    with pytest.raises(ValueError, match="a group if and only if"):
-        Copies(np.asarray([1], np.int32), np.asarray([-1], np.int32))
-    with pytest.raises(ValueError, match="int32 and equally long"):
-        Copies(np.asarray([1], np.int32), np.asarray([0, 1], np.int32))
-    some = examples_of([PlainExample({0: 1.0}, 3)])
-    for copies, text in (
-        (copies_of({}, FEATURES + 1), "another number of features"),
-        (copies_of({0: (CLASSES, 0)}), "not among the 5 classes"),
-    ):
-        with pytest.raises(ValueError, match=text):
-            fit_linear_softmax(
-                [some],
-                some,
-                class_count=CLASSES,
-                config=ClassifierConfig(),
-                rng=generator(0, "classifier"),
-                copies=copies,
-            )
+def test_features_after_those_of_the_copies_speak_of_no_predicate() -> None:
+    examples = [examples_of([PlainExample({0: 1.0}, 3)])]
+    descent = Descent(examples, CLASSES, ClassifierConfig(), 0.0, copies_of({0: (2, 0)}, 1))
+    assert descent.copied.tolist() == [2, -1, -1, -1]
+    assert descent.groups.tolist() == [0, -1, -1, -1]
 
 
 # Calibration

@@ -19,7 +19,6 @@ from apptek.models.fitting.examples import (
     Examples,
     StoredExamples,
     join_examples,
-    sizes_of,
     split_into_shards,
     store_examples,
     with_more,
@@ -53,8 +52,7 @@ def test_stored_shards_are_read_as_they_were(tmp_path: Path) -> None:
         store_examples(cache, stage, part)
     stored = StoredExamples(cache, stages)
     assert all(same(one, other) for one, other in zip(stored, parts, strict=True))
-    assert all(same(one, other) for one, other in zip(stored[1:], parts[1:], strict=True))
-    assert list(sizes_of(stored)) == [20, 15, 25]
+    assert [len(part) for part in stored] == [20, 15, 25]
     more = with_more(stored, parts[0])
     assert same(more[-1], parts[0])
     assert len(more) == len(parts) + 1
@@ -64,7 +62,7 @@ def test_shards_are_learned_from_in_the_order_of_the_pass() -> None:
     plain, config = random_examples(60, np.random.default_rng(1)), ClassifierConfig(epochs=2)
     parts, starts = parts_of(), [0, 20, 35]
     rng = np.random.default_rng(3)
-    passes = [shuffled_pass([len(part) for part in parts], rng) for _ in range(2)]
+    passes = [shuffled_pass(parts, rng) for _ in range(2)]
     descent = Descent(parts, CLASSES, config, 2.0)
     for shuffled in passes:
         descent.run_epoch(shuffled)

@@ -191,10 +191,10 @@ def test_split_by_time_nothing_is_learned_from_test(data: Dataset) -> None:
 
 def test_facts_of_valid_and_test_are_seen_although_the_graph_lacks_them(data: Dataset) -> None:
     apart = quick(data, final=False)
-    whole = replace(apart.model.sources, graph=TemporalGraph.of_all(data))
+    whole = TemporalGraph.of_all(data)
     assert apart.model.occurrence is not None
     known = replace(apart.model.occurrence, all_facts=True)
-    final = Predictor(replace(apart.model, sources=whole, occurrence=known))
+    final = Predictor(replace(apart.model, graph=whole, occurrence=known))
     pair = busiest(final)
     assert apart.forecast(*pair).expected == pytest.approx(final.forecast(*pair).expected)
     everything = join_facts(data.train, data.valid, data.test)

@@ -226,7 +226,7 @@ def test_a_column_stands_for_one_family_predicate_and_kernel(
 @given(plain_settings())
 def test_features_of_one_family_and_kernel_share_a_copy_weight(config: PlainHistory) -> None:
     history = history_of(graph_of([PlainFact(0, 0, 1, None, None)]), config)
-    predicates, groups = history.copied()
+    predicates, groups = history.copies()
     assert predicates.dtype == groups.dtype == np.int32
     shared: dict[tuple[str, str], set[int]] = {}
     for column in range(len(history)):

@@ -15,13 +15,12 @@ from apptek.evaluation.ranking import expected_ranks
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import Queries, held_out_queries, training_queries
 from apptek.features.clock import Clock
-from apptek.features.space import FeatureSpace
+from apptek.features.space import FeatureSpace, make_space
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import FitReport, fit_linear_softmax
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.model import FeatureSources
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.paper.application import apply_topologies
@@ -149,13 +148,7 @@ def noise() -> Shuffled:
     world = make_world(30_000, 4).dataset
     data = replace(world, train=shuffled(world))
     graph, kinds = TemporalGraph.of(data), types_from_names(data.entities, data.train)
-    config = preset("default")
-    space = FeatureSources(
-        config=config,
-        dataset=data,
-        graph=graph,
-        clock=Clock.of(graph),
-    ).space("all_facts", tuple(kinds))
+    space = make_space(graph, data, preset("default"), Clock.of(graph), tuple(kinds))
     return Shuffled(data, space, space.rows(training_queries(data.train)))
 
 
@@ -288,7 +281,10 @@ def test_the_check_would_see_labels_that_leak_by_what_is_missing(
     noise: Shuffled, share: float
 ) -> None:
     """Of some queries, not the own fact but all facts of its predicate are left out."""
-    spoken_of, labels = noise.space.copies().predicates, noise.train.predicates
+    copies, labels = noise.space.copies(), noise.train.predicates
+    assert copies is not None
+    spoken_of = np.full(len(noise.space), -1)
+    spoken_of[: len(copies.predicates)] = copies.predicates
     missing = without(noise.rows, spoken_of, labels, share)
     out_of_fold, _ = surpluses(noise, missing, noise.train, STRONG)
     assert abs(out_of_fold) > 2 * CLOSE

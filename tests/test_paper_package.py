@@ -108,7 +108,7 @@ def test_a_fit_with_an_agent_does_not_train_again(
                "--out", str(tmp_path / "model"))  # fmt: skip
     assert "train the agent" not in told
     model = Predictor.load(tmp_path / "model").model
-    assert model.sources.added[0].files()[WEIGHTS] == (agent / WEIGHTS).read_bytes()
+    assert model.added[0].files()[WEIGHTS] == (agent / WEIGHTS).read_bytes()
 
 
 def test_bad_input_gives_one_clear_line(folders: tuple[Path, Path], tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.facts.facts import SPLITS, Dataset, Names
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import held_out_queries
-from apptek.models.fitting import drawn_examples
+from apptek.models.fitting import examples
 from apptek.models.summary import summarize
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
@@ -111,7 +111,7 @@ def test_a_full_disk_leaves_no_model(
 
     monkeypatch.setattr("apptek.models.manifest.write_arrays", full)
     quick = with_settings(CONFIG, ["mining.policy=one-step", "classifier.epochs=1"])
-    monkeypatch.setattr(drawn_examples, "_features", _features_unsaved)
+    monkeypatch.setattr(examples, "_features", _features_unsaved)
     with pytest.raises(ApptekError, match="No space left on device"):
         Predictor.fit(data, folder=tmp_path / "model", model="paper", config=quick)
     assert not (tmp_path / "model").exists()

@@ -18,7 +18,7 @@ from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import training_queries
 from apptek.models.answerer import Answerer
 from apptek.models.answers import Query
-from apptek.models.fitting.drawn_examples import tuning_rows
+from apptek.models.fitting.examples import tuning_rows
 from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.model import with_training_facts
 from apptek.models.own_facts import own_facts

@@ -89,7 +89,7 @@ def slow_baseline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             report = {"valid_mrr": mrr_of(task.config.model), "epoch": task.config.model.size}
             return scorer, report
 
-        for module in ("research.search", "models.registry", "models.fitting.baseline_fit"):
+        for module in ("research.search", "models.registry", "models.fitting.pipeline"):
             found = f"apptek.{module}.find_baseline"
             monkeypatch.setattr(found, lambda _: made_up_baseline(fit))
         monkeypatch.setattr("apptek.research.search.time.process_time", lambda: clock[0])

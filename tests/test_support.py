@@ -20,7 +20,7 @@ from apptek.facts.times import UNKNOWN
 from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.history_kernels import LEAST
-from apptek.features.space import FeatureSpace
+from apptek.features.space import FeatureSpace, make_space
 from apptek.features.support import (
     LEVELS,
     Level,
@@ -29,7 +29,6 @@ from apptek.features.support import (
     level_of,
 )
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.model import FeatureSources
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.explanation_words import contradicts_alone, support_words
@@ -45,9 +44,7 @@ class Shard(NamedTuple):
 def space_of(plain: list[PlainFact]) -> FeatureSpace:
     data = dataset_of(plain)
     graph = TemporalGraph.of(data)
-    config = preset("default")
-    sources = FeatureSources(config=config, dataset=data, graph=graph, clock=Clock.of(graph))
-    return sources.space("all_facts")
+    return make_space(graph, data, preset("default"), Clock.of(graph))
 
 
 def plain_level(history: History, queries: Queries, row: int, facts: list[int]) -> Level:

@@ -138,8 +138,8 @@ def test_no_forecast_changes_with_facts_of_its_day_or_later(
     queries = held_out_queries(facts)
     view = forecaster.answerer.views["past_only"]
     everything = replace(by_time, train=by_time.all_facts())
-    sources = replace(forecaster.model.sources, graph=TemporalGraph.of(everything))
-    planted = replace(view, space=sources.space("past_only", view.fitted.kinds))
+    model = replace(forecaster.model, graph=TemporalGraph.of(everything))
+    planted = replace(view, space=model.space("past_only"))
     assert len(queries) > 0
     assert np.array_equal(planted.scores(queries), view.scores(queries))
     later = replace(queries, times=queries.times + np.int32(30))

@@ -67,9 +67,8 @@ def scored_again(
         graph.entity_count,
         graph.predicate_count,
     )
-    sources = replace(predictor.model.sources, graph=changed)
-    space = sources.space(view.name, view.fitted.kinds)
-    scores: Doubles = WorkingView(view.name, space, view.fitted).scores(queries)[0].astype(float)
+    working = WorkingView.of(replace(predictor.model, graph=changed), view.name)
+    scores: Doubles = working.scores(queries)[0].astype(float)
     return scores
 
 
@@ -240,8 +239,8 @@ def test_no_fact_of_conflict_is_proposed_for_cooperation(folder: Path, data: Dat
     queries = list(asked(data, range(0, 40, 11)))
     kept = 0
     for labels in (PredicateTable(), PredicateTable(entries)):
-        sources = replace(predictor.model.sources, dataset=replace(data, labels=labels))
-        predictor.answerer.model = replace(predictor.model, sources=sources)
+        labelled = replace(data, labels=labels)
+        predictor.answerer.model = replace(predictor.model, dataset=labelled)
         opposed = 0
         for query in queries:
             for each in predictor.counterfactual(query, add=True).additions or ():

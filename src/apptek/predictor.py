@@ -442,7 +442,6 @@ def _fit(
 ) -> tuple[Model, dict[str, Any]]:
     """Fit what the options name; the seconds of each stage come with it."""
     from apptek.forecast.learning import learn_occurrence
-    from apptek.models.fitting.baseline_fit import fit_baseline
     from apptek.models.fitting.pipeline import fit_model
     from apptek.models.observation import observed_position, positions_of
 
@@ -450,7 +449,7 @@ def _fit(
         if observed:
             name = options.baseline
             raise ApptekError(f"observed_until is for default, max and paper, not for {name}")
-        return fit_baseline(data, options, work)
+        return fit_model(data, options, work)
     positions = positions_of(data, data.train, all_facts=False)
     last = observed_position(data, positions, observed) if observed else None
     fitted, seconds = fit_model(data, options, work)

@@ -21,13 +21,14 @@ from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import Queries, training_queries
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.clock import Clock
+from apptek.features.space import make_space
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, Views, WorkingView
 from apptek.models.fitting.examples import Examples
-from apptek.models.fitting.linear_fit import Descent
+from apptek.models.fitting.linear_fit import descend
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.model import FeatureSources, FittedView, Model
+from apptek.models.model import FittedView, Model
 from apptek.models.reranking.fitting import folds_of
 from apptek.seeding import generator
 
@@ -147,9 +148,8 @@ def cross_fit(
         raise DataError(f"there are too few facts between two entities: expected {folds}")
     progress("index", 0, 1)
     graph = TemporalGraph.of(data)
-    sources = FeatureSources(config=config, dataset=data, graph=graph, clock=Clock.of(graph))
-    kinds = tuple(types_from_names(data.entities, train))
-    space = sources.space("all_facts", kinds)
+    clock, kinds = Clock.of(graph), tuple(types_from_names(data.entities, train))
+    space = make_space(graph, data, config, clock, kinds)
     progress("features", 0, 1)
     rows = space.rows(training_queries(train))
     examples = Examples(rows, train.predicates, known_predicates(train, (train,)))
@@ -159,13 +159,9 @@ def cross_fit(
     orders = [[rng.permutation(part) for _ in range(config.classifier.epochs)] for part in seen]
 
     def fit(fold: int) -> LinearSoftmax:
-        descent = Descent(
-            [examples], len(data.predicates), config.classifier, config.classifier.l2[0],
-            space.copies(),
-        )  # fmt: skip
-        for order in orders[fold]:
-            descent.run_epoch([(0, order)])
-        return descent.model()
+        linear, passes = config.classifier, [[(0, order)] for order in orders[fold]]
+        count = len(data.predicates)
+        return descend([examples], count, linear, linear.l2[0], passes, space.copies())
 
     progress(f"fit {folds} models, each without a fold", 0, 1)
     fitted = [
@@ -176,7 +172,10 @@ def cross_fit(
         preset=DEFAULT,
         protocol="official",
         seed=seed,
-        sources=sources,
+        config=config,
+        dataset=data,
+        graph=graph,
+        clock=clock,
         views={"all_facts": fitted[0]},
     )
     return Judge(model, tuple(WorkingView("all_facts", space, view) for view in fitted), fold_of)

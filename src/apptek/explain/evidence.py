@@ -78,7 +78,7 @@ class Evidence:
         self._ends = before_traits, before_traits + (0 if self.traits is None else len(self.traits))
         self.scored, self.ends = scored, ends
         self.graph = view.space.graph  # as this view sees it
-        self.queries, self.clock = scored.queries, model.sources.clock
+        self.queries, self.clock = scored.queries, model.clock
         self.moment = int(model.graph.axis.positions(self.queries.times[:1])[0])
         self.columns, self.values = scored.rows.row(0)
         self.constant = 0.0  # what is added to every predicate's score alike

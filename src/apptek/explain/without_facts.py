@@ -62,7 +62,7 @@ def with_only(answerer: Answerer, kept: Longs, added: Facts | None = None) -> An
         open_end=graph.open_end,
     )
     changed = copy(answerer)
-    changed.model = replace(model, sources=replace(model.sources, graph=part))
+    changed.model = replace(model, graph=part)
     changed.views = Views(lambda name: _on(answerer.views[name], part))
     return changed
 

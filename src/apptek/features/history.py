@@ -52,6 +52,17 @@ class HistoryFeature(NamedTuple):
     kernel: str
 
 
+class Copies(NamedTuple):
+    """Which predicate each of the first features speaks of, and which copy weight it shares.
+
+    The shared weight is added to the feature's own weight for that predicate: what happened
+    happens again.
+    """
+
+    predicates: Ints
+    groups: Ints
+
+
 class ListedFacts(NamedTuple):
     """Facts of a family, the nearest first, and the value of each kernel for each of them."""
 
@@ -101,12 +112,12 @@ class History:
         family, predicate = divmod(rest, self.graph.predicate_count)
         return HistoryFeature(self.families[family], predicate, self.kernels[kernel])
 
-    def copied(self) -> tuple[Ints, Ints]:
-        """For each column its predicate, and the (family, kernel) whose copy weight it shares."""
+    def copies(self) -> Copies:
+        """Return the predicate of each column; columns of one (family, kernel) share a weight."""
         columns = np.arange(len(self), dtype=np.int32)
         width, count = len(self.kernels), self.graph.predicate_count
         family, kernel = columns // (width * count), columns % width
-        return columns // width % count, family * width + kernel
+        return Copies(columns // width % count, family * width + kernel)
 
     def lone_fact(self, family: str, predicate: int, distances: Doubles) -> tuple[Longs, Doubles]:
         """The columns and values (distances, columns) of a fact that is the only one of its family.

@@ -4,14 +4,17 @@ A *part* is a family of features: one file with one interface. History and trait
 space that asks for them; further parts are added by families, see families.py.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from apptek.config import Config
 from apptek.engine import map_queries
+from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
-from apptek.features.copies import Copies
-from apptek.features.history import History
-from apptek.features.traits import Traits
+from apptek.features.clock import Clock
+from apptek.features.history import Copies, History
+from apptek.features.traits import Kind, Traits
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.ragged import Ragged, hstack, vstack
 
@@ -101,9 +104,27 @@ class FeatureSpace:
                 rows.append(part.rows(queries))
         return hstack(rows), cuts
 
-    def copies(self) -> Copies:
-        """Which features speak of a predicate: those of history."""
-        if self.history is None:
-            return Copies.nothing(len(self))
-        others = len(self) - len(self.history)
-        return Copies(*self.history.copied()).joined(Copies.nothing(others))
+    def copies(self) -> Copies | None:
+        """Return which features speak of a predicate: those of history, which come first."""
+        return None if self.history is None else self.history.copies()
+
+
+def make_space(
+    graph: TemporalGraph,
+    data: Dataset,
+    config: Config,
+    clock: Clock,
+    kinds: tuple[Kind, ...] = (),
+    added: Sequence[Part] = (),
+) -> FeatureSpace:
+    """Return the features that the settings ask for, on a graph as a view sees it.
+
+    data   its training facts say which entities have a token, and whether all facts are dated
+    added  the parts that families have found, in the order of features.parts
+    """
+    parts = list[Part]()
+    if "history" in config.features.parts:
+        parts.append(History(graph, clock, config.history, bool(data.train.dated.all())))
+    if "traits" in config.features.parts:
+        parts.append(Traits.of(data, config.traits, kinds))
+    return FeatureSpace(graph, (*parts, *(part.on(graph) for part in added)))

@@ -80,7 +80,7 @@ def _learned(model: Model, *, all_facts: bool) -> Model:
         if by_time
         else Period.of(events, model.last_observed, data.axis.stride)
     )
-    counts = PairCounts(events, model.sources.clock, members)
+    counts = PairCounts(events, model.clock, members)
     windows = windows_of(data.axis, counts.clock)
     occurrence = fit_occurrence(
         counts,
@@ -134,11 +134,8 @@ def _on_facts(model: Model, facts: Facts) -> Model:
     whole = TemporalGraph.build(
         facts, data.axis, len(data.entities), len(data.predicates), open_end=graph.open_end
     )
-    return replace(
-        model,
-        sources=replace(model.sources, graph=whole),
-        occurrence=replace(model.occurrence, all_facts=True),
-    )
+    occurrence = replace(model.occurrence, all_facts=True)
+    return replace(model, graph=whole, occurrence=occurrence)
 
 
 def draw_members(parts: Sequence[Facts], count: int, rng: np.random.Generator) -> Longs | None:

@@ -11,10 +11,9 @@ from apptek.facts.facts import Dataset, join_facts
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.features.families import AddedPart
-from apptek.features.history import History
-from apptek.features.space import FeatureSpace, Part
+from apptek.features.space import FeatureSpace, make_space
 from apptek.features.support import Support
-from apptek.features.traits import Kind, Traits
+from apptek.features.traits import Kind
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.observation import positions_of
@@ -23,35 +22,6 @@ from apptek.models.registry import model_settings
 from apptek.models.reranking.reranker import Reranker
 from apptek.models.scorers import Scorer
 from apptek.setting_rules import changed_settings
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FeatureSources:
-    """What features are computed from: settings, the data, and what was found in it.
-
-    `dataset` is under the model's protocol: a model never meets its tuning split as test.
-    """
-
-    config: Config
-    dataset: Dataset
-    graph: TemporalGraph
-    clock: Clock
-    added: tuple[AddedPart, ...] = ()  # by families, in the order of features.parts
-
-    def space(self, view: View, kinds: tuple[Kind, ...] = ()) -> FeatureSpace:
-        """The features that the settings ask for, as a view sees the facts.
-
-        The pairs of the graph are indexed at the first query, once for all views.
-        """
-        config, parts = self.config, list[Part]()
-        graph = self.graph.seen_in(view)
-        if "history" in config.features.parts:
-            dated = bool(self.dataset.train.dated.all())
-            parts.append(History(graph, self.clock, config.history, dated))
-        if "traits" in config.features.parts:
-            parts.append(Traits.of(self.dataset, config.traits, kinds))
-        parts += [part.on(graph) for part in self.added]
-        return FeatureSpace(graph, tuple(parts))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,13 +38,21 @@ class FittedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A fitted predictor."""
+    """A fitted predictor: its settings, its data, what was found in it, and the weights.
+
+    dataset  under the model's protocol: a model never meets its tuning split as test
+    graph    the facts that it answers from, by entity and time
+    """
 
     preset: str  # the settings that it started from; see `changed`
     baseline: str = ""  # its name, where it is one
     protocol: str
     seed: int
-    sources: FeatureSources
+    config: Config
+    dataset: Dataset
+    graph: TemporalGraph
+    clock: Clock
+    added: tuple[AddedPart, ...] = ()  # by families, in the order of features.parts
     views: Mapping[View, FittedView]
     updates: tuple[dict[str, Any], ...] = ()  # what was added since the fit, in order
     occurrence: OccurrenceModel | None = None
@@ -82,20 +60,10 @@ class Model:
     observed_until: int | None = None  # the position that a user stated; None: the last fact
 
     @property
-    def config(self) -> Config:
-        """Every setting."""
-        return self.sources.config
-
-    @property
     def changed(self) -> dict[str, Any]:
         """The settings, by section.key, in which the model differs from its preset."""
         name = f"{self.baseline}:{self.preset}" if self.baseline else self.preset
         return changed_settings(self.config, model_settings(name))
-
-    @property
-    def dataset(self) -> Dataset:
-        """The data, under the model's protocol."""
-        return self.sources.dataset
 
     @property
     def last_observed(self) -> int | None:
@@ -110,11 +78,6 @@ class Model:
         """The positions of all dated facts that it holds, ascending."""
         final = self.occurrence is not None and self.occurrence.all_facts
         return positions_of(self.dataset, self.graph.facts, all_facts=final)
-
-    @property
-    def graph(self) -> TemporalGraph:
-        """The facts that it answers from, by entity and time."""
-        return self.sources.graph
 
     @property
     def main_view(self) -> View:
@@ -148,7 +111,8 @@ class Model:
         fitted = self.fitted(view)
         if fitted.scorer is not None:
             return FeatureSpace(self.graph.seen_in(view), ())
-        space, shape = self.sources.space(view, fitted.kinds), fitted.classifier.weights.shape
+        graph, shape = self.graph.seen_in(view), fitted.classifier.weights.shape
+        space = make_space(graph, self.dataset, self.config, self.clock, fitted.kinds, self.added)
         if shape != (len(space), len(self.dataset.predicates)):
             raise ModelError(
                 f"the model is damaged: weights of shape {shape} for {len(space)} features and "
@@ -167,20 +131,20 @@ def with_training_facts(model: Model) -> Model:
     """The model on the graph of the facts that it was fitted on; updates only add to them."""
     if model.graph.facts.equals(model.dataset.train):
         return model
-    return _with_graph(model, TemporalGraph.of(model.dataset))
+    return replace(model, graph=TemporalGraph.of(model.dataset))
 
 
 def with_earlier_facts(model: Model) -> Model:
     """The model on the graph that rolls on: see `rolling_graph`."""
     graph = rolling_graph(model.dataset)
     if not model.baseline:
-        return _with_graph(model, graph)
+        return replace(model, graph=graph)
     fitted = model.views.get("past_only")
     grow = getattr(fitted and fitted.scorer, "with_facts", None)
     if fitted is None or grow is None:
         raise ApptekError(f"{model.baseline} cannot be evaluated rolling: it takes in no new facts")
     scorer = grow(graph.seen_in("past_only"))
-    return replace(_with_graph(model, graph), views={"past_only": replace(fitted, scorer=scorer)})
+    return replace(model, graph=graph, views={"past_only": replace(fitted, scorer=scorer)})
 
 
 def rolling_graph(data: Dataset) -> TemporalGraph:
@@ -193,7 +157,3 @@ def rolling_graph(data: Dataset) -> TemporalGraph:
     if not any(map(len, dated)):
         raise ApptekError(f"{data.name} has no dated facts after train: nothing to roll through")
     return TemporalGraph.of(replace(data, train=join_facts(data.train, *dated)))
-
-
-def _with_graph(model: Model, graph: TemporalGraph) -> Model:
-    return replace(model, sources=replace(model.sources, graph=graph))

@@ -4,7 +4,7 @@ model.json, run.json, arrays.safetensors, what users told about names, trees as 
 them, and the manifest that checks all of them. docs/model-folder.md describes each.
 """
 
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -28,7 +28,7 @@ from apptek.models.manifest import (
     read_whole,
     write_folder,
 )
-from apptek.models.model import FeatureSources, FittedView, Model, observed_text
+from apptek.models.model import FittedView, Model, observed_text
 from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.registry import baseline_names, find_baseline, model_settings
 from apptek.models.reranking.mirrors import Mirrors
@@ -63,7 +63,7 @@ def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: boo
     if model.occurrence is not None:
         for window, text in model.occurrence.trees().items():
             contents[OCCURRENCE.format(window=window)] = text.encode()
-    for part in model.sources.added:
+    for part in model.added:
         contents |= part.files()
     with new_folder(folder, replace=in_place) as building:
         for view, fitted in model.views.items():
@@ -91,7 +91,7 @@ def _about(model: Model) -> dict[str, Any]:
         "seed": model.seed,
         "settings": asdict(model.config),
         "data": data_about(model.dataset, model.graph),
-        "clock": asdict(model.sources.clock),
+        "clock": asdict(model.clock),
         "updates": list(model.updates),
         "observed_until": None if model.observed_until is None else observed_text(model),
         "occurrence": None if occurrence is None else occurrence.to_json(),
@@ -143,32 +143,30 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
     parts = () if about["baseline"] else config.features.parts
     added = [part for part in parts if part not in ("history", "traits")]
     found = Found(graph, dataset.predicates, config)
-    sources = FeatureSources(
+    occurrence, observed = about["occurrence"], about["observed_until"]
+    views: list[View] = [view for view in VIEWS if view in about["views"]]
+    if not views:
+        raise ValueError("it has no view")
+    model = Model(
+        baseline=about["baseline"],
+        preset=about["preset"],
+        protocol=about["protocol"],
+        seed=about["seed"],
         config=config,
         dataset=dataset,
         graph=graph,
         clock=Clock(**about["clock"]),
         added=tuple(find_family(name).load(stored.contents, found) for name in added),
-    )
-    occurrence, observed = about["occurrence"], about["observed_until"]
-    views: list[View] = [view for view in VIEWS if view in about["views"]]
-    if not views:
-        raise ValueError("it has no view")
-    return Model(
-        baseline=about["baseline"],
-        preset=about["preset"],
-        protocol=about["protocol"],
-        seed=about["seed"],
-        sources=sources,
-        views={view: _load_view(stored, view, sources) for view in views},
+        views={},
         updates=tuple(about["updates"]),
         occurrence=None if occurrence is None else _load_occurrence(stored, occurrence),
         no_forecasts=about["no_forecasts"],
         observed_until=None if observed is None else TimeAxis(dataset.axis.unit).parse(observed),
     )
+    return replace(model, views={view: _load_view(stored, view, model) for view in views})
 
 
-def _load_view(stored: CheckedFolder, view: View, sources: FeatureSources) -> FittedView:
+def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
     about, prefix = stored.about["views"][view], f"{view}."
     arrays = {n.removeprefix(prefix): a for n, a in stored.arrays.items() if n.startswith(prefix)}
     kinds = (
@@ -187,9 +185,9 @@ def _load_view(stored: CheckedFolder, view: View, sources: FeatureSources) -> Fi
     if baseline := stored.about["baseline"]:
         saved = SavedScorer(
             folder=stored.path,
-            dataset=sources.dataset,
-            graph=sources.graph.seen_in(view),
-            config=sources.config,
+            dataset=model.dataset,
+            graph=model.graph.seen_in(view),
+            config=model.config,
             view=view,
             seed=stored.about["seed"],
         )
@@ -198,16 +196,16 @@ def _load_view(stored: CheckedFolder, view: View, sources: FeatureSources) -> Fi
         classifier=LinearSoftmax(arrays["weights"], arrays["bias"], calibration),
         kinds=tuple(kinds),
         report=about["report"],
-        reranker=None if reranker is None else _load_reranker(reranker, sources),
+        reranker=None if reranker is None else _load_reranker(reranker, model),
         support=support,
         scorer=scorer,
     )
 
 
-def _load_reranker(text: str, sources: FeatureSources) -> Reranker:
-    data = sources.dataset
+def _load_reranker(text: str, model: Model) -> Reranker:
+    data = model.dataset
     mirrors = Mirrors.learned(data.train, len(data.predicates))
-    return Reranker(text, mirrors, sources.config.reranker.candidates)
+    return Reranker(text, mirrors, model.config.reranker.candidates)
 
 
 def _load_occurrence(stored: CheckedFolder, about: dict[str, Any]) -> OccurrenceModel:

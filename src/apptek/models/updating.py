@@ -1,8 +1,7 @@
 """Adding facts to a fitted model: the graph grows, the weights stay."""
 
 from collections import Counter
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import asdict, dataclass, replace
 
 import numpy as np
 
@@ -34,17 +33,6 @@ class UpdateReport:
     unknown_predicates: dict[str, int]
     retracted: int = 0
     not_found: int = 0
-
-    def as_json(self) -> dict[str, Any]:
-        """The counts, ready for JSON."""
-        return {
-            "added": self.added,
-            "known": self.known,
-            "new_entities": self.new_entities,
-            "unknown_predicates": dict(self.unknown_predicates),
-            "retracted": self.retracted,
-            "not_found": self.not_found,
-        }
 
 
 def update_model(
@@ -105,12 +93,12 @@ def _with_facts(model: Model, facts: Facts, entities: Names, report: UpdateRepor
         len(model.dataset.predicates),
         open_end=model.graph.open_end,
     )
-    dataset = replace(model.dataset, entities=entities)
     return replace(
         model,
-        sources=replace(model.sources, graph=graph, dataset=dataset),
+        graph=graph,
+        dataset=replace(model.dataset, entities=entities),
         views={name: _with_more_entities(v, entities) for name, v in model.views.items()},
-        updates=(*model.updates, report.as_json()),
+        updates=(*model.updates, asdict(report)),
     )
 
 

@@ -106,7 +106,7 @@ def _json(stored: dict[str, Any]) -> bytes:
 
 def topologies_of(model: Model) -> Topologies | None:
     """The part `topologies` of a model, where it has one."""
-    return next((part for part in model.sources.added if isinstance(part, Topologies)), None)
+    return next((part for part in model.added if isinstance(part, Topologies)), None)
 
 
 def load_topologies(files: Mapping[str, bytes], found: Found) -> Topologies:

@@ -153,7 +153,7 @@ def describe_model(fitted: Predictor) -> Result:
         answered_past_only=fitted.answerer.past_only,
         topologies={
             "from": model.config.mining.policy,
-            "number": sum(len(part) for part in model.sources.added if part.name == "topologies"),
+            "number": sum(len(part) for part in model.added if part.name == "topologies"),
         },
         tuning=_tuning(model.main.report),
         extras={"types": types_digest(model.main.kinds)},

@@ -4,19 +4,29 @@ The linear fit looks at one shard at a time, so that its memory does not grow wi
 queries. The re-ranker (preset max) joins all shards: its memory grows up to `fit.queries`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, overload
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Arrays, Ints, close_columns
-from apptek.ragged import Ragged, vstack
+from apptek.arrays import Arrays, Bools, Ints, close_columns
+from apptek.config import View
+from apptek.evaluation.filters import known_predicates
+from apptek.facts.facts import Facts
+from apptek.facts.queries import Queries, askable, draw_evenly, held_out_queries, training_queries
+from apptek.facts.times import UNKNOWN
+from apptek.features.space import FeatureSpace
+from apptek.models.fitting.stages import Fit
+from apptek.ragged import Ragged, hstack, vstack
 from apptek.resuming import StageCache
+from apptek.seeding import generator
 
 Rows = npt.NDArray[Any]
 SHARD = 131_072  # examples of a shard; fewer stay in memory
+TUNING_SHARE = 0.1  # of the training queries, where valid cannot serve
+MAX_NEWEST = 0.3  # the same, where many facts have the time of the cut
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +35,7 @@ class Examples:
 
     cuts  profiles that a dominant partner cut short (see history)
 
-    In training the others are left out of the loss, and only training facts may name them; in
+    In training the others are excluded from the loss, and only training facts may name them; in
     validation they are the filter of the ranks.
     """
 
@@ -35,22 +45,18 @@ class Examples:
     cuts: int = 0
 
     def __post_init__(self) -> None:
-        if not len(self.rows) == len(self.labels) == len(self.others):
-            raise ValueError("rows, labels and others are of different numbers of examples")
-        if self.others.contains(self.labels).any():
-            raise ValueError("an example's own label is not among its others")
         close_columns(self, "labels")
 
     def __len__(self) -> int:
         return len(self.labels)
 
     def take(self, rows: Rows) -> "Examples":
-        """Some examples, in this order."""
+        """Return some examples, in this order."""
         return Examples(self.rows.take(rows), self.labels[rows], self.others.take(rows))
 
 
 def join_examples(shards: Sequence[Examples]) -> Examples:
-    """All examples, one shard after the other, in memory."""
+    """Return all examples, one shard after the other, in memory."""
     if len(shards) == 1:
         return shards[0]
     parts = list(shards)
@@ -59,33 +65,18 @@ def join_examples(shards: Sequence[Examples]) -> Examples:
     return Examples(vstack([part.rows for part in parts]), labels, others)
 
 
-def split_into_shards(rows: Rows, rng: np.random.Generator, size: int | None = None) -> list[Rows]:
-    """The rows in shards, each ascending; where there are several, which is where is drawn."""
-    size = size or SHARD
-    if len(rows) <= size:
-        return [rows]
-    shuffled = rng.permutation(rows)
-    return [np.sort(shuffled[start : start + size]) for start in range(0, len(rows), size)]
-
-
 class StoredExamples(Sequence[Examples]):
-    """Shards of examples in a cache of stages, each mapped from the disk while it is looked at."""
+    """Shards of examples in a cache of stages, each mapped from the disk while it is used."""
 
     def __init__(self, cache: StageCache, stages: Sequence[str]) -> None:
         self.cache, self.stages = cache, list(stages)
-        whole = [self._load(stage, check=True) for stage in stages]
-        self.sizes, self.cuts = [len(part) for part in whole], sum(part.cuts for part in whole)
+        for stage in stages:
+            self._load(stage, check=True)
 
     def __len__(self) -> int:
         return len(self.stages)
 
-    @overload
-    def __getitem__(self, number: int) -> Examples: ...
-    @overload
-    def __getitem__(self, number: slice) -> list[Examples]: ...
-    def __getitem__(self, number: int | slice) -> Examples | list[Examples]:
-        if isinstance(number, slice):
-            return [self._load(stage) for stage in self.stages[number]]
+    def __getitem__(self, number: Any) -> Any:
         return self._load(self.stages[number])
 
     def _load(self, stage: str, *, check: bool = False) -> Examples:
@@ -119,11 +110,157 @@ def with_more(shards: Sequence[Examples], more: Examples) -> Sequence[Examples]:
     return StoredExamples(shards.cache, [*shards.stages, stage])
 
 
-def sizes_of(shards: Sequence[Examples]) -> Sequence[int]:
-    """Return how many examples each shard has."""
-    return shards.sizes if isinstance(shards, StoredExamples) else [len(part) for part in shards]
+@dataclass(frozen=True, slots=True)
+class ViewExamples:
+    """What a view is fitted and tuned on.
+
+    rows       the training facts of `train`, one shard after the other
+    facts      to tune on, with the queries for them; `tuning` is None where there are none
+    is_newest  whether these are the newest training facts
+    """
+
+    space: FeatureSpace
+    train: Sequence[Examples]
+    rows: Rows
+    facts: Facts
+    queries: Queries
+    tuning: Examples | None
+    is_newest: bool
 
 
-def cuts_of(shards: Sequence[Examples]) -> int:
-    """Return the cuts of all shards."""
-    return shards.cuts if isinstance(shards, StoredExamples) else sum(part.cuts for part in shards)
+def examples_of(fit: Fit, space: FeatureSpace, view: View) -> ViewExamples:
+    """Draw the facts that a view is fitted and tuned on, and compute their features."""
+    usable, spared = tuning_rows(fit, view)
+    train, rows = _training_examples(fit, space, usable, view)
+    facts, queries, tuning = _tuning_examples(fit, space, spared, view)
+    is_newest = view == "past_only" and spared is not None
+    return ViewExamples(space, train, rows, facts, queries, tuning, is_newest)
+
+
+def tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
+    """Return the training facts to fit on, and those to tune on; None: it is tuned on valid.
+
+    If valid lies beyond train, its queries have no facts after them, which the view all_facts must
+    expect: it is tuned on a tenth of the training queries instead. If a single file was split at
+    random, weights of the view past_only would know the time of every valid fact: it is fitted on
+    the older training facts and tuned on the newest, so that its probabilities hold for later ones.
+    """
+    data = fit.dataset
+    usable = askable(data.train)
+    if not len(data.valid):
+        return usable, None
+    if not data.lies_beyond_train("valid"):
+        newest = _newest(fit, usable) if view == "past_only" and data.was_split else None
+        return (usable, None) if newest is None else (usable[~newest], usable[newest])
+    has_other_view = len(fit.config.views) > 1  # which then answers what lies beyond train
+    if view == "past_only" or not has_other_view:
+        return usable, None
+    drawn = generator(fit.options.seed, "tuning").random(len(usable)) < TUNING_SHARE
+    if drawn.all() or not drawn.any():  # too few facts to spare any
+        return usable, None
+    return usable[~drawn], usable[drawn]
+
+
+def _newest(fit: Fit, rows: Rows) -> Bools | None:
+    """Return which training facts are the newest tenth, in whole times; None: none can be spared.
+
+    Facts of one time stay together.
+    """
+    times = fit.dataset.train.times[rows]
+    positions = fit.dataset.axis.positions(times)
+    ordered = np.sort(positions[times != UNKNOWN])
+    if not len(ordered):
+        return None
+    first = ordered[-max(1, round(TUNING_SHARE * len(ordered)))]
+    newest: Bools = (times != UNKNOWN) & (positions >= first)
+    return newest if newest.mean() <= MAX_NEWEST else None
+
+
+def _training_examples(
+    fit: Fit, space: FeatureSpace, rows: Rows, view: View
+) -> tuple[Sequence[Examples], Rows]:
+    """Return the examples to fit on, and the training facts that they are of, shard by shard.
+
+    The shards of many queries are left in the work folder: which queries share one is drawn.
+    """
+    train, seed = fit.dataset.train, fit.options.seed
+    rows = draw_evenly(train, rows, fit.config.fit.queries, generator(seed, "queries"))
+    parts = split_into_shards(rows, generator(seed, "shards"))
+    rows = np.concatenate(parts)
+    # A loss that knew facts of valid or test would leak them.
+    others = known_predicates(train.take(rows), (train,))
+    starts = np.cumsum([0, *map(len, parts)]).tolist()
+
+    def make(number: int) -> Examples:
+        part, place = parts[number], (number, len(parts))
+        queries = training_queries(train, part)
+        features, cuts = _features(fit, space, queries, f"train, {view}", place)
+        known = others.part(starts[number], starts[number + 1])
+        return Examples(features, train.predicates[part], known, cuts)
+
+    if len(parts) == 1:
+        return [make(0)], rows
+    stages = [f"examples, {view}, {number}" for number in range(len(parts))]
+    for number, stage in enumerate(stages):
+        if not fit.cache.path(stage).exists():
+            store_examples(fit.cache, stage, make(number))
+    return StoredExamples(fit.cache, stages), rows
+
+
+def split_into_shards(rows: Rows, rng: np.random.Generator, size: int | None = None) -> list[Rows]:
+    """Return the rows in shards, each ascending; of several, which row is in which is drawn."""
+    size = size or SHARD
+    if len(rows) <= size:
+        return [rows]
+    shuffled = rng.permutation(rows)
+    return [np.sort(shuffled[start : start + size]) for start in range(0, len(rows), size)]
+
+
+def _tuning_examples(
+    fit: Fit, space: FeatureSpace, rows: Rows | None, view: View
+) -> tuple[Facts, Queries, Examples | None]:
+    """Return the facts to tune on, the queries for them, and these as examples, if there are any.
+
+    rows  of training facts; None: those of valid
+    """
+    data, most = fit.dataset, fit.config.fit.tuning_queries
+    rng = generator(fit.options.seed, "tuning queries")
+    if rows is None:
+        drawn = draw_evenly(data.valid, np.arange(len(data.valid)), most, rng)
+        facts = data.valid.take(drawn)
+        queries = held_out_queries(facts)
+    else:
+        drawn = draw_evenly(data.train, rows, most, rng)
+        facts, queries = data.train.take(drawn), training_queries(data.train, drawn)
+    if not len(facts):
+        return facts, queries, None
+    features, cuts = _features(fit, space, queries, f"valid, {view}")
+    known = known_predicates(facts, (data.train, data.valid, data.test))
+    return facts, queries, Examples(features, facts.predicates, known, cuts)
+
+
+def _features(
+    fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int] = (0, 1)
+) -> tuple[Ragged, int]:
+    """Return the features of queries and the cuts, added parts from the work folder if there."""
+    added = list(_added_rows(fit, space, queries, name, place))
+    with fit.stage(f"features of {name}", *place):
+        own = FeatureSpace(space.graph, space.parts[: len(space.parts) - len(added)])
+        rows, cuts = own.counted_rows(queries) if own.parts else (None, 0)
+        return hstack(added if rows is None else [rows, *added]), cuts
+
+
+def _added_rows(
+    fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int]
+) -> Iterator[Ragged]:
+    """Yield the features of each added part, which take long to compute and so are stored."""
+    for part in space.added:
+        with fit.stage(f"apply {part.name}", *place):
+            stage = f"{part.name} of {name}" + (f", {place[0]}" if place[1] > 1 else "")
+            stored = fit.cache.load(stage)
+            if stored is not None:
+                rows = Ragged.stored(stored[0], len(part)).checked()
+            else:
+                rows = FeatureSpace(space.graph, (part,)).rows(queries)
+                fit.cache.save(stage, rows.arrays())
+        yield rows

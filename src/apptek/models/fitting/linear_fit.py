@@ -12,14 +12,14 @@ learned beside the weights, without penalty, and are part of the weights when th
 
 import os
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from apptek.arrays import Floats, Ints, Longs, Matrix
 from apptek.compiling import fast, in_threads
 from apptek.config import ClassifierConfig
-from apptek.errors import ApptekError, DataError
+from apptek.errors import ApptekError
 from apptek.evaluation.calibration import (
     Calibration,
     balance_calibration,
@@ -29,11 +29,10 @@ from apptek.evaluation.calibration import (
     top_predictions,
 )
 from apptek.evaluation.ranking import filtered_mrr
-from apptek.features.copies import Copies
+from apptek.features.history import Copies
 from apptek.memory import available_memory
-from apptek.models.fitting.examples import Examples, sizes_of
+from apptek.models.fitting.examples import Examples
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.ragged import Ragged
 
 Pass = list[tuple[int, Ints]]  # one epoch: shards, and the order of the examples in each
 _MASKED = np.float32(-1e30)  # finite: differences of it are numbers
@@ -54,20 +53,16 @@ class FitReport:
 
     l2: float
     epoch: int
-    valid_mrr: float | None
-    temperature: float
-    tilt: float  # of the temperature, see Calibration
-    bend: float
-    twist: float
-    ece_before: float | None  # on valid, at temperature 1
-    ece_after: float | None
-    tried: tuple[EpochReport, ...]
+    valid_mrr: float | None = None
+    ece_before: float | None = None  # on valid, at temperature 1
+    ece_after: float | None = None
+    tried: tuple[EpochReport, ...] = ()
 
 
-def shuffled_pass(sizes: Sequence[int], rng: np.random.Generator) -> Pass:
-    """Every example once: the shards in a random order, and so the examples within each."""
-    shards = rng.permutation(len(sizes)).tolist()
-    return [(shard, rng.permutation(sizes[shard]).astype(np.int32)) for shard in shards]
+def shuffled_pass(train: Sequence[Examples], rng: np.random.Generator) -> Pass:
+    """Draw every example once: the shards in a random order, and so the examples within each."""
+    shards = rng.permutation(len(train)).tolist()
+    return [(shard, rng.permutation(len(train[shard])).astype(np.int32)) for shard in shards]
 
 
 def fit_linear_softmax(
@@ -85,15 +80,12 @@ def fit_linear_softmax(
     tried in threads, all in the same order of examples: the same seed gives the same bytes. Without
     valid nothing is chosen: all epochs with the first l2, at temperature 1.
     """
-    feature_count = train[0].rows.width
-    if valid is not None:
-        _check(valid, "valid", feature_count, class_count)
-    copies = copies or Copies.nothing(feature_count)
-    _check_copies(copies, feature_count, class_count)
-    threads = fits_at_once(feature_count, class_count, 0 if valid is None else len(valid))
-    passes = [shuffled_pass(sizes_of(train), rng) for _ in range(config.epochs)]
+    tuning_count = 0 if valid is None else len(valid)
+    threads = fits_at_once(train[0].rows.width, class_count, tuning_count)
+    passes = [shuffled_pass(train, rng) for _ in range(config.epochs)]
     if valid is None:
-        return _all_epochs(Descent(train, class_count, config, config.l2[0], copies), passes)
+        model = descend(train, class_count, config, config.l2[0], passes, copies)
+        return model, FitReport(config.l2[0], config.epochs)
 
     def fit(number: int) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
         descent = Descent(train, class_count, config, config.l2[number], copies)
@@ -101,33 +93,25 @@ def fit_linear_softmax(
 
     fits = in_threads(fit, range(len(config.l2)), threads)
     model, best, _ = max(fits, key=lambda fit: fit[1].valid_mrr)
-    calibration, before, after = calibrate(model.scores(valid.rows), valid.labels, valid.others)
-    report = FitReport(
-        l2=best.l2,
-        epoch=best.epoch,
-        valid_mrr=best.valid_mrr,
-        **asdict(calibration),
-        ece_before=before,
-        ece_after=after,
-        tried=tuple(epoch for _, _, epochs in fits for epoch in epochs),
-    )
-    return LinearSoftmax(model.weights, model.bias, calibration), report
+    calibration, before, after = calibrate(model.scores(valid.rows), valid)
+    tried = tuple(epoch for _, _, epochs in fits for epoch in epochs)
+    report = FitReport(best.l2, best.epoch, best.valid_mrr, before, after, tried)
+    return replace(model, calibration=calibration), report
 
 
-def refit_linear_softmax(
+def descend(
     train: Sequence[Examples],
-    chosen: LinearSoftmax,
-    report: FitReport,
-    *,
+    class_count: int,
     config: ClassifierConfig,
-    rng: np.random.Generator,
+    l2: float,
+    passes: Sequence[Pass],
     copies: Copies | None = None,
 ) -> LinearSoftmax:
-    """The classifier fitted on more examples, with the settings and the calibration chosen."""
-    descent = Descent(train, len(chosen.bias), config, report.l2, copies)
-    for _ in range(report.epoch):
-        descent.run_epoch(shuffled_pass(sizes_of(train), rng))
-    return replace(descent.model(), calibration=chosen.calibration)
+    """Return the weights after these passes, not calibrated."""
+    descent = Descent(train, class_count, config, l2, copies)
+    for shuffled in passes:
+        descent.run_epoch(shuffled)
+    return descent.model()
 
 
 def fits_at_once(feature_count: int, class_count: int, tuning_count: int) -> int | None:
@@ -154,22 +138,6 @@ def _gigabytes(count: int) -> str:
     return f"{count / 1e9:,.1f} GB"
 
 
-def _all_epochs(descent: "Descent", passes: list[Pass]) -> tuple[LinearSoftmax, FitReport]:
-    """The weights after all epochs, not calibrated."""
-    for shuffled in passes:
-        descent.run_epoch(shuffled)
-    report = FitReport(
-        l2=descent.l2,
-        epoch=len(passes),
-        valid_mrr=None,
-        **asdict(Calibration()),
-        ece_before=None,
-        ece_after=None,
-        tried=(),
-    )
-    return descent.model(), report
-
-
 def _best_epoch(
     descent: "Descent", valid: Examples, passes: list[Pass], patience: int
 ) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
@@ -188,34 +156,15 @@ def _best_epoch(
     return kept, best, epochs
 
 
-def _check(examples: Examples, name: str, feature_count: int, class_count: int) -> None:
-    if not len(examples):
-        raise DataError(f"there are no {name} queries to fit the classifier with")
-    if examples.rows.width != feature_count:
-        raise ValueError("training and valid rows have different features")
-    for predicates in (examples.labels, examples.others.columns):
-        if predicates.dtype != np.int32 or predicates.min(initial=0) < 0:
-            raise ValueError("predicates are int32, from 0")
-        if predicates.max(initial=-1) >= class_count:
-            raise ValueError(f"a predicate is not among the {class_count} classes")
-
-
-def _check_copies(copies: Copies, feature_count: int, class_count: int) -> None:
-    if len(copies.predicates) != feature_count:
-        raise ValueError("the copies are of another number of features")
-    if copies.predicates.max(initial=-1) >= class_count:
-        raise ValueError(f"a copied predicate is not among the {class_count} classes")
-
-
 def calibrate(
-    scores: Matrix, labels: Ints, others: Ragged, *, balanced: bool = False
+    scores: Matrix, examples: Examples, *, balanced: bool = False
 ) -> tuple[Calibration, float, float]:
-    """The calibration for these scores, and the calibration error without and with it.
+    """Return the calibration for the scores of examples, and the error without and with it.
 
     balanced  whether it is the one that is right on average, not the likeliest one
     """
     best, before = top_predictions(softmax(scores))
-    correct = (best == labels) | others.contains(best)
+    correct = (best == examples.labels) | examples.others.contains(best)
     calibration = fit_calibration(scores, correct)
     if balanced:
         calibration = balance_calibration(scores, correct, calibration)
@@ -237,17 +186,20 @@ class Descent:
     ) -> None:
         feature_count = train[0].rows.width
         self.train, self.config, self.l2, self.step = train, config, l2, 0
-        shared = copies if copies and config.copies else None
-        self.copies = shared or Copies.nothing(feature_count)
+        self.copied, self.groups = np.full((2, feature_count), -1, np.int32)
+        if copies is not None and config.copies:
+            count = len(copies.groups)
+            self.copied[:count], self.groups[:count] = copies.predicates, copies.groups
         self.weights = np.zeros((feature_count, class_count), np.float32)
         self.sums = np.full_like(self.weights, config.accumulator)
         self.bias = np.zeros(class_count, np.float32)
         self.bias_sums = np.full_like(self.bias, config.accumulator)
-        self.shared = np.zeros(1 + int(self.copies.groups.max(initial=-1)), np.float32)
+        self.shared = np.zeros(1 + int(self.groups.max(initial=-1)), np.float32)
         self.shared_sums = np.full_like(self.shared, config.accumulator)
         self.decay = np.zeros(feature_count, np.float32)
         if l2:
-            counts = sum(_active_counts(shard) for shard in train)
+            columns = (shard.rows.flat_columns for shard in train)
+            counts = sum(np.bincount(active, minlength=feature_count) for active in columns)
             self.decay[:] = l2 / np.maximum(counts, 1)
 
     def run_epoch(self, shuffled: Pass) -> None:
@@ -255,11 +207,10 @@ class Descent:
         total = self.config.epochs * sum(len(order) for _, order in shuffled)
         for shard, order in shuffled:
             train = self.train[shard]
-            _check(train, "training", len(self.weights), len(self.bias))
             _run_epoch(
                 order, train.rows.offsets, train.rows.columns, train.rows.flat_values,
                 train.labels, train.others.offsets, train.others.columns,
-                self.copies.predicates, self.copies.groups, self.decay, self.weights, self.sums,
+                self.copied, self.groups, self.decay, self.weights, self.sums,
                 self.bias, self.bias_sums, self.shared, self.shared_sums,
                 self.config.learning_rate, self.step, total,
             )  # fmt: skip
@@ -267,16 +218,9 @@ class Descent:
 
     def model(self) -> LinearSoftmax:
         """The weights as they are now, the copy weights among them."""
-        weights, copying = self.weights.copy(), np.flatnonzero(self.copies.groups >= 0)
-        predicates, groups = self.copies.predicates[copying], self.copies.groups[copying]
-        weights[copying, predicates] += self.shared[groups]
+        weights, copying = self.weights.copy(), np.flatnonzero(self.groups >= 0)
+        weights[copying, self.copied[copying]] += self.shared[self.groups[copying]]
         return LinearSoftmax(weights, self.bias.copy())
-
-
-def _active_counts(examples: Examples) -> Longs:
-    """In how many examples each feature is active."""
-    rows = examples.rows
-    return np.bincount(rows.flat_columns, minlength=rows.width)
 
 
 @fast

@@ -1,11 +1,11 @@
-"""The stages of a fit: index, topologies where they are asked for, features, weights, re-ranker.
+"""The stages of a fit: index, parts that families add, features, weights, re-ranker.
 
 What takes long to find - the agent, its topologies, the features of large data - is left in a work
 folder beside the model, so that a fit that was stopped need not find it again; the model folder
 appears at the end, whole.
 """
 
-from collections.abc import Sequence
+import time
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -17,171 +17,225 @@ from apptek.config import View
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
+from apptek.evaluation.tuning import calibrate as calibrate_scorer
 from apptek.extras import require_trees
-from apptek.facts.facts import SPLITS, Dataset, Facts, join_facts
+from apptek.facts.facts import SPLITS, Dataset, join_facts
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import training_queries
 from apptek.features.clock import Clock
-from apptek.features.families import FamilyFit, Found, find_family
-from apptek.features.space import FeatureSpace
-from apptek.features.support import Support, count_support
+from apptek.features.families import AddedPart, FamilyFit, Found, find_family
+from apptek.features.space import make_space
+from apptek.features.support import count_support
 from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.fitting.drawn_examples import (
-    training_examples,
-    tuning_examples,
-    tuning_queries,
-    tuning_rows,
-)
 from apptek.models.fitting.examples import (
     Examples,
-    Rows,
     StoredExamples,
-    cuts_of,
+    ViewExamples,
+    examples_of,
     join_examples,
     with_more,
 )
 from apptek.models.fitting.linear_fit import (
     FitReport,
     calibrate,
+    descend,
     fit_linear_softmax,
     fits_at_once,
-    refit_linear_softmax,
+    shuffled_pass,
 )
 from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.model import FeatureSources, FittedView, Model
+from apptek.models.model import FittedView, Model
 from apptek.models.quality import measure_quality
+from apptek.models.registry import find_baseline, views_of
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.models.reranking.reranker import Reranker
+from apptek.models.scorers import FitTask
 from apptek.resuming import open_work
 from apptek.seeding import generator
 
 
-def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, dict[str, float]]:
-    """A fitted model and the seconds of each stage, whose results are kept in `work`.
+def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, dict[str, Any]]:
+    """Return a fitted model and the seconds of each stage, whose results are kept in `work`.
 
     It tunes and stops on what the protocol calls valid. Without valid facts it runs the preset's
-    epochs, and its probabilities are not calibrated.
+    epochs, and its probabilities are not calibrated. A baseline needs valid facts.
     """
-    if options.config.reranker.rounds:
-        require_trees("the re-ranker needs")
-        if len(data.predicates) < 2:
-            raise DataError("there is nothing to re-rank: the data has a single predicate")
     dataset = apply_protocol(data.labelled(), options.protocol)
-    if not options.config.agent.hide_query:
-        raise ConfigError(
-            "agent.hide_query=false is for `paper train` alone: features would see their answers"
-        )
-    if not np.any(dataset.train.subjects != dataset.train.objects):
-        raise DataError("there is no query to fit on: subject and object are always the same")
+    (_check_baseline if options.baseline else _check_model)(dataset, options)
     identity = {
         "data": {split: dataset.split(split).digest() for split in SPLITS},
         "preset": options.preset,
         "protocol": options.protocol,
         "seed": options.seed,
         "settings": asdict(options.config),
-        "types": options.types,
-        "final": options.final,
     }
+    if options.baseline:
+        identity |= {"baseline": options.baseline}
+    else:
+        identity |= {"types": options.types, "final": options.final}
     open_work(work, identity, resume=options.resume)
     fit = Fit(dataset, options, work)
-    return _fit(fit), fit.seconds
+    return (_fit_baseline(fit) if options.baseline else _fit(fit)), fit.seconds
+
+
+def _check_model(data: Dataset, options: FitOptions) -> None:
+    """Raise an error for data and settings that cannot be fitted."""
+    if options.config.reranker.rounds:
+        require_trees("the re-ranker needs")
+        if len(data.predicates) < 2:
+            raise DataError("there is nothing to re-rank: the data has a single predicate")
+    if not options.config.agent.hide_query:
+        raise ConfigError(
+            "agent.hide_query=false is for `paper train` alone: features would see their answers"
+        )
+    if not np.any(data.train.subjects != data.train.objects):
+        raise DataError("there is no query to fit on: subject and object are always the same")
+
+
+def _check_baseline(data: Dataset, options: FitOptions) -> None:
+    if not len(data.valid):
+        raise DataError(
+            f"{options.baseline} chooses its settings on valid, but there are no valid facts"
+        )
+
+
+def _new_model(fit: Fit, graph: TemporalGraph, **more: Any) -> Model:
+    """Return a model whose views are still to be fitted."""
+    options = fit.options
+    return Model(
+        preset=options.preset,
+        protocol=options.protocol,
+        seed=options.seed,
+        config=options.config,
+        dataset=fit.dataset,
+        graph=graph,
+        clock=Clock.of(graph),
+        views={},
+        **more,
+    )
+
+
+def _fit_baseline(fit: Fit) -> Model:
+    """Fit the registered scorer of each view, and calibrate it on valid."""
+    started, name, views = time.monotonic(), fit.options.baseline, dict[View, FittedView]()
+    model = _new_model(
+        fit, TemporalGraph.of(fit.dataset), baseline=name, no_forecasts=f"it is the baseline {name}"
+    )
+    width = len(fit.dataset.predicates)
+    for view in fitted_views(name, fit.dataset):
+        task = FitTask(
+            dataset=fit.dataset,
+            graph=model.graph.seen_in(view),
+            config=fit.config,
+            seed=fit.options.seed,
+            work=fit.work,
+            progress=fit.options.progress,
+        )
+        scorer, report = find_baseline(name).fit(task)
+        no_weights = np.zeros((0, width), np.float32), np.zeros(width, np.float32)
+        classifier = LinearSoftmax(*no_weights, calibrate_scorer(scorer.scores, fit.dataset))
+        views[view] = FittedView(classifier=classifier, kinds=(), report=report, scorer=scorer)
+    # The clock of a resumed run does not count the time before it was stopped.
+    fit.seconds["fit"] = None if fit.options.resume else time.monotonic() - started
+    return replace(model, views=views)
+
+
+def fitted_views(name: str, dataset: Dataset) -> tuple[View, ...]:
+    """Return the views to fit. If valid lies beyond train, nothing can be chosen for all_facts."""
+    views = views_of(name)
+    return ("past_only",) if len(views) > 1 and dataset.lies_beyond_train("valid") else views
 
 
 def _fit(fit: Fit) -> Model:
-    sources = _find_sources(fit)
-    # One view after the other, so that the features of only one are in memory.
-    views = {view: _fit_view(fit, sources, view) for view in fit.config.views}
+    """Fit one view after the other, so that the features of only one are in memory."""
+    with fit.stage("index"):
+        model = _new_model(fit, TemporalGraph.of(fit.dataset))
+    model = replace(model, added=_find_added(fit, model.graph))
+    model = replace(model, views={view: _fit_view(fit, model, view) for view in fit.config.views})
     if fit.options.final:
         with fit.stage("index all facts"):
-            sources = replace(sources, graph=TemporalGraph.of_all(fit.dataset))
-    return Model(
-        preset=fit.options.preset,
-        protocol=fit.options.protocol,
-        seed=fit.options.seed,
-        sources=sources,
-        views=views,
-    )
+            model = replace(model, graph=TemporalGraph.of_all(fit.dataset))
+    return model
 
 
-def _fit_view(fit: Fit, sources: FeatureSources, view: View) -> FittedView:
-    """The weights of one view; its own early stop, calibration and re-ranker."""
-    kinds = _kinds(fit, view)
-    space, train = sources.space(view, kinds), fit.dataset.train
+def _fit_view(fit: Fit, model: Model, view: View) -> FittedView:
+    """Fit the weights of one view: its own early stop, calibration and re-ranker."""
+    kinds, graph = _kinds(fit, view), model.graph.seen_in(view)
+    space = make_space(graph, fit.dataset, fit.config, model.clock, kinds, model.added)
     # Before the features are made, which takes long where there are many.
-    fits_at_once(len(space), len(fit.dataset.predicates), 0)
-    rows, spared = tuning_rows(fit, view)
-    is_newest = view == "past_only" and spared is not None
-    examples, rows = training_examples(fit, space, rows, view)
-    cuts = cuts_of(examples)
-    facts, asked = tuning_queries(fit, spared)
-    tuning = tuning_examples(fit, space, facts, asked, view)
-    cuts += 0 if tuning is None else tuning.cuts
+    fits_at_once(len(space), graph.predicate_count, 0)
+    made = examples_of(fit, space, view)
     with fit.stage(f"fit the classifier, {view}"):
         classifier, report = fit_linear_softmax(
-            examples, tuning, class_count=len(fit.dataset.predicates),
-            config=fit.config.classifier, rng=generator(fit.options.seed, "classifier"),
+            made.train,
+            made.tuning,
+            class_count=graph.predicate_count,
+            config=fit.config.classifier,
+            rng=generator(fit.options.seed, "classifier"),
             copies=space.copies(),
-        )  # fmt: skip
-    scores = None if tuning is None else classifier.scores(tuning.rows)
+        )
+    scores = None if made.tuning is None else classifier.scores(made.tuning.rows)
     reranker = None
     if fit.config.reranker.rounds:
         with fit.stage(f"fit the re-ranker, {view}"):
-            reranker = _fit_reranker(fit, space, examples, rows, report.l2)
-            if reranker is not None and tuning is not None and scores is not None:
-                weighed = Weighed(asked, tuning.rows, classifier.weights, scores)
+            reranker = _fit_reranker(fit, made, report.l2)
+            if reranker is not None and made.tuning is not None and scores is not None:
+                weighed = Weighed(made.queries, made.tuning.rows, classifier.weights, scores)
                 reranked = reranker.scores(space, weighed)
-                mrr = filtered_mrr(reranked, tuning.labels, tuning.others)
+                mrr = filtered_mrr(reranked, made.tuning.labels, made.tuning.others)
                 # With little data the trees overfit: keep them only if they raise the MRR.
-                if mrr > filtered_mrr(scores, tuning.labels, tuning.others):
-                    classifier, report = _calibrated(classifier, report, reranked, tuning)
-                    scores = reranked
+                if mrr > (report.valid_mrr or 0.0):
+                    calibration, _, after = calibrate(reranked, made.tuning, balanced=True)
+                    classifier = replace(classifier, calibration=calibration)
+                    report, scores = replace(report, valid_mrr=mrr, ece_after=after), reranked
                 else:
                     reranker = None
-    quality = None
-    if tuning is not None and scores is not None:
-        rng = generator(fit.options.seed, "bootstrap")
-        with fit.stage("compare with counting"):
-            quality = measure_quality(space.graph, asked, tuning, scores, rng=rng)
-        quality["newest"] = is_newest
-    learned = train.take(rows)
-    if is_newest and tuning is not None and reranker is None:
+    about = _report(model, made, classifier, report) | {"quality": _quality(fit, made, scores)}
+    facts = fit.dataset.train.take(made.rows)
+    if made.is_newest and made.tuning is not None and reranker is None:
         # The newest facts have told what to choose; the weights may learn from them now.
-        others = known_predicates(facts, (train,))
-        examples = with_more(examples, Examples(tuning.rows, tuning.labels, others))
-        learned = join_facts(learned, facts)
         with fit.stage(f"fit the classifier again, {view}"):
-            rng = generator(fit.options.seed, "refit")
-            classifier = refit_linear_softmax(
-                examples, classifier, report, config=fit.config.classifier, rng=rng,
-                copies=space.copies(),
-            )  # fmt: skip
-    support = _support(fit, space, examples, learned)
-    if isinstance(examples, StoredExamples):  # of this view alone
-        for stage in examples.stages:
+            made = _with_newest(fit, made, made.tuning)
+            classifier = _refit(fit, made, classifier, report)
+        facts = join_facts(facts, made.facts)
+    with fit.stage("count the support of reasons"):
+        pairs = facts.subjects.astype(np.int64) * len(fit.dataset.entities) + facts.objects
+        support = count_support(space, made.train, pairs)
+    if isinstance(made.train, StoredExamples):  # of this view alone
+        for stage in made.train.stages:
             fit.cache.path(stage).unlink()
     return FittedView(
-        classifier=classifier,
-        kinds=kinds,
-        report=_report(report, sources, space, cuts)
-        | {"tuning_queries": len(facts), "quality": quality},
-        reranker=reranker,
-        support=support,
+        classifier=classifier, kinds=kinds, report=about, reranker=reranker, support=support
     )
 
 
-def _fit_reranker(
-    fit: Fit, space: FeatureSpace, examples: Sequence[Examples], rows: Rows, l2: float
-) -> Reranker | None:
-    """The trees over the candidates of these training facts; None where there are too few."""
+def _with_newest(fit: Fit, made: ViewExamples, tuning: Examples) -> ViewExamples:
+    """Return the examples with those for tuning among those to fit on."""
+    others = known_predicates(made.facts, (fit.dataset.train,))
+    more = Examples(tuning.rows, tuning.labels, others)
+    return replace(made, train=with_more(made.train, more))
+
+
+def _refit(fit: Fit, made: ViewExamples, chosen: LinearSoftmax, report: FitReport) -> LinearSoftmax:
+    """Return the classifier fitted on these examples, with the settings and calibration chosen."""
+    rng, config = generator(fit.options.seed, "refit"), fit.config.classifier
+    passes = [shuffled_pass(made.train, rng) for _ in range(report.epoch)]
+    class_count, copies = len(chosen.bias), made.space.copies()
+    fitted = descend(made.train, class_count, config, report.l2, passes, copies)
+    return replace(fitted, calibration=chosen.calibration)
+
+
+def _fit_reranker(fit: Fit, made: ViewExamples, l2: float) -> Reranker | None:
+    """Fit the trees over the candidates of the training facts; None where there are too few."""
     train = fit.dataset.train
     task = RerankerTask(
-        space=space,
-        examples=join_examples(examples),
-        facts=train.take(rows),
-        queries=training_queries(train, rows),
+        space=made.space,
+        examples=join_examples(made.train),
+        facts=train.take(made.rows),
+        queries=training_queries(train, made.rows),
         train=train,
         class_count=len(fit.dataset.predicates),
         linear=fit.config.classifier,
@@ -190,20 +244,21 @@ def _fit_reranker(
     return fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
 
 
-def _support(fit: Fit, space: FeatureSpace, examples: Sequence[Examples], facts: Facts) -> Support:
-    with fit.stage("count the support of reasons"):
-        pairs = facts.subjects.astype(np.int64) * len(fit.dataset.entities) + facts.objects
-        return count_support(space, examples, pairs)
+def _quality(fit: Fit, made: ViewExamples, scores: Floats | None) -> dict[str, Any] | None:
+    """Compare the scores of the tuning queries with counting; None where there are none."""
+    if made.tuning is None or scores is None:
+        return None
+    rng = generator(fit.options.seed, "bootstrap")
+    with fit.stage("compare with counting"):
+        quality = measure_quality(made.space.graph, made.queries, made.tuning, scores, rng=rng)
+    return quality | {"newest": made.is_newest}
 
 
-def _find_sources(fit: Fit) -> FeatureSources:
-    """The graph with its time scales, and the parts that families find in the training facts."""
+def _find_added(fit: Fit, graph: TemporalGraph) -> tuple[AddedPart, ...]:
+    """Return the parts that families find in the training facts."""
     config, options = fit.config, fit.options
-    with fit.stage("index"):
-        graph = TemporalGraph.of(fit.dataset)
-        clock = Clock.of(graph)
     visible = graph.past_view() if config.features.past_only else graph
-    added = tuple(
+    return tuple(
         find_family(name).fit(
             FamilyFit(
                 found=Found(visible, fit.dataset.predicates, config),
@@ -218,27 +273,12 @@ def _find_sources(fit: Fit) -> FeatureSources:
         for name in config.features.parts
         if name not in ("history", "traits")
     )
-    return FeatureSources(config=config, dataset=fit.dataset, graph=graph, clock=clock, added=added)
-
-
-def _calibrated(
-    classifier: LinearSoftmax, report: FitReport, scores: Floats, tuning: Examples
-) -> tuple[LinearSoftmax, FitReport]:
-    """The classifier calibrated for the scores that the re-ranker gives, and how good these are."""
-    calibration, _, after = calibrate(scores, tuning.labels, tuning.others, balanced=True)
-    report = replace(
-        report,
-        valid_mrr=filtered_mrr(scores, tuning.labels, tuning.others),
-        **asdict(calibration),
-        ece_after=after,
-    )
-    return replace(classifier, calibration=calibration), report
 
 
 def _kinds(fit: Fit, view: View) -> tuple[Kind, ...]:
-    """The types of entities: the user's own, and those read from names.
+    """Return the types of entities: the user's own, and those read from names.
 
-    Ahead, none is taken from neighbours: they may become such only after the query's time.
+    For past_only, none is taken from neighbours, who may become such only after the query's time.
     """
     config, data = fit.config, fit.dataset
     if "traits" not in config.features.parts or not config.traits.types:
@@ -254,9 +294,12 @@ def _kinds(fit: Fit, view: View) -> tuple[Kind, ...]:
 
 
 def _report(
-    report: FitReport, sources: FeatureSources, space: FeatureSpace, cuts: int
+    model: Model, made: ViewExamples, classifier: LinearSoftmax, report: FitReport
 ) -> dict[str, Any]:
-    more = {"tried": [asdict(epoch) for epoch in report.tried], "features": space.sizes()}
-    for part in sources.added:
-        more |= part.report()
-    return asdict(report) | more | {"profiles_cut_short": cuts}
+    """Return what model.json says of a view."""
+    about = asdict(report) | asdict(classifier.calibration)
+    about |= {"features": made.space.sizes(), "tuning_queries": len(made.facts)}
+    for part in model.added:
+        about |= part.report()
+    tuned = [] if made.tuning is None else [made.tuning]
+    return about | {"profiles_cut_short": sum(part.cuts for part in (*made.train, *tuned))}

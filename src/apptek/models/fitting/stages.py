@@ -86,7 +86,7 @@ class Fit:
     dataset: Dataset
     options: FitOptions
     work: Path
-    seconds: dict[str, float] = field(default_factory=dict)
+    seconds: dict[str, Any] = field(default_factory=dict)
     done: Counter[str] = field(default_factory=Counter)  # parts of each stage
 
     @property

@@ -22,7 +22,7 @@ from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.features.space import FeatureSpace
 from apptek.models.fitting.examples import Examples
-from apptek.models.fitting.linear_fit import Descent, shuffled_pass
+from apptek.models.fitting.linear_fit import descend, shuffled_pass
 from apptek.models.reranking.candidates import (
     Candidates,
     Weighed,
@@ -132,10 +132,8 @@ def _describe_out_of_fold(
     for fold in range(int(fold_of.max()) + 1):
         kept = np.flatnonzero(fold_of != fold)
         seen, mirrors = examples.take(kept), Mirrors.learned(task.facts.take(kept), count)
-        descent = Descent([seen], count, task.linear, task.l2, task.space.copies())
-        for _ in range(task.linear.epochs):
-            descent.run_epoch(shuffled_pass([len(seen)], rng))
-        model = descent.model()
+        passes = [shuffled_pass([seen], rng) for _ in range(task.linear.epochs)]
+        model = descend([seen], count, task.linear, task.l2, passes, task.space.copies())
         of_fold = np.flatnonzero(fold_of[rows] == fold)
         unseen = examples.rows.take(rows[of_fold])
         queries = task.queries.take(rows[of_fold])
