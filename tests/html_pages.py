@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from apptek.present.drawing.svg import NAMESPACE
+NAMESPACE = "http://www.w3.org/2000/svg"
 
 
 class Page(HTMLParser):

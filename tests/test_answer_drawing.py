@@ -6,13 +6,14 @@ from random import Random
 from xml.etree import ElementTree
 
 import pytest
+from html_pages import NAMESPACE
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_drawing import explained, explanations, fact
 
-from apptek.present.drawing.labels import Drawing
-from apptek.present.drawing.layout import FURTHER, MOST, RADIUS, draw_answer
-from apptek.present.drawing.svg import NAMESPACE, draw_svg
+from apptek.present.drawing import FURTHER, MOST, RADIUS, draw_answer
+from apptek.present.drawing_parts import Drawing
+from apptek.present.html import draw_svg
 from apptek.results import CitedFact, Explanation
 from apptek.server.served_model import ServedModel
 

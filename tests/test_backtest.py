@@ -19,7 +19,7 @@ from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.window import Window
 from apptek.models.model_folder import load_model
 from apptek.models.updating import update_model
-from apptek.present.backtest_text import reliability_svg
+from apptek.present.html import reliability_svg
 from apptek.research.result import read_result
 from apptek.results import ReliabilityBin
 

@@ -12,9 +12,9 @@ from apptek.features.families import Side
 from apptek.files import write_whole
 from apptek.models.manifest import FORMAT
 from apptek.predictor import Predictor, Query
-from apptek.present.drawing import labels
-from apptek.present.drawing.layout import draw_answer
-from apptek.present.drawing.svg import draw_svg
+from apptek.present import drawing_parts as labels
+from apptek.present.drawing import draw_answer
+from apptek.present.html import draw_svg
 from apptek.results import (
     CitedFact,
     Explanation,

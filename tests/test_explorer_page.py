@@ -23,8 +23,8 @@ from playwright.sync_api import Browser, Page, expect
 from service_parts import tuning_query
 
 from apptek.predictor import Query
-from apptek.present.drawing.layout import draw_answer
-from apptek.present.drawing.svg import draw_svg
+from apptek.present.drawing import draw_answer
+from apptek.present.html import draw_svg
 from apptek.server.served_model import ServedModel
 
 pytestmark = IN_BROWSER

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from service_parts import client_of
 from worlds import names_of
 
-from apptek.commands.asking.answer_file import answer_file
+from apptek.commands.answer_file import answer_file
 from apptek.errors import ApptekError, DataError, UnknownName
 from apptek.facts.facts import Dataset
 from apptek.facts.name_matching import NameResolver, alike_note, folded, folded_names

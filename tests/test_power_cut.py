@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apptek.commands.asking.answer_file import answer_file
+from apptek.commands.answer_file import answer_file
 from apptek.config import preset
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset

@@ -7,7 +7,7 @@ import pytest
 from model_folders import Killed, files_of
 from pyarrow import csv, parquet
 
-from apptek.commands.asking.answer_file import answer_file
+from apptek.commands.answer_file import answer_file
 from apptek.config import preset
 from apptek.errors import ApptekError, CheckpointError, DataError
 from apptek.evaluation.calibration import Calibration

@@ -24,7 +24,7 @@ from apptek.models.model import with_training_facts
 from apptek.models.own_facts import own_facts
 from apptek.models.quality import paired_interval
 from apptek.predictor import Predictor
-from apptek.present.answer_words import NO_QUALITY, quality_text
+from apptek.present.metrics_text import NO_QUALITY, quality_text
 from apptek.reading.reader import read_dataset
 from apptek.research.compare import Difference, bootstrap_interval
 from apptek.research.contest import Contestant, clear_best

@@ -13,7 +13,7 @@ from service_parts import client_of, problem, tuning_query
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.times import TimeAxis
 from apptek.predictor import Query
-from apptek.present.drawing.layout import draw_answer
+from apptek.present.drawing import draw_answer
 from apptek.results import to_dict
 from apptek.server.served_model import ServedModel
 

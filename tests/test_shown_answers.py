@@ -14,8 +14,8 @@ import pytest
 from apptek import Dataset, Predictor, Splitting
 from apptek.errors import ApptekError
 from apptek.models.answer_tables import SCHEMA
-from apptek.present.drawing.layout import draw_answer
-from apptek.present.drawing.svg import draw_svg
+from apptek.present.drawing import draw_answer
+from apptek.present.html import draw_svg
 from apptek.reading.frames import FrameKind
 from apptek.results import Answers
 

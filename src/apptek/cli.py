@@ -13,19 +13,18 @@ from typing import Annotated, Any
 import typer
 
 from apptek import __version__
-from apptek.commands.asking.audit import audit
-from apptek.commands.asking.explain import explain
-from apptek.commands.asking.forecast import forecast
-from apptek.commands.asking.predict import predict
-from apptek.commands.asking.watch import watch
+from apptek.commands.audit import audit
 from apptek.commands.command_group import OPTIONS, MainGroup
 from apptek.commands.data import data_app
-from apptek.commands.engine_options import with_engine
 from apptek.commands.evaluate import evaluate
+from apptek.commands.explain import explain
 from apptek.commands.fit import fit
-from apptek.commands.groups import paper_app, research_app
+from apptek.commands.forecast import forecast, watch
 from apptek.commands.info import info
-from apptek.commands.options import SeedOption
+from apptek.commands.options import SeedOption, with_engine
+from apptek.commands.paper import paper_app
+from apptek.commands.predict import predict
+from apptek.commands.research import research_app
 from apptek.commands.serve import mcp, serve
 from apptek.commands.update import update
 from apptek.errors import (

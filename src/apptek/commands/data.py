@@ -13,9 +13,9 @@ from apptek.commands.options import (
     argument,
     option,
     print_json,
+    print_text,
 )
 from apptek.commands.reading_options import Reading, reads_data
-from apptek.safe_text import counted
 
 FACTS_SHOWN = 3
 
@@ -86,6 +86,7 @@ def stats(
     Example: `apptek data stats world`
     """
     from apptek.facts.name_matching import alike_note
+    from apptek.present.metrics_text import statistics_text
     from apptek.research.table_one import compare_statistics
     from apptek.terminal import output
 
@@ -97,7 +98,7 @@ def stats(
         statistics["bad_row_list"] = [str(defect) for defect in dataset.report.defects]
         print_json(statistics)
     else:
-        _print_statistics(statistics, _span(dataset), _first_facts(dataset))
+        print_text(statistics_text, statistics, _span(dataset), _first_facts(dataset))
         if note := alike_note(dataset.entities):
             output().print(f"note: {note}", markup=False, soft_wrap=True)
 
@@ -158,49 +159,3 @@ def _first_facts(data: Any) -> list[dict[str, str]]:
         }
         for subject, predicate, object_, *ends in rows
     ]
-
-
-def _print_statistics(
-    statistics: dict[str, Any], span: str, first_facts: list[dict[str, str]]
-) -> None:
-    """Prints the counts of the files; for a benchmark also those of the paper."""
-    from apptek.terminal import output, table
-
-    keys = ("entities", "predicates", "times", "train", "valid", "test")
-    titles = {
-        "official": "official: the files as published",
-        "paper": "paper: filtered, valid and test swapped",
-        "printed_in_paper": "printed in the paper",
-        "forecast": "forecast: cut by date",
-    }
-    rows = [
-        (title, *(statistics[part][key] for key in keys))
-        for part, title in titles.items()
-        if statistics.get(part) is not None
-    ]
-    console = output()
-    is_benchmark = "printed_in_paper" in statistics
-    title = f"{statistics['dataset']} ({span})"
-    if is_benchmark:
-        console.print(table(title, ("", *keys), rows))
-    else:
-        console.print(table(title, keys, [rows[0][1:]]))
-    for key, reason in statistics.get("differences", {}).items():
-        console.print(f"[bold]{key}[/bold]: {reason}")
-    points = all(fact["since"] == fact["until"] for fact in first_facts)
-    titles_of_facts = (
-        "subject",
-        "predicate",
-        "object",
-        *(("time",) if points else ("since", "until")),
-    )
-    facts = [tuple(fact.values())[: len(titles_of_facts)] for fact in first_facts]
-    console.print(table("The first facts, as they were read", titles_of_facts, facts))
-    if statistics["undated"] and span != "all undated":
-        console.print(f"facts without a time: {statistics['undated']:,}")
-    for split, count in statistics["duplicates"].items():
-        if count:
-            console.print(f"dropped from {split}: {counted(count, 'duplicate fact')}")
-    for split, count in statistics["also_in_train"].items():
-        if count:
-            console.print(f"[yellow]also in train: {counted(count, 'fact')} of {split}[/yellow]")

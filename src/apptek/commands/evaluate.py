@@ -10,27 +10,18 @@ from apptek.commands.options import (
     ModelArgument,
     PastOnlyOption,
     ResultOption,
+    check_folder,
     option,
     print_json,
     print_result,
+    print_text,
 )
 
-FIGURES = {
-    "raw_r": "all predicates, raw",
-    "filtered_r": "all predicates, filtered",
-    "raw_2r": "both directions, raw",
-    "filtered_2r": "both directions, filtered",
-}
-FORECAST_METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
-VIEW_WORDS = {"all_facts": "all facts in sight", "past_only": "only the past in sight"}
-METRICS = {
-    "mrr": "MRR",
-    "hits_at_1": "Hits@1",
-    "hits_at_3": "Hits@3",
-    "hits_at_10": "Hits@10",
-    "ece": "ECE",
-}
-_PANEL = "Forecasts"
+
+def _of_forecasts(words: str, help_text: str, metavar: str | None = None, **more: Any) -> Any:
+    return option(words, help_text, metavar, rich_help_panel="Forecasts", **more)
+
+
 SplitOption = Annotated[
     Literal["test", "valid"],
     option("--split", "The facts to predict: test or valid.", "SPLIT"),
@@ -55,57 +46,44 @@ QueriesOption = Annotated[
 ]
 ForecastsOption = Annotated[
     bool,
-    option(
+    _of_forecasts(
         "--forecasts",
         "Roll through time, and compare what would have been forecast with what happened.",
-        rich_help_panel=_PANEL,
     ),
 ]
 LeadOption = Annotated[
     int | None,
-    option(
+    _of_forecasts(
         "--lead",
         "Forecast each window N days, or steps, before it begins.  [default: 0]",
         "N",
         min=0,
-        rich_help_panel=_PANEL,
     ),
 ]
 EveryOption = Annotated[
     int | None,
-    option(
-        "--every",
-        "The length of a window in days, or steps.  [default: 7]",
-        "N",
-        rich_help_panel=_PANEL,
-    ),
+    _of_forecasts("--every", "The length of a window in days, or steps.  [default: 7]", "N"),
 ]
 FromOption = Annotated[
     str | None,
-    option(
+    _of_forecasts(
         "--from",
         "The start of the first window.  [default: after what the model was fitted on]",
         "TIME",
-        rich_help_panel=_PANEL,
     ),
 ]
 ToOption = Annotated[
     str | None,
-    option(
-        "--to",
-        "No window ends later.  [default: the last observed time]",
-        "TIME",
-        rich_help_panel=_PANEL,
-    ),
+    _of_forecasts("--to", "No window ends later.  [default: the last observed time]", "TIME"),
 ]
 FolderOption = Annotated[
     Path | None,
-    option(
+    _of_forecasts(
         "--out",
         "A new folder for every forecast (forecasts.parquet), the metrics and the reliability "
         "diagram (SVG).",
         "DIR",
-        rich_help_panel=_PANEL,
+        callback=check_folder,
     ),
 ]
 Times = tuple[int, str | None, str | None, int]  # every, from, to, lead
@@ -139,10 +117,6 @@ def evaluate(
 
     Example: `apptek evaluate model --result model.json`
     """
-    from apptek.files import check_target
-
-    if result is not None:
-        check_target(result)
     of_windows = {"--lead": lead, "--every": every, "--from": start, "--to": stop, "--out": out}
     given = [word for word, value in of_windows.items() if value is not None]
     of_ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries}
@@ -170,6 +144,7 @@ def _evaluate_ranks(
 ) -> None:
     """Evaluate the ranks of the predicates of a split; print them and write the result."""
     from apptek.predictor import Predictor
+    from apptek.present.metrics_text import views_text
     from apptek.research.model_result import evaluate_model, write_evaluation
     from apptek.terminal import tell_next, working
 
@@ -180,62 +155,33 @@ def _evaluate_ranks(
         write_evaluation(result, predictor, model, evaluated)
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
-    metrics = {name: evaluation.as_json() for name, evaluation in evaluated.by_view.items()}
     if as_json:
         entries = about | {"preset": fitted.preset, "seed": fitted.seed}
         entries["view"] = evaluated.main_view
+        metrics = {name: evaluation.as_json() for name, evaluation in evaluated.by_view.items()}
         by_view = {name: metrics.get(name) for name in ("all_facts", "past_only")}
         extras = {"rolling": how["rolling"], "forecast": evaluated.forecast}
         print_json(entries | evaluated.main.as_json() | by_view | extras)
         return
-    shown = {VIEW_WORDS[name]: of_view for name, of_view in metrics.items()}
-    if how["rolling"]:
-        shown = {"rolling": evaluated.main.as_json(), **shown}
-    _print_metrics("{dataset}, {split} split, protocol {protocol}".format(**about), shown)
-    if evaluated.forecast is not None:
-        _print_forecast_metrics(evaluated.forecast)
+    shown = {"rolling": evaluated.main} if how["rolling"] else {}
+    title = "{dataset}, {split} split, protocol {protocol}".format(**about)
+    print_text(views_text, title, {**shown, **evaluated.by_view}, evaluated.forecast)
     if result is not None:
         tell_next(["research", "compare", str(result), "OTHER_RESULT"])
     else:
         tell_next(["predict", str(model), "SUBJECT", "OBJECT", "TIME"])
 
 
-def _print_metrics(title: str, by_view: dict[str, dict[str, Any]]) -> None:
-    from apptek.terminal import output, table
-
-    for words, of_view in by_view.items():
-        groups = {group: part for group, part in of_view.items() if isinstance(part, dict)}
-        rows = [
-            (group.replace("_", " "), part["queries"], *(f"{part[key]:.4f}" for key in METRICS))
-            for group, part in {"all": of_view, **groups}.items()
-        ]
-        output().print(table(f"{title}, {words}", ("", "queries", *METRICS.values()), rows))
-
-
-def _print_forecast_metrics(figures: dict[str, dict[str, Any]]) -> None:
-    from apptek.terminal import output, table
-
-    rows = [
-        (FIGURES[name], figure["queries"], *(f"{figure[key]:.4f}" for key in FORECAST_METRICS))
-        for name, figure in figures.items()
-    ]
-    columns = ("forecast", "queries", *(METRICS[key] for key in FORECAST_METRICS))
-    output().print(table("", columns, rows))
-
-
 def evaluate_forecasts(
     model: Path, times: Times, out: Path | None, result: Path | None, *, as_json: bool
 ) -> None:
     """Roll through time with a model; print the outcome and write its files."""
-    from apptek.files import check_new_folder
     from apptek.forecast.backtest import backtest, backtest_result, write_backtest
     from apptek.forecast.forecaster import Forecaster
     from apptek.forecast.learning import with_history
     from apptek.models.model_folder import load_model
     from apptek.terminal import tell, working
 
-    if out is not None:
-        check_new_folder(out)
     whole = with_history(load_model(model))
     with working("rolling through time"):
         outcome, forecasts = backtest(Forecaster(whole), *times)

@@ -182,7 +182,7 @@ def _tell_fitted(model: Any, out: Path) -> None:
     """What was fitted, how good it is, and what it cannot do."""
     from apptek.graph.lookups import is_timeless
     from apptek.models.observation import late_facts_note
-    from apptek.present.answer_words import VIEWS, quality_text
+    from apptek.present.metrics_text import VIEWS, quality_text
     from apptek.terminal import tell, tell_next
 
     report = model.main.report

@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.options import JsonOption, ModelArgument, option, print_json
+from apptek.commands.options import JsonOption, ModelArgument, option, print_json, print_text
 from apptek.safe_text import counted
 
 MIN_WEIGHT = 0.2
@@ -56,7 +56,9 @@ def info(
 
         facts = summarize(load_model(model, baselines=True))
         if not as_json:
-            _print_summary(model, facts)
+            from apptek.present.metrics_text import summary_text
+
+            print_text(summary_text, str(model), facts)
     if as_json:
         print_json(facts)
 
@@ -85,30 +87,3 @@ def _write_rules(model: Path, file: Path, least: float, *, quiet: bool) -> dict[
     if not quiet:
         tell(f"{counted(count, 'rule')}: {file}")
     return {"rules": count, "min_weight": least, "out": str(file)}
-
-
-def _print_summary(model: Path, summary: dict[str, Any]) -> None:
-    from apptek.present.answer_words import VIEWS, quality_text
-    from apptek.terminal import output, table
-
-    titles = {"views": "views, and their MRR on the tuning queries"}
-    quality = summary.pop("quality", {})
-    if summary["first"] == "?":  # undated facts have no past
-        quality.pop("past_only", None)
-    rows = [
-        (titles.get(name, name.replace("_", " ")), _words(value)) for name, value in summary.items()
-    ]
-    rows += [(VIEWS[view].lower(), quality_text(measured)) for view, measured in quality.items()]
-    output().print(table(str(model), ("", ""), rows))
-
-
-def _words(value: Any) -> str:
-    if isinstance(value, dict):
-        return ", ".join(f"{key} {_words(entry)}" for key, entry in value.items()) or "none"
-    if value is None:
-        return "unknown"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, int):
-        return f"{value:,}"
-    return f"{value:.4f}" if isinstance(value, float) else str(value)

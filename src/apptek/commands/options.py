@@ -1,8 +1,8 @@
-"""Arguments and options that several commands share, each defined once."""
+"""Arguments and options that several commands share, each defined once, and how they print."""
 
 import inspect
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import wraps
 from pathlib import Path
@@ -136,18 +136,51 @@ PastOnlyOption = Annotated[
 TopOption = Annotated[int, option("--top", "Number of rows to print.", "N", min=1)]
 
 
-PredicateOption = Annotated[
-    str | None,
-    option("--predicate", "Use this predicate instead of the most probable one.", "NAME"),
-]
+def check_file(path: Path | None) -> Path | None:
+    """Refuse a file that cannot be written, before the work begins: a callback of an option."""
+    from apptek.files import check_target
+
+    if path is not None:
+        check_target(path)
+    return path
+
+
+def check_folder(path: Path | None) -> Path | None:
+    """Refuse a folder that is not empty."""
+    from apptek.files import check_new_folder
+
+    if path is not None:
+        check_new_folder(path)
+    return path
+
+
+def check_result_file(path: Path | None) -> Path | None:
+    """Refuse a file of a kind that results are not written to."""
+    from apptek.present.tables import check_suffix
+
+    if path is not None:
+        check_suffix(path)
+    return check_file(path)
 
 
 ResultOption = Annotated[
-    Path | None, option("--result", "Also write the result to this JSON file.", "FILE")
+    Path | None,
+    option("--result", "Also write the result to this JSON file.", "FILE", callback=check_file),
 ]
 
 
 JsonOption = Annotated[bool, option("--json", "Print the result as JSON.")]
+
+
+EngineOption = Annotated[
+    Literal["threads", "processes", "ray"],
+    option(
+        "--engine",
+        "Where to work on many queries: threads, processes, or ray (the Ray cluster at "
+        "`RAY_ADDRESS`, or one on this machine). The results are the same.",
+        "NAME",
+    ),
+]
 
 
 def with_options(
@@ -157,24 +190,49 @@ def with_options(
 
     The holder's other fields are `fixed`, or have their defaults.
     """
-    signature = inspect.signature(command, eval_str=True)
-    own = [parameter for parameter in signature.parameters.values() if parameter.name != argument]
-    options = [
-        inspect.Parameter(
-            field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=field.type
-        )
-        for field in fields(holder)
-        if field.name in names
-    ]
+    options = [each for each in fields(holder) if each.name in names]
 
     @wraps(command)
     def run(*args: Any, **named: Any) -> None:
         held = holder(**{option.name: named.pop(option.name) for option in options}, **fixed)
         command(*args, **{argument: held}, **named)
 
-    # typer builds the command line from the signature.
-    run.__signature__ = signature.replace(parameters=[*own, *options])  # type: ignore[attr-defined]
+    _set_options(run, command, {each.name: (each.type, each.default) for each in options}, argument)
     return run
+
+
+def with_engine(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the option --engine to a command."""
+
+    @wraps(command)
+    def run(*args: Any, engine: Any, **named: Any) -> None:
+        if engine == "threads":
+            command(*args, **named)
+            return
+        from apptek.engine import use_engine
+
+        outputs = named.get("out")
+        paths = [*(outputs if isinstance(outputs, list) else [outputs]), named.get("model")]
+        with use_engine(engine, next((p for p in paths if isinstance(p, Path)), Path("audit"))):
+            command(*args, **named)
+
+    _set_options(run, command, {"engine": (EngineOption, "threads")})
+    return run
+
+
+def _set_options(
+    run: Any, command: Callable[..., None], options: dict[str, tuple[Any, Any]], replaced: str = ""
+) -> None:
+    """Give a command further options: typer builds the command line from the signature."""
+    signature = inspect.signature(command, eval_str=True)
+    own = [parameter for parameter in signature.parameters.values() if parameter.name != replaced]
+    more = [
+        inspect.Parameter(
+            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
+        )
+        for name, (annotation, default) in options.items()
+    ]
+    run.__signature__ = signature.replace(parameters=[*own, *more])
 
 
 @dataclass(frozen=True, slots=True)
@@ -208,18 +266,39 @@ class NameTables:
         return named
 
 
-def print_result(result: "Result", *, as_json: bool) -> None:
-    """Print a result on stdout: as text, or all of its fields as JSON."""
-    from apptek.results import to_dict
+def print_result(
+    result: "Result",
+    *,
+    as_json: bool,
+    render: Callable[..., str] | None = None,
+    similar: Mapping[str, Sequence[str]] | None = None,
+    **more: Any,
+) -> None:
+    """Print a result on stdout: as text, or all of its fields, and `more`, as JSON.
 
+    similar  for each name that the data does not have, names like it
+    """
     if as_json:
-        print_json(to_dict(result))
+        from apptek.results import to_dict
+
+        print_json(to_dict(result) | more | ({} if similar is None else {"similar": similar}))
         return
     from apptek.present.text import render_text
+    from apptek.present.wording import similar_lines
+
+    def text(*, width: int) -> str:
+        return "\n".join([(render or render_text)(result, width), *similar_lines(similar or {})])
+
+    print_text(text)
+
+
+def print_text(render: Callable[..., str], *values: Any, **named: Any) -> None:
+    """Print on stdout what a function of `present` makes of some values, as wide as the window."""
     from apptek.terminal import output
 
     console = output()
-    console.print(render_text(result, console.width), markup=False, soft_wrap=True)
+    text = render(*values, width=console.width, **named)
+    console.print(text, markup=False, soft_wrap=True)
 
 
 def print_json(content: dict[str, Any]) -> None:

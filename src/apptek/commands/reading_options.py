@@ -1,12 +1,13 @@
 """The options with which commands read data, and what they print about it."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
 import typer
 
 from apptek.commands.options import option, with_options
+from apptek.safe_text import counted
 
 if TYPE_CHECKING:
     from apptek.facts.facts import Dataset, ReadReport
@@ -190,35 +191,38 @@ def reads_queries(command: Callable[..., None]) -> Callable[..., None]:
 
 def tell_how(report: "ReadReport") -> None:
     """Print on stderr what was unusual about the files, and the bad rows."""
+    from apptek.terminal import tell
+
     how = report.how
     usual = {"delimiter": (",", "\t", ", and \t", "\t and ,"), "encoding": ("utf-8",)}
     found = [
         f"{key} {how[key]!r}" for key, known in usual.items() if how.get(key, known[0]) not in known
     ]
     if found:
-        typer.echo(f"found: {', '.join(found)}", err=True)
+        tell(f"found: {', '.join(found)}")
     if how.get("format", "text") not in ("text", "parquet", "jsonl", "sheet"):
-        typer.echo(f"read as {how['format']}", err=True)
+        tell(f"read as {how['format']}")
     if "%" in how.get("date_format", ""):
-        typer.echo(f"dates are read as {how['date_format']}", err=True)
+        tell(f"dates are read as {how['date_format']}")
     if how.get("time_of_day") == "yes":
-        typer.echo(f"times are read as {how['granularity']}s", err=True)
+        tell(f"times are read as {how['granularity']}s")
     for note in report.notes:
-        typer.echo(note, err=True)
+        tell(note)
     if report.merged:
         unit = how.get("granularity", "")
-        typer.echo(
+        tell(
             f"events that differ only in times finer than the {unit}, and count once: "
-            f"{report.merged:,} (--read granularity=UNIT keeps them apart)",
-            err=True,
+            f"{report.merged:,} (--read granularity=UNIT keeps them apart)"
         )
-    _list_bad_rows(report.defects, report.defect_count)
+    list_skipped(report.defects)
+    if count := report.defect_count:
+        more = f" ({count - BAD_ROWS_SHOWN:,} more not shown)" if count > BAD_ROWS_SHOWN else ""
+        tell(f"{counted(count, 'bad row')} skipped{more}")
 
 
-def _list_bad_rows(defects: tuple[Any, ...], count: int) -> None:
-    if not count:
-        return
+def list_skipped(defects: Sequence[Any]) -> None:
+    """Print the first bad rows on stderr."""
+    from apptek.terminal import tell
+
     for defect in defects[:BAD_ROWS_SHOWN]:
-        typer.echo(f"skipped: {defect}", err=True)
-    more = f" ({count - BAD_ROWS_SHOWN:,} more not shown)" if count > BAD_ROWS_SHOWN else ""
-    typer.echo(f"{count:,} bad row{'s' if count != 1 else ''} skipped{more}", err=True)
+        tell(f"skipped: {defect}")

@@ -11,6 +11,7 @@ from apptek.commands.options import (
     ModelArgument,
     ObservedUntilOption,
     argument,
+    check_folder,
     option,
     print_json,
 )
@@ -28,7 +29,10 @@ def update(
         argument("FACTS...", "Files of facts, a folder, a pattern or - for standard input."),
     ] = None,
     out: Annotated[
-        Path | None, option("--out", "The folder for the new model; new or empty.", "DIR")
+        Path | None,
+        option(
+            "--out", "The folder for the new model; new or empty.", "DIR", callback=check_folder
+        ),
     ] = None,
     in_place: Annotated[bool, option("--in-place", "Replace the old model, atomically.")] = False,
     retract: Annotated[
@@ -47,15 +51,12 @@ def update(
 
     Example: `apptek update model world/test.tsv --out newer`
     """
-    from apptek.files import check_new_folder
     from apptek.models.model import observed_text
 
     if (out is None) != in_place:
         raise typer.BadParameter("give either --out DIR or --in-place")
     if not facts and retract is None and observed_until is None:
         raise typer.BadParameter("give FACTS to add, --retract FILE or --observed-until TIME")
-    if out is not None:
-        check_new_folder(out)
     target = model.resolve() if out is None else out  # a link stays one
     sources = (facts or None, retract)
     updated, report, repeated = _update(model, target, reading, sources, observed_until)

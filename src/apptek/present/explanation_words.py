@@ -1,8 +1,9 @@
-"""An explanation in plain words: a sentence, a paragraph, its notes, and what a reason rests on."""
+"""Answers and explanations in plain words: sentences, notes, and what a reason rests on."""
 
 from collections.abc import Collection
 from typing import NamedTuple
 
+from apptek.facts.predicate_table import labelled
 from apptek.present.sentences import OF_TREES
 from apptek.present.wording import (
     count_text,
@@ -13,10 +14,11 @@ from apptek.present.wording import (
     listed,
     meant_notes,
     percent,
+    presumed,
     recorded_words,
     signed,
 )
-from apptek.results import Explanation, Note, Reason, Support
+from apptek.results import Answer, Explanation, Note, Reason, Support
 from apptek.safe_text import counted
 
 LEADING = 2  # what the sentence tells in favour of the answer; it tells one thing against it
@@ -24,6 +26,7 @@ TOLD = 3  # what the paragraph tells, for the answer and against it
 SMALL = 0.1  # of what weighs most: what weighs less is not told
 FAIR = 1 / 3  # of the weight of a group: what can be told is told before it
 
+FAR = "The time is far from all facts, so the probabilities are not calibrated."
 WITHOUT = "because that is common in general"
 ITSELF = "This is the very fact that is asked about, which training hides."
 OF_RUNNER_UP = "This is a fact of the runner-up at that very time, which training hides."
@@ -357,3 +360,41 @@ def rest_words(reason: Reason, shown: int) -> str:
         lead = "lead" if len(others) > 1 else "leads"
         words.append(f"{counted(len(others), 'bystander')} that {lead} elsewhere")
     return ", ".join(words)
+
+
+def recorded_answer(answer: Answer) -> str:
+    """The predicates that the facts hold for a query, in words; empty where there are none."""
+    labels = dict(zip(answer.predicates, answer.labels, strict=True))
+    return recorded_words([labelled(name, labels.get(name, "")) for name in answer.known])
+
+
+def answer_notes(answer: Answer) -> list[Note]:
+    """Which names are not in the data, what the probabilities presume, what else is unusual."""
+    query = answer.query
+    asked = ((query.subject, answer.meant_subject), (query.object, answer.meant_object))
+    return [
+        *name_notes(answer.unknown_names, (), (), query.time),
+        Note("conditional", presumed(query.time)),
+        *name_notes((), asked, (), query.time),
+        *_unseen_notes(answer),
+        *time_notes(answer.view, query.time, unseen=False, age=answer.age_note),
+        *([Note("far", FAR)] if answer.far_time else []),
+    ]
+
+
+def _unseen_notes(answer: Answer) -> list[Note]:
+    """What of a query is not in the facts."""
+    time = answer.query.time
+    ends = {
+        "subject": (answer.unseen_subject, answer.meant_subject),
+        "object": (answer.unseen_object, answer.meant_object),
+    }
+    notes = []
+    for name, (is_unseen, meant) in ends.items():
+        if is_unseen and meant is not None:
+            where = f"before {time}" if meant in answer.later else "in the facts"
+            text = f"The {name} does not occur {where}."
+            notes.append(Note("later_name", text, {"name": meant, "time": time}))
+    if answer.unseen_time and answer.view == "all_facts":  # what lies ahead cannot have occurred
+        notes.append(Note("undated", "The time does not occur in the facts.", {"time": time}))
+    return notes

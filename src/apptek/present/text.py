@@ -1,13 +1,12 @@
 """Results as text, for `__repr__` and for the command line."""
 
-from dataclasses import astuple
 from functools import singledispatch
 
 from apptek.evaluation.ranking import Evaluation
-from apptek.present.answer_words import FAR, answer_notes, recorded
 from apptek.present.audit_words import audit_lines, instead_words, shown_predicate, when_words
 from apptek.present.backtest_text import backtest_text
 from apptek.present.explanation_text import contrast_text, counterfactual_text, explanation_text
+from apptek.present.explanation_words import FAR, answer_notes, recorded_answer
 from apptek.present.forecast_words import (
     WATCH_COLUMNS,
     based_on,
@@ -17,6 +16,7 @@ from apptek.present.forecast_words import (
     watch_lines,
     window_text,
 )
+from apptek.present.metrics_text import evaluation_text
 from apptek.present.wording import (
     general_notes,
     percent,
@@ -58,6 +58,7 @@ def _text(result: Result, width: int) -> str:
 
 
 _text.register(Backtest)(backtest_text)
+_text.register(Evaluation)(evaluation_text)
 
 
 @_text.register
@@ -86,7 +87,7 @@ def _answer(answer: Answer, width: int) -> str:
     notes = answer_notes(answer)
     lines = [
         *(note.text for note in notes if note.kind == "unknown_name"),
-        recorded(answer),
+        recorded_answer(answer),
         table_text(title, ("predicate", "probability", ""), rows, width),
         *share_lines(answer.by_class, answer.by_group),
         *(note.text for note in notes if note.kind != "unknown_name"),
@@ -148,23 +149,6 @@ def _watch_cells(row: WatchRow) -> tuple[str, ...]:
         row.predicates[0].shown,
         percent(row.predicates[0].probability),
     )
-
-
-@_text.register
-def _evaluation(evaluation: Evaluation, width: int) -> str:
-    parts = {"all": evaluation.metrics, **evaluation.groups, **evaluation.classes}
-    rows = [
-        (
-            name.replace("_", " "),
-            queries,
-            *("" if value is None else f"{value:.4f}" for value in values),
-        )
-        for name, part in parts.items()
-        if part is not None
-        for queries, *values in [astuple(part)]
-    ]
-    header = ("", "queries", "MRR", "Hits@1", "Hits@3", "Hits@10", "ECE")
-    return table_text("", header, rows, width)
 
 
 @_text.register

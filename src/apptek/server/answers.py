@@ -18,7 +18,7 @@ from apptek.forecast.window import Length, Window
 from apptek.graph.lookups import time_distance
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.predictor import Answer, Query
-from apptek.present.drawing.layout import WIDTH, draw_answer
+from apptek.present.drawing import WIDTH, draw_answer
 from apptek.present.explanation_words import missing_facts_notes
 from apptek.present.wording import apart_text
 from apptek.results import (

@@ -11,7 +11,7 @@ from importlib.resources.abc import Traversable
 
 from fastapi import Request, Response
 
-from apptek.present.drawing.svg import STYLE
+from apptek.present.html import DRAWING_STYLE
 
 MEDIA_TYPES = {
     "css": "text/css; charset=utf-8",
@@ -41,7 +41,7 @@ class ExplorerFile:
 def read_explorer_files() -> dict[str, ExplorerFile]:
     """Every file by its path below /explorer/, and the style that drawings share with reports."""
     contents = dict(_read_folder(files(__package__) / "explorer", ""))
-    contents["drawing.css"] = STYLE.encode()
+    contents["drawing.css"] = DRAWING_STYLE.encode()
     return {path: _explorer_file(path, content) for path, content in contents.items()}
 
 

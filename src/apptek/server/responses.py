@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field, create_model
 
-from apptek.present.drawing.labels import Drawing
+from apptek.present.drawing_parts import Drawing
 from apptek.results import Answer, Explanation, RankedPredicate, described, record
 from apptek.server.requests import QueryFields
 

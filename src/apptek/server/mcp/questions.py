@@ -14,7 +14,7 @@ from apptek.audit.report import suspects_of, table_of_facts
 from apptek.explain.explainer import explain
 from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import between, ends_of
-from apptek.present.answer_words import answer_notes, recorded
+from apptek.present.explanation_words import answer_notes, recorded_answer
 from apptek.present.wording import presumed, share_lines
 from apptek.results import Reason, to_dict
 from apptek.server.answers import ForecastQuestion, answer_fields, forecast
@@ -82,7 +82,7 @@ class Questions:
         (answer,) = asked.answerer.table(ranked, top=top).answers([asked.query])
         given, fields = presumed(time), answer_fields(self.served, answer, asked.time)
         notes = [
-            *filter(None, [recorded(answer)]),
+            *filter(None, [recorded_answer(answer)]),
             *share_lines(answer.by_class, answer.by_group),
             *(note.text for note in answer_notes(answer) if note.kind != "conditional"),
         ]

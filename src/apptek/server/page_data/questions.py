@@ -12,7 +12,7 @@ from apptek.facts.facts import Facts
 from apptek.facts.name_index import key_of
 from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import between, is_timeless
-from apptek.present.answer_words import quality_text
+from apptek.present.metrics_text import quality_text
 from apptek.present.sentences import clause
 from apptek.server.served_model import ServedModel, query_of_fact
 

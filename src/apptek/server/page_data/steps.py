@@ -17,8 +17,8 @@ from apptek.paper.connection import Surroundings, connect
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.paper.features import topologies_of
 from apptek.paper.topologies import from_names
-from apptek.present.drawing.labels import Drawing
-from apptek.present.drawing.layout import WIDTH, draw_answer
+from apptek.present.drawing import WIDTH, draw_answer
+from apptek.present.drawing_parts import Drawing
 from apptek.present.sentences import Ends
 from apptek.server.problem_json import ServiceError
 from apptek.server.requests import Name, QueryFields, View

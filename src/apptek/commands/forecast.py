@@ -1,24 +1,56 @@
-"""The command `watch`."""
+"""The commands `forecast` and `watch`."""
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from apptek.commands.options import (
+    AllowUnknownOption,
     JsonOption,
     ModelArgument,
+    TopOption,
     WindowOptions,
     argument,
+    check_result_file,
     option,
     print_result,
     takes_window,
 )
-from apptek.commands.reading_options import BAD_ROWS_SHOWN, SkipBadOption
+from apptek.commands.reading_options import SkipBadOption, list_skipped
 from apptek.safe_text import counted
 
 PAIRS_LISTED = 20  # without a file of pairs
+
+
+@takes_window
+def forecast(
+    model: ModelArgument,
+    subject: Annotated[str, argument("A", "One entity.")],
+    object_: Annotated[str, argument("B", "The other entity.")],
+    top: TopOption = 10,
+    allow_unknown: AllowUnknownOption = False,
+    as_json: JsonOption = False,
+    *,
+    window: WindowOptions,
+) -> None:
+    """Forecast whether an event will happen between two entities, and of what kind.
+
+    `predict` assumes that an event happens; `forecast` estimates how likely one is. It uses only
+    facts before the window, even if later ones are known. By default the window has 7 days; where
+    the facts cover less than two weeks, a day, an hour or a minute; and one step of data that is
+    dated by weeks, months, years or numbers.
+
+    Example: `apptek forecast model Coresia Falgard --days 7`
+    """
+    from apptek.predictor import Predictor
+
+    predictor = Predictor.load(model, past_only=True)
+    made = predictor.forecast(
+        subject, object_, top=top, allow_unknown=allow_unknown, **window.keywords()
+    )
+    print_result(made, as_json=as_json)
 
 
 PairsArgument = Annotated[
@@ -41,6 +73,7 @@ FilesOption = Annotated[
         "--out",
         "A file for the list (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl); repeatable.",
         "FILE",
+        callback=lambda files: files and [check_result_file(file) for file in files],
     ),
 ]
 
@@ -64,26 +97,21 @@ def watch(
 
     Example: `apptek watch model --top 20 --days 7 --out watch.html`
     """
-    from apptek.files import check_target
     from apptek.forecast.watch import read_pairs
     from apptek.predictor import Predictor
     from apptek.present.forecast_words import watch_lines
-    from apptek.present.tables import check_suffix, write_result
+    from apptek.present.tables import write_result
     from apptek.terminal import tell, working
 
     if pairs is None and skip_bad:
         raise typer.BadParameter("--skip-bad is for a file of PAIRS")
-    for file in out or []:
-        check_target(file)
-        check_suffix(file)
     predictor = Predictor.load(model, past_only=True)
     asked, skipped = None, list[str]()
     if pairs is not None:
         asked, skipped = read_pairs(pairs, predictor.answerer.entities, skip_bad=skip_bad)
     with working("forecasting"):
         listed = predictor.watch(asked, most=top or PAIRS_LISTED, **window.keywords())
-    for defect in skipped[:BAD_ROWS_SHOWN]:
-        tell(f"skipped: {defect}")
+    list_skipped(skipped)
     for file in out or []:
         write_result(file, listed, "watch")
         tell(f"{counted(len(listed.rows), 'pair')}, {len(skipped):,} skipped: {file}")
@@ -91,9 +119,5 @@ def watch(
         for line in watch_lines(listed):
             tell(line)
     else:
-        print_result(listed if as_json else _first(listed, top), as_json=as_json)
-
-
-def _first(listed: Any, top: int | None) -> Any:
-    """Return the list with its first rows alone."""
-    return replace(listed, rows=listed.rows[:top])
+        shown = listed if as_json else replace(listed, rows=listed.rows[:top])
+        print_result(shown, as_json=as_json)

@@ -9,8 +9,8 @@ from apptek.commands.options import (
     SeedOption,
     TopOption,
     argument,
+    check_result_file,
     option,
-    print_json,
     print_result,
 )
 from apptek.commands.reading_options import Reading, reads_data
@@ -29,6 +29,7 @@ def audit(
             "--out",
             "A file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl).",
             "FILE",
+            callback=check_result_file,
         ),
     ] = None,
     explained: Annotated[
@@ -50,14 +51,8 @@ def audit(
     Example: `apptek audit world --out suspects.html`
     """
     from apptek.audit.report import audit_report, audit_table, write_audit
-    from apptek.files import check_target
-    from apptek.present.tables import check_suffix
-    from apptek.results import to_dict
     from apptek.terminal import tell, working
 
-    if out is not None:
-        check_suffix(out)
-        check_target(out)
     model, data = _open(source, reading)
     bad_rows, left_out = (
         (0, []) if data is None else (data.report.defect_count, data.report.defects)
@@ -69,10 +64,7 @@ def audit(
     if out is not None:
         write_audit(out, report, table)
         tell(f"{counted(report.facts, 'fact')} judged: {out}")
-    if as_json:
-        print_json(to_dict(report) | {"out": None if out is None else str(out)})
-    else:
-        print_result(report, as_json=False)
+    print_result(report, as_json=as_json, out=None if out is None else str(out))
 
 
 def _open(source: str, reading: Reading) -> tuple[Any, Any]:

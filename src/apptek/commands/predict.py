@@ -13,9 +13,9 @@ from apptek.commands.options import (
     PastOnlyOption,
     argument,
     option,
-    print_json,
+    print_result,
 )
-from apptek.commands.reading_options import BAD_ROWS_SHOWN, Reading, reads_queries
+from apptek.commands.reading_options import Reading, list_skipped, reads_queries
 from apptek.safe_text import counted
 
 UNKNOWN_SHOWN = 5  # names that a file asks about and the model does not know
@@ -72,7 +72,6 @@ def predict(
     """
     from apptek.models.answers import Query
     from apptek.predictor import Predictor
-    from apptek.results import to_dict
 
     if queries is not None and allow_unknown:
         raise typer.BadParameter("--allow-unknown is for a single question: files are answered")
@@ -90,11 +89,8 @@ def predict(
     (answer,) = predictor.predict(
         asked, top=top, hide_known=hide_known, allow_unknown=allow_unknown
     )
-    similar = predictor.similar_names(subject, object_)
-    if as_json:
-        print_json(to_dict(answer) | {"similar": similar})
-    else:
-        _print_answer(answer, similar)
+    print_result(answer, as_json=as_json, similar=predictor.similar_names(subject, object_))
+    if not as_json:
         _tell_limits(predictor.model, answer, time)
 
 
@@ -112,7 +108,7 @@ def _tell_limits(model: Any, answer: Any, time: str) -> None:
 
 
 def _answer_file(predictor: Any, queries: Path, out: Path, reading: Reading, how: Any) -> None:
-    from apptek.commands.asking.answer_file import UnknownNames, answer_file
+    from apptek.commands.answer_file import UnknownNames, answer_file
     from apptek.reading.options import ReadOptions
     from apptek.terminal import tell, working
 
@@ -126,16 +122,15 @@ def _answer_file(predictor: Any, queries: Path, out: Path, reading: Reading, how
             unknown=unknown,
             **how,
         )
-    for defect in skipped[:BAD_ROWS_SHOWN]:
-        typer.echo(f"skipped: {defect}", err=True)
-    noun = "query" if answered == 1 else "queries"
-    _tell_unknown(predictor, unknown, f"{answered:,} {noun}")
+    list_skipped(skipped)
+    asked = counted(answered, "query")
+    _tell_unknown(predictor, unknown, asked)
     if unknown.far_times:
         tell(
-            f"{unknown.far_times:,} of {answered:,} {noun} with times that are far from all facts: "
+            f"{unknown.far_times:,} of {asked} with times that are far from all facts: "
             "their probabilities are not calibrated (see the columns far_time and calibrated)"
         )
-    tell(f"{answered:,} {noun} answered, {len(skipped):,} skipped: {out}")
+    tell(f"{asked} answered, {len(skipped):,} skipped: {out}")
 
 
 def _tell_unknown(predictor: Any, unknown: Any, queries: str) -> None:
@@ -152,13 +147,3 @@ def _tell_unknown(predictor: Any, unknown: Any, queries: str) -> None:
         tell(f"{name} ({count_text(unknown.names[name])}){like}")
     if (others := len(unknown.names) - len(commonest)) > 0:
         tell(f"... and {counted(others, 'more name')}")
-
-
-def _print_answer(answer: Any, similar: dict[str, list[str]]) -> None:
-    from apptek.present.text import render_text
-    from apptek.present.wording import similar_lines
-    from apptek.terminal import output
-
-    console = output()
-    lines = [render_text(answer, console.width), *similar_lines(similar)]
-    console.print("\n".join(lines), markup=False, soft_wrap=True)

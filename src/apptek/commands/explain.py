@@ -1,7 +1,8 @@
 """The command `explain`."""
 
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -14,12 +15,8 @@ from apptek.commands.options import (
     SubjectArgument,
     TimeArgument,
     option,
-    print_json,
+    print_result,
 )
-
-if TYPE_CHECKING:
-    from apptek.present.explanation_text import Length
-    from apptek.results import Contrast, Counterfactual
 
 _PANEL = "What would change it"
 LengthOption = Annotated[
@@ -80,7 +77,10 @@ def explain(
 
     Example: `apptek explain model Coresia Falgard 2019-07-26 --html why.html`
     """
+    from apptek.files import write_whole
     from apptek.predictor import Predictor, Query
+    from apptek.present import explanation_text as texts
+    from apptek.terminal import tell
 
     if (to is not None or add) and not counterfactual:
         raise typer.BadParameter("--to and --add go with --counterfactual")
@@ -91,69 +91,23 @@ def explain(
         raise typer.BadParameter("--html shows one time: leave out --versus")
     predictor = Predictor.load(model, past_only=past_only)
     query, known = Query(subject, object_, time), {"allow_unknown": allow_unknown}
-    similar = predictor.similar_names(subject, object_)
+    shown: dict[str, Any] = {
+        "as_json": as_json,
+        "similar": predictor.similar_names(subject, object_),
+    }
     if counterfactual:
         changed = predictor.counterfactual(query, to, add=add, **known)
-        _print_counterfactual(changed, similar, as_json=as_json)
-    elif versus is not None:
-        found = predictor.contrast(query, versus, predicate, against, **known)
-        _print_contrast(found, length, similar, as_json=as_json)
-    else:
-        reasons = predictor.explain(query, predicate, against=against, most=top, **known)
-        extras = {"calibrated": predictor.model.calibrated, "similar": similar}
-        _print_explanation(reasons, length, html, extras, as_json=as_json)
-
-
-def _print_explanation(
-    explanation: Any, length: "Length", html: Path | None, extras: dict[str, Any], *, as_json: bool
-) -> None:
-    from apptek.files import write_whole
-    from apptek.present.explanation_text import explanation_text
-    from apptek.present.wording import similar_lines
-    from apptek.results import to_dict
-    from apptek.terminal import output, tell
-
+        print_result(changed, render=texts.counterfactual_text, **shown)
+        return
+    if versus is not None:
+        contrast = predictor.contrast(query, versus, predicate, against, **known)
+        print_result(contrast, render=partial(texts.contrast_text, length=length), **shown)
+        return
+    explanation = predictor.explain(query, predicate, against=against, most=top, **known)
     if html is not None:
         write_whole(html, explanation.html().encode())
         tell(f"The explanation with its drawing is in {html}")
-    if as_json:
-        print_json(to_dict(explanation) | extras)
-        return
-    console = output()
-    text = explanation_text(explanation, console.width, length)
-    lines = similar_lines(extras["similar"])
-    console.print("\n".join([text, *lines]), markup=False, soft_wrap=True)
-    if length != "full":
+    render = partial(texts.explanation_text, length=length)
+    print_result(explanation, render=render, calibrated=predictor.model.calibrated, **shown)
+    if length != "full" and not as_json:
         tell("next: --length full for the numbers and the facts")
-
-
-def _print_counterfactual(
-    found: "Counterfactual", similar: dict[str, list[str]], *, as_json: bool
-) -> None:
-    from apptek.present.explanation_text import counterfactual_text
-    from apptek.present.wording import similar_lines
-    from apptek.results import to_dict
-    from apptek.terminal import output
-
-    if as_json:
-        print_json(to_dict(found) | {"similar": similar})
-        return
-    console = output()
-    text = counterfactual_text(found, console.width)
-    console.print("\n".join([text, *similar_lines(similar)]), markup=False, soft_wrap=True)
-
-
-def _print_contrast(
-    found: "Contrast", length: "Length", similar: dict[str, list[str]], *, as_json: bool
-) -> None:
-    from apptek.present.explanation_text import contrast_text
-    from apptek.present.wording import similar_lines
-    from apptek.results import to_dict
-    from apptek.terminal import output
-
-    if as_json:
-        print_json(to_dict(found) | {"similar": similar})
-        return
-    console = output()
-    text = contrast_text(found, console.width, length)
-    console.print("\n".join([text, *similar_lines(similar)]), markup=False, soft_wrap=True)

@@ -7,11 +7,11 @@ one line with a count. The layout is the same for the same explanation and width
 a file and a notebook look alike.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from typing import cast
 
-from apptek.present.drawing.labels import (
+from apptek.present.drawing_parts import (
     NAME_LETTER,
     Curve,
     Drawing,
@@ -70,27 +70,72 @@ class Bundle:
         return f"{'' if len(self.facts) == 1 else 'nearest '}{near.date}{apart}"
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """The question of a drawing: its ends and title, and what is written on its line.
+
+    groups  the groups of predicates, by which lines are coloured
+    shown   makes the label of a predicate
+    """
+
+    subject: str
+    object: str
+    title: str
+    label: str = "?"
+    when: str = ""
+    group: str = ""
+    groups: Mapping[str, str] = field(default_factory=dict)
+    shown: Callable[[str], str] = str
+
+
 def draw_answer(
     explanation: Explanation,
     *,
     width: float = WIDTH,
     nearby: Sequence[CitedFact] = (),
-    expanded: Mapping[str, Sequence[CitedFact]] = MappingProxyType({}),
+    expanded: Mapping[str, Sequence[CitedFact]] | None = None,
 ) -> Drawing:
     """Return the drawing of an answer.
 
     nearby    further facts of the two to draw in the periphery
     expanded  further facts of other entities, each of whom is drawn already
     """
-    sketch = _Sketch(explanation, width, nearby)
-    for name, facts in expanded.items():
-        sketch.expand(name, facts)
+    groups = explanation.predicate_groups
+    date = "" if explanation.time == "?" else f"{explanation.time} · "
+    asked = Asked(
+        explanation.subject,
+        explanation.object,
+        explanation.sentence or "What is known about the two",
+        f"{explanation.label}?",
+        f"{date}{percent(explanation.probability)}",
+        groups.get(explanation.predicate, ""),
+        groups,
+        explanation.shown,
+    )
+    cited = [(fact, r.number) for r in explanation.all_reasons() for fact in r.facts]
+    more = [(fact, 0) for fact in nearby]
+    most = MOST + (FURTHER if nearby else 0)
+    return draw_facts(asked, [*cited, *more], width=width, most=most, expanded=expanded)
+
+
+def draw_facts(
+    asked: Asked,
+    facts: Sequence[tuple[CitedFact, int]],
+    *,
+    width: float = WIDTH,
+    most: int = MOST,
+    expanded: Mapping[str, Sequence[CitedFact]] | None = None,
+) -> Drawing:
+    """Return the drawing of facts, each with the number of the reason that cites it (0: none)."""
+    sketch = _Sketch(asked, width, _bundled(facts), most)
+    for name, more in (expanded or {}).items():
+        sketch.expand(name, more)
     edges = sketch.edges()
     drawn = {fact for edge in edges for fact in edge.facts}
     missing = len({fact.fact for bundle in sketch.bundles for fact in bundle.facts} - drawn)
     return with_labels(
         Drawing(
-            title=explanation.sentence or "What is known about the two",
+            title=asked.title,
             width=round(sketch.width, 1),
             height=round(sketch.bottom + 22, 1),
             nodes=sketch.nodes(edges),
@@ -129,13 +174,10 @@ def _hops(bundles: Sequence[Bundle], start: str, other: str) -> dict[str, int]:
 class _Sketch:
     """A drawing that is being made: which entities, and where each goes."""
 
-    def __init__(self, explanation: Explanation, width: float, nearby: Sequence[CitedFact]) -> None:
-        self.explanation = explanation
-        self.subject, self.object = explanation.subject, explanation.object
+    def __init__(self, asked: Asked, width: float, bundles: list[Bundle], most: int) -> None:
+        self.asked, self.bundles = asked, bundles
+        self.subject, self.object = asked.subject, asked.object
         self.ends = {self.subject, self.object}
-        cited = [(fact, r.number) for r in explanation.all_reasons() for fact in r.facts]
-        self.bundles = _bundled([*cited, *((fact, 0) for fact in nearby)])
-        most = MOST + (FURTHER if nearby else 0)
         near = [b for b in self.bundles if b.ends & self.ends or any(f.on_path for f in b.facts)]
         there, back = (
             _hops(near, *ends)
@@ -237,18 +279,18 @@ class _Sketch:
     def edges(self) -> list[DrawnEdge]:
         """The question, a line for each lane, and one for all facts between two other entities."""
         ids = {name: number for number, name in enumerate(self._ordered())}
-        words = self.explanation
+        shown = self.asked.shown
         edges = [] if self.subject == self.object else [self._question(ids)]
         drawn: list[tuple[list[Bundle], str]] = []
         others: dict[frozenset[str], list[Bundle]] = {}
         for bundle in filter(self._is_drawn, self.bundles):
-            label = words.shown(bundle.predicate)
+            label = shown(bundle.predicate)
             if bundle in self.lanes:
                 arrow = "→" if bundle.source == self.subject else "←"
                 drawn.append(([bundle], f"{arrow} {label}"))
             else:
                 others.setdefault(frozenset(bundle.ends), []).append(bundle)
-        drawn += [(bundles, words.shown(bundles[0].predicate)) for bundles in others.values()]
+        drawn += [(bundles, shown(bundles[0].predicate)) for bundles in others.values()]
         return [*edges, *(self._edge(ids, bundles, label) for bundles, label in drawn)]
 
     def _ordered(self) -> list[str]:
@@ -257,23 +299,19 @@ class _Sketch:
         return [*first, *(name for name in self.places if name in ends - self.ends)]
 
     def _question(self, ids: dict[str, int]) -> DrawnEdge:
-        asked = self.explanation
-        when = "" if asked.time == "?" else f"{asked.time} · "
-        lane, group = CENTRE + 18, asked.predicate_groups.get(asked.predicate, "")
+        asked, lane = self.asked, CENTRE + 18
         return DrawnEdge(
             source=ids[self.subject], target=ids[self.object], kind="question",
-            predicate=f"{asked.label}?", date=f"{when}{percent(asked.probability)}",
-            group=group, tone=tone_of(group), thickness=thickness_of(0), facts=(), reasons=(),
-            more=0,
-            distance=None, curve=self._curve(self.subject, self.object, lane),
-            label=(self.width / 2, lane),
+            predicate=asked.label, date=asked.when, group=asked.group, tone=tone_of(asked.group),
+            thickness=thickness_of(0), facts=(), reasons=(), more=0, distance=None,
+            curve=self._curve(self.subject, self.object, lane), label=(self.width / 2, lane),
         )  # fmt: skip
 
     def _edge(self, ids: dict[str, int], bundles: list[Bundle], label: str) -> DrawnEdge:
         """A line for bundles between the same two entities; the first gives it its label."""
         bundle, lane = bundles[0], self._lane(bundles[0])
         facts = tuple(fact.fact for each in bundles for fact in each.facts)
-        group = self.explanation.predicate_groups.get(bundle.predicate, "")
+        group = self.asked.groups.get(bundle.predicate, "")
         is_lone = "bystander" in {self.roles[name] for name in bundle.ends}
         (x1, _), (x2, _) = self.places[bundle.source], self.places[bundle.target]
         middle = (x1 + x2) / 2 + (0.75 * BULGE if x1 == x2 else 0.0)
@@ -325,10 +363,7 @@ class _Sketch:
         }
         start = _towards(x1, y1, a, b, radii[x1, y1] + 1)
         end = _towards(x2, y2, c, d, radii[x2, y2] + 4)
-        first, second, third, fourth, fifth, sixth, seventh, last = (
-            round(value, 1) for value in (*start, a, b, c, d, *end)
-        )
-        return first, second, third, fourth, fifth, sixth, seventh, last
+        return cast("Curve", tuple(round(value, 1) for value in (*start, a, b, c, d, *end)))
 
     def nodes(self, edges: Sequence[DrawnEdge]) -> tuple[Node, ...]:
         """The entities that lines are drawn to, with their names."""

@@ -1,0 +1,378 @@
+"""The commands under `apptek paper`: the paper's agent, its topologies, tables and figures."""
+
+import io
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import asdict
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+from unittest.mock import patch
+
+import typer
+
+from apptek.commands.command_group import CommandGroup
+from apptek.commands.options import (
+    DataArgument,
+    JsonOption,
+    ModelArgument,
+    ObjectArgument,
+    OutOption,
+    ResumeOption,
+    SeedOption,
+    SettingsOption,
+    SubjectArgument,
+    TimeArgument,
+    argument,
+    option,
+    print_json,
+    print_text,
+)
+from apptek.commands.reading_options import Reading, reads_data
+from apptek.errors import ApptekError, StoppedError
+from apptek.extras import require_torch
+
+if TYPE_CHECKING:
+    from apptek.facts.facts import Dataset
+    from apptek.facts.predicate_table import PredicateTable
+    from apptek.models.model import Model
+    from apptek.paper.reproduce import Execute
+    from apptek.paper.single_episode import Walk
+    from apptek.present.drawing_parts import Drawing
+
+What = Literal[
+    "table1", "table2", "table3", "table-m", "table-agent", "table-search", "table-forecast",
+    "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
+    "all",
+]  # fmt: skip
+RUNS = Path("paper") / "runs.toml"
+
+paper_app = typer.Typer(
+    cls=CommandGroup,
+    no_args_is_help=True,
+    help="The paper's agent and its topologies; rebuild the paper's tables and figures.",
+)
+
+
+@paper_app.command()
+@reads_data
+def train(
+    data: DataArgument,
+    out: OutOption,
+    settings: SettingsOption = None,
+    seed: SeedOption = 0,
+    resume: ResumeOption = False,
+    checkpoint_seconds: Annotated[
+        float, option("--checkpoint-seconds", "Seconds between checkpoints.", "N", min=0)
+    ] = 60.0,
+    tensorboard: Annotated[
+        Path | None,
+        option(
+            "--tensorboard",
+            "Write TensorBoard scalars there (needs the extra `tensorboard`).",
+            "DIR",
+        ),
+    ] = None,
+    controls: Annotated[
+        bool, option("--controls", "Only play the controls that do not learn.")
+    ] = False,
+    as_json: JsonOption = False,
+    *,
+    reading: Reading,
+) -> None:
+    """Train the paper's agent by deep Q-learning and compare it with controls that do not learn.
+
+    The folder gets the network with its settings and the name of its data, every episode,
+    rewards.csv (updated while it runs) and result.json.
+
+    Example: `apptek paper train world --out agent --set agent.tknn=10`
+    """
+    from apptek.setting_rules import with_settings
+
+    require_torch()
+    from apptek.commands.training_progress import training_progress
+    from apptek.config import preset
+    from apptek.paper.agent_run import AgentRun, run_agent, run_controls
+    from apptek.present.metrics_text import rewards_text
+    from apptek.terminal import tell_next
+
+    config = with_settings(preset("paper"), settings or []).agent
+    dataset = reading.read(data)
+    with training_progress(tensorboard) as observers:
+        run = AgentRun(
+            dataset=dataset,
+            config=config,
+            folder=out,
+            source=data,
+            seed=seed,
+            resume=resume,
+            checkpoint_seconds=checkpoint_seconds,
+            observers=observers,
+        )
+        result = run_controls(run) if controls else run_agent(run)
+    if as_json:
+        print_json(result.as_json())
+        return
+    print_text(rewards_text, result.dataset, result.metrics)
+    if not controls:
+        tell_next(
+            ["paper", "play", str(out), "SUBJECT", "OBJECT", "TIME"],
+            ["fit", data, "--model", "paper", "--out", "model", "--agent", str(out)],
+        )
+
+
+@paper_app.command()
+def play(
+    agent: Annotated[Path, argument("AGENT", "A folder that `paper train` left.")],
+    subject: SubjectArgument,
+    object_: ObjectArgument,
+    time: TimeArgument,
+    html: Annotated[
+        Path | None, option("--html", "Write the episode with a drawing there.", "FILE")
+    ] = None,
+    data: Annotated[
+        str | None, option("--data", "Where the agent's facts are now, if they moved.", "DATA")
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Play the trained agent on one query, step by step.
+
+    Each step shows the size of core and periphery, the legal actions with their Q-values, the
+    choice, and the facts that join the core; at the end where the sides meet.
+
+    Example: `apptek paper play agent "Boko Haram" "Citizen (Nigeria)" 2014-05-11`
+    """
+    require_torch()
+    import numpy as np
+
+    from apptek.facts.name_matching import NameResolver
+    from apptek.facts.queries import Queries
+    from apptek.files import write_whole
+    from apptek.paper.agent import Agent
+    from apptek.paper.single_episode import walk
+    from apptek.present.html import render_template
+    from apptek.reading.reader import read_dataset
+    from apptek.terminal import tell
+
+    trained, dataset = Agent.load(agent, None if data is None else read_dataset(data))
+    entities = NameResolver.of_entities(dataset)
+    entities.check(subject, object_)
+    ids = (entities.find(subject), entities.find(object_), dataset.axis.parse(time), -1)
+    query = Queries(*(np.asarray([value], np.int32) for value in ids))
+    if query.subjects[0] == query.objects[0]:
+        raise ApptekError("subject and object are the same: the sides meet before the first step")
+    played = walk(trained.process, query, trained)
+    about: dict[str, Any] = {"told": _told(played, dataset), "asked": (subject, object_, time)}
+    if as_json:
+        print_json(about["told"])
+    else:
+        typer.echo(render_template("play.txt.j2", **about))
+    if html is not None:
+        drawing = _drawing(played, dataset, (subject, object_, time))
+        write_whole(html, render_template("play.html.j2", drawing=drawing, **about).encode())
+        tell(f"the episode is drawn in {html}")
+
+
+def _told(played: "Walk", dataset: "Dataset") -> dict[str, Any]:
+    """Return the episode in names."""
+    names, facts = dataset.predicates, dataset.train
+    steps = [
+        {
+            "core": [core for core, _ in step.sizes],
+            "periphery": [periphery for _, periphery in step.sizes],
+            "actions": [
+                {"predicate": names[action], "facts": count, "q": value}
+                for action, count, value in sorted(
+                    step.actions, key=lambda each: -(each[2] if each[2] is not None else 0.0)
+                )
+            ],
+            "chosen": names[step.chosen],
+            "subject_facts": [dataset.describe(facts, fact) for fact in step.added[0]],
+            "object_facts": [dataset.describe(facts, fact) for fact in step.added[1]],
+        }
+        for step in played.steps
+    ]
+    meeting = [dataset.entities[entity] for entity in played.meeting]
+    return {"met": played.met, "meeting": meeting, "steps": steps}
+
+
+def _drawing(played: "Walk", dataset: "Dataset", asked: tuple[str, str, str]) -> "Drawing":
+    """Return a drawing of the facts of all cores."""
+    from apptek.facts.times import UNKNOWN
+    from apptek.present.drawing import Asked, draw_facts
+    from apptek.present.wording import when_text
+    from apptek.results import CitedFact
+
+    facts, cited = dataset.train, dict[int, CitedFact]()
+    for number, step in enumerate(played.steps, 1):
+        for side, added in zip(("subject", "object"), step.added, strict=True):
+            for fact in added:
+                ends = facts.since[fact], facts.until[fact]
+                since, until = (dataset.axis.format(int(end)) for end in ends)
+                cited[fact] = CitedFact(
+                    fact=fact,
+                    subject=dataset.entities[int(facts.subjects[fact])],
+                    predicate=dataset.predicates[int(facts.predicates[fact])],
+                    object=dataset.entities[int(facts.objects[fact])],
+                    since=since,
+                    until=until,
+                    date=when_text(since, until) if facts.since[fact] != UNKNOWN else "undated",
+                    distance=None,
+                    apart=f"step {number}",
+                    side=side,
+                    step=number,
+                    expanded_by=dataset.predicates[step.chosen],
+                    on_path=True,
+                )
+    subject, object_, time = asked
+    about = Asked(subject, object_, title=f"({subject}, ?, {object_}, {time})", when=time)
+    return draw_facts(about, [(fact, 0) for fact in cited.values()])
+
+
+@paper_app.command()
+def topologies(
+    model: ModelArgument,
+    predicate: Annotated[
+        str | None, option("--predicate", "Only the features of this predicate.", "NAME")
+    ] = None,
+    top: Annotated[
+        int, option("--top", "Number of rows to print for each predicate.", "N", min=1)
+    ] = 5,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what a model learned: the features with the largest weights for each predicate.
+
+    A model `paper` also lists the topologies mined for each predicate, with the number and the
+    share of its training episodes that they connected.
+
+    Example: `apptek paper topologies model --predicate Threaten`
+    """
+    from apptek.explain.explainer import find_predicate
+    from apptek.facts.name_matching import NameResolver
+    from apptek.facts.predicate_table import PredicateTable
+    from apptek.models.model_folder import load_model
+    from apptek.present.metrics_text import topologies_text
+
+    fitted = load_model(model)
+    names, resolver = fitted.dataset.predicates, NameResolver.of_predicates(fitted.dataset)
+    chosen = (
+        range(len(names)) if predicate is None else [find_predicate(predicate, resolver, names)]
+    )
+    labels = fitted.dataset.labels or PredicateTable()
+    learned = _learned(fitted, chosen, labels, top)
+    if as_json:
+        print_json(learned)
+    else:
+        print_text(topologies_text, learned, labels)
+
+
+def _learned(
+    fitted: "Model", predicates: Sequence[int], labels: "PredicateTable", top: int
+) -> dict[str, Any]:
+    """Return the largest weights and the mined topologies of some predicates, by name."""
+    from apptek.explain.strongest_weights import strongest
+    from apptek.paper.features import topologies_of
+    from apptek.paper.topologies import Mined, to_names
+
+    data, space, part = fitted.dataset, fitted.space(fitted.main_view), topologies_of(fitted)
+    names, found = data.predicates, Mined((), {}, {}) if part is None else part.mined
+    return {
+        names[p]: {
+            "label": labels.label(names[p]),
+            "strongest": [asdict(weight) for weight in strongest(fitted, space, p, top)],
+            "mined": [
+                {
+                    "topology": to_names(topology.sequence, names),
+                    "connected": topology.queries,
+                    "share": topology.queries / found.tried[p],
+                    "examples": [data.describe(data.train, fact) for fact in topology.examples],
+                }
+                for topology in [each for each in found.topologies if each.predicate == p][:top]
+            ],
+        }
+        for p in predicates
+    }
+
+
+@paper_app.command()
+def reproduce(
+    context: typer.Context,
+    what: Annotated[What, argument("WHAT", "A table or figure of the paper, or all.")],
+    quick: Annotated[
+        bool, option("--quick", "Use a small invented world; below three minutes.")
+    ] = False,
+    only_recorded: Annotated[
+        bool, option("--only-recorded", "Run nothing; show only what is already recorded.")
+    ] = False,
+    only: Annotated[
+        str,
+        option("--only", "Run only what has a name that matches, such as `re_gcn-*`.", "PATTERN"),
+    ] = "*",
+    out: Annotated[
+        Path | None,
+        option(
+            "--out",
+            "The folder for results and figures.  [default: paper; with --quick a temporary "
+            "folder]",
+            "DIR",
+        ),
+    ] = None,
+) -> None:
+    """Rebuild a table or figure of the paper: run what is missing, then read the results.
+
+    `paper/runs.toml` lists the commands. Every run leaves a result file and is not run again while
+    that file exists. A run that was stopped continues where it was.
+
+    Example: `apptek paper reproduce table2 --only-recorded`
+    """
+    from apptek.paper.reproduce import quick_runs
+    from apptek.paper.reproduce import reproduce as make
+    from apptek.research.run_list import read_runs
+    from apptek.terminal import tell
+
+    if only_recorded and only != "*":
+        raise typer.BadParameter("--only chooses what to run, but --only-recorded runs nothing")
+    # The list of the current folder, else that of the checkout that this file is in.
+    listed = RUNS if RUNS.is_file() else Path(__file__).parents[3] / RUNS
+    runs = read_runs(listed)
+    if only_recorded and out is not None and not out.is_dir():
+        raise ApptekError(f"{out}: no such folder, so nothing is recorded in it")
+    execute = None if only_recorded else _executor(context)
+    with _output_folder(out, None if quick else listed.parent) as root:
+        if quick:
+            runs = quick_runs(runs, root)
+        made = make(what, runs, root, tell, execute=execute, only=only)
+        for name, table in made.tables.items():
+            typer.echo(f"{name}\n\n{table}\n")
+        for name, paths in made.figures.items():
+            files = ", ".join(map(str, paths)) or "nothing is recorded yet"
+            typer.echo(f"{name}: {files}")
+    if quick and out is None:
+        tell("The files of this quick run were temporary; keep them with --out DIR")
+    if made.failures:
+        more = f"; and {len(made.failures) - 1} more" if len(made.failures) > 1 else ""
+        raise ApptekError(f"{made.failures[0]}{more}; finished runs are kept")
+
+
+def _executor(context: typer.Context) -> "Execute":
+    """Return a function that runs a command of this program and returns what it prints."""
+    program = context.find_root().command
+
+    def execute(words: list[str], recorded: list[str]) -> str:
+        with redirect_stdout(io.StringIO()) as printed, patch.object(sys, "argv", recorded):
+            code = program.main(words, prog_name="apptek", standalone_mode=False)
+        if code:
+            raise StoppedError("stopped: run the same command to continue")
+        return printed.getvalue()
+
+    return execute
+
+
+@contextmanager
+def _output_folder(out: Path | None, usual: Path | None) -> Iterator[Path]:
+    if out is not None or usual is not None:
+        yield out or usual  # type: ignore[misc]
+        return
+    with TemporaryDirectory(prefix="apptek-quick-") as folder:
+        yield Path(folder)

@@ -1,1 +1,0 @@
-"""The commands under `apptek research`: comparisons, searches, measurements."""

@@ -1,1 +1,0 @@
-"""Drawings of reasons and of whole answers: their layout, and their look as SVG."""

@@ -1,0 +1,266 @@
+"""Tables of metrics and counts as text: evaluations, comparisons, contests, data, models.
+
+What research and paper measure comes as plain values: this package knows neither.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import astuple
+from typing import Any
+
+from apptek.evaluation.ranking import Evaluation
+from apptek.facts.predicate_table import PredicateTable
+from apptek.present.wording import percent
+from apptek.safe_text import counted
+from apptek.terminal import table_text
+
+VIEWS = {"all_facts": "With all facts", "past_only": "Only the past"}
+BASELINES = {"frequency": "the most frequent predicate", "recency": "counting"}
+NO_QUALITY = "there were no held-out facts to measure it on"
+METRICS = ("MRR", "Hits@1", "Hits@3", "Hits@10", "ECE")
+FORECASTS = {
+    "raw_r": "all predicates, raw",
+    "filtered_r": "all predicates, filtered",
+    "raw_2r": "both directions, raw",
+    "filtered_2r": "both directions, filtered",
+}
+PROTOCOLS = {
+    "official": "official: the files as published",
+    "paper": "paper: filtered, valid and test swapped",
+    "printed_in_paper": "printed in the paper",
+    "forecast": "forecast: cut by date",
+}
+COUNTS = ("entities", "predicates", "times", "train", "valid", "test")
+
+
+def evaluation_text(evaluation: Evaluation, width: int, title: str = "") -> str:
+    """Return the metrics of all queries, and of each group and level that has some."""
+    parts = {"all": evaluation.metrics, **evaluation.groups, **evaluation.classes}
+    rows = [
+        (name.replace("_", " "), queries, *map(_decimals, values))
+        for name, part in parts.items()
+        if part is not None
+        for queries, *values in [astuple(part)]
+    ]
+    return table_text(title, ("", "queries", *METRICS), rows, width)
+
+
+def views_text(
+    title: str,
+    by_view: Mapping[str, Evaluation],
+    forecast: Mapping[str, Mapping[str, Any]] | None,
+    *,
+    width: int,
+) -> str:
+    """Return the metrics of each view; `forecast`: those of the forecasting literature."""
+    names = {view: words[:1].lower() + words[1:] for view, words in VIEWS.items()}
+    texts = [
+        evaluation_text(evaluation, width, f"{title}, {names.get(view, view)}")
+        for view, evaluation in by_view.items()
+    ]
+    if forecast is not None:
+        keys = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
+        rows = [
+            (FORECASTS[name], part["queries"], *(_decimals(part[key]) for key in keys))
+            for name, part in forecast.items()
+        ]
+        texts.append(table_text("", ("forecast", "queries", *METRICS[:4]), rows, width))
+    return "\n".join(texts)
+
+
+def comparison_text(comparison: Any, top: int, *, width: int) -> str:
+    """Return the models beside the first one, and on which predicates each gains and loses."""
+    title = (
+        f"{comparison.dataset}, {comparison.split} split, protocol {comparison.protocol}, "
+        f"{counted(comparison.queries, 'query')}"
+    )
+    rows = []
+    for model, difference in zip(comparison.models, (None, *comparison.differences), strict=True):
+        spread = "" if model.deviation is None else f" ± {model.deviation:.4f}"
+        mean = "" if difference is None else f"{difference.mean:+.4f}"
+        interval = "" if difference is None else _interval(difference)
+        seeds = ", ".join(map(str, model.seeds))
+        rows.append((model.name, seeds, f"{model.mrr:.4f}{spread}", mean, interval))
+    header = ("model", "seeds", "MRR", f"minus {comparison.models[0].name}", "95 % interval")
+    gains = (_gains_text(difference, top) for difference in comparison.differences)
+    return "\n".join([table_text(title, header, rows, width), *gains])
+
+
+def _gains_text(difference: Any, top: int) -> str:
+    """Return where a model gains and loses most, a line for each predicate."""
+    gains = [gain for gain in difference.predicates if gain.after > gain.before][:top]
+    losses = [gain for gain in difference.predicates[::-1] if gain.after < gain.before][:top]
+    counts = f"{counted(difference.better, 'query')} better, {difference.worse:,} worse"
+    lines = [f"\n{difference.name} against {difference.against}: {counts}"]
+    for title, part in (("gains most on", gains), ("loses most on", losses)):
+        lines += [f"  {title}"] if part else []
+        lines += [
+            f"    {gain.before:.3f} -> {gain.after:.3f}  {gain.predicate} ({gain.queries:,})"
+            for gain in part
+        ]
+    return "\n".join(lines)
+
+
+def contest_text(data: str, contestants: Sequence[Any], *, width: int) -> str:
+    """Return the models of a contest, and how far each is behind the best."""
+    rows = [
+        (
+            each.name,
+            *map(_decimals, each.metrics.values()),
+            "" if each.seconds is None else f"{each.seconds:.1f}",
+        )
+        for each in contestants
+    ]
+    header = ("model", "MRR", "Hits@1", "Hits@10", "ECE", "seconds")
+    best = contestants[0].name
+    differences = [(each.name, each.against_best) for each in contestants if each.against_best]
+    behind = [
+        f"{name}: MRR {each.mean:+.4f} against {best}, 95 % interval {_interval(each)}"
+        for name, each in differences
+    ]
+    table = table_text(f"{data}, test split; seconds to fit", header, rows, width)
+    return "\n".join([table, *behind])
+
+
+def statistics_text(
+    statistics: Mapping[str, Any], span: str, first_facts: Sequence[dict[str, str]], *, width: int
+) -> str:
+    """Return the counts of the files, for a benchmark also those of the paper; the first facts."""
+    title = f"{statistics['dataset']} ({span})"
+    rows = [
+        (words, *(statistics[part][key] for key in COUNTS))
+        for part, words in PROTOCOLS.items()
+        if statistics.get(part) is not None
+    ]
+    if "printed_in_paper" in statistics:
+        lines = [table_text(title, ("", *COUNTS), rows, width)]
+    else:
+        lines = [table_text(title, COUNTS, [rows[0][1:]], width)]
+    lines += [f"{key}: {reason}" for key, reason in statistics.get("differences", {}).items()]
+    are_points = all(fact["since"] == fact["until"] for fact in first_facts)
+    header = ("subject", "predicate", "object", *(("time",) if are_points else ("since", "until")))
+    facts = [tuple(fact.values())[: len(header)] for fact in first_facts]
+    lines.append(table_text("The first facts, as they were read", header, facts, width))
+    if statistics["undated"] and span != "all undated":
+        lines.append(f"facts without a time: {statistics['undated']:,}")
+    words = {"duplicates": "dropped from {}: {}", "also_in_train": "also in train: {1} of {0}"}
+    nouns = {"duplicates": "duplicate fact", "also_in_train": "fact"}
+    for key, text in words.items():
+        counts = {split: count for split, count in statistics[key].items() if count}
+        lines += [text.format(split, counted(n, nouns[key])) for split, n in counts.items()]
+    return "\n".join(lines)
+
+
+def summary_text(title: str, summary: Mapping[str, Any], *, width: int) -> str:
+    """Return what a model is, line by line."""
+    titles = {"views": "views, and their MRR on the tuning queries"}
+    quality = dict(summary.get("quality", {}))
+    if summary["first"] == "?":  # undated facts have no past
+        quality.pop("past_only", None)
+    rows = [
+        (titles.get(name, name.replace("_", " ")), _value_words(value))
+        for name, value in summary.items()
+        if name != "quality"
+    ]
+    rows += [(VIEWS[view].lower(), quality_text(measured)) for view, measured in quality.items()]
+    return table_text(title, ("", ""), rows, width)
+
+
+def _value_words(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_value_words(each)}" for key, each in value.items()) or "none"
+    if value is None:
+        return "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return f"{value:,}"
+    return _decimals(value) if isinstance(value, float) else str(value)
+
+
+def values_text(title: str, values: Mapping[str, float | None], *, width: int) -> str:
+    """Return some numbers by name."""
+    rows = [
+        (name.replace("_", " "), "" if value is None else f"{value:,.4g}")
+        for name, value in values.items()
+    ]
+    return table_text(title, ("what", "value"), rows, width)
+
+
+def rewards_text(dataset: str, by_split: Mapping[str, Mapping[str, Any]], *, width: int) -> str:
+    """Return the mean rewards of the agent and its controls, or of the controls alone."""
+    with_agent = all("agent" in rewards for rewards in by_split.values())
+    controls = ("random", "commonest")
+    policies = ("agent", *controls) if with_agent else controls
+    form = "{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
+    rows = [
+        (
+            split,
+            rewards["queries"],
+            *(_decimals(rewards[policy]) for policy in policies),
+            *(form.format(**rewards[f"agent_minus_{name}"]) for name in controls if with_agent),
+        )
+        for split, rewards in by_split.items()
+    ]
+    header = ("queries of", "number", *policies, *(f"- {name}" for name in controls if with_agent))
+    text = table_text(f"Mean reward on {dataset}", header, rows, width)
+    note = "In brackets: the 95 % interval of the difference, paired by query."
+    return f"{text}\n{note}" if with_agent else text
+
+
+def topologies_text(
+    by_predicate: Mapping[str, Mapping[str, Any]], labels: PredicateTable, *, width: int
+) -> str:
+    """Return the largest weights of each predicate, and the topologies mined for it."""
+    by_label = {labels.shown(name): part for name, part in by_predicate.items()}
+    weights = [
+        (shown, f"{each['weight']:+.2f}", each["words"])
+        for shown, part in by_label.items()
+        for each in part["strongest"]
+    ]
+    mined = []
+    for shown, part in by_label.items():
+        for each in part["mined"]:
+            steps = ", then ".join(f"'{labels.label(name)}'" for name in each["topology"])
+            words = f"expand both sides by {steps}"
+            mined.append((shown, each["connected"], percent(each["share"]), words))
+    title = "The largest weights: the strongest evidence for a predicate"
+    texts = [table_text(title, ("predicate", "weight", "feature"), weights, width)]
+    if mined:
+        header = ("predicate", "connected", "of its episodes", "topology")
+        texts.append(table_text("Mined topologies", header, mined, width))
+    return "\n".join(texts)
+
+
+def _decimals(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _interval(difference: Any) -> str:
+    return f"{difference.low:+.4f} .. {difference.high:+.4f}"
+
+
+def quality_text(quality: dict[str, Any] | None) -> str:
+    """Return how often the top prediction was correct, and whether counting does as well."""
+    if quality is None:
+        return NO_QUALITY
+    compared = {name: quality[name] for name in BASELINES if name in quality}
+    asked = min(quality["queries"], 100)  # of more than 100 facts, so many of 100
+    right, *others = (round(part["hits_at_1"] * asked) for part in (quality, *compared.values()))
+    noun = "held-out fact" if asked == 1 else "held-out facts"
+    which = f"recent {noun}" if quality["newest"] else noun
+    names = (BASELINES[name].removeprefix("the ") for name in compared)
+    beside = ", ".join(f"{name}: {count}" for name, count in zip(names, others, strict=True))
+    text = f"the top prediction was correct for {right} of {asked} {which} ({beside})"
+    for verdict, is_so in (("worse than", _is_worse), ("no better than", _is_no_better)):
+        if rivals := [BASELINES[name] for name, part in compared.items() if is_so(part)]:
+            text += f"; {verdict} {' or '.join(rivals)}"
+    return text
+
+
+def _is_worse(baseline: dict[str, Any]) -> bool:
+    return bool(baseline["interval"][1] < 0)
+
+
+def _is_no_better(baseline: dict[str, Any]) -> bool:
+    low, high = baseline["interval"]
+    return bool(low <= 0 <= high)
