@@ -8,17 +8,12 @@ import numpy as np
 from apptek.arrays import Bools
 from apptek.audit.audit import audit_facts
 from apptek.audit.judge import cross_fit
+from apptek.evaluation.calibration import area_under_curve
 from apptek.facts.facts import Dataset
 from apptek.reading.reader import read_dataset
 from apptek.seeding import generator
 from apptek.synthetic.world import make_world
-from benchmarks.planted_errors import (
-    SHARE,
-    Error,
-    plant_errors,
-    precision_among_first,
-    roc_auc,
-)
+from benchmarks.planted_errors import SHARE, Error, plant_errors, precision_among_first
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
 FIRST = (100, 1000)
@@ -60,7 +55,7 @@ def _figures(data: Dataset, error: Error, name: str, ending: str, seed: int) -> 
     scores = {"": of_kind, "_in_list": audit.odds, "_baseline": -audit.roles.familiarity()}
     figures: dict[str, Any] = {}
     for variant, values in scores.items():
-        figures[f"{name}_auc{ending}{variant}"] = roc_auc(values, wrong)
+        figures[f"{name}_auc{ending}{variant}"] = area_under_curve(values, wrong)
         for first, count in _first_counts(wrong).items():
             precision = precision_among_first(values, wrong, count)
             figures[f"{name}_precision{first}{ending}{variant}"] = precision

@@ -29,7 +29,7 @@ import numpy as np
 from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.compiling import kernel, limit_threads
 from apptek.config import FAMILIES, MOST_HISTORY_FACTS, View, preset
-from apptek.evaluation.groups import groups
+from apptek.evaluation.filters import groups
 from apptek.evaluation.ranking import expected_ranks
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.protocols import apply_protocol

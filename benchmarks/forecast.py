@@ -12,7 +12,7 @@ import numpy as np
 
 from apptek.arrays import Doubles
 from apptek.config import DEFAULT, preset
-from apptek.evaluation.yes_no import yes_no_figures
+from apptek.evaluation.calibration import yes_no_figures
 from apptek.features.clock import Clock
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.skill import BASELINES

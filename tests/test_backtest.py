@@ -12,7 +12,7 @@ from command_line import apptek
 from pyarrow import parquet
 
 from apptek.errors import ApptekError
-from apptek.evaluation.yes_no import yes_no_figures
+from apptek.evaluation.calibration import yes_no_figures
 from apptek.facts.facts import Facts
 from apptek.forecast.backtest import SURPRISING, backtest
 from apptek.forecast.forecaster import Forecaster

@@ -19,7 +19,6 @@ from apptek.models.fitting.linear_fit import (
     softmax_gradient,
 )
 from apptek.models.linear_softmax import CHUNK, LinearSoftmax
-from apptek.ragged import Ragged
 from apptek.seeding import generator
 
 
@@ -171,16 +170,3 @@ def test_scores_agree_with_the_definition_over_many_chunks(binary: bool) -> None
 def test_rows_of_other_features_are_refused() -> None:
     with pytest.raises(ValueError, match="the rows have 9 features, the weights 4"):
         some_model().scores(rows_of([{}], 9, binary=True))
-
-
-def test_rows_that_lead_outside_are_refused() -> None:
-    columns = np.asarray([0, 3], np.int32)
-    for offsets, count in (([0, 3], 4), ([0, 2], 3), ([0, 2, 1], 4), ([-1, 2], 4), ([], 4)):
-        with pytest.raises(ValueError, match=r"outside|among"):
-            Ragged(np.asarray(offsets, np.int64), columns, count).checked()
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf])
-def test_a_value_is_a_finite_number(value: float) -> None:
-    with pytest.raises(ValueError, match="finite"):
-        rows_of([{3: value}], FEATURES, binary=False).checked()

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from apptek.cli import app
+from apptek.config import VIEWS
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.predictor import Predictor
@@ -34,7 +35,7 @@ def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
 def write_result(folder: Path, path: Path, **changes: object) -> None:
     """The result of a baseline on test, with some entries changed."""
     baseline = Predictor.load(folder)
-    write_evaluation(path, baseline, folder, evaluate_model(baseline, "test"))
+    write_evaluation(path, baseline, evaluate_model(baseline, "test"))
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
@@ -174,20 +175,12 @@ def test_the_interval_holds_the_mean_and_narrows_with_more_queries() -> None:
 
 
 def test_two_views_of_one_model_are_no_seeds_of_one_another(tmp_path: Path) -> None:
-    data = make_world(2000, 0).dataset
-    model = tmp_path / "model"
-    predictor = Predictor.fit(data, folder=model)
-    paths = {view: tmp_path / f"{view}.json" for view in ("all_facts", "past_only")}
-    write_evaluation(
-        paths["all_facts"], predictor, model, evaluate_model(predictor, "test", "all_facts")
-    )
-    write_evaluation(
-        paths["past_only"], predictor, model, evaluate_model(predictor, "test", "past_only")
-    )
+    predictor = Predictor.fit(make_world(2000, 0).dataset)
+    paths = {view: tmp_path / f"{view}.json" for view in VIEWS}
+    for view, path in paths.items():
+        write_evaluation(path, predictor, evaluate_model(predictor, "test", view))
     compared = compare_results(list(paths.values()))
     assert [one.name for one in compared.models] == ["apptek_default", "apptek_default, past_only"]
     tunings = [json.loads(path.read_text())["tuning"]["valid_mrr"] for path in paths.values()]
-    reports = [
-        predictor.model.views[view].report["valid_mrr"] for view in ("all_facts", "past_only")
-    ]
+    reports = [predictor.model.views[view].report["valid_mrr"] for view in VIEWS]
     assert tunings == reports

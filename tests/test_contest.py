@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from apptek.cli import app
 from apptek.commands.reading_options import Reading
 from apptek.errors import ApptekError
+from apptek.models.registry import model_settings
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.research import contest as contests
@@ -137,7 +138,7 @@ def test_without_torch_the_others_take_part(monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.setattr("apptek.extras.find_spec", lambda _: None)
     assert contests.usual_models() == contests.WITHOUT_TORCH
     for name in contests.WITHOUT_TORCH:
-        contests.check_model(name)
+        model_settings(name)
 
 
 # Reading

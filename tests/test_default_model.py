@@ -13,13 +13,12 @@ from fitted_models import SharedModel
 from html_pages import assert_contained, read_page
 from hypothesis import given
 from hypothesis import strategies as st
-from model_folders import Killed, files_of
 from oracles import PlainFact
 from plain_queries import PlainQuery, plain_queries, queries_of, query_about
 from worlds import dataset_of, football_careers, plain_facts
 
 from apptek.config import PRESETS, Config, FeaturesConfig, preset
-from apptek.errors import CheckpointError, ConfigError, DataError
+from apptek.errors import ConfigError, DataError
 from apptek.explain.explainer import strongest_reason
 from apptek.explain.strongest_weights import strongest
 from apptek.facts.facts import SPLITS, Dataset, Facts
@@ -55,35 +54,7 @@ def small() -> Dataset:
     return make_world(800, 1).dataset
 
 
-@pytest.fixture(scope="module")
-def fitted(small: Dataset) -> Predictor:
-    """Fitted in memory, and not read from a file since."""
-    return Predictor.fit(small)
-
-
-@pytest.fixture(scope="module")
-def folder(fitted: Predictor, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    saved = tmp_path_factory.mktemp("default") / "model"
-    fitted.save(saved)
-    return saved
-
-
 # Fitting
-
-
-def test_a_loaded_model_answers_as_the_fitted_one(
-    small: Dataset, fitted: Predictor, folder: Path
-) -> None:
-    queries = held_out_queries(small.test)
-    loaded = Predictor.load(folder)
-    assert loaded.model is not fitted.model
-    assert (
-        loaded.answerer.main.scores(queries).tobytes()
-        == fitted.answerer.main.scores(queries).tobytes()
-    )
-    query = query_about(small, small.test, 0)
-    assert loaded.predict([query]) == fitted.predict([query])
-    assert loaded.explain(query) == fitted.explain(query)
 
 
 @pytest.mark.gate
@@ -101,43 +72,6 @@ def test_it_beats_the_papers_preset_with_a_random_policy(
 def test_it_is_what_fit_does_when_no_preset_is_named(predictor: Predictor) -> None:
     assert predictor.model.preset == "default"
     assert predictor.model.config == PRESETS["default"]
-
-
-@pytest.mark.gate
-def test_the_same_seed_gives_the_same_bytes(small: Dataset, folder: Path, tmp_path: Path) -> None:
-    Predictor.fit(small, folder=tmp_path / "again")
-    assert files_of(tmp_path / "again") == files_of(folder)
-    Predictor.fit(small, folder=tmp_path / "other", seed=1)
-    assert files_of(tmp_path / "other") != files_of(folder)
-
-
-@pytest.mark.parametrize(
-    "stage",
-    [
-        "index",
-        "features of train, all_facts",
-        "fit the classifier, all_facts",
-        "features of train, past_only",
-    ],
-)
-@pytest.mark.gate
-def test_a_fit_that_was_stopped_at_any_stage_resumes(
-    small: Dataset, folder: Path, tmp_path: Path, stage: str
-) -> None:
-    def stop(name: str, _done: int, _total: int) -> None:
-        if name == stage:
-            raise Killed
-
-    place = tmp_path / "model"
-    with pytest.raises(Killed):
-        Predictor.fit(small, folder=place, progress=stop)
-    assert not place.exists()
-    with pytest.raises(CheckpointError, match="continue it with --resume"):
-        Predictor.fit(small, folder=place)
-    with pytest.raises(CheckpointError, match="belongs to another run"):
-        Predictor.fit(small, folder=place, types={"a": {"b": "c"}}, resume=True)
-    Predictor.fit(small, folder=place, resume=True)
-    assert files_of(place) == files_of(folder)
 
 
 @pytest.mark.gate

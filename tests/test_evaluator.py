@@ -81,48 +81,29 @@ def test_a_model_of_ours_and_its_scores_give_the_same_report(
     assert evaluator.evaluate(scorer, name="the same").metrics == report.metrics
 
 
+@pytest.mark.parametrize("candidates", ["R", "2R"])
 @pytest.mark.parametrize("filtering", ["raw", "static", "time-aware"])
 @settings(max_examples=25)
 @given(train=some_facts, test=some_facts)
 def test_ranks_agree_with_the_definition(
-    filtering: Any, train: list[PlainFact], test: list[PlainFact]
+    filtering: Any, candidates: Any, train: list[PlainFact], test: list[PlainFact]
 ) -> None:
-    data = dataset_of(train, test)
-    evaluator = Evaluator(data, filtering=filtering, view="past_only")
-    scores = hashed(evaluator.queries)
-    known = [other_known(query, [*train, *test], filtering) for query in test]
+    evaluator = Evaluator(
+        dataset_of(train, test), filtering=filtering, candidates=candidates, view="past_only"
+    )
+    facts, width = [*train, *test], PREDICATES
+    if candidates == "2R":
+        width = 2 * PREDICATES
+        facts += [
+            PlainFact(f.object, f.predicate + PREDICATES, f.subject, f.since, f.until)
+            for f in facts
+        ]
     expected = [
-        expected_rank(row.tolist(), query.predicate, set(left_out))
-        for row, query, left_out in zip(scores, test, known, strict=True)
+        expected_rank(row.tolist(), query.predicate, set(other_known(query, facts, filtering)))
+        for row, query in zip(hashed(evaluator.queries, width), test, strict=True)
     ]
-    assert evaluator.evaluate(hashed).ranks.tolist() == expected
-
-
-@pytest.mark.parametrize("filtering", ["raw", "static", "time-aware"])
-@settings(max_examples=25)
-@given(train=some_facts, test=some_facts)
-def test_ranks_among_both_directions_agree_with_the_definition(
-    filtering: Any, train: list[PlainFact], test: list[PlainFact]
-) -> None:
-    data = dataset_of(train, test)
-    evaluator = Evaluator(data, filtering=filtering, candidates="2R", view="past_only")
-
-    def both(queries: Queries) -> Matrix:
-        return hashed(queries, 2 * PREDICATES)
-
-    turned = [
-        PlainFact(f.object, f.predicate + PREDICATES, f.subject, f.since, f.until)
-        for f in [*train, *test]
-    ]
-    expected = [
-        expected_rank(
-            row.tolist(),
-            query.predicate,
-            set(other_known(query, [*train, *test, *turned], filtering)),
-        )
-        for row, query in zip(both(evaluator.queries), test, strict=True)
-    ]
-    assert evaluator.evaluate(both).ranks.tolist() == expected
+    ranks = evaluator.evaluate(lambda queries: hashed(queries, width)).ranks
+    assert ranks.tolist() == expected
 
 
 def test_both_directions_of_r_columns_are_the_figures_of_forecasts(by_time: Dataset) -> None:

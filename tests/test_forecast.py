@@ -1,7 +1,7 @@
 """The four figures of forecasts, and the direction prior in two of them."""
 
 import math
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -18,7 +18,6 @@ from ranking_oracles import expected_rank, other_known
 from worlds import ENTITIES, PREDICATES, dataset_of, facts_of, moments, plain_facts
 
 from apptek.arrays import Doubles, Ints, Matrix
-from apptek.errors import DataError
 from apptek.evaluation.calibration import softmax
 from apptek.evaluation.direction import (
     FEATURES,
@@ -27,7 +26,6 @@ from apptek.evaluation.direction import (
     direction_features,
     direction_priors,
 )
-from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.evaluation.scorer import ViewScorer, evaluate_forecast
 from apptek.facts.benchmarks import DATA_VARIABLE, find_benchmark
 from apptek.facts.facts import Dataset
@@ -74,10 +72,6 @@ def test_decayed_counts_agree_with_the_definition(
     assert counts == pytest.approx(np.reshape(expected, counts.shape), rel=1e-9)
 
 
-def test_an_event_of_the_querys_own_time_is_not_counted() -> None:
-    assert counts_of([(0, 4), (0, 5)], [(0, 4), (0, 5), (0, 6)])[:, -1].tolist() == [0, 1, 2]
-
-
 def test_times_far_apart_do_not_overflow() -> None:
     counts = counts_of([(0, -2_000_000_000), (0, 1_999_999_999)], [(0, 2_000_000_000), (1, 0)])
     assert counts[0].tolist() == pytest.approx([*(math.exp(-1 / c) for c in SCALES[:-1]), 2])
@@ -92,18 +86,6 @@ def test_direction_features_agree_with_the_definition(
     assert features.shape == (len(queries), FEATURES)
     expected = [plain_direction_features(query, facts) for query in queries]
     assert features == pytest.approx(np.asarray(expected), abs=1e-9)
-
-
-@given(queries=some_facts, facts=worlds)
-def test_the_other_direction_has_the_opposite_features(
-    queries: list[PlainFact], facts: list[PlainFact]
-) -> None:
-    reverse = [replace(query, subject=query.object, object=query.subject) for query in queries]
-    data = dataset_of(facts)
-    own, other = (
-        direction_features(facts_of(q), facts_of(facts), data) for q in (queries, reverse)
-    )
-    assert own == pytest.approx(-other, abs=1e-12)
 
 
 @given(query=plain_facts(), facts=worlds, more=worlds)
@@ -205,21 +187,6 @@ def test_a_constant_scorer_gets_the_middle_of_r_and_of_2r_candidates() -> None:
     assert figures["raw_2r"]["mrr"] == figures["filtered_2r"]["mrr"] == 1 / 3.5
 
 
-@given(train=worlds, test=some_facts)
-def test_among_r_candidates_the_filtered_figure_is_that_of_the_evaluation(
-    train: list[PlainFact], test: list[PlainFact]
-) -> None:
-    data = forecast_data(train, [], test)
-
-    def score(start: int, stop: int) -> Matrix:
-        part = data.test.take(np.arange(start, stop))
-        return TABLE[part.subjects, part.objects]
-
-    evaluated = evaluate_scores(score, EvaluationQueries.of(data, "test")).metrics
-    figures = evaluate_forecast(ViewScorer(table_scores, softmax), data, rolling=True)
-    assert figures["filtered_r"] == {k: v for k, v in asdict(evaluated).items() if k != "ece"}
-
-
 def test_the_prior_finds_the_direction_in_which_things_happen() -> None:
     # Entity 0 always acts on 1 and never the other way round; the model knows no predicate better.
     days = [PlainFact(0, day % PREDICATES, 1, day, day) for day in range(90)]
@@ -242,12 +209,6 @@ def test_only_a_rolling_prior_sees_the_facts_of_test_before_the_query() -> None:
     assert rolling[:2] == pytest.approx(math.log(0.5))  # those of the same day see each other not
     assert rolling[2, 0] > math.log(0.5)
     assert static == pytest.approx(math.log(0.5))
-
-
-def test_a_split_without_facts_cannot_be_evaluated() -> None:
-    data = forecast_data([PlainFact(0, 0, 1, 0, 0)], [], [])
-    with pytest.raises(DataError, match="there are no queries to evaluate"):
-        evaluate_forecast(ViewScorer(constant_scores, softmax), data, rolling=True)
 
 
 @pytest.mark.real_data

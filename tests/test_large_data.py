@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from model_folders import files_of
 
 from apptek.errors import DataError
-from apptek.evaluation.filters import known_predicates
-from apptek.evaluation.groups import groups
+from apptek.evaluation.filters import groups, known_predicates
 from apptek.facts import fact_keys
 from apptek.facts.facts import SPLITS
 from apptek.features import clock as clock_module

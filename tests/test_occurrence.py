@@ -15,9 +15,9 @@ from oracles import PlainFact
 from worlds import ENTITIES, facts_of, moments, plain_facts
 
 from apptek.arrays import Bools, Doubles
+from apptek.evaluation.calibration import area_under_curve, reliability, yes_no_figures
 from apptek.evaluation.logistic import fit_logistic
 from apptek.evaluation.predicate_classes import PredicateClasses
-from apptek.evaluation.yes_no import area_under_curve, reliability, yes_no_figures
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.forecast.skill import own_rate, recent_rate

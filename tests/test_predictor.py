@@ -1,10 +1,12 @@
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from model_folders import Killed, files_of
+from plain_queries import query_about
 from pyarrow import csv, parquet
 
 from apptek.commands.answer_file import answer_file
@@ -32,35 +34,104 @@ def data() -> Dataset:
     return make_world(3000, 0).dataset
 
 
-@pytest.fixture(scope="module")
-def fitted(data: Dataset) -> Predictor:
-    """Fitted in memory, and not read from a file since."""
-    return Predictor.fit(data, model="paper", config=CONFIG)
+@dataclass(frozen=True)
+class Fit:
+    """A fit, what came of it in memory, and the folder in which that was saved."""
+
+    data: Dataset
+    options: dict[str, Any]
+    predictor: Predictor
+    folder: Path
 
 
 @pytest.fixture(scope="module")
-def folder(fitted: Predictor, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    saved = tmp_path_factory.mktemp("models") / "model"
-    fitted.save(saved)
-    return saved
+def folder(fits: dict[str, Fit]) -> Path:
+    return fits["paper"].folder
 
 
-def test_a_loaded_model_answers_as_the_fitted_one(
-    fitted: Predictor, folder: Path, data: Dataset
-) -> None:
-    queries = held_out_queries(data.test)
-    loaded = Predictor.load(folder)
+@pytest.fixture(scope="module")
+def fits(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Fit]:
+    found = {}
+    tasks: dict[str, tuple[Dataset, dict[str, Any]]] = {
+        "default": (make_world(800, 1).dataset, {}),
+        "paper": (data, {"model": "paper", "config": CONFIG}),
+    }
+    for name, (facts, options) in tasks.items():
+        saved = tmp_path_factory.mktemp("models") / name
+        predictor = Predictor.fit(facts, **options)
+        predictor.save(saved)
+        found[name] = Fit(facts, options, predictor, saved)
+    return found
+
+
+MODELS = pytest.mark.parametrize("name", ["default", "paper"])
+
+
+@MODELS
+def test_a_loaded_model_answers_as_the_fitted_one(fits: dict[str, Fit], name: str) -> None:
+    fit, loaded = fits[name], Predictor.load(fits[name].folder)
+    fitted, queries = fit.predictor, held_out_queries(fit.data.test)
     assert loaded.model is not fitted.model
-    assert np.array_equal(
-        loaded.answerer.main.scores(queries), fitted.answerer.main.scores(queries)
-    )
-    query = Query(data.entities[0], data.entities[1], "2019-05-05")
-    assert loaded.predict([query]) == fitted.predict([query])
+    scores = [one.answerer.main.scores(queries).tobytes() for one in (loaded, fitted)]
+    assert scores[0] == scores[1]
+    for query in (query_about(fit.data, fit.data.test, 0), ("a", "b", "2019-05-05")):
+        one, other = (each.predict([query]) for each in (loaded, fitted))
+        assert one == other
+    query = query_about(fit.data, fit.data.test, 0)
     assert loaded.explain(query) == fitted.explain(query)
     found = loaded.evaluate("test")
     assert found.metrics == fitted.evaluate("test").metrics
-    assert found.metrics.queries == len(data.test)
+    assert found.metrics.queries == len(fit.data.test)
     assert json.loads(json.dumps(found.as_json()))["mrr"] == found.metrics.mrr
+
+
+@MODELS
+@pytest.mark.gate
+def test_the_same_seed_gives_the_same_bytes(
+    fits: dict[str, Fit], name: str, tmp_path: Path
+) -> None:
+    fit = fits[name]
+    Predictor.fit(fit.data, folder=tmp_path / "again", **fit.options)
+    assert files_of(tmp_path / "again") == files_of(fit.folder)
+    assert not list(tmp_path.glob(".again*"))
+    if name == "default":
+        Predictor.fit(fit.data, folder=tmp_path / "other", seed=1)
+        assert files_of(tmp_path / "other") != files_of(fit.folder)
+
+
+STAGES = {
+    "default": [
+        "index", "features of train, all_facts", "fit the classifier, all_facts",
+        "features of train, past_only",
+    ],
+    "paper": ["train the agent", "mine", "apply topologies", "fit the classifier, all_facts"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "stage"), [(name, stage) for name, stages in STAGES.items() for stage in stages]
+)
+@pytest.mark.gate
+def test_a_fit_that_was_stopped_at_any_stage_resumes(
+    fits: dict[str, Fit], name: str, stage: str, tmp_path: Path
+) -> None:
+    def stop(stage_now: str, _done: int, _total: int) -> None:
+        if stage_now == stage:
+            raise Killed
+
+    fit, place = fits[name], tmp_path / "model"
+    with pytest.raises(Killed):
+        Predictor.fit(fit.data, folder=place, progress=stop, **fit.options)
+    assert not place.exists()
+    with pytest.raises(CheckpointError, match="continue it with --resume"):
+        Predictor.fit(fit.data, folder=place, **fit.options)
+    other: dict[str, Any] = {"types": {"a": {"b": "c"}}}
+    if name == "paper":
+        other = {"config": with_settings(CONFIG, ["mining.top=3"])}
+    with pytest.raises(CheckpointError, match="belongs to another run"):
+        Predictor.fit(fit.data, folder=place, resume=True, **fit.options | other)
+    Predictor.fit(fit.data, folder=place, resume=True, **fit.options)
+    assert files_of(place) == files_of(fit.folder)
 
 
 def test_it_ranks_better_than_frequency(folder: Path, data: Dataset) -> None:
@@ -70,37 +141,6 @@ def test_it_ranks_better_than_frequency(folder: Path, data: Dataset) -> None:
         EvaluationQueries.of(data, "test"),
     )
     assert Predictor.load(folder).evaluate("test").metrics.mrr > control.metrics.mrr + 0.05
-
-
-def test_the_same_seed_gives_the_same_bytes_in_memory_and_in_a_folder(
-    folder: Path, data: Dataset, tmp_path: Path
-) -> None:
-    Predictor.fit(data, folder=tmp_path / "again", model="paper", config=CONFIG)
-    assert files_of(tmp_path / "again") == files_of(folder)
-    assert not list(tmp_path.glob(".again*"))
-
-
-@pytest.mark.parametrize(
-    "stage", ["train the agent", "mine", "apply topologies", "fit the classifier, all_facts"]
-)
-def test_a_fit_that_was_stopped_at_any_stage_resumes(
-    folder: Path, data: Dataset, tmp_path: Path, stage: str
-) -> None:
-    def stop(name: str, _done: int, _total: int) -> None:
-        if name == stage:
-            raise Killed
-
-    place = tmp_path / "model"
-    with pytest.raises(Killed):
-        Predictor.fit(data, folder=place, model="paper", config=CONFIG, progress=stop)
-    assert not place.exists()
-    with pytest.raises(CheckpointError, match="continue it with --resume"):
-        Predictor.fit(data, folder=place, model="paper", config=CONFIG)
-    other = with_settings(CONFIG, ["mining.top=3"])
-    with pytest.raises(CheckpointError, match="belongs to another run"):
-        Predictor.fit(data, folder=place, model="paper", config=other, resume=True)
-    Predictor.fit(data, folder=place, model="paper", config=CONFIG, resume=True)
-    assert files_of(place) == files_of(folder)
 
 
 def test_a_full_disk_leaves_no_model(

@@ -31,7 +31,7 @@ from apptek.facts.protocols import apply_protocol, cut_by_date
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.reading.download import checksum_fault
 from apptek.reading.reader import read_dataset
-from apptek.research.table_one import PRINTED, Statistics, compare_statistics, statistics
+from apptek.research.printed import PRINTED, Statistics, compare_statistics, statistics
 
 Row = tuple[int, int, int, int, int]  # subject, predicate, object, since, until
 ENTITIES, PREDICATES = 6, 4
@@ -222,7 +222,7 @@ def test_the_comparison_tells_what_reading_met() -> None:
 
 def test_nothing_is_explained_where_all_numbers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
     dataset = make_dataset([at(0, 0, 1, 0)], [], [])
-    monkeypatch.setitem(PRINTED, "icews14", (statistics(dataset), {}))
+    monkeypatch.setitem(PRINTED, "icews14", statistics(dataset))
     assert compare_statistics(dataset, "icews14")["differences"] == {}
 
 
@@ -230,7 +230,7 @@ def test_a_number_without_an_explanation_points_at_other_files(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     dataset = make_dataset([at(0, 0, 1, 0)], [], [])
-    monkeypatch.setitem(PRINTED, "icews14", (replace(statistics(dataset), train=9), {}))
+    monkeypatch.setitem(PRINTED, "icews14", replace(statistics(dataset), train=9))
     differences = compare_statistics(dataset, "icews14")["differences"]
     assert differences == {"train": "these are not the public files"}
 
@@ -239,8 +239,7 @@ def test_a_number_without_an_explanation_points_at_other_files(
 def test_every_benchmark_names_three_files_by_checksum(benchmark: Benchmark) -> None:
     assert BENCHMARKS[benchmark.name] is get_benchmark(benchmark.name) is benchmark
     assert tuple(benchmark.files) == SPLITS
-    printed, explanations = PRINTED[benchmark.name]
-    assert explanations.keys() <= asdict(printed).keys()
+    assert benchmark.name in PRINTED
     for split, file in benchmark.files.items():
         assert file.address.startswith("https://")
         assert file.address.endswith(f"_{split}.txt")
@@ -299,7 +298,7 @@ def test_a_folder_that_is_no_benchmark_is_not_found_by_name(cache: Path) -> None
 
 
 def row(*counts: int) -> dict[str, int]:
-    return dict(zip(asdict(PRINTED["icews14"][0]), counts, strict=True))
+    return dict(zip(asdict(PRINTED["icews14"]), counts, strict=True))
 
 
 @pytest.mark.real_data
@@ -338,7 +337,7 @@ def test_table_1_comes_out_to_the_digit(
     compared = compare_statistics(read_dataset(name), name)
     assert compared["official"] == official
     assert compared["paper"] == paper
-    assert compared["printed_in_paper"] == asdict(PRINTED[name][0])
+    assert compared["printed_in_paper"] == asdict(PRINTED[name])
     assert compared["differences"].keys() == explained
     assert compared["bad_rows"] == 0
 

@@ -26,8 +26,7 @@ from apptek.evaluation.calibration import (
     softmax,
     top_predictions,
 )
-from apptek.evaluation.filters import Filter, known_predicates
-from apptek.evaluation.groups import groups
+from apptek.evaluation.filters import Filter, groups, known_predicates
 from apptek.evaluation.ranking import (
     CHUNK,
     Evaluation,
@@ -139,20 +138,30 @@ def test_the_scores_stay_as_open_and_as_they_were() -> None:
     assert scores.flags.writeable
 
 
-def test_known_offsets_that_lead_outside_are_refused() -> None:
-    for offsets in ([0, 3], [0, 2, 1], [-1, 1], []):
-        with pytest.raises(ValueError, match="outside"):
-            Ragged(np.asarray(offsets, np.int64), truths_of([0, 1])).checked()
+LONGS, ONES = np.asarray([0, 1, 2]), np.ones(2, np.float32)
 
 
-def test_known_predicates_are_of_two_kinds_of_integers_and_stay_as_they_are() -> None:
-    offsets, predicates = np.asarray([0, 1, 2]), truths_of([3, 4])
-    for wrong in ((offsets.astype(np.int32), predicates), (offsets, predicates.astype(np.int64))):
-        with pytest.raises(ValueError, match="int64 offsets and int32 columns"):
-            Ragged(*wrong).checked()
-    known = Ragged(offsets, predicates)
-    assert not known.offsets.flags.writeable
-    assert not known.columns.flags.writeable
+@pytest.mark.parametrize(
+    ("offsets", "columns", "values", "message"),
+    [
+        *((np.asarray(wrong, np.int64), [0, 1], None, "outside") for wrong in (
+            [0, 3], [0, 2, 1], [-1, 1], [],
+        )),
+        (LONGS.astype(np.int32), [0, 1], None, "int64 offsets and int32 columns"),
+        (LONGS, [0, 5], None, "not among the 5"),
+        (LONGS, [0, -1], None, "not among the 5"),
+        (LONGS, [0, 1], ONES[:1], "each column has one value"),
+        (LONGS, [0, 1], np.asarray([1, np.inf], np.float32), "not a finite number"),
+    ],
+)  # fmt: skip
+def test_a_ragged_array_that_a_kernel_would_read_wrongly_is_refused(
+    offsets: Any, columns: list[int], values: Any, message: str
+) -> None:
+    ragged = Ragged(offsets, truths_of(columns), 5, values)
+    assert not ragged.offsets.flags.writeable
+    assert not ragged.columns.flags.writeable
+    with pytest.raises(ValueError, match=message):
+        ragged.checked()
 
 
 def test_the_tuning_mrr_is_the_mean_of_the_inverse_ranks() -> None:
@@ -162,12 +171,10 @@ def test_the_tuning_mrr_is_the_mean_of_the_inverse_ranks() -> None:
 
 
 def test_metrics_are_means_over_ranks() -> None:
-    metrics = metrics_of(np.asarray([1.0, 1.5, 4.0, 20.0]))
+    ranks = [1.0, 1.5, 3.0, 3.5, 10.0, 10.5]
+    metrics = metrics_of(np.asarray(ranks))
     assert metrics is not None
-    assert metrics.mrr == pytest.approx((1 + 1 / 1.5 + 0.25 + 0.05) / 4)
-    assert (metrics.hits_at_1, metrics.hits_at_3, metrics.hits_at_10) == (0.25, 0.5, 0.75)
-    metrics = metrics_of(np.asarray([1.0, 1.5, 3.0, 3.5, 10.0, 10.5]))
-    assert metrics is not None
+    assert metrics.mrr == pytest.approx(np.mean([1 / rank for rank in ranks]))
     hits = (metrics.hits_at_1, metrics.hits_at_3, metrics.hits_at_10)
     assert hits == pytest.approx((1 / 6, 3 / 6, 5 / 6))
     assert metrics_of(np.zeros(0)) is None

@@ -18,8 +18,8 @@ from apptek.paper.agent_run import nearest_names
 from apptek.paper.figures import FIGURES, write_figure
 from apptek.paper.reproduce import FIGURES as FIGURE_NAMES
 from apptek.paper.reproduce import TABLES, quick_runs, reproduce
+from apptek.research.provenance import RunList, read_runs
 from apptek.research.result import Result, plain_settings, read_result, write_result
-from apptek.research.run_list import RunList, read_runs
 from apptek.research.tables import (
     NOTHING,
     all_tables,
@@ -31,7 +31,6 @@ from apptek.research.tables import (
     table_search,
 )
 from tools.docs_tables import DOCS_TABLES, docs_tables, overview, reproduced, with_tables
-from tools.rename_results import renamed
 
 ROOT = Path(__file__).parents[1]
 RUNS = ROOT / "paper" / "runs.toml"
@@ -127,35 +126,6 @@ def test_a_recorded_result_is_written_again_as_it_was_read(tmp_path: Path) -> No
         copy = tmp_path / path.name
         write_result(copy, read_result(path))
         assert copy.read_bytes() == path.read_bytes(), path.name
-
-
-def test_a_recorded_result_has_the_names_of_today_once() -> None:
-    for path in RECORDED:
-        entries = json.loads(path.read_text(encoding="utf-8"))
-        assert renamed(entries) == entries, f"{path.name}: run python -m tools.rename_results"
-
-
-def test_a_renamed_result_keeps_its_command_and_gets_the_one_of_today() -> None:
-    old = {
-        "command": "apptek bench graph --json",
-        "settings": {"agent": {"reward": "connection", "tknn": 5}},
-        "view": "ahead",
-        "within": None,
-        "as_of": True,
-    }
-    new = renamed(old)
-    assert new == old | {
-        "command_now": "python -m benchmarks graph --json",
-        "settings": {"agent": {"tknn": 5}},
-    }
-    assert renamed(new) == new
-    assert renamed({"settings": {"agent": {"reward": "information"}}, "command": "a"}) == {
-        "settings": {"agent": {"reward": "information"}},
-        "command": "a",
-    }
-    views = renamed(old, views=True)
-    assert (views["view"], views["all_facts"], "within" in views) == ("past_only", None, False)
-    assert views["answered_past_only"]
 
 
 def test_a_result_keeps_the_difference_between_nothing_changed_and_not_recorded(

@@ -1,8 +1,11 @@
 import json
+import math
 import re
-from dataclasses import asdict, replace
+from dataclasses import FrozenInstanceError, asdict, replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from apptek.config import AgentConfig, Config, preset
@@ -99,6 +102,8 @@ def test_python_code_meets_the_same_rules() -> None:
             AgentConfig(**wrong)
     with pytest.raises(ValidationError, match="tknn"):
         replace(AgentConfig(), tknn=0)
+    with pytest.raises(FrozenInstanceError):
+        AgentConfig().tknn = 5  # type: ignore[misc]
 
 
 def test_presets_are_known_by_name() -> None:
@@ -113,3 +118,22 @@ def test_a_section_that_is_younger_than_a_model_has_its_defaults() -> None:
     assert config_from_json(Config, stored) == config
     del stored["fit"]
     assert config_from_json(Config, stored) == replace(config, fit=Config().fit)
+
+
+def test_the_agent_has_the_printed_hyperparameters() -> None:
+    """Section 4.1 of the paper, "Implementation Details"; 25 is the tknn of its Table 3."""
+    printed = {
+        "max_steps": 5, "predicate_size": 10, "time_size": 10, "fingerprint_hidden": (16, 16),
+        "fingerprint_size": 16, "q_hidden": (16, 32), "weight_decay": 0.0001, "discount": 0.99,
+        "replay_size": 1000, "learning_rate": 0.0001, "batch_size": 64, "epsilon_start": 1.0,
+        "epsilon_end": 0.05, "epsilon_decay": 0.00001, "tknn": 25, "target_network": 0,
+    }  # fmt: skip
+    agent = asdict(preset("paper").agent)
+    assert {name: agent[name] for name in printed} == printed
+    assert preset("paper").mining.top == 25  # m, one of 15, 25 and 50
+
+
+@given(steps=st.integers(0, 10**7), low=st.floats(0, 1), high=st.floats(0, 1))
+def test_epsilon_agrees_with_its_formula(steps: int, low: float, high: float) -> None:
+    config = AgentConfig(epsilon_start=high, epsilon_end=low)
+    assert config.epsilon(steps) == pytest.approx(low + (high - low) * math.exp(-1e-5 * steps))

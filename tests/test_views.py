@@ -9,6 +9,7 @@ from fitted_models import SharedModel, one_file
 from apptek import Predictor, Query, read_dataset
 from apptek.config import preset
 from apptek.errors import ApptekError
+from apptek.evaluation.scorer import evaluate_forecast
 from apptek.facts.facts import SPLITS, Dataset, Facts
 from apptek.facts.queries import held_out_queries
 from apptek.facts.splitting import Splitting, split_facts
@@ -194,7 +195,8 @@ def test_rolling_is_better_than_standing_still(forecaster: Predictor) -> None:
         forecaster.evaluate("test", rolling=rolling).metrics.mrr for rolling in (False, True)
     )
     assert rolling > still
-    figures = forecaster.evaluate_forecast("test", rolling=True)
+    scorer = forecaster.scorer("test", "past_only", rolling=True)
+    figures = evaluate_forecast(scorer, forecaster.model.dataset, rolling=True)
     assert figures["filtered_r"]["mrr"] == pytest.approx(rolling)
     assert figures["raw_2r"]["mrr"] < figures["raw_r"]["mrr"] <= figures["filtered_r"]["mrr"]
 

@@ -11,8 +11,8 @@ from apptek.facts.benchmarks import BENCHMARKS
 from apptek.present.backtest_text import GROUPS as PAIR_GROUPS
 from apptek.research.compare import COMPARISON, PAST_ONLY
 from apptek.research.printed import PRINTED_OWN
+from apptek.research.provenance import RunList
 from apptek.research.result import Result, mean_seconds, plain_settings
-from apptek.research.run_list import RunList
 from apptek.research.tables import (
     KEYS,
     NOTHING,
@@ -592,9 +592,15 @@ def docs_tables(runs: RunList) -> dict[str, Maker]:
 def with_tables(text: str, results: Results, tables: Mapping[str, Maker]) -> str:
     """Rebuild the tables of a page, each between `<!-- table: NAME -->` and `<!-- end -->`."""
     for name, make in tables.items():
-        begin, end = f"<!-- table: {name} -->", "<!-- end -->"
-        if begin in text:
-            before, _, rest = text.partition(begin)
-            _, _, after = rest.partition(end)
-            text = f"{before}{begin}\n{make(results)}\n{end}{after}"
+        if (begin := f"<!-- table: {name} -->") in text:
+            text = with_block(text, begin, make(results))
     return text
+
+
+def with_block(page: str, begin: str, content: str) -> str:
+    """Return a page with new content between a marker, which it has once, and `<!-- end -->`."""
+    if page.count(begin) != 1:
+        raise SystemExit(f"there are {page.count(begin)} places for {begin}")
+    before, _, rest = page.partition(begin)
+    _, end, after = rest.partition("<!-- end -->")
+    return f"{before}{begin}\n{content}\n{end}{after}"

@@ -13,8 +13,8 @@ from typer.cli import get_docs_for_click
 
 from apptek.cli import app
 from apptek.config import DEFAULT, PRESETS, Config
+from apptek.research.provenance import read_runs
 from apptek.research.result import read_results
-from apptek.research.run_list import read_runs
 from apptek.results import (
     NOTE_KINDS,
     Answer,
@@ -27,7 +27,7 @@ from apptek.results import (
 )
 from apptek.setting_rules import changed_settings
 from tools.dependencies import licence_table
-from tools.docs_tables import docs_tables, with_tables
+from tools.docs_tables import docs_tables, with_block, with_tables
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -182,9 +182,7 @@ def allowed_words(schema: dict[str, Any]) -> str:
 def licences_page() -> str:
     """The page of licences, with the packages that are installed here."""
     text = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
-    before, marker, rest = text.partition("<!-- licences -->\n")
-    _, end, after = rest.partition("<!-- end -->")
-    return f"{before}{marker}{licence_table()}\n{end}{after}"
+    return with_block(text, "<!-- licences -->", licence_table())
 
 
 if __name__ == "__main__":

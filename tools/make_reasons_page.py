@@ -8,7 +8,6 @@ are drawn from the test split with a fixed seed: the first five that are answere
 first five that are not, as they come.
 """
 
-import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +18,7 @@ from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import contrast_text, counterfactual_text, explanation_text
 from apptek.reading.reader import read_dataset
 from apptek.results import Explanation
+from tools.docs_tables import with_block
 
 DOCS = Path(__file__).parents[1] / "docs"
 TARGET = "Threaten"
@@ -103,19 +103,10 @@ def counterfactuals(predictor: Predictor) -> dict[str, str]:
     }
 
 
-def with_blocks(page: str, content: dict[str, str]) -> str:
-    """The page with new content between its markers."""
-    for name, text in content.items():
-        head, tail = re.escape(f"<!-- made: {name} -->\n"), re.escape("<!-- end -->")
-        old = re.findall(f"{head}.*?{tail}", page, re.DOTALL)
-        if len(old) != 1:
-            raise SystemExit(f"there are {len(old)} places for {name}")
-        page = page.replace(old[0], f"<!-- made: {name} -->\n{text}<!-- end -->")
-    return page
-
-
 if __name__ == "__main__":
     model = Predictor.load(sys.argv[1]) if sys.argv[1:] else Predictor.fit(read_dataset("icews14"))
     for name, made in (("reasons.md", blocks), ("counterfactual.md", counterfactuals)):
-        page = DOCS / name
-        page.write_text(with_blocks(page.read_text("utf-8"), made(model)), encoding="utf-8")
+        page = (DOCS / name).read_text("utf-8")
+        for block, text in made(model).items():
+            page = with_block(page, f"<!-- made: {block} -->", text.rstrip("\n"))
+        (DOCS / name).write_text(page, encoding="utf-8")

@@ -18,6 +18,7 @@ register_baseline    lets a model of your own take part in fit, evaluate, contes
 Names are imported when they are first asked for, so that `import apptek` costs nothing.
 """
 
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
     from apptek.facts.splitting import Splitting
     from apptek.graph.temporal_graph import TemporalGraph
     from apptek.models.registry import register_baseline
-    from apptek.predictor import Answer, Predictor, Query
+    from apptek.predictor import Predictor
     from apptek.reading.reader import read_dataset
     from apptek.research.evaluator import Evaluator
-    from apptek.results import Explanation, Forecast
+    from apptek.results import Answer, Explanation, Forecast, Query
     from apptek.synthetic.world import make_world
 
 __version__ = "0.1.0"
@@ -54,7 +55,7 @@ __all__ = [
     "register_baseline",
 ]
 _HOMES = {
-    "Answer": "apptek.predictor",
+    "Answer": "apptek.results",
     "Dataset": "apptek.facts.facts",
     "Evaluator": "apptek.research.evaluator",
     "Explanation": "apptek.results",
@@ -62,7 +63,7 @@ _HOMES = {
     "Forecast": "apptek.results",
     "PredicateClassifier": "apptek.classifier",
     "Predictor": "apptek.predictor",
-    "Query": "apptek.predictor",
+    "Query": "apptek.results",
     "Splitting": "apptek.facts.splitting",
     "TemporalGraph": "apptek.graph.temporal_graph",
     "UnknownName": "apptek.errors",
@@ -72,11 +73,20 @@ _HOMES = {
 }
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'apptek' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
+def lazy_names(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
+    """Return `__getattr__` and `__dir__` of a package that imports its names when asked for.
+
+    homes  the module of each name
+    """
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        return getattr(import_module(homes[name]), name)
+
+    return find, lambda: sorted(import_module(package).__all__)
 
 
-def __dir__() -> list[str]:
-    return sorted(__all__)
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -12,12 +12,7 @@ import pyarrow as pa
 from apptek.config import Progress, View, no_progress
 from apptek.errors import ApptekError, ArgumentError, NoFactsError, check_count
 from apptek.evaluation.ranking import Evaluation
-from apptek.evaluation.scorer import (
-    ViewScorer,
-    check_evaluated,
-    evaluate_forecast,
-    evaluate_split,
-)
+from apptek.evaluation.scorer import ViewScorer, check_evaluated, evaluate_split
 from apptek.facts.facts import Dataset, Split
 from apptek.facts.protocols import Protocol
 from apptek.files import is_model, sole_writer
@@ -409,16 +404,6 @@ class Predictor:
         # RE-GCN is much faster on all queries of a time together.
         at_once = bool(self.model.baseline)
         return ViewScorer(working.scores, working.probabilities, at_once=at_once)
-
-    def evaluate_forecast(
-        self, split: Split = "test", *, rolling: bool = False
-    ) -> dict[str, dict[str, Any]]:
-        """The metrics of the forecasting literature on a split that lies beyond train.
-
-        By name: raw_r, filtered_r, raw_2r and filtered_2r.
-        """
-        scorer = self.scorer(split, "past_only", rolling=rolling)
-        return evaluate_forecast(scorer, self.model.dataset, split, rolling=rolling)
 
     def _evaluated_view(self, split: Split, view: View | None, *, rolling: bool) -> WorkingView:
         check_evaluated(split, view)

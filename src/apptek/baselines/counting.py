@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
 
-from apptek.evaluation.tuning import TuningQueries
+from apptek.evaluation.ranking import TuningQueries
 from apptek.models.counting.index import CountingIndex
 from apptek.models.counting.scorers import (
     VARIANTS,

@@ -11,9 +11,7 @@ rest is constant. With z the vectors at time t, the scores are
 plus a bias of the predicate.
 """
 
-from collections.abc import Callable
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -25,7 +23,6 @@ from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, norma
 from apptek.baselines.embedding_baseline import embedding_baseline
 from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
 from apptek.facts.calendar import DAY_SECONDS, SECONDS, day_and_second
-from apptek.facts.facts import Dataset
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.setting_rules import checked_dataclass, setting
@@ -225,16 +222,6 @@ def _calendar(axis: TimeAxis, positions: Longs) -> Doubles:
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-def _build(
-    kind: Callable[..., Diachronic],
-    _data: Dataset,
-    graph: TemporalGraph,
-    settings: Settings,
-    rng: np.random.Generator,
-) -> Diachronic:
-    return kind(graph, settings.model, rng=rng)
-
-
 DEFAULT = Settings()
 PAPER = replace(DEFAULT, training=replace(DEFAULT.training, objective="entities"))
 PRESETS: dict[str, Any] = {"default": DEFAULT, "paper": PAPER}
@@ -248,7 +235,7 @@ SPACE = {
 }
 QUICK = {**QUICK_TRAINING, "model.size": 16}
 DEFINITIONS = {
-    "de_transe": embedding_baseline(partial(_build, DeTransE), PRESETS, SPACE, QUICK),
-    "de_distmult": embedding_baseline(partial(_build, DeDistMult), PRESETS, SPACE, QUICK),
-    "de_simple": embedding_baseline(partial(_build, DeSimplE), PRESETS, SPACE, QUICK),
+    "de_transe": embedding_baseline(DeTransE, PRESETS, SPACE, QUICK),
+    "de_distmult": embedding_baseline(DeDistMult, PRESETS, SPACE, QUICK),
+    "de_simple": embedding_baseline(DeSimplE, PRESETS, SPACE, QUICK),
 }

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load, save
@@ -17,9 +16,7 @@ from apptek.baselines.embedding_training import Trainer, TrainingRecord, choose_
 from apptek.config import View
 from apptek.errors import CheckpointError, ModelError
 from apptek.extras import one_torch_thread
-from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
-from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.scorers import (
     BaselineDefinition,
     FitTask,
@@ -30,7 +27,7 @@ from apptek.models.scorers import (
 from apptek.resuming import StageCache
 from apptek.seeding import generator
 
-Build = Callable[[Dataset, TemporalGraph, Any, np.random.Generator], Embedding]
+Build = Callable[..., Embedding]  # graph, the section `model` of the settings, rng
 Tensors = dict[str, torch.Tensor]
 STAGE = "training"
 WEIGHTS = "weights.safetensors"
@@ -56,9 +53,9 @@ class EmbeddingScorer:
 def embedding_baseline(
     build: Build, presets: Mapping[str, Any], space: Space, quick_settings: Mapping[str, Any]
 ) -> BaselineDefinition:
-    """The definition of a baseline from the function that builds its embedding.
+    """The definition of a baseline from the class of its embedding.
 
-    Its settings have a section `training`, a TrainingConfig.
+    Its settings have a section `model`, for that class, and a section `training`.
     """
     return BaselineDefinition(
         presets=presets,
@@ -71,7 +68,7 @@ def embedding_baseline(
 
 @one_torch_thread()
 def _fit(build: Build, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
-    model = build(task.dataset, task.graph, task.config, generator(task.seed, "embedding"))
+    model = build(task.graph, task.config.model, rng=generator(task.seed, "embedding"))
     trainer = Trainer(
         model, task.dataset, task.config.training, seed=task.seed, device=choose_device()
     )
@@ -93,7 +90,7 @@ def _fit(build: Build, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
 
 def _load(build: Build, saved: SavedScorer) -> Scorer:
     # The weights replace whatever the seed gives: it only has to be some seed.
-    model = build(saved.dataset, saved.graph, saved.config, generator(0, "embedding"))
+    model = build(saved.graph, saved.config.model, rng=generator(0, "embedding"))
     try:
         model.load_state_dict(load((saved.folder / WEIGHTS).read_bytes()))
     except (RuntimeError, SafetensorError) as error:

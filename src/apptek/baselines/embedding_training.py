@@ -11,7 +11,7 @@ from torch.nn.functional import cross_entropy
 from apptek.baselines.embedding import Embedding, EncodedQueries, embedding_scores
 from apptek.errors import DivergedError
 from apptek.evaluation.filters import known_predicates
-from apptek.evaluation.tuning import TuningQueries
+from apptek.evaluation.ranking import TuningQueries
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import held_out_queries
 from apptek.ragged import Ragged

@@ -62,6 +62,10 @@ class Settings:
         optimizer="adam", learning_rate=1e-3, batch_size=200, epochs=20
     )
 
+    def __post_init__(self) -> None:
+        if self.training.objective != "predicates":
+            raise ConfigError("RE-GCN learns predicates: training.objective must be predicates")
+
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
@@ -93,6 +97,11 @@ class ReGcn(Embedding):
     def __init__(
         self, graph: TemporalGraph, config: ReGcnConfig, *, rng: np.random.Generator
     ) -> None:
+        if not graph.facts.dated.any():
+            raise DataError(
+                "RE-GCN learns from the snapshots before a query's time, "
+                "but no training fact has a time"
+            )
         super().__init__(graph.facts, graph.entity_count)
         self.config, self._axis, self._predicate_count = config, graph.axis, graph.predicate_count
         positions = graph.axis.positions(graph.facts.times).astype(np.int64)
@@ -274,19 +283,6 @@ def gru(seen: Tensor, before: Tensor, weights: Tensor, hidden: Tensor, bias: Ten
     return (1 - update) * new + update * before
 
 
-def _build(
-    data: Dataset, graph: TemporalGraph, settings: Settings, rng: np.random.Generator
-) -> ReGcn:
-    if not graph.facts.dated.any():
-        raise DataError(
-            f"{data.name}: RE-GCN learns from the snapshots before a query's time, "
-            "but no training fact has a time"
-        )
-    if settings.training.objective != "predicates":
-        raise ConfigError("RE-GCN learns predicates: training.objective must be predicates")
-    return ReGcn(graph, settings.model, rng=rng)
-
-
 DEFAULT = Settings()
 PAPER = Settings(
     model=replace(DEFAULT.model, inverse_candidates=True),
@@ -308,4 +304,4 @@ QUICK = {
     "model.channels": 4,
     "model.history": 2,
 }
-DEFINITIONS = {"re_gcn": embedding_baseline(_build, PRESETS, SPACE, QUICK)}
+DEFINITIONS = {"re_gcn": embedding_baseline(ReGcn, PRESETS, SPACE, QUICK)}

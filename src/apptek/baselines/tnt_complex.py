@@ -13,7 +13,6 @@ from apptek.arrays import Ints
 from apptek.baselines.embedding import Embedding, EncodedQueries, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
 from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
-from apptek.facts.facts import Dataset
 from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.setting_rules import checked_dataclass, setting
@@ -128,12 +127,6 @@ def nearest_rows(known: np.ndarray, positions: Ints) -> np.ndarray:
     return np.where(positions == UNKNOWN, len(known), nearest)
 
 
-def _build(
-    _data: Dataset, graph: TemporalGraph, settings: Settings, rng: np.random.Generator
-) -> TntComplEx:
-    return TntComplEx(graph, settings.model, rng=rng)
-
-
 PRESETS = {
     "default": Settings(),
     "paper": Settings(training=TrainingConfig(mask_known=False)),
@@ -146,4 +139,4 @@ SPACE = {
     "training.batch_size": (300, 1000, 3000),
 }
 QUICK = {**QUICK_TRAINING, "model.rank": 16}
-DEFINITIONS = {"tnt_complex": embedding_baseline(_build, PRESETS, SPACE, QUICK)}
+DEFINITIONS = {"tnt_complex": embedding_baseline(TntComplEx, PRESETS, SPACE, QUICK)}

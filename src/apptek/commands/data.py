@@ -31,7 +31,7 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
     Example: `apptek data list`
     """
     from apptek.facts.benchmarks import BENCHMARKS, find_benchmark
-    from apptek.research.table_one import PRINTED
+    from apptek.research.printed import PRINTED
     from apptek.terminal import output, table, tell_next
 
     folders = {name: find_benchmark(name) for name in BENCHMARKS}
@@ -39,7 +39,7 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
         print_json({name: None if path is None else str(path) for name, path in folders.items()})
         return
     rows = [
-        (name, benchmark.title, PRINTED[name][0].train, folders[name] or "not downloaded")
+        (name, benchmark.title, PRINTED[name].train, folders[name] or "not downloaded")
         for name, benchmark in BENCHMARKS.items()
     ]
     output().print(table("Benchmarks", ("name", "title", "training facts", "folder"), rows))
@@ -87,7 +87,7 @@ def stats(
     """
     from apptek.facts.name_matching import alike_note
     from apptek.present.metrics_text import statistics_text
-    from apptek.research.table_one import compare_statistics
+    from apptek.research.printed import compare_statistics
     from apptek.terminal import output
 
     dataset = reading.read(data, seed=seed)

@@ -20,7 +20,7 @@ from apptek.paper.features import topologies_of
 from apptek.paper.single_episode import walk
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
-from apptek.research.table_one import statistics
+from apptek.research.printed import statistics
 from apptek.synthetic.world import World, make_world
 from apptek.terminal import output, table, tell
 

@@ -152,7 +152,7 @@ def _evaluate_ranks(
     with working(f"evaluating on the {split} split"):
         evaluated = evaluate_model(predictor, split, **how)
     if result is not None:
-        write_evaluation(result, predictor, model, evaluated)
+        write_evaluation(result, predictor, evaluated)
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
     if as_json:

@@ -328,7 +328,7 @@ def reproduce(
     """
     from apptek.paper.reproduce import quick_runs
     from apptek.paper.reproduce import reproduce as make
-    from apptek.research.run_list import read_runs
+    from apptek.research.provenance import read_runs
     from apptek.terminal import tell
 
     if only_recorded and only != "*":

@@ -15,15 +15,21 @@ import numpy.typing as npt
 from apptek.arrays import Bools, Doubles, Ints, Longs, Matrix, Scalar, read_only
 from apptek.compiling import kernel
 from apptek.errors import DataError
-from apptek.evaluation.calibration import expected_calibration_error, top_predictions
-from apptek.evaluation.filters import Filter, known_predicates
-from apptek.evaluation.groups import groups
+from apptek.evaluation.calibration import (
+    Calibration,
+    expected_calibration_error,
+    fit_calibration,
+    top_predictions,
+)
+from apptek.evaluation.filters import Filter, groups, known_predicates
 from apptek.evaluation.predicate_classes import Level, PredicateClasses, PredicateWords
 from apptek.facts.facts import Dataset, Facts, Split
+from apptek.facts.queries import Queries, held_out_queries
 from apptek.ragged import Ragged
 from apptek.results import Result, record
 
 CHUNK = 4096  # queries whose scores exist at a time
+MOST_CALIBRATED = 20_000  # queries of valid that a calibration is fitted on
 Scorer = Callable[[int, int], Matrix]  # queries from start to stop -> (stop - start, R)
 
 
@@ -236,3 +242,33 @@ def _rank_all(
             of_classes[level].ranks[start + rows] = expected_ranks(sums, own, others)
             of_classes[level].top(start + rows, sums, own, classes.known(right.take(rows), own))
     return ranked, of_classes
+
+
+@dataclass(frozen=True, slots=True)
+class TuningQueries:
+    """Queries of valid with their true predicates, and what the filter leaves out of the ranks."""
+
+    queries: Queries
+    truths: Ints
+    known: Ragged
+
+    @classmethod
+    def of(cls, dataset: Dataset, most: int) -> "TuningQueries":
+        """Every n-th fact of valid, with the smallest n that leaves at most `most` queries."""
+        step = -(-len(dataset.valid) // most)
+        facts = dataset.valid.take(np.arange(0, len(dataset.valid), step))
+        known = known_predicates(facts, (dataset.train, dataset.valid, dataset.test))
+        return cls(held_out_queries(facts), facts.predicates, known)
+
+    def mrr(self, scores: Matrix) -> float:
+        """The filtered MRR of the scores of these queries, (B, R)."""
+        return filtered_mrr(scores, self.truths, self.known)
+
+
+def calibrate(scores: Callable[[Queries], Matrix], dataset: Dataset) -> Calibration:
+    """The calibration of a scorer's scores on valid."""
+    tuning = TuningQueries.of(dataset, MOST_CALIBRATED)
+    matrix = scores(tuning.queries)
+    best, _ = top_predictions(matrix)
+    # Another predicate that holds for the same (s, o, t) is a right answer, too.
+    return fit_calibration(matrix, (best == tuning.truths) | tuning.known.contains(best))

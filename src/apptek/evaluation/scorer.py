@@ -40,10 +40,15 @@ def check_evaluated(split: str, view: str | None) -> None:
     """Raise ApptekError for a split that cannot be evaluated, or a view that does not exist."""
     if split == "train":
         raise ApptekError("a model is not evaluated on train, which it learned from: valid or test")
-    for what, value, known in (("split", split, SPLITS[1:]), ("view", view, (None, *VIEWS))):
-        if value not in known:
-            names = ", ".join(name for name in known if name is not None)
-            raise ApptekError(f"{what} is {value!r}; known: {names}")
+    check_one_of("split", split, SPLITS[1:])
+    if view is not None:
+        check_one_of("view", view, VIEWS)
+
+
+def check_one_of(what: str, value: Any, known: Sequence[str]) -> None:
+    """Raise ApptekError for a value that is not among the known ones."""
+    if value not in known:
+        raise ApptekError(f"{what} is {value!r}; known: {', '.join(known)}")
 
 
 def evaluate_split(
@@ -130,7 +135,7 @@ def evaluate_forecast(
     asked = _with_reversals(data.split(split))  # each query is scored once for all four
     score, ends = _by_rows(scorer, asked), range(0, max(len(asked), 1), CHUNK)
     scores = np.concatenate([score(start, min(start + CHUNK, len(asked))) for start in ends])
-    known = ViewScorer(ScoresByQuery(asked, scores), scorer.probabilities)
+    known = ViewScorer(_looked_up(asked, scores), scorer.probabilities)
     ways: dict[str, tuple[Candidates, Filter]] = {
         "raw_r": ("R", "raw"),
         "filtered_r": ("R", "time-aware"),
@@ -176,50 +181,37 @@ def checked_scores(scores: Any, queries: Queries, widths: Sequence[int]) -> Matr
     return np.clip(matrix, -_LARGE, _LARGE)
 
 
-class ScoresByQuery:
-    """The scores of queries that were asked before, to be looked up by query."""
-
-    def __init__(self, asked: Queries, scores: Matrix) -> None:
-        self._row_of, self._scores = {key: row for row, key in enumerate(_keys(asked))}, scores
-
-    def __call__(self, queries: Queries) -> Matrix:
-        """The scores that were given: (B, R)."""
-        scores: Matrix = self._scores[[self._row_of[key] for key in _keys(queries)]]
-        return scores
+def _looked_up(asked: Queries, scores: Matrix) -> Scores:
+    """Return the scores of queries that were asked before, by query."""
+    row_of = {key: row for row, key in enumerate(_keys(asked))}
+    return lambda queries: scores[[row_of[key] for key in _keys(queries)]]
 
 
-class RollingScores:
-    """The scores of a foreign scorer that is shown the facts of valid and test as time goes on.
+def rolling_scores(
+    scores: Scores, observe: Callable[[Facts], None], data: Dataset, split: Split
+) -> Scores:
+    """Return the scores of a foreign scorer that is shown valid and test as time goes on.
 
     Queries are asked in the order of their times, each with its reversal. Before those of a time
     are asked, `observe` gets the facts of valid and test that have started since, strictly before
     that time, in their order. Undated facts are never shown; undated queries come first.
     """
-
-    def __init__(
-        self, scores: Scores, observe: Callable[[Facts], None], data: Dataset, split: Split
-    ) -> None:
-        asked = _with_reversals(data.split(split))
-        facts = join_facts(data.valid, data.test)
-        facts = facts.take(facts.dated)
-        starts = data.axis.positions(facts.times)
-        facts, starts = facts.take(np.argsort(starts, kind="stable")), np.sort(starts)
-        moments, shown = data.axis.positions(asked.times), 0
-        order: list[Longs] = []
-        parts: list[Matrix] = []
-        for moment in np.unique(moments).tolist():
-            until = shown if moment == UNKNOWN else int(np.searchsorted(starts, moment))
-            if until > shown:
-                observe(facts.take(np.arange(shown, until)))
-                shown = until
-            order.append(np.flatnonzero(moments == moment))
-            parts.append(scores(asked.take(order[-1])))
-        scored = np.concatenate(parts)[np.argsort(np.concatenate(order))]
-        self._scores = ScoresByQuery(asked, scored)
-
-    def __call__(self, queries: Queries) -> Matrix:
-        """The scores that were given when it was their time: (B, R)."""
-        return self._scores(queries)
+    asked = _with_reversals(data.split(split))
+    facts = join_facts(data.valid, data.test)
+    facts = facts.take(facts.dated)
+    starts = data.axis.positions(facts.times)
+    facts, starts = facts.take(np.argsort(starts, kind="stable")), np.sort(starts)
+    moments, shown = data.axis.positions(asked.times), 0
+    order: list[Longs] = []
+    parts: list[Matrix] = []
+    for moment in np.unique(moments).tolist():
+        until = shown if moment == UNKNOWN else int(np.searchsorted(starts, moment))
+        if until > shown:
+            observe(facts.take(np.arange(shown, until)))
+            shown = until
+        order.append(np.flatnonzero(moments == moment))
+        parts.append(scores(asked.take(order[-1])))
+    return _looked_up(asked, np.concatenate(parts)[np.argsort(np.concatenate(order))])
 
 
 def _with_reversals(facts: Facts) -> Queries:

@@ -16,7 +16,7 @@ from pyarrow import parquet
 
 from apptek.arrays import Bools, Doubles
 from apptek.errors import ApptekError
-from apptek.evaluation.yes_no import reliability, yes_no_figures
+from apptek.evaluation.calibration import reliability, yes_no_figures
 from apptek.files import new_folder
 from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.learning import predicates_in

@@ -9,8 +9,8 @@ from typing import Any, Protocol
 from apptek.arrays import Floats
 from apptek.config import Progress, View, no_progress
 from apptek.errors import ApptekError
+from apptek.evaluation.ranking import TuningQueries
 from apptek.evaluation.scorer import checked_scores
-from apptek.evaluation.tuning import TuningQueries
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph

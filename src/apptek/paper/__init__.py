@@ -32,8 +32,7 @@ Where each part of the paper is, and the test that compares it with a slow refer
 4 Tables and figures: reproduce.py, figures.py. Each deviation is in docs/deviations.md.
 """
 
-from importlib import import_module
-from typing import Any
+from apptek import lazy_names
 
 _HOMES = {
     "Agent": "agent",
@@ -59,13 +58,5 @@ _HOMES = {
     "walk": "single_episode",
 }
 __all__ = list(_HOMES)
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'apptek.paper' has no attribute {name!r}")
-    return getattr(import_module(f"apptek.paper.{_HOMES[name]}"), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+_MODULES = {name: f"{__name__}.{home}" for name, home in _HOMES.items()}
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

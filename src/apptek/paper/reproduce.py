@@ -28,8 +28,8 @@ from apptek.paper.topology_examples import mined_topologies
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.research.model_result import describe_model
+from apptek.research.provenance import RunList
 from apptek.research.result import Result, read_results, write_result
-from apptek.research.run_list import RunList
 from apptek.setting_rules import setting_texts
 from apptek.synthetic.world import make_world, write_world
 

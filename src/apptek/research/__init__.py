@@ -16,8 +16,7 @@ Evaluator, compare_results          rank any scorer; compare result files
 The other modules here run experiments: their result files are the source of tables and figures.
 """
 
-from importlib import import_module
-from typing import Any
+from apptek import lazy_names
 
 _HOMES = {
     "Config": "apptek.config",
@@ -43,12 +42,4 @@ _HOMES = {
 }
 __all__ = list(_HOMES)
 
-
-def __getattr__(name: str) -> Any:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'apptek.research' has no attribute {name!r}")
-    return getattr(import_module(_HOMES[name]), name)
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_HOMES})
+__getattr__, __dir__ = lazy_names(__name__, _HOMES)

@@ -9,16 +9,16 @@ from typing import Any
 
 from apptek.config import PRESETS, preset
 from apptek.errors import ApptekError
-from apptek.extras import require_torch
-from apptek.facts.facts import SPLITS, Dataset
+from apptek.extras import has_torch, require_torch
+from apptek.facts.facts import Dataset
 from apptek.facts.protocols import Protocol, apply_protocol
 from apptek.files import make_folder
-from apptek.models.registry import baseline_names
+from apptek.models.registry import model_settings
 from apptek.predictor import Predictor
 from apptek.research.compare import Difference, compare_results
 from apptek.research.model_result import evaluate_model, write_evaluation
 from apptek.research.provenance import about_run
-from apptek.research.result import Result, mean_seconds, read_result
+from apptek.research.result import Result, mean_seconds, read_result, split_digests
 from apptek.resuming import claim
 from apptek.terminal import step_progress
 
@@ -40,19 +40,7 @@ class Contestant:
 
 def usual_models() -> tuple[str, ...]:
     """The models of a contest by default: those that can be fitted with what is installed."""
-    try:
-        require_torch()
-    except ApptekError:
-        return WITHOUT_TORCH
-    return USUAL
-
-
-def check_model(name: str) -> None:
-    """Raise ApptekError, with the known names, where there is no preset or baseline of the name."""
-    known_names = (*PRESETS, *baseline_names())
-    if name not in known_names:
-        known = ", ".join(known_names)
-        raise ApptekError(f"there is no model {name!r}; known: {known}")
+    return USUAL if has_torch() else WITHOUT_TORCH
 
 
 def run_contest(
@@ -70,14 +58,13 @@ def run_contest(
     command  the words of a command that name the data, and how it is read
     """
     for name in models:
-        check_model(name)
+        model_settings(name)  # refuses a name that is unknown, with the known ones
     splits = apply_protocol(dataset, protocol)
     if len(splits.test) == 0:
         raise ApptekError(f"{dataset.name} has no test facts to evaluate on")
-    digests: dict[str, str] = {split: splits.split(split).digest() for split in SPLITS}
     claim(
         folder / "contest.json",
-        {"dataset": dataset.name} | digests,
+        {"dataset": dataset.name} | split_digests(splits),
         "the folder holds a contest on other data, another split or protocol; choose another",
     )
     for name in models:
@@ -128,8 +115,7 @@ def fit_and_evaluate(
             fitted = Predictor.fit(dataset, progress=progress, **common)
     evaluated_by = shlex.join(["apptek", "evaluate", run, "--result", f"{run}.json"])
     result = folder / "results" / f"{run}.json"
-    evaluated = evaluate_model(fitted, "test")
-    write_evaluation(result, fitted, model, evaluated, evaluated_by=evaluated_by)
+    write_evaluation(result, fitted, evaluate_model(fitted, "test"), evaluated_by)
 
 
 def rank_contestants(models: Sequence[str], folder: Path, seeds: int) -> list[Contestant]:

@@ -10,18 +10,18 @@ from apptek.arrays import Doubles, Matrix
 from apptek.config import View
 from apptek.errors import ApptekError
 from apptek.evaluation.filters import Filter
-from apptek.evaluation.ranking import Evaluation, Metrics
+from apptek.evaluation.ranking import Evaluation, Metrics, calibrate
 from apptek.evaluation.scorer import (
     Candidates,
-    RollingScores,
     ViewScorer,
     check_evaluated,
+    check_one_of,
     checked_scores,
     evaluate_forecast,
     evaluate_split,
+    rolling_scores,
 )
-from apptek.evaluation.tuning import calibrate
-from apptek.facts.facts import SPLITS, Dataset, Facts, Split
+from apptek.facts.facts import Dataset, Facts, Split
 from apptek.facts.protocols import Protocol, apply_protocol
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.predictor import Predictor
@@ -32,7 +32,7 @@ from apptek.research.model_result import (
     evaluation_result,
     write_ranked_result,
 )
-from apptek.research.result import Result
+from apptek.research.result import Result, split_digests
 from apptek.safe_text import counted
 
 
@@ -77,15 +77,7 @@ class ScorerReport:
         about = self.result
         view = "rolling" if about.rolling else about.view
         head = f"{about.model} on {about.dataset}, {about.split}, {view}"
-        rows = {"all": self.metrics, **self.groups}
-        lines = [f"{'':<16}{'queries':>9}{'MRR':>9}{'Hits@1':>9}{'Hits@10':>9}"]
-        lines += [
-            f"{name.replace('_', ' '):<16}{part.queries:>9,}{part.mrr:>9.4f}"
-            f"{part.hits_at_1:>9.4f}{part.hits_at_10:>9.4f}"
-            for name, part in rows.items()
-            if part is not None
-        ]
-        return "\n".join([head, *lines])
+        return f"{head}\n{self.evaluation!r}"
 
 
 class Evaluator:
@@ -128,8 +120,8 @@ class Evaluator:
         candidates: Candidates = "R",
     ) -> None:
         check_evaluated(split, view)
-        _one_of("filtering", filtering, get_args(Filter))
-        _one_of("candidates", candidates, get_args(Candidates))
+        check_one_of("filtering", filtering, get_args(Filter))
+        check_one_of("candidates", candidates, get_args(Candidates))
         self.dataset = apply_protocol(as_dataset(data).labelled(), protocol)
         self.protocol, self.split, self.rolling = protocol, split, rolling
         self.filtering, self.candidates = filtering, candidates
@@ -180,7 +172,7 @@ class Evaluator:
                 protocol=self.protocol,
                 seed=seed,
                 settings=settings or {},
-                data=self._digests(),
+                data=split_digests(self.dataset),
             )
         described = replace(described, filtering=self.filtering, candidates=self.candidates)
         evaluation = evaluate_split(
@@ -205,7 +197,7 @@ class Evaluator:
     def _ours(self, fitted: Predictor) -> tuple[Result, ViewScorer, View]:
         """A Predictor, which must have been fitted on these splits."""
         described = describe_model(fitted)
-        if described.data != self._digests():
+        if described.data != split_digests(self.dataset):
             raise ApptekError(
                 f"the model was fitted on other splits than those of {self.dataset.name} under the "
                 f"protocol {self.protocol}"
@@ -234,10 +226,7 @@ class Evaluator:
             return ViewScorer(scores, probabilities)
         if not callable(getattr(scorer, "observe", None)):
             raise ApptekError("to be evaluated rolling, a scorer has a method observe(facts)")
-        return ViewScorer(RollingScores(scores, scorer.observe, data, self.split), probabilities)
-
-    def _digests(self) -> dict[str, str]:
-        return {split: self.dataset.split(split).digest() for split in SPLITS}
+        return ViewScorer(rolling_scores(scores, scorer.observe, data, self.split), probabilities)
 
     def __repr__(self) -> str:
         seen = "rolling" if self.rolling else self.view
@@ -246,12 +235,6 @@ class Evaluator:
             f"{self.split}, "
             f"protocol {self.protocol}, {seen}, {self.filtering}, {self.candidates} candidates"
         )
-
-
-def _one_of(what: str, value: Any, known: tuple[Any, ...]) -> None:
-    if value not in known:
-        names = ", ".join(str(name) for name in known if name is not None)
-        raise ApptekError(f"{what} is {value!r}; known: {names}")
 
 
 def _name_of(scorer: Any) -> str:

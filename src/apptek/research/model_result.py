@@ -9,12 +9,18 @@ from typing import Any
 
 from apptek.config import VIEWS, View
 from apptek.evaluation.ranking import Evaluation
-from apptek.evaluation.scorer import evaluate_split
-from apptek.facts.facts import SPLITS, Dataset, Split
+from apptek.evaluation.scorer import evaluate_forecast, evaluate_split
+from apptek.facts.facts import Dataset, Split
 from apptek.features.traits import Kind
 from apptek.predictor import Predictor
 from apptek.research.provenance import command
-from apptek.research.result import Result, plain_settings, write_ranks, write_result
+from apptek.research.result import (
+    Result,
+    plain_settings,
+    split_digests,
+    write_ranks,
+    write_result,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,38 +70,31 @@ def evaluate_model(
         name: evaluate_split(fitted.scorer(split, name), data, split, most=most) for name in views
     }
     forecast = None
-    if most is None and fitted.model.dataset.lies_beyond_train(split):
-        forecast = fitted.evaluate_forecast(split, rolling=rolling)
+    if most is None and data.lies_beyond_train(split):
+        scorer = fitted.scorer(split, "past_only", rolling=rolling)
+        forecast = evaluate_forecast(scorer, data, split, rolling=rolling)
     return EvaluatedModel(split, by_view, rolled, forecast)
 
 
 def write_evaluation(
-    path: Path,
-    fitted: Predictor,
-    folder: Path,
-    evaluated: EvaluatedModel,
-    *,
-    evaluated_by: str | None = None,
+    path: Path, fitted: Predictor, evaluated: EvaluatedModel, evaluated_by: str | None = None
 ) -> None:
     """Writes the result of a model on a split, and the rank of every query beside it.
 
     The metrics and ranks are the rolling ones, if there are any, else those of the first view;
     `all_facts` and `past_only` hold the metrics of both views, null where one was not evaluated.
 
-    folder        the model's folder, which knows how and how long the model was fitted
     evaluated_by  the command that evaluates; by default that of this process
     """
-    evaluated_by = evaluated_by or command()
-    run = json.loads((folder / "run.json").read_text(encoding="utf-8"))
-    fitted_by = run.get("command")
+    commands = [fitted.run.get("command"), evaluated_by or command()]
     described = describe_model(fitted)
     if not fitted.model.baseline:
         tuning = _tuning(fitted.model.fitted(evaluated.main_view).report)
         described = replace(described, tuning=tuning)
     result = replace(
         evaluation_result(described, evaluated),
-        seconds=run.get("seconds") or {},
-        command=f"{fitted_by} && {evaluated_by}" if fitted_by else evaluated_by,
+        seconds=fitted.run.get("seconds") or {},
+        command=" && ".join(filter(None, commands)),
     )
     write_ranked_result(path, result, evaluated, fitted.model.dataset)
 
@@ -135,7 +134,7 @@ def describe_model(fitted: Predictor) -> Result:
         dataset=model.dataset.name,
         protocol=model.protocol,
         seed=model.seed,
-        data={split: model.dataset.split(split).digest() for split in SPLITS},
+        data=split_digests(model.dataset),
         settings=plain_settings(model.config),
         changed=model.changed,
     )

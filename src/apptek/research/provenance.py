@@ -1,16 +1,20 @@
-"""Where a result comes from: the command, commit and machine of this process."""
+"""Where results come from: the command and machine of this process, and the list of runs."""
 
 import os
 import platform
 import shlex
 import subprocess
 import sys
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from apptek.compiling import processor
+from apptek.errors import ConfigError
 
 _ROOT = Path(__file__).parents[3]
 _WRITTEN_BY_RUNS = ("paper/results", "paper/figures", "docs")
@@ -80,3 +84,23 @@ def _version(package: str) -> str | None:
         return version(package)
     except PackageNotFoundError:
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class RunList:
+    """Command lines by the name of the result file, and the runs that a table or figure shows."""
+
+    commands: Mapping[str, str]
+    shown: Mapping[str, list[str]]
+
+
+def read_runs(path: Path) -> RunList:
+    """Read a list of runs; ConfigError where there is none, or it is damaged."""
+    try:
+        sections = tomllib.loads(path.read_text(encoding="utf-8"))
+        also = sections.pop("also", {})
+        commands = {name: line for runs in sections.values() for name, line in runs.items()}
+    except (OSError, ValueError, AttributeError) as error:
+        raise ConfigError(f"{path} is no list of runs: {error}") from None
+    shown = {what: [*sections.get(what, ()), *also.get(what, ())] for what in {**sections, **also}}
+    return RunList(commands, shown)

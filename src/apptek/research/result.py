@@ -15,7 +15,7 @@ import numpy as np
 from apptek.arrays import Doubles, Floats, Ints
 from apptek.config import View
 from apptek.errors import ApptekError
-from apptek.facts.facts import Dataset, Split
+from apptek.facts.facts import SPLITS, Dataset, Split
 from apptek.files import new_file, write_whole, writing
 from apptek.models.registry import PAST_ONLY_NAMES
 from apptek.research import provenance
@@ -129,6 +129,11 @@ def plain_settings(config: Any) -> dict[str, Any]:
     """The settings of a config as JSON has them: with lists, not tuples."""
     settings: dict[str, Any] = json.loads(json.dumps(asdict(config)))
     return settings
+
+
+def split_digests(data: Dataset) -> dict[str, str]:
+    """A digest of the facts of each split: equal for equal data."""
+    return {split: data.split(split).digest() for split in SPLITS}
 
 
 def write_result(path: Path, result: Result) -> None:

@@ -15,8 +15,8 @@ from apptek.research.printed import (
     PRINTED_TKNN,
     TITLES,
 )
+from apptek.research.provenance import RunList
 from apptek.research.result import Result
-from apptek.research.run_list import RunList
 from apptek.setting_rules import setting_texts
 
 Results = Mapping[str, Result]  # by the name of the file

@@ -16,8 +16,8 @@ from apptek.arrays import Floats
 from apptek.config import View
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
+from apptek.evaluation.ranking import calibrate as calibrate_scorer
 from apptek.evaluation.ranking import filtered_mrr
-from apptek.evaluation.tuning import calibrate as calibrate_scorer
 from apptek.extras import require_trees
 from apptek.facts.facts import SPLITS, Dataset, join_facts
 from apptek.facts.protocols import apply_protocol
