@@ -206,6 +206,21 @@ def test_a_run_that_was_stopped_goes_on(
     assert read_result(checkout / "results" / "tnt.json").command == line
 
 
+def test_a_run_takes_the_settings_that_a_search_has_chosen(world: Path, checkout: Path) -> None:
+    line = f"apptek fit {world} --model tnt_complex --out tnt --set @chosen --set training.epochs=1"
+    line += " && apptek evaluate tnt --result tnt.json"
+    search = f"apptek research search pair {world} --result chosen.json"
+    failed = reproduces(checkout, tnt=line, chosen=search)
+    assert "pair has nothing to search for" in str(failed.exception)
+    best = Result(model="search", extras={"best": {"model.rank": 8}})
+    write_result(checkout / "results" / "chosen.json", best)
+    done = reproduces(checkout, tnt=line, chosen=search)
+    assert "run 1 of 1: tnt" in done.stderr
+    result = read_result(checkout / "results" / "tnt.json")
+    assert result.command == line.replace("@chosen", "model.rank=8")
+    assert result.settings["model"]["rank"] == 8
+
+
 def test_an_agent_that_was_stopped_goes_on(
     world: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -369,7 +384,10 @@ def test_the_table_of_the_search_names_what_it_changed() -> None:
         "best": best,
     }
     assert table_search(named(made_up("search", 0.6, **found))).splitlines()[2:] == [
-        "| de_simple | ICEWS14 | 5 | 2 | 0.5000 | 0.6000 | `model.size=50`, `training.epochs=3` |"
+        (
+            "| de_simple | ICEWS14 | official | 5 | 2 | 0.5000 | 0.6000 | "
+            "`model.size=50`, `training.epochs=3` |"
+        )
     ]
 
 

@@ -143,6 +143,10 @@ def search(
         ),
     ] = 15.0,
     protocol: ProtocolOption = "official",
+    sample: Annotated[
+        float,
+        option("--sample", "The share of the training facts to search on.", "S", min=0.01, max=1),
+    ] = 1.0,
     settings: SettingsOption = None,
     seed: SeedOption = 0,
     result: Annotated[
@@ -172,7 +176,14 @@ def search(
     baseline, preset = name_and_preset(name)
     search_space(baseline)  # refuses a baseline without one before the data is read
     dataset = reading.read(data)
-    task = Search(baseline=baseline, config=config, minutes=minutes, protocol=protocol, seed=seed)
+    task = Search(
+        baseline=baseline,
+        config=config,
+        minutes=minutes,
+        protocol=protocol,
+        seed=seed,
+        sample=sample,
+    )
     trials: list[Trial] = finished_trials(result, task) if resume and result else []
     stopped = _run(task, dataset, result, preset, trials)
     summary = search_result(task, trials)

@@ -29,13 +29,14 @@ from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.research.model_result import describe_model
 from apptek.research.provenance import RunList
-from apptek.research.result import Result, read_results, write_result
+from apptek.research.result import Result, read_result, read_results, write_result
 from apptek.setting_rules import setting_texts
 from apptek.synthetic.world import make_world, write_world
 
 Tell = Callable[[str], None]
 Execute = Callable[[list[str], list[str]], str]  # words to run, words to record; what is printed
 UNRECORDED = ("first_facts", "reading", "bad_row_list")  # of the statistics of data
+SEARCHED = re.compile(r"--set @(\S+)")  # in a run: the best settings of that search
 QUICK_FACTS = 2_000
 QUICK_MINUTES = "0.01"  # for a search
 QUICK_SETTINGS: dict[str, dict[str, Any]] = {
@@ -80,7 +81,9 @@ def reproduce(
     made, results = Reproduction(), read_results(folder / "results")
     if execute is not None:
         needed = dict.fromkeys(name for each in shown for name in runs.shown.get(each, ()))
-        chosen = {name: runs.commands[name] for name in needed if fnmatchcase(name, only)}
+        matching = [name for name in needed if fnmatchcase(name, only)]
+        searches = [found for name in matching for found in SEARCHED.findall(runs.commands[name])]
+        chosen = {name: runs.commands[name] for name in (*searches, *matching)}
         if not chosen:
             known = ", ".join(needed) or "none"
             raise ApptekError(f"{what} has no run {only!r}; its runs: {known}")
@@ -125,6 +128,7 @@ def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
         make_folder(results)
     except OSError as error:
         raise ApptekError(f"{folder} cannot be written: {error.strerror}") from None
+    line = SEARCHED.sub(lambda search: _best_settings(results / f"{search[1]}.json"), line)
     model, result = work / name, work / f"{name}.json"
     paths = {name: str(model), result.name: str(result)}
     printed = ""
@@ -132,7 +136,7 @@ def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
         recorded = shlex.split(command)
         words = [paths.get(word, word) for word in recorded[1:]]
         if "--out" in words and (model / "run.json").exists():
-            _check_model(model, command)
+            _check_model(model, shlex.join(recorded))
             continue
         stopped = model.exists() or (work / f".{name}-fit").exists()
         if ("--out" in words and stopped) or ("--minutes" in words and result.exists()):
@@ -149,6 +153,14 @@ def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
     for path in sorted(work.glob(f"{name}.*"), reverse=True):  # the ranks before the result
         path.replace(results / path.name)
     shutil.rmtree(model, ignore_errors=True)
+
+
+def _best_settings(path: Path) -> str:
+    """Return the words that set what a search has chosen."""
+    if not path.exists():
+        raise ApptekError(f"the search {path.stem} has no result")
+    texts = setting_texts(read_result(path).extras["best"])
+    return " ".join(f"--set {shlex.quote(text)}" for text in texts)
 
 
 def _check_model(model: Path, command: str) -> None:
@@ -194,6 +206,8 @@ def quick_runs(runs: RunList, root: Path) -> RunList:
         # The world has no published dates to cut at; its splits are as good to try a run.
         words = {dataset: str(world), name: names[name], "forecast": "official"}
         words[f"{name}.json"] = f"{names[name]}.json"
+        for search in SEARCHED.findall(runs.commands[name]):
+            words[f"@{search}"] = f"@{search.replace(dataset, world.name)}"
         words |= dict(zip(_predicates(runs.commands[name]), commonest, strict=False))
         lines = runs.commands[name].split(" && ")
         commands.setdefault(names[name], " && ".join(_quick_line(line, words) for line in lines))

@@ -7,7 +7,7 @@ random. A trial is never cut short, so that the last one may exceed the minutes.
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +66,7 @@ class Search:
     minutes: float  # of one core
     protocol: Protocol = "official"
     seed: int = 0
+    sample: float = 1.0  # the share of the training facts that trials see
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +98,10 @@ def search_settings(
         raise ConfigError(f"--minutes must be above 0, not {search.minutes:g}")
     if not len(apply_protocol(data, search.protocol).valid):
         raise DataError(f"a search needs valid facts, but {data.name} has none")
+    if search.sample < 1:
+        drawn = generator(search.seed, "sample").permutation(len(data.train))
+        rows = np.sort(drawn[: max(1, round(search.sample * len(data.train)))])
+        data = replace(data, train=data.train.take(rows))
     while not trials or sum(trial.seconds for trial in trials) < 60 * search.minutes:
         # A stream for each trial: a search that continues draws what it would have drawn.
         rng = generator(search.seed, f"trial {len(trials)}")
@@ -217,4 +222,5 @@ def identity(search: Search) -> dict[str, Any]:
         "protocol": search.protocol,
         "seed": search.seed,
         "settings": plain_settings(search.config),
+        **({"sample": search.sample} if search.sample < 1 else {}),
     }

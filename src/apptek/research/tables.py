@@ -275,7 +275,9 @@ def table_search(results: Results) -> str:
         rows.append(
             {
                 "baseline": search["baseline"],
-                "data": title,
+                "data": title
+                + (f", {search['sample']:.0%} of train" if "sample" in search else ""),
+                "protocol": str(result.protocol),
                 "minutes": f"{search['minutes']:g}",
                 "trials": str(len(search["trials"])),
                 "preset, valid MRR": "failed" if first is None else four_digits(first),

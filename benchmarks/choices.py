@@ -1,0 +1,283 @@
+"""Measures which open choice brings our numbers nearer to those that the paper prints.
+
+    python -m benchmarks.choices icews14 --result choices-icews14-seed0.json
+    python -m benchmarks.choices icews14 --model tnt_complex --result choices-tnt.json
+
+Every trial changes what the paper leaves open, on the paper's protocol, and ranks the test split in
+four ways: filtered or raw, with the expected rank over ties or the worst. None of the changes is
+part of the product. A trial that the result file has already is not run again.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Mapping
+from dataclasses import asdict
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from apptek.arrays import Doubles, Floats, Ints
+from apptek.baselines.embedding import embedding_scores
+from apptek.baselines.embedding_training import Trainer as EmbeddingTrainer
+from apptek.baselines.tnt_complex import PRESETS, Settings, TntComplEx
+from apptek.compiling import limit_threads
+from apptek.config import Config, preset
+from apptek.evaluation.filters import known_predicates
+from apptek.evaluation.ranking import expected_ranks, metrics_of
+from apptek.extras import one_torch_thread
+from apptek.facts.facts import Dataset
+from apptek.facts.protocols import apply_protocol
+from apptek.facts.queries import Queries, askable, held_out_queries, training_queries
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.fitting.examples import Examples
+from apptek.models.fitting.linear_fit import fit_linear_softmax
+from apptek.paper.agent import Agent
+from apptek.paper.application import apply_topologies
+from apptek.paper.environment import DecisionProcess, Episodes, play
+from apptek.paper.topologies import TopologySet, mine, topology_set
+from apptek.paper.trainer import Trainer
+from apptek.ragged import Ragged
+from apptek.reading.reader import read_dataset
+from apptek.research.result import Result, plain_settings, read_result, write_result
+from apptek.seeding import generator
+from apptek.setting_rules import with_settings
+
+Score = Callable[[], Floats]  # of all predicates for the test queries
+EVERYTHING = 10**9  # topologies of a predicate: all of them
+LETTER = ("agent.reward=literal", "agent.tknn_strict=true", "agent.traversal=outgoing")
+UNREGULARISED = ("model.n3=0", "model.smoothness=0")
+
+
+def main() -> None:
+    """Runs the trials of a model that are missing, and writes the result after each."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data")
+    parser.add_argument("--model", choices=("paper", "tnt_complex"), default="paper")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--result", type=Path, required=True)
+    asked = parser.parse_args()
+    limit_threads(1)
+    data = apply_protocol(read_dataset(asked.data).labelled(), "paper")
+    config, trials = {
+        "paper": (preset("paper"), topology_trials),
+        "tnt_complex": (PRESETS["paper"], embedding_trials),
+    }[asked.model]
+    done = read_result(asked.result).extras["trials"] if asked.result.exists() else {}
+    for name, score in trials(data, asked.seed).items():
+        if name in done:
+            continue
+        done[name] = ranked(data, score())
+        sys.stdout.write(f"{name}: {done[name]['filtered']['mrr']:.4f}\n")
+        sys.stdout.flush()
+        result = Result(
+            model="choices",
+            dataset=data.name,
+            protocol="paper",
+            split="test",
+            seed=asked.seed,
+            settings=plain_settings(config),
+            extras={"of": asked.model, "trials": done},
+        )
+        write_result(asked.result, result)
+
+
+def ranked(data: Dataset, scores: Floats) -> dict[str, Any]:
+    """Returns the metrics of each way to rank the test split."""
+    truths, everything = data.test.predicates, (data.train, data.valid, data.test)
+    filters = {
+        "filtered": known_predicates(data.test, everything),
+        "raw": Ragged.empty(len(truths)),
+    }
+    metrics = {}
+    for name, known in filters.items():
+        metrics[name] = expected_ranks(scores, truths, known)
+        metrics[f"{name}, pessimistic"] = worst_ranks(scores, truths, known)
+    return {name: asdict(found) for name, ranks in metrics.items() if (found := metrics_of(ranks))}
+
+
+def worst_ranks(scores: Floats, truths: Ints, known: Ragged) -> Doubles:
+    """Returns the rank of each truth if every predicate with the same score comes before it."""
+    own = np.take_along_axis(scores, truths[:, None].astype(np.int64), axis=1)
+    equal_or_better = scores >= own
+    equal_or_better[known.row_of_each, known.columns] = False
+    ranks: Doubles = equal_or_better.sum(axis=1).astype(np.float64)
+    return ranks
+
+
+def topology_trials(data: Dataset, seed: int) -> dict[str, Score]:
+    """Returns the trials of the paper's model by name."""
+    method = Method(data, preset("paper"), seed)
+    no_choice = {"classifier.l2": [0.0]}
+    letter = Method(data, with_settings(preset("paper"), LETTER), seed)
+    found = method.found
+    together = {**no_choice, "classifier.epochs": 1}
+    return {
+        "ours": lambda: method.scores(found()),
+        "other true predicates not masked": lambda: method.scores(found(), masked=False),
+        "no early stop, no L2": lambda: method.scores(found(), no_choice, tuned=False),
+        "one pass": lambda: method.scores(found(), {"classifier.epochs": 1}),
+        "random m": lambda: method.scores(method.drawn()),
+        "all of these": lambda: method.scores(method.drawn(), together, masked=False, tuned=False),
+        "greedy agent": lambda: method.scores(method.mined(epsilon=0.0)),
+        "random policy": lambda: method.scores(method.of_random()),
+        "equations to the letter": lambda: letter.scores(letter.found()),
+        "own fact seen in training": lambda: method.scores(found(), hidden=False),
+        "all, own fact seen in training": lambda: method.scores(
+            method.drawn(), together, masked=False, tuned=False, hidden=False
+        ),
+    }
+
+
+class Method:
+    """The paper's model on one data set: its agent, its topologies, and fits with them."""
+
+    def __init__(self, data: Dataset, config: Config, seed: int) -> None:
+        self.data, self.config, self.seed = data, config, seed
+        self.process = DecisionProcess(TemporalGraph.of(data), config.agent)
+        self.queries = training_queries(data.train)
+        self.agent, self.features = cache(self._agent), cache(self._features)
+
+    @one_torch_thread()
+    def _agent(self) -> Agent:
+        trainer = Trainer(self.process, self.queries, seed=self.seed)
+        while not trainer.finished:
+            trainer.step()
+        return trainer.agent()
+
+    def rollouts(self, epsilon: float) -> list[Episodes]:
+        """Returns the agent's episodes on the training queries."""
+        return [
+            self.agent().play(self.queries, epsilon=epsilon, seed=self.seed + number)
+            for number in range(self.config.mining.rollouts)
+        ]
+
+    def found(self) -> TopologySet:
+        """Returns the topologies of `fit --model paper`."""
+        return self.mined(epsilon=self.config.mining.epsilon)
+
+    def mined(self, *, epsilon: float) -> TopologySet:
+        """Returns the most frequent topologies of an agent with this share of random actions."""
+        top, predicates = self.config.mining.top, self.data.train.predicates
+        return topology_set(mine(self.rollouts(epsilon), predicates, top).sequences())
+
+    def of_random(self) -> TopologySet:
+        """Returns the most frequent topologies of random episodes."""
+        episodes = (
+            play(self.process, self.queries, "random", seed=self.seed + number)
+            for number in range(self.config.mining.rollouts)
+        )
+        mined = mine(episodes, self.data.train.predicates, self.config.mining.top)
+        return topology_set(mined.sequences())
+
+    def drawn(self) -> TopologySet:
+        """Returns m topologies of each predicate, drawn from all that connected."""
+        rollouts = self.rollouts(self.config.mining.epsilon)
+        mined = mine(rollouts, self.data.train.predicates, EVERYTHING)
+        rng, sequences = generator(self.seed, "random m"), set()
+        for predicate in range(len(self.data.predicates)):
+            own = [found.sequence for found in mined.topologies if found.predicate == predicate]
+            kept = rng.permutation(len(own))[: self.config.mining.top]
+            sequences |= {own[row] for row in kept}
+        return topology_set(sequences)
+
+    def _features(self, sequences: tuple[tuple[int, ...], ...], split: str) -> Ragged:
+        queries: dict[str, Queries] = {
+            "train": self.queries,
+            "train, own fact seen": held_out_queries(self.data.train),
+            "valid": held_out_queries(self.data.valid),
+            "test": held_out_queries(self.data.test),
+        }
+        return apply_topologies(self.process, queries[split], topology_set(sequences))
+
+    def scores(
+        self,
+        found: TopologySet,
+        changed: Mapping[str, Any] | None = None,
+        *,
+        masked: bool = True,
+        tuned: bool = True,
+        hidden: bool = True,
+    ) -> Floats:
+        """Returns the scores of the test queries after a fit with these features.
+
+        masked  whether other true predicates of a training query are left out of the loss
+        tuned   whether the strength of L2 and the epoch are chosen on valid
+        hidden  whether a training query does not see its own fact
+        """
+        data, rows = self.data, askable(self.data.train).astype(np.int64)
+        facts = data.train.take(rows)
+        features = self.features(found.sequences, "train" if hidden else "train, own fact seen")
+        others = known_predicates(facts, (data.train,)) if masked else Ragged.empty(len(facts))
+        valid = Examples(
+            self.features(found.sequences, "valid"),
+            data.valid.predicates,
+            known_predicates(data.valid, (data.train, data.valid, data.test)),
+        )
+        texts = [f"{key}={value}" for key, value in (changed or {}).items()]
+        classifier, _ = fit_linear_softmax(
+            [Examples(features.take(rows), facts.predicates, others)],
+            valid if tuned else None,
+            class_count=len(data.predicates),
+            config=with_settings(self.config, texts).classifier,
+            rng=generator(self.seed, "classifier"),
+        )
+        return classifier.scores(self.features(found.sequences, "test"))
+
+
+def embedding_trials(data: Dataset, seed: int) -> dict[str, Score]:
+    """Returns the trials of TNTComplEx by name."""
+    changes: dict[str, tuple[tuple[str, ...], dict[str, bool]]] = {
+        "ours": ((), {}),
+        "no bias": ((), {"bias": False}),
+        "no unknown entities": (("training.unseen_share=0",), {}),
+        "no early stop": (("training.patience=30",), {"best": False}),
+        "one pass": (("training.epochs=1",), {}),
+        "no regularisation": (UNREGULARISED, {}),
+        "objective of its authors": (("training.objective=entities",), {}),
+        "all of these": (
+            ("training.unseen_share=0", "training.epochs=1", *UNREGULARISED),
+            {"bias": False},
+        ),
+        "all, objective of its authors": (
+            (
+                "training.unseen_share=0", "training.epochs=1", *UNREGULARISED,
+                "training.objective=entities",
+            ),
+            {"bias": False},
+        ),
+    }  # fmt: skip
+    return {
+        name: partial(
+            embedding_test_scores, data, with_settings(PRESETS["paper"], texts), seed, **how
+        )
+        for name, (texts, how) in changes.items()
+    }
+
+
+@one_torch_thread()
+def embedding_test_scores(
+    data: Dataset, settings: Settings, seed: int, *, bias: bool = True, best: bool = True
+) -> Floats:
+    """Returns the scores of the test queries by TNTComplEx.
+
+    bias  whether a predicate has a bias
+    best  whether the epoch that ranks valid best is taken, not the last
+    """
+    model = TntComplEx(TemporalGraph.of(data), settings.model, rng=generator(seed, "embedding"))
+    model.bias.requires_grad_(bias)
+    trainer = EmbeddingTrainer(
+        model, data, settings.training, seed=seed, device=torch.device("cpu")
+    )
+    while not trainer.finished:
+        trainer.run_epoch()
+    if best:
+        model.load_state_dict(trainer.record.best_weights)
+    with torch.no_grad():
+        return embedding_scores(model, held_out_queries(data.test))
+
+
+if __name__ == "__main__":
+    main()
