@@ -7,10 +7,10 @@ from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
 from apptek.server.app import create_app
-from apptek.server.network.http_server import LOOPBACK
-from apptek.server.network.request_limits import RequestLimits
-from apptek.server.network.security_middleware import SecurityMiddleware
+from apptek.server.http_server import LOOPBACK
+from apptek.server.security_middleware import SecurityMiddleware
 from apptek.server.served_model import ServedModel, query_of_fact
+from apptek.server.workers import RequestLimits
 
 # No test waits so long; a test on a busy machine is not turned away, either.
 PATIENT = RequestLimits(seconds=600.0)

@@ -21,7 +21,7 @@ from apptek.forecast.backtest import backtest
 from apptek.predictor import Predictor, Query
 from apptek.present.tables import to_arrow
 from apptek.server.arrow_batches import ARROW
-from apptek.server.mcp.server import create_server
+from apptek.server.mcp_server import create_server
 from apptek.server.served_model import ServedModel
 
 FAR = "2990-01-01"

@@ -354,9 +354,9 @@ def test_openapi(served_model: Path) -> None:
 def test_tools_for_assistants(served_model: Path) -> None:
     from mcp import Client
 
-    from apptek.server.mcp.server import create_server
-    from apptek.server.network.request_limits import RequestLimits
+    from apptek.server.mcp_server import create_server
     from apptek.server.served_model import ServedModel
+    from apptek.server.workers import RequestLimits
 
     async def describe() -> list[object]:
         async with Client(create_server(ServedModel.open(served_model), RequestLimits())) as client:

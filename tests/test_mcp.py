@@ -25,10 +25,10 @@ from apptek.audit.report import audit_table
 from apptek.errors import ApptekError
 from apptek.predictor import Predictor, Query
 from apptek.present.wording import GIVEN, when_text
-from apptek.server.mcp.questions import Questions
-from apptek.server.mcp.server import create_server
-from apptek.server.network.request_limits import RequestLimits
+from apptek.server.mcp_server import create_server
+from apptek.server.mcp_tools import Questions
 from apptek.server.served_model import ServedModel
+from apptek.server.workers import RequestLimits
 
 RUN = [sys.executable, "-c", "from apptek.cli import main; main()", "mcp"]
 TOOLS = ["search_entities", "predict", "explain", "forecast", "history", "audit"]

@@ -20,11 +20,11 @@ from apptek.facts.times import UNKNOWN
 from apptek.forecast.learning import codes_at
 from apptek.paper.features import topologies_of
 from apptek.predictor import Predictor, Query
-from apptek.server.page_data import lists, routes
-from apptek.server.page_data import questions as questions_of
-from apptek.server.page_data.outlook import PastForecasts, past_forecasts
-from apptek.server.page_data.questions import striking_questions
+from apptek.server import lists, routes
+from apptek.server import questions as questions_of
+from apptek.server.forecasts import PastForecasts, past_forecasts
 from apptek.server.problem_json import ServiceError
+from apptek.server.questions import striking_questions
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import MAX_PENDING, MAX_RESULTS, BackgroundWork, within
 from apptek.setting_rules import with_settings

@@ -16,7 +16,7 @@ from apptek.errors import ApptekError, ModelError
 from apptek.files import new_folder, sole_writer
 from apptek.models.manifest import model_digest
 from apptek.predictor import Predictor, Query
-from apptek.server.network.security_middleware import DIGEST_HEADER
+from apptek.server.security_middleware import DIGEST_HEADER
 from apptek.server.served_model import ServedModel, private_copy
 
 

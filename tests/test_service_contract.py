@@ -19,11 +19,12 @@ from schemathesis.specs.openapi.checks import (
 )
 from service_parts import client_of
 
-from apptek.server.answers import NO_FORECASTS
 from apptek.server.app import create_app
-from apptek.server.network.http_server import GRACE, LINES
-from apptek.server.network.request_limits import CONNECTIONS, ConnectionLimits, RequestLimits
+from apptek.server.forecasts import NO_FORECASTS
+from apptek.server.http_server import CONNECTIONS, GRACE, LINES, ConnectionLimits
+from apptek.server.requests import MAX_BATCH
 from apptek.server.served_model import ServedModel
+from apptek.server.workers import RequestLimits
 
 PAGE = Path(__file__).parents[1] / "docs" / "http.md"
 
@@ -147,7 +148,7 @@ def test_the_page_about_the_interface_names_what_there_is(served: ServedModel) -
 def test_the_limits_on_the_page_are_those_of_the_service() -> None:
     page, limits = PAGE.read_text(encoding="utf-8"), RequestLimits()
     assert f"more than {limits.body_bytes >> 20} MiB" in page
-    assert f"more than {limits.batch:,} queries" in page
+    assert f"more than {MAX_BATCH:,} queries" in page
     assert f"within {limits.seconds:g} s" in page
     assert f"| {CONNECTIONS:,}, or" in page
     assert f"| {ConnectionLimits().seconds:g} s, then the connection is closed" in page

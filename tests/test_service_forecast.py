@@ -9,7 +9,7 @@ from fastapi.testclient import TestClient
 from service_parts import client_of, problem
 
 from apptek.results import to_dict
-from apptek.server.answers import NO_FORECASTS
+from apptek.server.forecasts import NO_FORECASTS
 from apptek.server.served_model import ServedModel
 
 

@@ -24,11 +24,15 @@ from service_parts import client_of, problem, tuning_query
 from starlette.types import ASGIApp
 
 from apptek.server import model_info
-from apptek.server.network.connections import connection_factory
-from apptek.server.network.http_server import LogLimit
-from apptek.server.network.request_limits import OTHER_FILES, ConnectionLimits, RequestLimits
-from apptek.server.network.security_middleware import ALLOWED, SecurityMiddleware, WrongTokens
+from apptek.server.http_server import (
+    OTHER_FILES,
+    ConnectionLimits,
+    LogLimit,
+    connection_factory,
+)
+from apptek.server.security_middleware import ALLOWED, SecurityMiddleware, WrongTokens
 from apptek.server.served_model import ServedModel
+from apptek.server.workers import RequestLimits
 
 GET = b"GET / HTTP/1.1\r\nHost: x\r\n\r\n"
 LARGE = 50 << 20  # bytes: more than the system takes from a server whose client reads nothing

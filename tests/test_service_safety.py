@@ -12,14 +12,12 @@ import uvicorn
 from service_parts import client_of, problem, tuning_query
 
 from apptek.errors import ApptekError
-from apptek.server import app as app_module
-from apptek.server.app import create_app
-from apptek.server.explorer_files import read_explorer_files
-from apptek.server.network import http_server
-from apptek.server.network.http_server import Reach
-from apptek.server.network.request_limits import RequestLimits
-from apptek.server.network.security_middleware import SecurityMiddleware
+from apptek.server import answers, http_server, requests
+from apptek.server.app import create_app, read_explorer_files
+from apptek.server.http_server import Reach
+from apptek.server.security_middleware import SecurityMiddleware
 from apptek.server.served_model import ServedModel
+from apptek.server.workers import RequestLimits
 
 SOURCES = Path(__file__).parents[1] / "src" / "apptek" / "server"
 
@@ -47,7 +45,7 @@ def test_other_sites_may_not_ask_first(served: ServedModel) -> None:
 
 def test_the_pages_load_nothing_from_elsewhere() -> None:
     for name, page in read_explorer_files().items():
-        text = page.content.decode()
+        text = page.decode()
         if name.startswith("vendor/"):
             continue
         for address in re.findall(r"https?://[^\s\"'<>)]+", text):
@@ -59,9 +57,10 @@ def test_the_pages_load_nothing_from_elsewhere() -> None:
 
 def test_the_licence_of_what_is_vendored_lies_beside_it() -> None:
     pages = read_explorer_files()
-    assert b"Copyright 2010-2026 Mike Bostock" in pages["vendor/d3.min.js"].content[:100]
-    assert b"ISC" in pages["vendor/d3-LICENSE.txt"].content or b"Permission to use" in (
-        pages["vendor/d3-LICENSE.txt"].content
+    assert b"Copyright 2010-2026 Mike Bostock" in pages["vendor/d3.min.js"][:100]
+    assert (
+        b"ISC" in pages["vendor/d3-LICENSE.txt"]
+        or b"Permission to use" in (pages["vendor/d3-LICENSE.txt"])
     )
 
 
@@ -122,12 +121,16 @@ def test_a_large_request_is_refused_however_it_comes(served: ServedModel) -> Non
     assert client.post("/api/predict", json=tuning_query(served)).status_code == 200
 
 
-def test_a_large_batch_is_refused(served: ServedModel) -> None:
-    client = client_of(served, batch=3)
+def test_a_large_batch_is_refused(served: ServedModel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(requests, "MAX_BATCH", 3)
+    monkeypatch.setattr(requests, "MAX_PAIRS", 10)
+    client = client_of(served)
     queries = [tuning_query(served)] * 4
     said = problem(client.post("/api/predict", json={"queries": queries}), 422)
     assert "at most 3" in said["detail"]
-    assert client.post("/api/predict", json={"queries": queries[:3]}).status_code == 200
+    body = {"queries": queries[:3], "top": 4}
+    assert "at most 10 " in problem(client.post("/api/predict", json=body), 422)["detail"]
+    assert client.post("/api/predict", json=body | {"top": 3}).status_code == 200
 
 
 @pytest.mark.parametrize(
@@ -142,14 +145,6 @@ def test_a_large_batch_is_refused(served: ServedModel) -> None:
 def test_a_senseless_body_is_refused(served: ServedModel, body: Any) -> None:
     content = json.dumps(body, separators=(",", ":")).encode()
     problem(client_of(served).post("/api/predict", content=content), 422)
-
-
-def test_queries_times_top_is_limited(served: ServedModel) -> None:
-    client = client_of(served, pairs=10)
-    queries = [tuning_query(served)] * 4
-    said = problem(client.post("/api/predict", json={"queries": queries, "top": 3}), 422)
-    assert "at most 10 " in said["detail"]
-    assert client.post("/api/predict", json={"queries": queries, "top": 2}).status_code == 200
 
 
 def test_a_body_that_never_arrives_is_given_up(served: ServedModel) -> None:
@@ -178,7 +173,7 @@ def test_what_takes_too_long_is_given_up(
         answered.wait(60)
         raise RuntimeError("nobody waits for this")
 
-    monkeypatch.setattr(app_module, "predict", slow)
+    monkeypatch.setattr(answers, "predict", slow)
     with client_of(served, seconds=1.5, workers=1) as client:
         said = problem(client.post("/api/predict", json=tuning_query(served)), 503)
         assert "1.5 seconds" in said["detail"]
@@ -195,7 +190,7 @@ def test_an_error_of_ours_shows_no_traceback(
         raise RuntimeError("a secret of the code")
 
     client = client_of(served)
-    monkeypatch.setattr(app_module, "predict", broken)
+    monkeypatch.setattr(answers, "predict", broken)
     said = problem(client.post("/api/predict", json=tuning_query(served)), 500)
     assert "secret" not in str(said)
     assert "a secret of the code" in caplog.text

@@ -24,6 +24,7 @@ from apptek.models.answer_tables import SCHEMA
 from apptek.models.answers import Query, best_predicates
 from apptek.predictor import Predictor
 from apptek.present.tables import to_arrow
+from apptek.server import requests
 from apptek.server.arrow_batches import ARROW, write_stream
 from apptek.server.served_model import ServedModel
 
@@ -266,17 +267,15 @@ def test_what_cannot_be_answered_is_a_problem(client: TestClient, what: str) -> 
 
 
 def test_the_limits_of_json_hold_for_tables(
-    client: TestClient, served: ServedModel, queries: list[dict[str, str]]
+    client: TestClient, queries: list[dict[str, str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     body = write_stream(pa.Table.from_pylist(queries))
-    headers = {"Content-Type": ARROW}
-    small = client_of(served, batch=39)
-    assert "at most 39" in problem(small.post(BATCH, content=body, headers=headers), 422)["detail"]
-    few = client_of(served, pairs=100)
-    said = problem(few.post(f"{BATCH}?top=3", content=body, headers=headers), 422)["detail"]
-    assert "40 queries x top 3" in said
     for query in ("?top=0", "?top=1001"):
         problem(send(client, body, query), 422)
+    monkeypatch.setattr(requests, "MAX_PAIRS", 100)
+    assert "40 queries x top 3" in problem(send(client, body, "?top=3"), 422)["detail"]
+    monkeypatch.setattr(requests, "MAX_BATCH", 39)
+    assert "at most 39" in problem(send(client, body), 422)["detail"]
 
 
 def test_a_pattern_is_not_a_name(client: TestClient, queries: list[dict[str, str]]) -> None:

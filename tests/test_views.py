@@ -1,6 +1,5 @@
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -315,7 +314,7 @@ def test_the_periphery_of_an_answer_ahead_shows_only_what_was_known(
             object=data.entities[int(train.objects[row])],
             time=data.axis.format(int(train.times[row])),
         )
-        near: list[Any] = [*answers.explain(served, body).periphery]
-        distances += [fact["distance"] for fact in near if fact["distance"] is not None]
+        near = answers.explain(served, body).periphery
+        distances += [fact.distance for fact in near if fact.distance is not None]
     assert len(distances) > 20
     assert max(distances) < 0

@@ -11,7 +11,7 @@ from apptek.errors import ApptekError
 from apptek.extras import require_mcp, require_service
 
 if TYPE_CHECKING:
-    from apptek.server.network.http_server import Reach
+    from apptek.server.http_server import Reach
 
 HostOption = Annotated[str, option("--host", "The address to listen on.", "ADDRESS")]
 PortOption = Annotated[
@@ -50,7 +50,7 @@ def serve(
     Example: `apptek serve model --port 8000`
     """
     require_service()
-    from apptek.server.network.http_server import serve as run
+    from apptek.server.http_server import serve as run
 
     run(model, _reach(host, port, token, token_file, insecure))
 
@@ -76,7 +76,7 @@ def mcp(
     Example: `apptek mcp model`
     """
     require_mcp()
-    from apptek.server.mcp.server import serve_http, serve_stdio
+    from apptek.server.mcp_server import serve_http, serve_stdio
 
     if http:
         reach = _reach(host, port, token, token_file, insecure)
@@ -92,7 +92,7 @@ def mcp(
 def _reach(
     host: str, port: int, token: str | None, token_file: Path | None, insecure: bool
 ) -> "Reach":
-    from apptek.server.network.http_server import Reach
+    from apptek.server.http_server import Reach
 
     gc.set_threshold(700)  # Python's own: a service runs for long
     if token_file is not None:

@@ -20,8 +20,8 @@ from apptek.config import View
 from apptek.models.answer_tables import AskedColumns
 from apptek.present.wording import shortened
 from apptek.reading.frames import query_text_columns
-from apptek.server.network.request_limits import RequestLimits
 from apptek.server.problem_json import MAX_QUOTED, ServiceError
+from apptek.server.requests import check_batch
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import WorkerPool
 
@@ -42,9 +42,7 @@ class _ArrowRoute(APIRoute):
         return super().matches(scope)
 
 
-def add_arrow_predictions(
-    app: FastAPI, served: ServedModel, pool: WorkerPool, limits: RequestLimits
-) -> None:
+def add_arrow_predictions(app: FastAPI, served: ServedModel, pool: WorkerPool) -> None:
     """Add the route. Call it before the route of JSON is added, which takes any body."""
 
     async def predictions(
@@ -55,9 +53,12 @@ def add_arrow_predictions(
         body = await request.body()
 
         def work() -> bytes:
-            queries = read_stream(body, limits)
-            limits.check_batch(queries.num_rows, top)
-            return write_stream(_answers(served, queries, top=top, view=view))
+            queries = read_stream(body)
+            check_batch(queries.num_rows, top)
+            asked = AskedColumns(*query_text_columns(queries, "the body"))
+            ids = served.batch(asked, lambda column, row: f"{column} of row {row + 1}")
+            answerer = served.answerer(view)
+            return write_stream(answerer.table(answerer.ranked(ids), top=top).arrow(asked))
 
         return Response(await pool.run(work), media_type=ARROW)
 
@@ -67,14 +68,14 @@ def add_arrow_predictions(
     )  # fmt: skip
 
 
-def read_stream(body: bytes, limits: RequestLimits) -> pa.Table:
+def read_stream(body: bytes) -> pa.Table:
     """Return the table of a body. Raises a ServiceError if it is damaged, too large or empty."""
     if any(mark in body for mark in _COMPRESSED):
         raise _not_valid("The body is compressed.", "Write the Arrow stream without compression.")
     batches: list[pa.RecordBatch] = []
     try:
         for batch in ipc.open_stream(body):
-            limits.check_batch(sum(part.num_rows for part in batches) + batch.num_rows, 0)
+            check_batch(sum(part.num_rows for part in batches) + batch.num_rows, 0)
             batch.validate(full=True)
             _check_lengths(batch)
             batches.append(batch)
@@ -100,19 +101,6 @@ def _check_lengths(batch: pa.RecordBatch) -> None:
             continue
         if longest > MAX_NAME_BYTES:
             raise _not_valid(f"A text has {longest:,} bytes; a name may have {MAX_NAME_BYTES:,}.")
-
-
-def _answers(served: ServedModel, queries: pa.Table, *, top: int, view: View | None) -> pa.Table:
-    """Answer a table of queries, in the columns of `apptek predict --queries`."""
-    answerer = served.answerer(view)
-    asked = AskedColumns(*query_text_columns(queries, "the body"))
-    ids = asked.ids(
-        lambda text, column, row: served.entity(
-            text, f"{column} of row {row + 1}", allow_unknown=True
-        ),
-        lambda text, column, row: served.time(text, f"{column} of row {row + 1}"),
-    )
-    return answerer.table(answerer.ranked(ids), top=top).arrow(asked)
 
 
 def write_stream(table: pa.Table) -> bytes:

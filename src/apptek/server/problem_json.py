@@ -108,6 +108,13 @@ def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
     )
 
 
+def refused(error: ApptekError, *, advice: str, where: str, title: str) -> ServiceError:
+    """The problem of a request that the library refuses."""
+    message = str(error)
+    detail = f"{message[:1].upper()}{message[1:]}."
+    return ServiceError(422, detail, advice=advice, where=where, title=title)
+
+
 def quoted(text: str) -> str:
     """A client's text in quotes, safe and short enough to repeat in an error."""
     return repr(shortened(printable(text), MAX_QUOTED))

@@ -1,9 +1,15 @@
-"""The bodies of requests."""
+"""The bodies of requests, and how large a batch may be."""
 
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
 from pydantic_core import PydanticCustomError
+
+from apptek.forecast.window import Length
+from apptek.server.problem_json import ServiceError
+
+MAX_BATCH = 5_000  # queries
+MAX_PAIRS = 100_000  # (query, predicate) pairs to return
 
 Name = Annotated[str, Field(min_length=1, max_length=10_000)]
 Time = Annotated[
@@ -68,6 +74,39 @@ class PredictBatch(_StrictBody):
     queries: Annotated[list[QueryFields], Field(min_length=1, fail_fast=True)]
     top: Top = 10
     view: View = None
+
+    @model_validator(mode="before")
+    @classmethod
+    def _check_size(cls, body: Any) -> Any:
+        # Before pydantic looks at each query: millions of invalid ones would cost much memory.
+        if isinstance(body, dict) and isinstance(body.get("queries"), list):
+            check_batch(len(body["queries"]), 0)
+        return body
+
+    @model_validator(mode="after")
+    def _check_pairs(self) -> "PredictBatch":
+        check_batch(len(self.queries), self.top)
+        return self
+
+
+def check_batch(rows: int, top: int) -> None:
+    """Raise a ServiceError if a batch has too many queries, or asks for too many predicates.
+
+    Of a stream that is read in pieces, `rows` may be those of the first ones.
+    """
+    if rows > MAX_BATCH:
+        limit = f"at most {MAX_BATCH:,} queries; this one has more"
+    elif rows * top > MAX_PAIRS:
+        limit = f"at most {MAX_PAIRS:,} predicates to return, not {rows:,} queries x top {top:,}"
+    else:
+        return
+    raise ServiceError(
+        422,
+        f"A batch may have {limit}.",
+        advice="Split it into several requests.",
+        where="queries",
+        title="The batch is too large",
+    )
 
 
 def _form(body: Any) -> str:
@@ -160,3 +199,18 @@ class ForecastBody(_StrictBody):
     steps: Steps | None = None
     top: Top = 10
     allow_unknown: AllowUnknown = False
+
+    @property
+    def length(self) -> Length:
+        """How long the window is."""
+        return Length(
+            self.until, self.days, self.months, self.years, self.hours, self.minutes, self.steps
+        )
+
+
+class StepsBody(QueryFields):
+    """A query, and the predicates by which both sides were expanded so far."""
+
+    steps: list[Name] = Field(default=[], max_length=20)
+    view: View = None
+    width: float | None = Field(default=None, ge=200, le=4000)

@@ -1,14 +1,15 @@
 """The bodies of responses."""
 
-from dataclasses import fields
+from dataclasses import field, fields, make_dataclass
 from typing import Any, Literal
 
-from pydantic import BaseModel, Field, create_model
+from pydantic import BaseModel, Field
 
 from apptek.present.drawing_parts import Drawing
 from apptek.results import Answer, Explanation, RankedPredicate, described, record
 from apptek.server.requests import QueryFields
 
+Side = Literal["subject", "object"]
 SIMILAR = "Names like those that the data does not know; of the first 50 of these."
 
 
@@ -94,15 +95,6 @@ class Predicates(BaseModel):
     predicates: list[PredicateOut]
 
 
-def copied_fields(kind: Any, *without: str) -> dict[str, Any]:
-    """Return the fields of a result, with their types and descriptions, for `create_model`."""
-    return {
-        each.name: (each.type, Field(description=each.metadata["description"]))
-        for each in fields(kind)
-        if each.name not in without
-    }
-
-
 @record
 class KnownPredicate(RankedPredicate):
     """A predicate, its probability, and whether it is known."""
@@ -110,30 +102,40 @@ class KnownPredicate(RankedPredicate):
     known: bool = described("Whether a fact has it between the two at that time.")
 
 
-# One object for each predicate instead of several lists.
-LISTED = ("query", "predicates", "probabilities", "known", "labels", "class_of", "group_of")
+# The fields of an answer, but one object for each predicate instead of several lists.
+_LISTED = ("query", "predicates", "probabilities", "known", "labels", "class_of", "group_of")
+ANSWER_FIELDS = [each for each in fields(Answer) if each.name not in _LISTED]
+_AnswerFields: Any = make_dataclass(
+    "AnswerFields",
+    [(each.name, each.type, field(metadata=each.metadata)) for each in ANSWER_FIELDS],
+    frozen=True,
+    slots=True,
+)
 
 
-class AnswerOut(create_model("AnswerFields", **copied_fields(Answer, *LISTED))):  # type: ignore[misc]
+@record
+class AnswerOut(_AnswerFields):  # type: ignore[misc]
     """A query and its predicates, most probable first."""
 
     subject: str
     object: str
     time: str
     predicates: list[KnownPredicate]
-    outside_span: bool = Field(description="The time is before the first or after the last fact.")
+    outside_span: bool = described("The time is before the first or after the last fact.")
 
 
-class Answers(BaseModel):
+@record
+class Answers:
     """One answer per query, in the same order."""
 
     answers: list[AnswerOut]
-    unknown: int = Field(description="How many queries have a name that is not in the data.")
-    far_times: int = Field(description="How many queries have a time that is far from all facts.")
-    similar: dict[str, list[str]] = Field(description=SIMILAR)
+    unknown: int = described("How many queries have a name that is not in the data.")
+    far_times: int = described("How many queries have a time that is far from all facts.")
+    similar: dict[str, list[str]] = described(SIMILAR)
 
 
-class Fact(BaseModel):
+@record
+class Fact:
     """A fact of the model. start and end are positions on the time axis, null if undated."""
 
     fact: int
@@ -147,10 +149,11 @@ class Fact(BaseModel):
     end: int | None
 
 
+@record
 class NearFact(Fact):
     """A fact near the query: its side, and its distance in time (negative: before the query)."""
 
-    side: Literal["subject", "object"]
+    side: Side
     distance: int | None
     apart: str
 

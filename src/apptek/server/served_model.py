@@ -2,11 +2,10 @@
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
@@ -22,11 +21,12 @@ from apptek.facts.times import UNKNOWN
 from apptek.forecast.window import Window
 from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
+from apptek.models.answer_tables import AskedColumns
 from apptek.models.answerer import Answerer
 from apptek.models.manifest import model_digest, open_folder, verify_folder
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.predictor import Predictor, Query
-from apptek.server.problem_json import ServiceError, quoted, unknown_name
+from apptek.server.problem_json import ServiceError, quoted, refused, unknown_name
 from apptek.server.requests import QueryFields
 from apptek.server.workers import BackgroundWork
 
@@ -121,46 +121,52 @@ class ServedModel:
 
         Raises a ServiceError with similar names if it is not.
         """
-        (entity,) = self._ids({name: where}, [name], allow_unknown=allow_unknown)
-        return entity
+        return self._ids({where: name}, allow_unknown=allow_unknown)[0]
 
     def pair(self, subject: str, object_: str, *, allow_unknown: bool = False) -> tuple[int, int]:
-        """The ids of two entities; below 0 for a name that is not in the data, if that is allowed.
-
-        Raises a ServiceError with similar names if it is not.
-        """
-        places = {subject: "subject", object_: "object"} | {subject: "subject"}
-        one, other = self._ids(places, [subject, object_], allow_unknown=allow_unknown)
+        """The ids of two entities, as `entity` gives them."""
+        names = {"subject": subject, "object": object_}
+        one, other = self._ids(names, allow_unknown=allow_unknown)
         return one, other
 
-    def _ids(self, places: dict[str, str], names: list[str], *, allow_unknown: bool) -> list[int]:
-        """The ids of names; `places` says of each where it was given."""
+    def _ids(self, names: dict[str, str], *, allow_unknown: bool) -> list[int]:
+        """The ids of names, each by the field that has it."""
         answerer = self.predictor.answerer
-        ids = [answerer.entity_id(name) for name in names]
+        ids = [answerer.entity_id(name) for name in names.values()]
         if min(ids) < 0:
             _ = self.index  # it is built once: wait for it, instead of building another
             try:
-                answerer.entities.check(*places, allow_unknown=allow_unknown)
+                answerer.entities.check(*names.values(), allow_unknown=allow_unknown)
             except UnknownName as error:
-                raise unknown_name(error, places[error.name]) from None
+                where = next(field for field, name in names.items() if name == error.name)
+                raise unknown_name(error, where) from None
         return ids
 
     def question(self, fields: QueryFields, view: View | None, *, allow_unknown: bool) -> Question:
         """Look up a single question. Raises a ServiceError if the data cannot answer it."""
-        code = self.time(fields.time, "time")
-        pair = self.pair(fields.subject, fields.object, allow_unknown=allow_unknown)
+        query = Query(fields.subject, fields.object, fields.time)
+        code = self.time(query.time, "time")
+        pair = self.pair(query.subject, query.object, allow_unknown=allow_unknown)
         self.check_near(code, "time")
-        columns = [np.asarray([value], np.int32) for value in (*pair, code, -1)]
-        return Question(
-            Query(fields.subject, fields.object, fields.time),
-            Queries(*columns),
-            self.answerer(view),
-            self.similar(zip(pair, (fields.subject, fields.object), strict=True)),
+        ids = Queries(*(np.asarray([value], np.int32) for value in (*pair, code, -1)))
+        similar = self.similar((query.subject, query.object), pair)
+        return Question(query, ids, self.answerer(view), similar)
+
+    def batch(self, asked: AskedColumns, where: Callable[[str, int], str]) -> Queries:
+        """Look up many queries, among them some with unknown names.
+
+        Raises a ServiceError for a text that cannot be a name or a time; `where` says of a column
+        and a row how to call them.
+        """
+        return asked.ids(
+            lambda text, *place: self.entity(text, where(*place), allow_unknown=True),
+            lambda text, *place: self.time(text, where(*place)),
         )
 
-    def similar(self, named: Iterable[tuple[int, str]]) -> dict[str, list[str]]:
+    def similar(self, names: Iterable[str], ids: Iterable[int]) -> dict[str, list[str]]:
         """Names like those whose id is below 0; of the first few of them, for it takes time."""
-        unknown = dict.fromkeys(name for entity, name in named if entity < 0)
+        named = zip(names, ids, strict=True)
+        unknown = dict.fromkeys(name for name, entity in named if entity < 0)
         if unknown:
             _ = self.index  # waits for it
         resolver = self.predictor.answerer.entities
@@ -168,17 +174,15 @@ class ServedModel:
 
     def predicate(self, name: str, where: str, status: int = 422) -> int:
         """The id of a predicate. Raises a ServiceError with similar names if there is none."""
-        predicates = self.predictor.model.dataset.predicates
-        predicate = self.predictor.answerer.predicate_names.find(name)
+        resolver = self.predictor.answerer.predicate_names
+        predicate = resolver.find(name)
         if predicate is None:
-            by_key = {known.casefold(): known for known in predicates}
-            similar = get_close_matches(name[:200].casefold(), by_key, n=3)
             raise ServiceError(
                 status,
                 f"The model knows no predicate {quoted(name)}.",
                 advice="/api/predicates lists all predicates.",
                 where=where,
-                suggestions=[by_key[key] for key in similar],
+                suggestions=resolver.suggestions(name[:200]),
                 title="Unknown predicate",
             )
         return predicate
@@ -209,13 +213,8 @@ class ServedModel:
         try:
             self.predictor.answerer.seen.check_time(code)
         except ApptekError as error:
-            raise ServiceError(
-                422,
-                f"{str(error)[:1].upper()}{str(error)[1:]}.",
-                advice="/api/model has the span of the facts.",
-                where=where,
-                title=FAR_TIME,
-            ) from None
+            advice = "/api/model has the span of the facts."
+            raise refused(error, advice=advice, where=where, title=FAR_TIME) from None
 
     def position(self, code: int) -> int:
         """The position of a time on the axis; UNKNOWN for an unknown time."""

@@ -1,7 +1,5 @@
 """The facts of an entity, or between two entities, in order of time."""
 
-from typing import Any
-
 import numpy as np
 
 from apptek.arrays import Ints
@@ -71,8 +69,7 @@ def entity_timeline(served: ServedModel, name: str, window: Window, limit: int) 
     """The timeline of an entity."""
     model = served.predictor.model
     entity = served.entity(name, "name")
-    facts = facts_of(model.graph, entity)
-    timeline = timeline_of(model.dataset, model.graph, facts, window, limit)
+    timeline = timeline_of(model.dataset, model.graph, facts_of(model.graph, entity), window, limit)
     return EntityTimeline(entity=model.dataset.entities[entity], **dict(timeline))
 
 
@@ -83,17 +80,17 @@ def pair_history(
     model = served.predictor.model
     data, graph = model.dataset, model.graph
     source, target = served.pair(subject, object_)
-    facts = [between(graph, source, target), between(graph, target, source)]
+    ways = ((source, target), (target, source))
     forward, backward = (
-        timeline_of(data, graph, by_time(graph, way), window, limit) for way in facts
+        timeline_of(data, graph, by_time(graph, between(graph, *way)), window, limit)
+        for way in ways
     )
-    starts = ends_of(graph, np.concatenate(facts))[0]
+    starts = ends_of(graph, facts_between(graph, source, target))[0]
     dated = starts[starts != UNKNOWN]
-    ways = dict.fromkeys([(source, target), (target, source)])
     held_out = [
         fact
-        for ends in ways
-        for fact in describe_held_out(model, held_out_facts(model, *ends, window))[:limit]
+        for way in dict.fromkeys(ways)
+        for fact in describe_held_out(model, held_out_facts(model, *way, window))[:limit]
     ]
     return PairHistory(
         subject=data.entities[source],
@@ -112,10 +109,23 @@ def facts_of(graph: TemporalGraph, entity: int) -> Ints:
     return by_time(graph, np.concatenate([outgoing(graph, entity), from_others]))
 
 
+def facts_between(graph: TemporalGraph, one: int, other: int) -> Ints:
+    """The facts between two entities in both directions, by time; undated ones last."""
+    directions = {(one, other), (other, one)}  # a single one where they are the same
+    return by_time(graph, np.concatenate([between(graph, *each) for each in directions]))
+
+
 def by_time(graph: TemporalGraph, facts: Ints) -> Ints:
     """The facts in order of time, undated ones last."""
     first, last = ends_of(graph, facts)
     return facts[np.lexsort((facts, last, first, first == UNKNOWN))]
+
+
+def dated_in(graph: TemporalGraph, facts: Ints, window: Window) -> Ints:
+    """The dated facts inside a window, in the order that they have."""
+    first, last = ends_of(graph, facts)
+    inside: Ints = facts[(first != UNKNOWN) & (first <= window.last) & (last >= window.first)]
+    return inside
 
 
 def timeline_of(
@@ -125,34 +135,27 @@ def timeline_of(
 
     Undated facts are counted and listed separately.
     """
-    first, last = ends_of(graph, facts)
-    dated = first != UNKNOWN
-    inside = dated & (first <= window.last) & (last >= window.first)
+    inside = dated_in(graph, facts, window)
+    undated = facts[ends_of(graph, facts)[0] == UNKNOWN]
     # A fact that began before the window counts in the first part. int64: starts * parts is large.
-    starts = np.clip(first[inside], window.first, window.last).astype(np.int64) - window.first
-    width = window.last - window.first + 1
-    parts = min(PARTS, width)
-    counts = np.bincount(starts * parts // width, minlength=parts)
+    starts = np.clip(ends_of(graph, inside)[0], window.first, window.last).astype(np.int64)
+    parts = min(PARTS, window.length)
+    counts = np.bincount((starts - window.first) * parts // window.length, minlength=parts)
     return Timeline(
-        total=int(inside.sum()),
-        undated=int((~dated).sum()),
+        total=len(inside),
+        undated=len(undated),
         first=window.first,
         last=window.last,
         counts=counts.tolist(),
-        facts=[describe_fact(data, graph, int(fact)) for fact in facts[inside][:limit]],
-        without_date=[describe_fact(data, graph, int(fact)) for fact in facts[~dated][:limit]],
+        facts=[describe_fact(data, graph, int(fact)) for fact in inside[:limit]],
+        without_date=[describe_fact(data, graph, int(fact)) for fact in undated[:limit]],
     )
 
 
 def describe_fact(data: Dataset, graph: TemporalGraph, fact: int) -> Fact:
-    """A fact with its names and dates."""
-    return Fact(**fact_fields(data, graph, fact))
-
-
-def fact_fields(data: Dataset, graph: TemporalGraph, fact: int) -> dict[str, Any]:
-    """The fields of Fact."""
+    """A fact of the graph with its names and dates."""
     (first,), (last,) = ends_of(graph, np.asarray([fact]))
-    return {"fact": fact, **row_fields(data, graph.facts, fact, (int(first), int(last)))}
+    return _described(data, graph.facts, fact, (int(first), int(last)), number=fact)
 
 
 def held_out_facts(model: Model, subject: int, object_: int, window: Window) -> Facts:
@@ -185,23 +188,23 @@ def _ends(model: Model, facts: Facts) -> tuple[Ints, Ints]:
 def describe_held_out(model: Model, facts: Facts) -> list[Fact]:
     """The facts with their names and dates; they have no number."""
     ends = zip(*(ends.tolist() for ends in _ends(model, facts)), strict=True)
-    return [
-        Fact(fact=NO_FACT, **row_fields(model.dataset, facts, row, each))
-        for row, each in enumerate(ends)
-    ]
+    return [_described(model.dataset, facts, row, each) for row, each in enumerate(ends)]
 
 
-def row_fields(data: Dataset, facts: Facts, row: int, ends: tuple[int, int]) -> dict[str, Any]:
-    """The fields of Fact but its number, of a row of facts with its first and last position."""
+def _described(
+    data: Dataset, facts: Facts, row: int, ends: tuple[int, int], number: int = NO_FACT
+) -> Fact:
+    """A row of facts, whose first and last position are `ends`, in words."""
     since, until = (data.axis.format(int(codes[row])) for codes in (facts.since, facts.until))
     start, end = ends if ends[0] != UNKNOWN else (None, None)
-    return {
-        "subject": data.entities[int(facts.subjects[row])],
-        "predicate": data.predicates[int(facts.predicates[row])],
-        "object": data.entities[int(facts.objects[row])],
-        "since": since,
-        "until": until,
-        "date": when_text(since, until),
-        "start": start,
-        "end": end,
-    }
+    return Fact(
+        fact=number,
+        subject=data.entities[int(facts.subjects[row])],
+        predicate=data.predicates[int(facts.predicates[row])],
+        object=data.entities[int(facts.objects[row])],
+        since=since,
+        until=until,
+        date=when_text(since, until),
+        start=start,
+        end=end,
+    )

@@ -4,18 +4,27 @@ import asyncio
 from collections import OrderedDict
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
 from threading import Lock
 from typing import Any, TypeVar
 
 from pydantic_core import to_json
 from starlette.responses import Response
 
-from apptek.server.network.request_limits import RequestLimits
 from apptek.server.problem_json import ServiceError
 
 Result = TypeVar("Result")
 MAX_RESULTS = 16  # that background work keeps; the one that was not asked for longest goes first
 MAX_PENDING = 6  # pieces of background work that wait or run
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestLimits:
+    """The limits of one request. Beyond them the service answers with 408, 413 or 503."""
+
+    body_bytes: int = 4 << 20  # 413
+    seconds: float = 20.0  # for the body to arrive (408), and for the answer (503)
+    workers: int = 2  # requests that are computed at the same time; the others wait
 
 
 class WorkerPool:

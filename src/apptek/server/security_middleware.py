@@ -12,8 +12,8 @@ from ipaddress import ip_address, ip_network
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from apptek.server.network.request_limits import RequestLimits
 from apptek.server.problem_json import ServiceError
+from apptek.server.workers import RequestLimits
 
 HEADERS = {
     "Content-Security-Policy": (

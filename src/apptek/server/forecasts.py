@@ -1,25 +1,27 @@
-"""The outlook of a pair: its forecast, and how reliable such forecasts were."""
+"""Forecasts of a pair, and the outlook of the page: how reliable such forecasts were."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from pydantic import BaseModel, Field
 
-from apptek.arrays import Doubles
+from apptek.arrays import Doubles, Longs
+from apptek.errors import ApptekError
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.watch import either_chances
-from apptek.forecast.window import Window, time_of
+from apptek.forecast.window import Length, Window, time_of
 from apptek.models.model import observed_text
-from apptek.models.occurrence.events import pair_keys
+from apptek.models.occurrence.events import Events, pair_keys
 from apptek.models.occurrence.snapshots import Meetings, counts_in
 from apptek.present.forecast_words import begins_note
 from apptek.results import Forecast
-from apptek.server.answers import ForecastQuestion, forecast
+from apptek.server.problem_json import ServiceError, refused
 from apptek.server.requests import ForecastBody
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import within
 
+NO_FORECASTS = "This model makes no forecasts"
+NOT_A_WINDOW = "Not a window of this data"
 PATIENCE = 4.0  # seconds that a forecast waits for its reliability
 WINDOWS = 6  # of the past, the last ones
 LIKE = 0.05  # how far the chance of a similar forecast may be
@@ -55,13 +57,65 @@ class Outlook(BaseModel):
     happened_until: str | None = Field(description="Up to when the facts reach in the window.")
 
 
-def outlook(served: ServedModel, body: ForecastBody) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class MadeForecast:
+    """A forecast, the ids of the pair and its window."""
+
+    forecast: Forecast
+    ids: tuple[int, int]
+    window: Window
+
+
+def make_forecast(served: ServedModel, body: ForecastBody) -> MadeForecast:
+    """The forecast of a pair, with names like unknown ones.
+
+    Raises a ServiceError if the model, the names or the window allow no forecast.
+    """
+    require_forecasts(served)
+    names = (body.subject, body.object)
+    pair = served.pair(*names, allow_unknown=body.allow_unknown)
+    for text, where in ((body.start, "from"), (body.until, "until")):
+        if text is not None:
+            served.time(text, where)
+    window = window_of(served, body.start, body.length)
+    (made,) = served.predictor.forecaster.forecast(
+        [names], window, top=body.top, why=True, ids=np.asarray([pair], np.int64)
+    )
+    return MadeForecast(replace(made, similar=served.similar(names, pair)), pair, window)
+
+
+def require_forecasts(served: ServedModel) -> None:
+    """Raise a ServiceError if the model makes no forecasts."""
+    if served.predictor.model.occurrence is None:
+        raise ServiceError(
+            422,
+            f"Why: {served.predictor.model.no_forecasts or 'too little was learned'}.",
+            advice="Serve a model that was fitted with the preset default or max on dated facts.",
+            title=NO_FORECASTS,
+        )
+
+
+def window_of(served: ServedModel, start: str | None, length: Length) -> Window:
+    """The window from a time on, by default after the last observed time.
+
+    Raises a ServiceError that says what is wrong with it.
+    """
+    try:
+        return served.predictor.forecaster.window(start, length)
+    except ApptekError as error:
+        advice = "Give the first time in `from`, and the last one in `until` or a length."
+        where = (length.given() or ["from"])[0]
+        raise refused(error, advice=advice, where=where, title=NOT_A_WINDOW) from None
+
+
+def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
     """The outlook of a pair. Raises a ServiceError if the model or the window allows none."""
-    question = ForecastQuestion.of(served, body)
-    made = forecast(served, question, body.top)
-    forecaster, window = served.predictor.forecaster, question.window
+    made = make_forecast(served, body)
+    forecast, window = made.forecast, made.window
+    forecaster = served.predictor.forecaster
     if body.start is None:  # the page asks so for a time before all facts, and for none
-        made = replace(made, notes=(*made.notes, begins_note(observed_text(forecaster.model))))
+        note = begins_note(observed_text(forecaster.model))
+        forecast = replace(forecast, notes=(*forecast.notes, note))
     leads = forecaster.occurrence.leads  # few: such forecasts are counted for each of them
     lead = min(leads, key=lambda learned: abs(learned - window.lead))
     past = served.background.start(
@@ -69,30 +123,27 @@ def outlook(served: ServedModel, body: ForecastBody) -> dict[str, Any]:
         lambda: past_forecasts(forecaster, window.length, lead),
     )
     counted = within(PATIENCE, past)
-    happened, until = _happened(forecaster, question.ids, window)
-    return {
-        "forecast": made,
-        "counting": not past.done(),
-        "reliability": None if counted is None else counted.near(made.probability),
-        "happened": happened,
-        "happened_until": until,
-    }
-
-
-def _happened(
-    forecaster: Forecaster, pair: tuple[int, int], window: Window
-) -> tuple[int | None, str | None]:
-    """How many of the facts that forecasts count lie in a window, and up to when they reach."""
     last = min(window.last, forecaster.observed)
-    if window.first > last:
-        return None, None
-    subject, object_ = np.asarray(pair, np.int64)[:, None]
-    events, count = forecaster.events, 0
-    if subject[0] >= 0 and object_[0] >= 0:
-        for ends in ((subject, object_), (object_, subject)):
-            keys = pair_keys(*ends, events.width)
-            count += int(counts_in(events, keys, window.first, last).sum())
-    return count, time_of(forecaster.model.dataset.axis, last)
+    has_begun = window.first <= last
+    one, other = np.asarray(made.ids, np.int64)[:, None]
+    happened = int(_happened(forecaster.events, one, other, window.first, last)[0])
+    return Outlook(
+        forecast=forecast,
+        counting=not past.done(),
+        reliability=None if counted is None else counted.near(forecast.probability),
+        happened=happened if has_begun else None,
+        happened_until=time_of(forecaster.model.dataset.axis, last) if has_begun else None,
+    )
+
+
+def _happened(events: Events, ones: Longs, others: Longs, first: int, last: int) -> Longs:
+    """How many of the facts that forecasts count lie between two times, for each pair."""
+    counts = [
+        counts_in(events, pair_keys(*ends, events.width), first, last)
+        for ends in ((ones, others), (others, ones))
+    ]
+    known = (ones >= 0) & (others >= 0)
+    return np.where(known, sum(counts), 0)
 
 
 @dataclass(frozen=True)
@@ -156,8 +207,5 @@ def _outcomes(forecaster: Forecaster, window: Window) -> tuple[Doubles, Doubles]
         spread = np.linspace(0, len(subjects) - 1, MOST_PAIRS).astype(np.int64)
         subjects, objects = subjects[spread], objects[spread]
     chances = either_chances(forecaster, subjects, objects, window)
-    counts = sum(
-        counts_in(events, pair_keys(*ends, width), window.first, window.last)
-        for ends in ((subjects, objects), (objects, subjects))
-    )
-    return chances, np.greater(counts, 0).astype(np.float64)
+    counts = _happened(events, subjects, objects, window.first, window.last)
+    return chances, (counts > 0).astype(np.float64)

@@ -17,13 +17,12 @@ from apptek import __version__
 from apptek.errors import ApptekError
 from apptek.present.wording import GIVEN, shortened
 from apptek.safe_text import printable
-from apptek.server.answers import NOT_A_WINDOW
-from apptek.server.mcp.questions import Questions
-from apptek.server.network.http_server import Reach, serve
-from apptek.server.network.request_limits import RequestLimits
+from apptek.server.forecasts import NOT_A_WINDOW
+from apptek.server.http_server import Reach, serve
+from apptek.server.mcp_tools import Questions
 from apptek.server.problem_json import MAX_QUOTED, Problem, ServiceError
 from apptek.server.served_model import FAR_TIME, ServedModel
-from apptek.server.workers import WorkerPool
+from apptek.server.workers import RequestLimits, WorkerPool
 from apptek.terminal import tell
 
 READS_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)

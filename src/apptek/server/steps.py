@@ -21,19 +21,11 @@ from apptek.present.drawing import WIDTH, draw_answer
 from apptek.present.drawing_parts import Drawing
 from apptek.present.sentences import Ends
 from apptek.server.problem_json import ServiceError
-from apptek.server.requests import Name, QueryFields, View
+from apptek.server.requests import StepsBody
 from apptek.server.served_model import Question, ServedModel
 
 CHOICES = 40  # that are returned
 FACTS = 120  # of a side that are drawn or counted
-
-
-class StepsBody(QueryFields):
-    """A query, and the predicates by which both sides were expanded so far."""
-
-    steps: list[Name] = Field(default=[], max_length=20)
-    view: View = None
-    width: float | None = Field(default=None, ge=200, le=4000)
 
 
 class Choice(BaseModel):

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from apptek.audit.audit import MOST_JUDGED, audit_facts, spread_evenly
+from apptek.arrays import Ints, Longs
+from apptek.audit.audit import MOST_JUDGED, Audit, audit_facts, spread_evenly
 from apptek.audit.judge import Judge
 from apptek.audit.report import suspects_of, table_of_facts
 from apptek.forecast.forecaster import Forecaster
@@ -12,7 +13,7 @@ from apptek.forecast.watch import most_changed, watch
 from apptek.forecast.window import Length, Window
 from apptek.present.audit_words import when_words
 from apptek.results import SuspectFact, WatchList, WatchRow, described, extended, record
-from apptek.server.answers import require_forecasts, window_of
+from apptek.server.forecasts import require_forecasts, window_of
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import within
 
@@ -81,23 +82,31 @@ def _watch(forecaster: Forecaster, window: Window) -> WatchedPairs:
 
 def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
     """The facts that look wrong, if they are found within some seconds; else nothing yet."""
-    work = served.background.start("audit", lambda: _audit(served))
+    work = served.background.start("audit", lambda: _suspects(served))
     rows = within(wait, work)
     judged = min(len(served.predictor.model.graph.facts), MOST_JUDGED)
     return SuspectFacts(ready=rows is not None, facts=judged, rows=rows or ())
 
 
-def _audit(served: ServedModel) -> tuple[ListedSuspect, ...]:
-    model, labels = served.predictor.model, served.predictor.answerer.labels
-    judged = spread_evenly(np.arange(len(model.graph.facts)), MOST_JUDGED)
-    audit = audit_facts(Judge.of_model(model), judged)
+def _suspects(served: ServedModel) -> tuple[ListedSuspect, ...]:
+    audit, judged = audited(served, MOST_JUDGED)
     table = table_of_facts(audit, audit.order[: min(AUDITED, len(judged))], AUDITED)
+    group_of = served.predictor.answerer.labels.group_of
     return tuple(
-        extended(
-            ListedSuspect,
-            suspect,
-            group=labels.group_of(suspect.predicate),
-            date=when_words(suspect),
-        )
-        for suspect in suspects_of(table, AUDITED)
+        extended(ListedSuspect, one, group=group_of(one.predicate), date=when_words(one))
+        for one in suspects_of(table, AUDITED)
     )
+
+
+def audited(served: ServedModel, most: int, of_entity: Ints | None = None) -> tuple[Audit, Longs]:
+    """The audit of a model, and the facts that it judges.
+
+    Of more facts than `most`, so many are judged, evenly spread over the data; where an entity is
+    named, half as many, and of its own facts at most the other half.
+    """
+    model = served.predictor.model
+    every = np.arange(len(model.graph.facts))
+    judged = spread_evenly(every, most)
+    if of_entity is not None and len(every) > most:
+        judged = np.union1d(spread_evenly(every, most // 2), spread_evenly(of_entity, most // 2))
+    return audit_facts(Judge.of_model(model), judged), judged

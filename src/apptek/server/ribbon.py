@@ -8,15 +8,21 @@ from pydantic import BaseModel, Field
 from apptek.arrays import Doubles, Ints, Longs, Matrix
 from apptek.config import View
 from apptek.evaluation.predicate_classes import LEVELS, PredicateClasses
-from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
-from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.forecast.learning import codes_at
-from apptek.forecast.window import Window
-from apptek.graph.lookups import between, ends_of
+from apptek.forecast.window import Window, time_of
+from apptek.graph.lookups import between
+from apptek.models.model import Model
 from apptek.results import VIEW
+from apptek.server.responses import Fact
 from apptek.server.served_model import ServedModel
-from apptek.server.timelines import describe_fact, describe_held_out, held_out_facts
+from apptek.server.timelines import (
+    by_time,
+    dated_in,
+    describe_fact,
+    describe_held_out,
+    held_out_facts,
+)
 
 STEPS = 400  # times that are answered at most; of a longer range, so many evenly spread ones
 MARKS = 3000  # facts of a direction that are returned
@@ -103,9 +109,9 @@ def ribbon(
     both = [answers(*pair), answers(*pair[::-1])]
     views = answerer.from_past_only(Queries(codes, codes, codes, codes))
     level, classes = _layers(served, [each.probabilities for each in both])
-    directions, used = _directions(served, both, classes, window, top)
-    data, labels = served.predictor.model.dataset, answerer.labels
-    listed = [data.predicates[predicate] for predicate in used]
+    (forward, backward), used = _directions(served.predictor.model, both, classes, window, top)
+    labels = answerer.labels
+    listed = [served.predictor.model.dataset.predicates[predicate] for predicate in used]
     return Ribbon(
         level=level,
         layers=[
@@ -122,10 +128,10 @@ def ribbon(
             for name, layer in zip(listed, classes.of_predicate[used].tolist(), strict=True)
         ],
         positions=positions.tolist(),
-        times=_texts(axis, positions),
+        times=[time_of(axis, position) for position in positions.tolist()],
         views=["past_only" if from_past else "all_facts" for from_past in views.tolist()],
-        forward=directions[0],
-        backward=directions[1],
+        forward=forward,
+        backward=backward,
     )
 
 
@@ -133,11 +139,6 @@ def _positions(window: Window) -> Longs:
     """Every position of a window, or evenly spread ones, its ends among them."""
     count = min(window.last - window.first + 1, STEPS)
     return np.unique(np.linspace(window.first, window.last, count).round().astype(np.int64))
-
-
-def _texts(axis: TimeAxis, positions: Longs) -> list[str]:
-    plain = TimeAxis(axis.unit)
-    return [plain.format(int(position)) for position in positions]
 
 
 def _layers(served: ServedModel, both: list[Matrix]) -> tuple[str, PredicateClasses]:
@@ -167,77 +168,47 @@ def _with_others(names: tuple[str, ...], of_predicate: Ints) -> PredicateClasses
 
 
 def _directions(
-    served: ServedModel,
-    both: list[_Answers],
-    classes: PredicateClasses,
-    window: Window,
-    top: int,
+    model: Model, both: list[_Answers], classes: PredicateClasses, window: Window, top: int
 ) -> tuple[list[RibbonDirection], list[int]]:
     """Both directions, and the ids of the predicates that they list by their places."""
-    names = served.predictor.model.dataset.entities
-    graph = served.predictor.model.graph
-    rows = [_facts_in(served, each, window) for each in both]
+    data, graph = model.dataset, model.graph
     orders = [np.argsort(-each.probabilities, axis=1, kind="stable")[:, :top] for each in both]
-    model = served.predictor.model
+    rows = [
+        dated_in(graph, by_time(graph, between(graph, each.subject, each.object)), window)[:MARKS]
+        for each in both
+    ]
     unused = [held_out_facts(model, each.subject, each.object, window) for each in both]
-    happened = [graph.facts.predicates[facts] for facts in rows]
-    happened += [facts.predicates for facts in unused]
-    used = np.unique(np.concatenate([*(order.ravel() for order in orders), *happened]))
+    listed = [order.ravel() for order in orders] + [facts.predicates for facts in unused]
+    listed += [graph.facts.predicates[facts] for facts in rows]
+    used = np.unique(np.concatenate(listed))
     place = np.full(len(classes.of_predicate), -1, np.int64)
     place[used] = np.arange(len(used))
-    directions = [
-        RibbonDirection(
-            subject=names[each.subject],
-            object=names[each.object],
-            shares=_rounded(classes.sums(each.probabilities)),
-            first=[
-                list(zip(places, values, strict=True))
-                for places, values in zip(
-                    place[order].tolist(),
-                    _rounded(np.take_along_axis(each.probabilities, order, 1)),
-                    strict=True,
-                )
-            ],
-            marks=[
-                *(_mark(served, int(fact), place) for fact in facts),
-                *_unused_marks(served, held_out, place),
-            ],
+    directions = []
+    for each, order, facts, held_out in zip(both, orders, rows, unused, strict=True):
+        chances = _rounded(np.take_along_axis(each.probabilities, order, 1))
+        described = [describe_fact(data, graph, fact) for fact in facts.tolist()]
+        marks = _marks(described, place[graph.facts.predicates[facts]])
+        marks += _marks(describe_held_out(model, held_out), place[held_out.predicates])
+        directions.append(
+            RibbonDirection(
+                subject=data.entities[each.subject],
+                object=data.entities[each.object],
+                shares=_rounded(classes.sums(each.probabilities)),
+                first=[
+                    list(zip(*both, strict=True))
+                    for both in zip(place[order].tolist(), chances, strict=True)
+                ],
+                marks=marks,
+            )
         )
-        for each, order, facts, held_out in zip(both, orders, rows, unused, strict=True)
-    ]
     return directions, used.tolist()
 
 
-def _facts_in(served: ServedModel, ends: _Answers, window: Window) -> Ints:
-    """The dated facts of a direction inside the window, in order of time."""
-    graph = served.predictor.model.graph
-    facts = between(graph, ends.subject, ends.object)
-    first, last = ends_of(graph, facts)
-    inside = (first != UNKNOWN) & (first <= window.last) & (last >= window.first)
-    order = np.lexsort((facts[inside], first[inside]))[:MARKS]
-    found: Ints = facts[inside][order]
-    return found
-
-
-def _mark(served: ServedModel, fact: int, place: Longs) -> Mark:
-    model = served.predictor.model
-    described = describe_fact(model.dataset, model.graph, fact)
-    return Mark(
-        fact=fact,
-        start=described.start or 0,
-        end=described.end or 0,
-        predicate=int(place[int(model.graph.facts.predicates[fact])]),
-        date=described.date,
-    )
-
-
-def _unused_marks(served: ServedModel, facts: Facts, place: Longs) -> list[Mark]:
-    """The dated facts of a direction that answers do not use."""
-    described = describe_held_out(served.predictor.model, facts)
-    predicates = place[facts.predicates].tolist()
+def _marks(facts: list[Fact], predicates: Longs) -> list[Mark]:
+    """The dated ones of some facts; `predicates` are the places of theirs."""
     return [
-        Mark(fact=fact.fact, start=fact.start, end=fact.end, predicate=number, date=fact.date)
-        for fact, number in zip(described, predicates, strict=True)
+        Mark(fact=fact.fact, start=fact.start, end=fact.end, predicate=place, date=fact.date)
+        for fact, place in zip(facts, predicates.tolist(), strict=True)
         if fact.start is not None and fact.end is not None
     ][:MARKS]
 

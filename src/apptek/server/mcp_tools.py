@@ -1,37 +1,33 @@
-"""The questions that an assistant may ask of a model, each a tool; its docstring is the manual."""
+"""The tools of an assistant: each is a question to a model, and its docstring is the manual.
 
-from dataclasses import asdict, dataclass
+What they return is small, and in words where an assistant will quote it.
+"""
+
+from dataclasses import asdict, dataclass, fields
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
-from pydantic import Field
+from pydantic import BaseModel, Field, create_model
 
-from apptek.arrays import AnyInts, Ints, Longs
-from apptek.audit.audit import MOST_JUDGED, Audit, audit_facts, spread_evenly
-from apptek.audit.judge import Judge
+from apptek.arrays import Ints
+from apptek.audit.audit import MOST_JUDGED
 from apptek.audit.report import suspects_of, table_of_facts
+from apptek.config import View
 from apptek.explain.explainer import explain
 from apptek.facts.times import UNKNOWN
-from apptek.graph.lookups import between, ends_of
+from apptek.graph.lookups import ends_of
 from apptek.present.explanation_words import answer_notes, recorded_answer
-from apptek.present.wording import presumed, share_lines
-from apptek.results import Reason, to_dict
-from apptek.server.answers import ForecastQuestion, answer_fields, forecast
-from apptek.server.mcp.results import (
-    AuditResult,
-    FactOut,
-    HistoryPage,
-    PairForecast,
-    Prediction,
-    ReasonFound,
-    WhyPredicate,
-)
+from apptek.present.wording import GIVEN, presumed, share_lines
+from apptek.results import VIEW, Forecast, Reason, Share, SuspectFact, to_dict
+from apptek.server.answers import served_answer
+from apptek.server.forecasts import make_forecast
+from apptek.server.lists import audited
 from apptek.server.model_info import find_entities
 from apptek.server.requests import ForecastBody, Name, QueryFields, Steps, Time
-from apptek.server.responses import Entities
+from apptek.server.responses import Entities, KnownPredicate
 from apptek.server.served_model import Question, ServedModel
-from apptek.server.timelines import by_time, fact_fields, facts_of, read_window
+from apptek.server.timelines import dated_in, describe_fact, facts_between, facts_of, read_window
 
 FACTS = 8  # cited with a reason
 LATEST = 5  # facts cited with a forecast
@@ -42,6 +38,97 @@ PastOnly = Annotated[
 Top = Annotated[int, Field(ge=1, le=100, description="How many predicates to return.")]
 WindowTime = Annotated[str | None, Field(max_length=100)]
 WindowLength = Annotated[Steps | None, Field(description="As days, for data dated by such units.")]
+CONDITION = f"Probabilities are those {GIVEN}."
+FORECAST_CONDITION = (
+    "`probability` is the chance of at least one such fact in the window. "
+    f"A `share` is a probability {GIVEN}."
+)
+
+
+class FactOut(BaseModel):
+    """A fact of the model's data."""
+
+    subject: str
+    predicate: str
+    object: str
+    date: str
+    apart: str = Field(
+        default="", description="How far it is from the time in question, where there is one."
+    )
+
+
+class Prediction(BaseModel):
+    """The most probable predicates between two entities at a time."""
+
+    subject: str
+    object: str
+    time: str
+    condition: str = Field(default=CONDITION, description="What the probabilities presume.")
+    predicates: list[KnownPredicate]
+    by_class: list[Share]
+    by_group: list[Share]
+    view: View = Field(description=VIEW)
+    notes: list[str]
+
+
+class ReasonFound(BaseModel):
+    """A reason, what it adds to the log-odds against the runner-up, and the facts it cites."""
+
+    sentence: str
+    log_odds: float
+    facts: list[FactOut]
+    more_facts: int = Field(description="How many facts it cites beyond those listed.")
+
+
+class WhyPredicate(BaseModel):
+    """Why a predicate: in words, and as reasons for and against it with their facts."""
+
+    subject: str
+    object: str
+    time: str
+    predicate: str
+    probability: float
+    runner_up: str = Field(description="What it is compared with.")
+    runner_up_probability: float
+    condition: str = Field(default=CONDITION, description="What the probabilities presume.")
+    paragraph: str
+    reasons: list[ReasonFound]
+    against: list[ReasonFound]
+    further: int = Field(description="How many small reasons are left out.")
+    view: View = Field(description=VIEW)
+    notes: list[str]
+
+
+_FIELDS: dict[str, Any] = {
+    each.name: (each.type, Field(description=each.metadata["description"]))
+    for each in fields(Forecast)
+}
+
+
+class PairForecast(create_model("ForecastFields", **_FIELDS)):  # type: ignore[misc]
+    """What will happen between two entities in a window, and whether anything will."""
+
+    condition: str = Field(default=FORECAST_CONDITION, description="What the numbers mean.")
+    latest: list[FactOut] = Field(description="The last facts of the two before the window.")
+
+
+class HistoryPage(BaseModel):
+    """Facts between two entities in both directions, in order of time; undated ones last."""
+
+    subject: str
+    object: str
+    total: int
+    facts: list[FactOut]
+    next_offset: int | None = Field(description="Where the next page begins; null: it was all.")
+
+
+class AuditResult(BaseModel):
+    """The least plausible facts, most suspicious first. Unusual is not the same as wrong."""
+
+    facts: int = Field(description="How many facts the model answers from.")
+    judged: int = Field(description="How many of them were judged.")
+    condition: str = Field(default=CONDITION, description="What the probabilities presume.")
+    suspects: list[SuspectFact]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,22 +167,21 @@ class Questions:
         asked = self._question(subject, object, time, past_only)
         ranked = asked.answerer.ranked(asked.ids)
         (answer,) = asked.answerer.table(ranked, top=top).answers([asked.query])
-        given, fields = presumed(time), answer_fields(self.served, answer, asked.time)
         notes = [
             *filter(None, [recorded_answer(answer)]),
             *share_lines(answer.by_class, answer.by_group),
             *(note.text for note in answer_notes(answer) if note.kind != "conditional"),
         ]
-        return Prediction.model_validate(
-            fields
-            | {
-                "subject": answer.meant_subject,
-                "object": answer.meant_object,
-                "by_class": fields["by_class"][:top],
-                "by_group": fields["by_group"][:top],
-                "condition": given,
-                "notes": notes,
-            }
+        return Prediction(
+            subject=answer.meant_subject or subject,
+            object=answer.meant_object or object,
+            time=answer.query.time,
+            condition=presumed(time),
+            predicates=served_answer(self.served, answer, asked.time).predicates,
+            by_class=list(answer.by_class[:top]),
+            by_group=list(answer.by_group[:top]),
+            view=answer.view,
+            notes=notes,
         )
 
     def explain(
@@ -150,12 +236,11 @@ class Questions:
             subject=subject, object=object, start=start, until=until, days=days, hours=hours,
             minutes=minutes, months=months, years=years, steps=steps, top=top,
         )  # fmt: skip
-        question = ForecastQuestion.of(self.served, body)
-        facts = self._between(*question.ids)
-        starts, _ = ends_of(self.served.predictor.model.graph, facts)
-        before = facts[(starts != UNKNOWN) & (starts < question.window.first)]
-        made = forecast(self.served, question, top)
-        return PairForecast(**to_dict(made), latest=self._facts(before[-LATEST:]))
+        made, graph = make_forecast(self.served, body), self.served.predictor.model.graph
+        facts = facts_between(graph, *made.ids)
+        starts, _ = ends_of(graph, facts)
+        before = facts[(starts != UNKNOWN) & (starts < made.window.first)]
+        return PairForecast(**to_dict(made.forecast), latest=self._facts(before[-LATEST:]))
 
     def history(
         self,
@@ -172,11 +257,10 @@ class Questions:
         """
         graph, names = self.served.predictor.model.graph, self.served.predictor.model.dataset
         pair = self.served.pair(subject, object)
-        facts = self._between(*pair)
+        facts = facts_between(graph, *pair)
         if since is not None or until is not None:
             window = read_window(self.served, since, until, ("since", "until"))
-            first, last = ends_of(graph, facts)
-            facts = facts[(first != UNKNOWN) & (first <= window.last) & (last >= window.first)]
+            facts = dated_in(graph, facts, window)
         end = offset + limit
         return HistoryPage(
             subject=names.entities[pair[0]],
@@ -201,7 +285,12 @@ class Questions:
         of_entity = None
         if entity is not None:
             of_entity = facts_of(graph, self.served.entity(entity, "entity"))
-        audit, judged = self._audited(of_entity)
+        if of_entity is None or len(graph.facts) <= self.max_judged:
+            whole = partial(audited, self.served, self.max_judged)
+            work = self.served.background.start(f"audit of {self.max_judged}", whole)
+            audit, judged = work.result()
+        else:
+            audit, judged = audited(self.served, self.max_judged, of_entity)
         order = audit.order[: len(judged)]
         if of_entity is not None:
             judged = np.intersect1d(judged, of_entity)
@@ -213,40 +302,14 @@ class Questions:
             suspects=list(suspects_of(table, limit)),
         )
 
-    def _audited(self, of_entity: AnyInts | None) -> tuple[Audit, Longs]:
-        """The audit, and the facts that it judges.
-
-        Of more facts than `max_judged`, so many are judged, evenly spread over the data; where an
-        entity is named, half as many, and of its own facts at most the other half.
-        """
-        model, most = self.served.predictor.model, self.max_judged
-        every = np.arange(len(model.graph.facts))
-        if of_entity is not None and len(every) > most:
-            judged = np.union1d(
-                spread_evenly(every, most // 2), spread_evenly(of_entity, most // 2)
-            )
-            return audit_facts(Judge.of_model(model), judged), judged
-        judged = spread_evenly(every, most)
-        work = partial(audit_facts, Judge.of_model(model), judged)
-        return self.served.background.start(f"audit of {most}", work).result(), judged
-
     def _question(self, subject: str, object_: str, time: str, past_only: bool) -> Question:
         fields = QueryFields(subject=subject, object=object_, time=time)
         return self.served.question(fields, "past_only" if past_only else None, allow_unknown=False)
 
-    def _between(self, one: int, other: int) -> Ints:
-        """The facts between two entities in both directions, by time; undated ones last."""
-        graph = self.served.predictor.model.graph
-        directions = {(one, other), (other, one)}  # a single one where they are the same
-        facts = np.concatenate([between(graph, *direction) for direction in directions])
-        return by_time(graph, facts)
-
     def _facts(self, facts: Ints) -> list[FactOut]:
         model = self.served.predictor.model
-        return [
-            FactOut.model_validate(fact_fields(model.dataset, model.graph, int(fact)))
-            for fact in facts
-        ]
+        described = (describe_fact(model.dataset, model.graph, fact) for fact in facts.tolist())
+        return [FactOut.model_validate(asdict(fact)) for fact in described]
 
 
 def _reason(reason: Reason) -> ReasonFound:

@@ -1,0 +1,287 @@
+"""Starts the service on a port, decides who may reach it, and closes slow connections.
+
+uvicorn closes a connection that is idle after an answer. It waits for ever for the head of a
+request, and for a client that does not take its answer: a thousand such clients would use up all
+the connections that a process may have.
+"""
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.types import ASGIApp
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from apptek.errors import ApptekError
+from apptek.server.app import create_app
+from apptek.server.security_middleware import SecurityMiddleware
+from apptek.server.served_model import ServedModel
+from apptek.server.workers import RequestLimits
+from apptek.terminal import messages
+
+LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
+TRUSTED_PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's variable: whose X-Forwarded-For is believed
+MakeApp = Callable[[ServedModel, RequestLimits], ASGIApp]
+CONNECTIONS = 4096
+BACKLOG = 1024
+OTHER_FILES = 128  # that a process needs beside its connections
+FILES = CONNECTIONS + BACKLOG + OTHER_FILES  # more are of no use
+LAST_SECONDS = 0.5  # in which requests are still taken when the service ends
+Waiting = dict["DeadlineProtocol", None]  # connections without a request, the oldest first
+GRACE = 5  # seconds beyond the time of an answer in which the service ends
+LINES = 30
+_MINUTE = 60.0
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach the address."""
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@dataclass(frozen=True, slots=True)
+class Reach:
+    """Where a service listens, and who may use it.
+
+    Other machines may reach it only with a token, unless it is `insecure` on purpose.
+    """
+
+    host: str
+    port: int
+    token: str | None = None
+    insecure: bool = False
+
+    def __post_init__(self) -> None:
+        if self.token == "":
+            raise ApptekError("the token is empty")
+        if not (is_loopback(self.host) or self.token or self.insecure):
+            raise ApptekError(
+                f"other machines could reach {self.host}: give --token, or --insecure to allow "
+                "everybody"
+            )
+
+
+def serve(folder: Path, reach: Reach, *, make_app: MakeApp = create_app, path: str = "") -> None:
+    """Serve a model until it is interrupted; `path` is where its app is to be addressed."""
+    with _listen(reach.host, reach.port) as listener:  # first: a port in use is reported at once
+        served = ServedModel.open(folder)
+        requests = RequestLimits(workers=os.cpu_count() or 1)
+        app = secured(make_app(served, requests), requests, reach, served.digest)
+        url_host = f"[{reach.host}]" if ":" in reach.host else reach.host  # IPv6
+        address = f"http://{url_host}:{listener.getsockname()[1]}{path}"
+        data = served.predictor.model.dataset.name
+        messages().print(
+            f"{data} is served at {address} (Ctrl+C stops it)", markup=False, soft_wrap=True
+        )
+        limits = connection_limits()
+        config = uvicorn.Config(
+            app, http=connection_factory(limits), backlog=limits.backlog, ws="none",  # type: ignore[arg-type]
+            lifespan="on", log_config=None, access_log=False, server_header=False,
+            timeout_graceful_shutdown=int(requests.seconds) + GRACE,
+            proxy_headers=bool(os.environ.get(TRUSTED_PROXIES)),
+        )  # fmt: skip
+        log_to_stderr()
+        uvicorn.Server(config).run([listener])
+
+
+def secured(app: ASGIApp, limits: RequestLimits, reach: Reach, digest: str = "") -> ASGIApp:
+    """The app behind its middleware. On loopback it answers to the names of loopback only."""
+    hosts = LOOPBACK | {reach.host} if is_loopback(reach.host) else None
+    return SecurityMiddleware(app, limits, reach.token, hosts, digest)
+
+
+def _listen(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # asyncio sets TCP_NODELAY, which sends small answers at once, only if the protocol is named.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    if sys.platform != "win32":
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise ApptekError(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    listener.listen()
+    return listener
+
+
+class LogLimit(logging.Filter):
+    """Passes the first records of each minute."""
+
+    def __init__(self, records: int = LINES) -> None:
+        super().__init__()
+        self._records = records
+        self._start = -_MINUTE
+        self._passed = self._left_out = 0
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Whether a record is logged; the first one after others were left out says how many."""
+        now = time.monotonic()
+        if now - self._start >= _MINUTE:
+            if self._left_out:
+                record.msg = f"{record.getMessage()} ({self._left_out:,} others were left out)"
+                record.args = ()
+            self._start, self._passed, self._left_out = now, 0, 0
+        self._passed += 1
+        self._left_out += self._passed > self._records
+        return self._passed <= self._records
+
+
+def log_to_stderr() -> None:
+    """All that the service and its libraries log goes to stderr, within the limit."""
+    handler = logging.StreamHandler()
+    handler.addFilter(LogLimit())
+    handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
+    logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionLimits:
+    """The limits of all connections together. Beyond them connections are closed."""
+
+    connections: int = CONNECTIONS  # open at the same time
+    backlog: int = BACKLOG  # that the system queues until the server accepts them
+    seconds: float = 10.0  # for the whole head of a request, and for an answer to be taken
+
+    @classmethod
+    def within(cls, files: int) -> "ConnectionLimits":
+        """The limits in a process that may open so many files.
+
+        A connection is a file as soon as it is accepted, and up to a whole backlog of them is
+        accepted before the first one is counted.
+        """
+        backlog = max(8, min(BACKLOG, files // 4))
+        return cls(
+            connections=max(8, min(CONNECTIONS, files - backlog - OTHER_FILES)), backlog=backlog
+        )
+
+
+class DeadlineProtocol(H11Protocol):
+    """A connection that must send the whole head of a request, and take its answer, in time.
+
+    Beyond the largest number of connections, the one that has waited longest for a request makes
+    way for the new one; if all of them are being answered, the new one is closed.
+    """
+
+    def __init__(self, *args: Any, waiting: Waiting, limits: ConnectionLimits, **more: Any) -> None:
+        super().__init__(*args, **more)
+        self._waiting, self._limits = waiting, limits
+        self._deadline: asyncio.TimerHandle | None = None
+        self._unsent = 0
+        self._is_ending = False
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Starts to wait for a request."""
+        super().connection_made(transport)
+        if len(self.connections) > self._limits.connections:
+            next(iter(self._waiting), self).abort()
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Stops waiting."""
+        super().connection_lost(exc)
+        self._stop_waiting()
+
+    def handle_events(self) -> None:
+        """Stops waiting when the head of a request is there."""
+        super().handle_events()
+        if self._is_ending and self._has_request:
+            self.cycle.keep_alive = False
+        self._watch()
+
+    def on_response_complete(self) -> None:
+        """Starts to wait for the next request."""
+        super().on_response_complete()
+        self._watch()
+
+    def pause_writing(self) -> None:
+        """Starts to wait for a client that takes its answer slowly."""
+        super().pause_writing()
+        self._watch()
+
+    def resume_writing(self) -> None:
+        """Stops waiting for it."""
+        super().resume_writing()
+        self._watch()
+
+    def shutdown(self) -> None:
+        """Closes the connection after its answer, or soon: a request may be on its way."""
+        self._is_ending = True
+        if self._has_request:
+            super().shutdown()
+        else:
+            self.loop.call_later(LAST_SECONDS, self._close_without_request)
+
+    def _close_without_request(self) -> None:
+        if not (self._has_request or self.transport.is_closing()):
+            super().shutdown()
+
+    def abort(self) -> None:
+        """Closes the connection now, whatever was not sent."""
+        self._stop_waiting()
+        self.transport.abort()
+
+    @property
+    def _has_request(self) -> bool:
+        return self.cycle is not None and not self.cycle.response_complete
+
+    def _watch(self) -> None:
+        if self._has_request and not self.flow.write_paused:
+            self._stop_waiting()
+        elif self._deadline is None:
+            self._waiting[self] = None
+            self._set_deadline()
+
+    def _set_deadline(self) -> None:
+        self._unsent = self.transport.get_write_buffer_size()
+        self._deadline = self.loop.call_later(self._limits.seconds, self._check_progress)
+
+    def _check_progress(self) -> None:
+        if self.transport.get_write_buffer_size() < self._unsent:  # a large answer is being taken
+            self._set_deadline()
+        else:
+            self.abort()
+
+    def _stop_waiting(self) -> None:
+        self._waiting.pop(self, None)
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def connection_factory(limits: ConnectionLimits) -> Callable[..., DeadlineProtocol]:
+    """Makes the connections of one server."""
+    return partial(DeadlineProtocol, waiting={}, limits=limits)
+
+
+def connection_limits() -> ConnectionLimits:
+    """The limits of this process, which may open as many files as the system lets it from now."""
+    return ConnectionLimits.within(_raise_file_limit())
+
+
+def _raise_file_limit() -> int:
+    """The number of files that this process may open, raised as far as it is of use."""
+    try:
+        import resource
+    except ImportError:  # a system without such limits
+        return FILES
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(OSError, ValueError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+            return wanted
+    return FILES if soft == resource.RLIM_INFINITY else soft

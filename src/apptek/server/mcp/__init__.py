@@ -1,1 +1,0 @@
-"""A model's questions as tools for assistants, over the Model Context Protocol."""

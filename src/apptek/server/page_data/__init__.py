@@ -1,1 +1,0 @@
-"""What the explorer asks for beyond single answers: ranges of days, questions, lists, steps."""

@@ -1,0 +1,291 @@
+"""Every address of the service. A new one is a function here: parse, one call, one dataclass.
+
+The parameters after `served` are those of the request (a body is a class of `requests.py`), the
+return type is the schema of the response, and the docstring is what OpenAPI says about it.
+"""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Annotated, Any, Literal, TypeVar
+
+import numpy as np
+from fastapi import FastAPI, Path, Query, Response
+
+from apptek import __version__
+from apptek.config import View
+from apptek.explain.counterfactual import counterfactual
+from apptek.explain.explainer import contrast
+from apptek.forecast.window import Length, Window
+from apptek.results import Contrast, Counterfactual, Forecast
+from apptek.server import answers, lists, model_info, timelines
+from apptek.server.arrow_batches import add_arrow_predictions
+from apptek.server.forecasts import Outlook, make_forecast, outlook
+from apptek.server.questions import Questions, find_questions, striking_questions
+from apptek.server.requests import (
+    ContrastBody,
+    CounterfactualBody,
+    ExplainBody,
+    ForecastBody,
+    PredictBody,
+    StepsBody,
+)
+from apptek.server.responses import (
+    Answers,
+    Entities,
+    EntityTimeline,
+    Health,
+    ModelInfo,
+    PairHistory,
+    Predicates,
+    ServedExplanation,
+    Topologies,
+)
+from apptek.server.ribbon import Ribbon, ribbon
+from apptek.server.served_model import ServedModel
+from apptek.server.steps import Steps, explore
+from apptek.server.workers import RequestLimits, WorkerPool, within
+
+Work = TypeVar("Work", bound=Callable[..., Any])
+# Each has threads of its own: names wait for no batch, answers for no list, health for nothing.
+Pool = Literal["health", "information", "answers", "page"]
+Limit = Annotated[int, Query(ge=1, le=5000, description="The largest number to return.")]
+Subject = Annotated[str, Query(min_length=1, max_length=10_000)]
+Object = Annotated[str, Query(alias="object", min_length=1, max_length=10_000)]
+From = Annotated[str | None, Query(alias="from", max_length=100, description="The first time.")]
+To = Annotated[str | None, Query(max_length=100, description="The last time.")]
+PATIENCE = 2.0  # seconds that a request waits for what is computed once
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """An address, and the function that answers it in a thread of a pool."""
+
+    method: str
+    path: str
+    tag: str
+    pool: Pool
+    work: Callable[..., Any]
+
+    def add_to(self, app: FastAPI, served: ServedModel, pool: WorkerPool) -> None:
+        """Add the route to the app of a model."""
+        signature = inspect.signature(partial(self.work, served))
+
+        async def endpoint(**arguments: Any) -> Response:
+            return await pool.answer(partial(self.work, served, **arguments))
+
+        endpoint.__signature__ = signature  # type: ignore[attr-defined]
+        endpoint.__doc__ = self.work.__doc__
+        app.add_api_route(
+            self.path, endpoint, methods=[self.method], tags=[self.tag],
+            name=self.work.__name__, response_model=signature.return_annotation,
+        )  # fmt: skip
+
+
+ROUTES: list[Route] = []
+
+
+def _route(method: str, path: str, tag: str, pool: Pool) -> Callable[[Work], Work]:
+    def add(work: Work) -> Work:
+        ROUTES.append(Route(method, path, tag, pool, work))
+        return work
+
+    return add
+
+
+_get, _post = partial(_route, "GET"), partial(_route, "POST")
+
+
+def add_routes(app: FastAPI, served: ServedModel, limits: RequestLimits) -> None:
+    """Add all routes, each with the threads of its pool."""
+    pools = {route.pool: WorkerPool(limits) for route in ROUTES}
+    add_arrow_predictions(app, served, pools["answers"])  # first: the route of JSON takes any body
+    for route in ROUTES:
+        route.add_to(app, served, pools[route.pool])
+
+
+@_get("/api/health", "model", "health")
+def health(served: ServedModel) -> Health:
+    """Whether the service is up."""
+    # Up even if the model's folder is gone: it has a copy of its own.
+    on_disk = (served.folder / "model.json").exists()
+    return Health(version=__version__, model=served.digest, model_on_disk=on_disk)
+
+
+@_get("/api/model", "model", "information")
+def model(served: ServedModel) -> ModelInfo:
+    """Data set, settings, metrics, counts and time span of the model, and sample queries."""
+    return model_info.describe_model(served)
+
+
+@_get("/api/entities", "names", "information")
+def entities(
+    served: ServedModel,
+    q: Annotated[str, Query(max_length=10_000, description="What was typed.")] = "",
+    limit: Annotated[int, Query(ge=1, le=100)] = 10,
+) -> Entities:
+    """Entities whose name, or a word in it, begins with what was typed; most used first."""
+    return model_info.find_entities(served, q, limit)
+
+
+@_get("/api/predicates", "names", "information")
+def predicates(served: ServedModel) -> Predicates:
+    """All predicates, and how often each is used."""
+    return model_info.list_predicates(served)
+
+
+@_get("/api/topologies", "model", "information")
+def topologies(
+    served: ServedModel,
+    predicate: Annotated[str | None, Query(min_length=1, max_length=10_000)] = None,
+    limit: Annotated[int, Query(ge=1, le=100, description="How many of each predicate.")] = 5,
+    offset: Annotated[
+        int, Query(ge=0, le=1_000_000, description="How many of each predicate to pass over.")
+    ] = 0,
+) -> Topologies:
+    """Mined topologies and largest weights of each predicate, or of one; page by page."""
+    return model_info.list_topologies(served, predicate, range(offset, offset + limit))
+
+
+@_get("/api/entity/{name:path}/timeline", "histories", "information")
+def timeline(
+    served: ServedModel,
+    name: Annotated[str, Path(min_length=1, max_length=10_000)],
+    since: From = None,
+    to: To = None,
+    limit: Limit = 500,
+) -> EntityTimeline:
+    """The facts of an entity, in order of time."""
+    window = timelines.read_window(served, since, to)
+    return timelines.entity_timeline(served, name, window, limit)
+
+
+@_get("/api/pair", "histories", "information")
+def pair(
+    served: ServedModel,
+    subject: Subject,
+    object_: Object,
+    since: From = None,
+    to: To = None,
+    limit: Limit = 500,
+) -> PairHistory:
+    """The facts between two entities, in both directions."""
+    window = timelines.read_window(served, since, to)
+    return timelines.pair_history(served, subject, object_, window, limit)
+
+
+@_post("/api/predict", "answers", "answers")
+def predictions(served: ServedModel, body: PredictBody) -> Answers:
+    """The most probable predicates for one query, or for a batch.
+
+    A batch may also be an Arrow stream, and is then answered by an Arrow stream.
+    """
+    return answers.predict(served, body)
+
+
+@_post("/api/explain", "answers", "answers")
+def explanation(served: ServedModel, body: ExplainBody) -> ServedExplanation:
+    """Why a predicate: contributions, the facts behind them, and a drawing of the graph."""
+    return answers.explain(served, body)
+
+
+@_post("/api/counterfactual", "answers", "answers")
+def counterfactuals(served: ServedModel, body: CounterfactualBody) -> Counterfactual:
+    """A small set of facts whose removal changes the answer."""
+    question = served.question(body, body.view, allow_unknown=body.allow_unknown)
+    served.check_predicates(to=body.target)
+    found = counterfactual(
+        question.answerer, question.query, body.target, add=body.add, queries=question.ids
+    )
+    return replace(found, similar=question.similar)
+
+
+@_post("/api/contrast", "answers", "answers")
+def contrasts(served: ServedModel, body: ContrastBody) -> Contrast:
+    """What changes between two times: the reasons of the answer at both."""
+    question = served.question(body, body.view, allow_unknown=body.allow_unknown)
+    versus = served.time(body.versus, "versus")
+    served.check_near(versus, "versus")
+    served.check_predicates(predicate=body.predicate, against=body.against)
+    both = replace(
+        question.ids.take(np.zeros(2, np.int64)),
+        times=np.asarray([question.time, versus], np.int32),
+    )
+    found = contrast(
+        question.answerer, question.query, body.versus, body.predicate, body.against, both
+    )
+    return replace(found, similar=question.similar)
+
+
+@_post("/api/forecast", "answers", "answers")
+def forecasts(served: ServedModel, body: ForecastBody) -> Forecast:
+    """What will happen between two entities in a window, and whether anything will."""
+    return make_forecast(served, body).forecast
+
+
+@_get("/api/watch", "lists", "page")
+def watch_list(
+    served: ServedModel,
+    days: Annotated[int | None, Query(ge=1, le=366)] = None,
+    steps: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
+    limit: Annotated[int, Query(ge=1, le=lists.MOST_WATCHED)] = 40,
+) -> lists.WatchedPairs:
+    """The pairs whose chance of anything changes most in a window after the last fact.
+
+    It has so many days, or steps in the unit of the data; by default 7 days, or one step of a
+    longer unit. While the pairs are compared, `ready` is false: ask again.
+    """
+    return lists.watched_pairs(served, Length(days=days, steps=steps), limit, PATIENCE)
+
+
+@_get("/api/audit", "lists", "page")
+def audit_list(served: ServedModel) -> lists.SuspectFacts:
+    """The facts that look wrong. While they are looked for, `ready` is false: ask again."""
+    return lists.suspect_facts(served, PATIENCE)
+
+
+@_get("/api/ribbon", "histories", "page")
+def pair_ribbon(
+    served: ServedModel,
+    subject: Subject,
+    object_: Object,
+    since: Annotated[str | None, Query(alias="from", max_length=100)] = None,
+    to: Annotated[str | None, Query(max_length=100)] = None,
+    view: Annotated[
+        View, Query(description="past_only: from facts before each time.")
+    ] = "all_facts",
+) -> Ribbon:
+    """The answers about a pair over a range of times, in both directions."""
+    window = timelines.read_window(served, since, to)
+    if to is None:
+        window = Window(window.first, max(window.last, served.span.last) + served.beyond)
+    return ribbon(served, served.pair(subject, object_), window, view)
+
+
+@_get("/api/questions", "names", "page")
+def questions(
+    served: ServedModel,
+    q: Annotated[str, Query(max_length=10_000, description="Names and events.")] = "",
+    limit: Annotated[int, Query(ge=1, le=50)] = 8,
+) -> Questions:
+    """Pairs whose facts some words describe; without words, a few that are well answered.
+
+    While the latter are looked for, `ready` is false: ask again.
+    """
+    if q.strip():
+        return find_questions(served, q, limit)
+    work = served.background.start("questions", partial(striking_questions, served))
+    return within(PATIENCE, work) or Questions(ready=False, questions=[])
+
+
+@_post("/api/outlook", "answers", "page")
+def pair_outlook(served: ServedModel, body: ForecastBody) -> Outlook:
+    """A forecast, and how often such forecasts came true."""
+    return outlook(served, body)
+
+
+@_post("/api/steps", "histories", "page")
+def exploration(served: ServedModel, body: StepsBody) -> Steps:
+    """The paper's exploration: what both sides reach by some predicates, and what is next."""
+    return explore(served, body)
