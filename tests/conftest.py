@@ -142,12 +142,29 @@ def explored_query(explored_model: Path) -> dict[str, str]:
     raise AssertionError("no such query")
 
 
+@pytest.fixture(scope="module")
+def explored_address(explored_model: Path) -> Iterator[str]:
+    """Where a service of that model answers."""
+    from http_clients import running_service
+
+    with running_service(explored_model) as service:
+        yield service.address
+
+
 @pytest.fixture(scope="session")
 def served(served_model: Path) -> "ServedModel":
     """The model as the service holds it."""
     from apptek.server.served_model import ServedModel
 
     return ServedModel.open(served_model)
+
+
+@pytest.fixture(scope="session")
+def forecasting(forecast_model: Path) -> "ServedModel":
+    """A model that makes forecasts, as the service holds it."""
+    from apptek.server.served_model import ServedModel
+
+    return ServedModel.open(forecast_model)
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, quote, urlsplit
 
@@ -18,17 +17,10 @@ from browser_pages import (
     settles,
     state,
 )
-from http_clients import running_service
 from playwright.sync_api import Browser, Page, expect
 from test_explorer_views import opened
 
 pytestmark = [*IN_BROWSER, pytest.mark.slow]
-
-
-@pytest.fixture(scope="module")
-def address(explored_model: Path) -> Iterator[str]:
-    with running_service(explored_model) as service:
-        yield service.address
 
 
 @pytest.fixture
@@ -36,6 +28,11 @@ def page(browser: Browser) -> Iterator[Page]:
     """A page on a screen that can be touched."""
     with fresh_page(browser, viewport={"width": 1500, "height": 1000}, has_touch=True) as page:
         yield page
+
+
+@pytest.fixture
+def address(explored_address: str) -> str:
+    return explored_address
 
 
 @pytest.fixture
@@ -81,7 +78,7 @@ def test_a_finger_moves_the_day_like_the_mouse(
     comes_to(page, time=handle.text_content() or "")
 
 
-def test_a_late_counterfactual_strikes_out_nothing(
+def test_what_was_asked_before_cannot_be_used_for_another_question(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
     opened(page, address, **query)
@@ -89,28 +86,19 @@ def test_a_late_counterfactual_strikes_out_nothing(
     page.route("**/api/counterfactual", hold_in(held))
     page.get_by_role("button", name="What would change it?").click()
     comes(page, held.__len__, 1)
+    page.route("**/api/explain", hold_in(held))
     swap(page)
+    comes(page, held.__len__, 2)
+    for card in ("answer-words", "what-if", "ranking", "reasons-card", "facts-card", "graph-card"):
+        assert is_inert(page, card), card
+    held[1].continue_()
+    comes(page, lambda: is_inert(page, "facts-card"), False)
+    assert not is_inert(page, "ranking")
     expect(page.locator("#asked")).to_contain_text(f"{query['object']} → {query['subject']}")
     held[0].fulfill(json={"removed": [{"fact": 1}]})
     settles(page)
     assert "without" not in state(page)
     expect(page.locator("#what-if")).to_be_hidden()
-
-
-def test_an_earlier_explanation_cannot_be_used_for_another_question(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    opened(page, address, **query)
-    held: list[Any] = []
-    page.route("**/api/explain", hold_in(held))
-    swap(page)
-    comes(page, held.__len__, 1)
-    for card in ("answer-words", "what-if", "ranking", "reasons-card", "facts-card", "graph-card"):
-        assert is_inert(page, card), card
-    held[0].continue_()
-    comes(page, lambda: is_inert(page, "facts-card"), False)
-    assert not is_inert(page, "ranking")
-    expect(page.locator("#asked")).to_contain_text(f"{query['object']} → {query['subject']}")
 
 
 def test_nothing_is_asked_before_the_model_is_known(page: Page, address: str) -> None:

@@ -190,10 +190,32 @@ def test_a_label_without_a_free_place_is_listed_below_the_graph(
     expect(page.locator("#graph svg .label")).to_have_count(before - 1)
 
 
-def test_a_node_becomes_the_subject_by_keyboard(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
+def test_the_graph_is_explored_by_keyboard(page: Page, address: str, query: dict[str, str]) -> None:
     page.goto(link(address, **query))
+    nodes = page.locator("#graph svg .node")
+    expect(nodes.nth(2)).to_be_attached()
+    before = nodes.count()
+    nearby = page.get_by_label("Show other facts near in time")
+    nearby.check()
+    comes_to(page, nearby="1")
+    comes(page, lambda: nodes.count() > before, True)
+    outer = page.locator("#graph svg .node.bystander")
+    expect(outer.locator("text.name")).to_have_count(outer.count())
+    expect(outer.locator("text.when")).to_have_count(outer.count())
+    nearby.uncheck()
+    comes(page, nodes.count, before)
+    nodes.nth(2).focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Draw its own facts nearest in time").click()
+    comes(page, lambda: nodes.count() > before, True)
+    names = page.locator("#graph svg .node > title").all_text_contents()
+    assert len(set(names)) == len(names)  # each entity is drawn once
+    page.reload()  # the address has it
+    comes(page, lambda: nodes.count() > before, True)
+    nodes.nth(2).focus()
+    page.keyboard.press("Enter")
+    page.get_by_role("button", name="Hide its own facts again").click()
+    comes(page, nodes.count, before)
     node = page.locator("#graph svg .node:not(.subject):not(.object)").first
     name = node.locator("title").text_content() or ""
     node.focus()
@@ -304,7 +326,7 @@ def test_an_unknown_name_leads_to_the_right_one_and_is_answered_on_request(
     expect(page.locator("#show-steps")).to_be_enabled()
 
 
-def test_a_half_typed_name_opens_the_list_of_matches(
+def test_a_half_typed_name_opens_the_list_of_matches_or_says_that_there_is_none(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
     page.goto(link(address, **query))
@@ -317,6 +339,15 @@ def test_a_half_typed_name_opens_the_list_of_matches(
     expect(page.locator("#result")).to_be_hidden()
     listed.get_by_role("option").first.click()
     expect(field).to_have_value(re.compile(re.escape(query["subject"])))
+    held: list[Any] = []
+    page.route("**/api/entities*", hold_in(held))
+    field.fill("S")
+    expect(field).to_have_attribute("aria-busy", "true")
+    expect(listed).to_contain_text("Looking")
+    comes(page, held.__len__, 1)
+    held[0].abort()
+    expect(listed).to_contain_text("Names could not be loaded")
+    expect(field).not_to_have_attribute("aria-busy", "true")
 
 
 @pytest.mark.parametrize(
@@ -336,29 +367,6 @@ def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> N
     expect(page.locator("#bars .bar").first).to_be_visible()
     assert page.locator("#result img, #result script").count() == 0
     assert opened == []
-
-
-def test_waiting_and_a_service_that_has_gone_are_shown(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    page.goto(link(address, **query))
-    expect(page.locator("#bars .bar").first).to_be_visible()
-
-    held: list[Any] = []
-    page.route("**/api/explain", hold_in(held))
-    page.locator("#bars .bar").nth(1).click()
-    expect(page.locator("#graph-card")).to_have_attribute("data-waiting", "")
-    comes(page, held.__len__, 1)
-    held[0].continue_()
-    expect(page.locator("#graph-card")).not_to_have_attribute("data-waiting", "")
-    page.unroute("**/api/explain")
-    page.route("**/api/explain", lambda route: route.abort())
-    page.get_by_role("button", name="Ask").click()
-    expect(page.get_by_role("alert")).to_contain_text("still running")
-    page.unroute("**/api/explain")
-    page.get_by_role("button", name="Try again").click()
-    expect(page.locator("#bars .bar").first).to_be_visible()
-    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 @SLOW
@@ -411,7 +419,7 @@ def test_a_late_answer_does_not_replace_a_newer_one(
     expect(page).to_have_title("APPTeK Explorer")
 
 
-def test_problems_of_a_part_stay_and_leave_nothing_old_beside_them(
+def test_waiting_and_problems_of_a_part_are_shown_and_leave_nothing_old_beside_them(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
     page.route("**/api/pair*", lambda route: route.abort())
@@ -426,6 +434,17 @@ def test_problems_of_a_part_stay_and_leave_nothing_old_beside_them(
     scroll_to(page, "#timelines", "#lanes svg")
     expect(page.get_by_role("alert")).to_have_count(0)
 
+    held: list[Any] = []
+    page.route("**/api/explain", hold_in(held))
+    page.get_by_role("button", name="Ask").click()
+    expect(page.locator("#graph-card")).to_have_attribute("data-waiting", "")
+    comes(page, held.__len__, 1)
+    held[0].continue_()
+    expect(page.locator("#graph-card")).not_to_have_attribute("data-waiting", "")
+    page.get_by_role("button", name="Show more", exact=True).focus()
+    page.keyboard.press("Enter")
+    expect(page.locator("#bars .bar").nth(10)).to_be_focused()
+    page.unroute("**/api/explain")
     page.route("**/api/explain", lambda route: route.abort())
     second = page.locator("#bars .bar").nth(1)
     second.focus()
@@ -437,16 +456,12 @@ def test_problems_of_a_part_stay_and_leave_nothing_old_beside_them(
     expect(page.locator("#graph svg")).to_have_count(0)
     for kind in ("SVG", "PNG", "JSON"):
         expect(page.get_by_role("button", name=kind, exact=True)).to_be_disabled()
-
-
-@SLOW
-def test_show_more_moves_the_focus_to_what_is_new(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    page.goto(link(address, **query))
-    page.get_by_role("button", name="Show more", exact=True).focus()
-    page.keyboard.press("Enter")
-    expect(page.locator("#bars .bar").nth(10)).to_be_focused()
+    page.get_by_role("button", name="Ask").click()
+    expect(page.get_by_role("alert")).to_contain_text("still running")
+    page.unroute("**/api/explain")
+    page.get_by_role("button", name="Try again").click()
+    expect(page.locator("#bars .bar").first).to_be_visible()
+    expect(page.get_by_role("alert")).to_have_count(0)
 
 
 @SLOW
@@ -458,61 +473,6 @@ def test_a_suggested_predicate_is_asked_for(
     page.get_by_role("alert").get_by_role("button", name=name, exact=True).click()
     expect(page.locator("#answer")).to_contain_text(name)
     comes_to(page, predicate=name)
-
-
-@SLOW
-def test_names_that_cannot_be_looked_up_are_said_so(page: Page, address: str) -> None:
-    held: list[Any] = []
-    page.goto(address)
-    expect(page.locator(".sample").first).to_be_visible()  # until then the fields are filled again
-    page.route("**/api/entities*", hold_in(held))
-    subject = page.get_by_role("combobox", name="Who acts")
-    subject.press_sequentially("S")
-    expect(subject).to_have_attribute("aria-busy", "true")
-    expect(page.locator("#subject-list")).to_contain_text("Looking")
-    comes(page, held.__len__, 1)
-    held[0].abort()
-    expect(page.locator("#subject-list")).to_contain_text("Names could not be loaded")
-    expect(subject).not_to_have_attribute("aria-busy", "true")
-
-
-@SLOW
-def test_other_facts_near_in_time_are_drawn_once_for_each_entity(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    page.goto(link(address, **query))
-    expect(page.locator("#graph svg .node").first).to_be_attached()
-    before = page.locator("#graph svg .node").count()
-    page.get_by_label("Show other facts near in time").check()
-    comes_to(page, nearby="1")
-    comes(page, lambda: page.locator("#graph svg .node").count() > before, True)
-    names = page.locator("#graph svg .node > title").all_text_contents()
-    assert len(set(names)) == len(names)
-    outer = page.locator("#graph svg .node.bystander")
-    expect(outer.locator("text.name")).to_have_count(outer.count())
-    expect(outer.locator("text.when")).to_have_count(outer.count())
-
-
-@SLOW
-def test_an_entity_of_the_graph_is_expanded_and_folded_again(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    page.goto(link(address, **query))
-    nodes = page.locator("#graph svg .node")
-    expect(nodes.nth(2)).to_be_attached()
-    before = nodes.count()
-    nodes.nth(2).focus()
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Draw its own facts nearest in time").click()
-    comes(page, lambda: nodes.count() > before, True)
-    names = page.locator("#graph svg .node > title").all_text_contents()
-    assert len(set(names)) == len(names)
-    page.reload()  # the address has it
-    comes(page, lambda: nodes.count() > before, True)
-    nodes.nth(2).focus()
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Hide its own facts again").click()
-    comes(page, nodes.count, before)
 
 
 @SLOW

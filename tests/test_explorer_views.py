@@ -21,7 +21,6 @@ from browser_pages import (
     state,
     too_wide,
 )
-from http_clients import running_service
 from playwright.sync_api import Browser, Page, expect
 
 from apptek.graph.lookups import between
@@ -37,12 +36,6 @@ def predictor(explored_model: Path) -> Predictor:
     return Predictor.load(explored_model)
 
 
-@pytest.fixture(scope="module")
-def address(explored_model: Path) -> Iterator[str]:
-    with running_service(explored_model) as service:
-        yield service.address
-
-
 @pytest.fixture
 def page(browser: Browser, address: str) -> Iterator[Page]:
     """A page that asks nobody else."""
@@ -51,6 +44,11 @@ def page(browser: Browser, address: str) -> Iterator[Page]:
         page.on("request", lambda request: asked.add(request.url.split("?")[0]))
         yield page
     assert all(url.startswith((address, "data:", "blob:")) for url in asked)
+
+
+@pytest.fixture
+def address(explored_address: str) -> str:
+    return explored_address
 
 
 @pytest.fixture
@@ -466,8 +464,19 @@ def test_long_words_break_no_layout(
     for path in ("questions", "predict", "explain", "ribbon", "outlook", "watch", "audit", "pair"):
         page.route(f"**/api/{path}*", lengthen)
     page.set_viewport_size({"width": width, "height": 900})
+    for view in each_view(page, address, query, ".sample"):
+        wide = page.locator(".card:visible").evaluate_all(
+            "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.id)"
+        )
+        assert wide == [], view
+
+
+def each_view(
+    page: Page, address: str, query: dict[str, str], first: str = "#hero-link"
+) -> Iterator[str]:
+    """Open the views one after the other; none of them may be wider than the screen."""
     views = {
-        address: ".sample",
+        address: first,
         link(address, **query): "#forecast .chance",
         f"{address}/?page=watch": "table.list",
         f"{address}/?page=audit": "table.list",
@@ -477,10 +486,10 @@ def test_long_words_break_no_layout(
         expect(page.locator(part).first).to_be_visible()
         settles(page)
         assert too_wide(page) <= 0, view
-        wide = page.locator(".card:visible, .table-frame").evaluate_all(
-            "all => all.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.id)"
-        )
-        assert wide == [], view
+        frames = page.locator(".table-frame")
+        beyond = frames.evaluate_all("all => all.map((one) => one.scrollWidth - one.clientWidth)")
+        assert max(beyond, default=0) <= 0, view  # nor is a list cut off
+        yield view
 
 
 def test_the_lists_are_sorted_and_open_their_questions(page: Page, address: str) -> None:
@@ -585,20 +594,7 @@ def test_every_view_fits_its_screen_and_has_no_barriers(
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
     page = context.new_page()
-    views = {
-        address: "#hero-link",
-        link(address, **query): "#forecast .chance",
-        f"{address}/?page=watch": "table.list",
-        f"{address}/?page=audit": "table.list",
-    }
-    for view, part in views.items():
-        page.goto(view)
-        expect(page.locator(part).first).to_be_visible()
-        settles(page)
-        assert too_wide(page) <= 0, view
-        frames = page.locator(".table-frame")
-        beyond = frames.evaluate_all("all => all.map((one) => one.scrollWidth - one.clientWidth)")
-        assert max(beyond, default=0) <= 0, view  # nor is a list cut off
+    for view in each_view(page, address, query):
         colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
         light = sum(map(int, re.findall(r"\d+", colour)[:3])) > 380
         assert light == (scheme == "light")

@@ -12,17 +12,14 @@ from typing import Any
 
 import httpx2
 import pytest
-from command_line import apptek
 from http_clients import running_service
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
-from apptek import extras
 from apptek.audit.audit import audit_facts
 from apptek.audit.judge import Judge
 from apptek.audit.report import audit_table
-from apptek.errors import ApptekError
 from apptek.predictor import Predictor, Query
 from apptek.present.wording import GIVEN, when_text
 from apptek.server.mcp_server import create_server
@@ -56,11 +53,6 @@ def ask(served: ServedModel) -> Ask:
         return content
 
     return answer
-
-
-@pytest.fixture(scope="module")
-def foreseeing(forecast_model: Path) -> ServedModel:
-    return ServedModel.open(forecast_model)
 
 
 @pytest.fixture
@@ -127,12 +119,12 @@ def test_a_predicate_is_explained_against_another(ask: Ask, query: Query) -> Non
 
 
 def test_a_forecast_is_that_of_the_model_with_the_last_facts_before_it(
-    foreseeing: ServedModel,
+    forecasting: ServedModel,
 ) -> None:
-    predictor: Predictor = foreseeing.predictor
-    sample = foreseeing.samples[0]
+    predictor: Predictor = forecasting.predictor
+    sample = forecasting.samples[0]
     start = sample.time
-    result = call(foreseeing, "forecast", named(sample, start=start, days=7))
+    result = call(forecasting, "forecast", named(sample, start=start, days=7))
     found = result.structured_content
     made = predictor.forecast(sample.subject, sample.object, start, days=7)
     assert found["probability"] == pytest.approx(made.probability)
@@ -140,7 +132,9 @@ def test_a_forecast_is_that_of_the_model_with_the_last_facts_before_it(
     assert GIVEN in found["condition"]
     pair = {sample.subject, sample.object}
     earlier = [
-        fact for fact in written_facts(foreseeing) if {fact[0], fact[2]} == pair and fact[3] < start
+        fact
+        for fact in written_facts(forecasting)
+        if {fact[0], fact[2]} == pair and fact[3] < start
     ]
     assert earlier
     last = sorted(fact[3] for fact in earlier)[-5:]
@@ -214,25 +208,20 @@ def test_the_audit_of_a_large_model_judges_some_facts(served: ServedModel, query
         ("predict", {"limit": 3}, "limit: Extra inputs are not permitted, found 3"),
         ("history", {"offset": -1}, "offset: Input should be greater than or equal to 0"),
         ("audit", {"subject": "x"}, "subject: Extra inputs are not permitted"),
+        ("search_entities", {}, "text: Field required, found nothing."),
         ("no_such_tool", {}, "Unknown tool: no_such_tool"),
     ],
 )
 def test_a_wrong_input_is_an_error_of_the_tool_in_one_line(
     served: ServedModel, query: Query, tool: str, arguments: dict[str, Any], said: str
 ) -> None:
-    usual = {} if tool == "audit" else named(query)
+    usual = {} if tool in ("audit", "search_entities") else named(query)
     result = call(served, tool, usual | arguments)
     assert result.is_error
     (content,) = result.content
     assert said in content.text
     assert "\n" not in content.text
     assert "Traceback" not in content.text
-
-
-def test_a_missing_argument_is_named(served: ServedModel, query: Query) -> None:
-    result = call(served, "predict", {"subject": query.subject})
-    assert result.is_error
-    assert result.content[0].text == "object: Field required, found nothing."
 
 
 def test_an_answer_that_takes_too_long_is_an_error(served: ServedModel, query: Query) -> None:
@@ -320,33 +309,3 @@ def test_over_http_a_token_is_needed_and_a_web_page_is_refused(
         large = b"x" * (RequestLimits().body_bytes + 1)
         assert httpx2.post(service.address, content=large, headers=right).status_code == 413
         assert httpx2.get(service.address.removesuffix("/mcp")).status_code == 404
-
-
-@pytest.mark.parametrize(
-    ("words", "said", "code"),
-    [
-        (("--http", "--host", "0.0.0.0"), "give --token, or --insecure", 1),
-        (("--port", "9000"), "--port needs --http", 2),
-        (("--token-file", "token"), "--token-file needs --http", 2),
-    ],
-)
-def test_the_rules_of_access_are_those_of_the_service(
-    served_model: Path, words: tuple[str, ...], said: str, code: int
-) -> None:
-    done = apptek("mcp", str(served_model), *words)
-    assert done.returncode == code
-    assert said in done.stderr
-    assert done.stdout == ""
-
-
-def test_what_cannot_be_served_is_said_in_one_line(tmp_path: Path) -> None:
-    done = apptek("mcp", str(tmp_path))
-    assert done.returncode == 1
-    assert "is not a model folder" in done.stderr
-    assert done.stdout == ""
-
-
-def test_a_missing_extra_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "mcp" else name)
-    with pytest.raises(ApptekError, match=r"needs mcp: pip install 'apptek\[mcp\]'"):
-        extras.require_mcp()

@@ -2,6 +2,7 @@ import json
 import re
 import shutil
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
@@ -11,11 +12,11 @@ from hypothesis import strategies as st
 from service_parts import client_of, problem, tuning_query
 
 from apptek.facts.name_matching import NameResolver
-from apptek.facts.times import TimeAxis
+from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.predictor import Query
 from apptek.present.drawing import draw_answer
 from apptek.results import to_dict
-from apptek.server.served_model import ServedModel
+from apptek.server.served_model import ServedModel, query_of_fact
 
 
 @pytest.fixture(scope="module")
@@ -59,15 +60,39 @@ def test_entities_are_found_by_their_beginnings(client: TestClient, served: Serv
     assert name in missing["near"]
 
 
-def test_a_prediction_is_that_of_the_library(client: TestClient, served: ServedModel) -> None:
-    query = tuning_query(served)
-    (answer,) = client.post("/api/predict", json=query | {"top": 5}).json()["answers"]
-    (expected,) = served.predictor.predict([Query(**query)], top=5)
-    assert [entry["predicate"] for entry in answer["predicates"]] == list(expected.predicates)
-    shares = [entry["probability"] for entry in answer["predicates"]]
-    assert shares == pytest.approx(expected.probabilities)
-    assert not answer["unseen_subject"]
-    assert not answer["outside_span"]
+def recorded(served: ServedModel, query: Query) -> set[str]:
+    """The predicates of the facts between the two that hold at that time, one after the other."""
+    model, data = served.predictor.model, served.predictor.model.dataset
+    ends = data.entities.find(query.subject), data.entities.find(query.object)
+    moment, found = served.position(data.axis.parse(query.time)), set()
+    for row, pair in enumerate(zip(data.train.subjects, data.train.objects, strict=True)):
+        if pair == ends:
+            dates = {int(model.graph.since[row]), int(model.graph.until[row])}
+            known = dates - {UNKNOWN} or {UNKNOWN}
+            if min(known) <= moment <= max(known):
+                found.add(data.predicates[int(data.train.predicates[row])])
+    return found
+
+
+@pytest.mark.parametrize("split", ["train", "valid"])
+def test_predictions_are_those_of_the_library(
+    client: TestClient, served: ServedModel, split: str
+) -> None:
+    data = served.predictor.model.dataset
+    queries = [query_of_fact(data, getattr(data, split), row) for row in range(0, 600, 97)]
+    expected, known = served.predictor.predict(queries, top=5), 0
+    for query, wanted in zip(queries, expected, strict=True):
+        (answer,) = client.post("/api/predict", json=asdict(query) | {"top": 5}).json()["answers"]
+        assert [entry["predicate"] for entry in answer["predicates"]] == list(wanted.predicates)
+        shares = [entry["probability"] for entry in answer["predicates"]]
+        assert shares == pytest.approx(wanted.probabilities)
+        flags = [entry["known"] for entry in answer["predicates"]]
+        assert flags == [predicate in wanted.known for predicate in wanted.predicates]
+        assert set(wanted.known) == recorded(served, query)
+        assert not answer["unseen_subject"]
+        assert not answer["outside_span"]
+        known += sum(flags)
+    assert known > 0 or split == "valid"
 
 
 def test_a_batch_is_answered_as_its_queries_are(client: TestClient, served: ServedModel) -> None:
@@ -79,29 +104,6 @@ def test_a_batch_is_answered_as_its_queries_are(client: TestClient, served: Serv
         assert [p["predicate"] for p in batch[row]["predicates"]] == [
             p["predicate"] for p in alone["predicates"]
         ]
-
-
-def test_known_predicates_are_those_of_the_training_facts(
-    client: TestClient, served: ServedModel
-) -> None:
-    model = served.predictor.model
-    data, facts = model.dataset, model.dataset.train
-    for row in range(0, 2000, 97):
-        ends = int(facts.subjects[row]), int(facts.objects[row])
-        time = data.axis.format(int(facts.times[row]))
-        query = {"subject": data.entities[ends[0]], "object": data.entities[ends[1]], "time": time}
-        top = len(data.predicates)
-        (answer,) = client.post("/api/predict", json=query | {"top": top}).json()["answers"]
-        known = {entry["predicate"] for entry in answer["predicates"] if entry["known"]}
-        moment = served.position(data.axis.parse(time))
-        expected = set()
-        for other in range(len(facts)):
-            if (int(facts.subjects[other]), int(facts.objects[other])) == ends:
-                since, until = int(model.graph.since[other]), int(model.graph.until[other])
-                ends_known = [end for end in (since, until) if end > -(2**31)] or [-(2**31)]
-                if min(ends_known) <= moment <= max(ends_known):
-                    expected.add(data.predicates[int(facts.predicates[other])])
-        assert known == expected
 
 
 def test_an_explanation_comes_with_its_drawing(client: TestClient, served: ServedModel) -> None:
@@ -234,7 +236,12 @@ def test_a_body_that_makes_no_sense_is_a_problem(client: TestClient, body: str) 
 
 def test_addresses_and_methods_that_do_not_exist(client: TestClient) -> None:
     problem(client.get("/api/nothing"), 404)
-    problem(client.get("/api/predict"), 405)
+    for response, allowed in (
+        (client.get("/api/predict"), "POST"),
+        (client.post("/api/health"), "GET"),
+    ):
+        problem(response, 405)
+        assert response.headers["allow"] == allowed
     problem(client.get("/nothing"), 404)
 
 

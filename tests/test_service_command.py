@@ -2,11 +2,15 @@ import json
 import subprocess
 import sys
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command_line import apptek, apptek_process
 from http_clients import running_service
+
+from apptek import extras
+from apptek.errors import ApptekError
 
 
 def test_serve_answers_until_it_is_ended(served_model: Path, tmp_path: Path) -> None:
@@ -27,24 +31,29 @@ def test_serve_answers_until_it_is_ended(served_model: Path, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "said", "code"),
     [
-        (("MODEL", "--host", "0.0.0.0"), "give --token, or --insecure"),
-        (("MODEL", "--token", ""), "the token is empty"),
-        (("MODEL", "--token-file", "nowhere"), "the token cannot be read from nowhere"),
-        (("MODEL", "--token-file", "/dev/null"), "the token is empty"),
-        (("nowhere", "--port", "0"), "is not a model folder"),
-        (("MODEL", "--host", "203.0.113.9", "--insecure"), "cannot listen on 203.0.113.9:8000"),
+        (("serve", "MODEL", "--host", "0.0.0.0"), "give --token, or --insecure", 1),
+        (("serve", "MODEL", "--token", ""), "the token is empty", 1),
+        (("serve", "MODEL", "--token-file", "nowhere"), "cannot be read from nowhere", 1),
+        (("serve", "MODEL", "--token-file", "/dev/null"), "the token is empty", 1),
+        (("serve", "nowhere", "--port", "0"), "is not a model folder", 1),
+        (("serve", "MODEL", "--host", "203.0.113.9", "--insecure"), "cannot listen on 203.0.", 1),
+        (("mcp", "MODEL", "--http", "--host", "0.0.0.0"), "give --token, or --insecure", 1),
+        (("mcp", "MODEL", "--port", "9000"), "--port needs --http", 2),
+        (("mcp", "MODEL", "--token-file", "token"), "--token-file needs --http", 2),
+        (("mcp", "nowhere"), "is not a model folder", 1),
     ],
 )
 @pytest.mark.gate
 def test_what_cannot_be_served_is_said_in_one_line(
-    served_model: Path, words: tuple[str, ...], said: str
+    served_model: Path, words: tuple[str, ...], said: str, code: int
 ) -> None:
-    done = apptek("serve", *(str(served_model) if word == "MODEL" else word for word in words))
-    assert done.returncode == 1
+    done = apptek(*(str(served_model) if word == "MODEL" else word for word in words))
+    assert done.returncode == code
     assert said in done.stderr
-    assert len(done.stderr.splitlines()) == 1
+    assert done.stdout == ""
+    assert code == 2 or len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.slow
@@ -69,10 +78,13 @@ def test_answers_and_explanations_need_no_torch(served_model: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-def test_a_missing_extra_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    from apptek import extras
-    from apptek.errors import ApptekError
-
-    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == "uvicorn" else name)
-    with pytest.raises(ApptekError, match=r"needs uvicorn: pip install 'apptek\[serve\]'"):
-        extras.require_service()
+@pytest.mark.parametrize(
+    ("module", "extra", "require"),
+    [("uvicorn", "serve", extras.require_service), ("mcp", "mcp", extras.require_mcp)],
+)
+def test_a_missing_extra_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch, module: str, extra: str, require: Callable[[], None]
+) -> None:
+    monkeypatch.setattr(extras, "find_spec", lambda name: None if name == module else name)
+    with pytest.raises(ApptekError, match=rf"needs {module}: pip install 'apptek\[{extra}\]'"):
+        require()

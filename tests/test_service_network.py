@@ -277,12 +277,6 @@ def test_the_pages_of_topologies_are_all_of_them(served: ServedModel) -> None:
         assert len({json.dumps(entry) for entry in entries}) == len(entries)
 
 
-def test_a_wrong_method_is_told_the_right_ones(served: ServedModel) -> None:
-    client = client_of(served)
-    assert client.get("/api/predict").headers["allow"] == "POST"
-    assert client.post("/api/health").headers["allow"] == "GET"
-
-
 @pytest.mark.slow
 def test_sigterm_finishes_what_is_in_flight(served: ServedModel) -> None:
     queries = [tuning_query(served, row) for row in range(100)]

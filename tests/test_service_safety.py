@@ -86,10 +86,11 @@ def test_the_token_opens_and_is_compared_in_constant_time(
 
     monkeypatch.setattr(hmac, "compare_digest", spy)
     client = client_of(served, token="sécret")
-    right = [(b"Authorization", "Bearer sécret".encode())]
-    assert client.get("/api/health", headers=right).status_code == 200
+    for scheme in ("Bearer", "bearer", "BEARER"):
+        right = [(b"Authorization", f"{scheme} sécret".encode())]
+        assert client.get("/api/health", headers=right).status_code == 200
     assert client.get("/api/health", headers={"Authorization": "x"}).status_code == 401
-    assert len(compared) == 2
+    assert len(compared) == 4
 
 
 @pytest.mark.parametrize(
@@ -240,13 +241,6 @@ def test_others_are_let_in_by_token_or_on_purpose_only(
             Reach(host, 0, token, insecure)
     else:
         Reach(host, 0, token, insecure)
-
-
-@pytest.mark.parametrize("scheme", ["bearer", "BEARER", "Bearer"])
-def test_the_scheme_of_a_token_may_be_written_in_any_case(served: ServedModel, scheme: str) -> None:
-    client = client_of(served, token="secret")
-    headers = {"Authorization": f"{scheme} secret"}
-    assert client.get("/api/health", headers=headers).status_code == 200
 
 
 @pytest.mark.parametrize("proxies", ["", "127.0.0.1"])

@@ -36,6 +36,32 @@ def between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
     return facts
 
 
+def facts_of(graph: TemporalGraph, entity: int) -> Ints:
+    """All facts of an entity in order of time, undated ones last."""
+    received = incoming(graph, entity)
+    from_others = received[graph.facts.subjects[received] != entity]  # count a self-loop once
+    return by_time(graph, np.concatenate([outgoing(graph, entity), from_others]))
+
+
+def facts_between(graph: TemporalGraph, one: int, other: int) -> Ints:
+    """The facts between two entities in both directions, by time; undated ones last."""
+    directions = {(one, other), (other, one)}  # a single one where they are the same
+    return by_time(graph, np.concatenate([between(graph, *each) for each in directions]))
+
+
+def by_time(graph: TemporalGraph, facts: Ints) -> Ints:
+    """The facts in order of time, undated ones last."""
+    first, last = ends_of(graph, facts)
+    return facts[np.lexsort((facts, last, first, first == UNKNOWN))]
+
+
+def dated_in(graph: TemporalGraph, facts: Ints, first: int, last: int) -> Ints:
+    """The dated facts that touch a span of time, in the order that they have."""
+    starts, ends = ends_of(graph, facts)
+    inside: Ints = facts[(starts != UNKNOWN) & (starts <= last) & (ends >= first)]
+    return inside
+
+
 def is_timeless(graph: TemporalGraph) -> bool:
     """Whether no fact has a date. Looks no further than up to the first that has one."""
     ends = graph.since, graph.until

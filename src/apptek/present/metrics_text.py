@@ -15,6 +15,7 @@ from apptek.terminal import table_text
 
 VIEWS = {"all_facts": "With all facts", "past_only": "Only the past"}
 BASELINES = {"frequency": "the most frequent predicate", "recency": "counting"}
+SELECTED = "These examples were selected because the model answered them correctly."
 NO_QUALITY = "there were no held-out facts to measure it on"
 METRICS = ("MRR", "Hits@1", "Hits@3", "Hits@10", "ECE")
 FORECASTS = {
@@ -255,6 +256,20 @@ def quality_text(quality: dict[str, Any] | None) -> str:
         if rivals := [BASELINES[name] for name, part in compared.items() if is_so(part)]:
             text += f"; {verdict} {' or '.join(rivals)}"
     return text
+
+
+def examples_note(
+    quality: dict[str, Any] | None, *, is_timeless: bool, is_fitted: bool, is_used: bool
+) -> str:
+    """Return how examples were selected, what the model knew of them, and how good it is."""
+    if is_timeless and is_used:  # nothing comes before anything
+        known = "The model knows these facts, and answers from them and all others."
+    elif is_fitted:
+        known = "The model was fitted on these facts, too; an answer uses only what came before."
+    else:
+        known = "The model was not fitted on these facts."
+    overall = f"Overall, {quality_text(quality)}. " if quality else ""
+    return f"{SELECTED} {overall}{known}"
 
 
 def _is_worse(baseline: dict[str, Any]) -> bool:

@@ -38,7 +38,7 @@ SIDES: tuple[Side, Side] = ("subject", "object")
 
 
 def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
-    """The answers to one query or to a batch."""
+    """Return the answers to one query or to a batch."""
     answerer = served.answerer(body.view)
     if isinstance(body, PredictBatch):
         asked = [Query(each.subject, each.object, each.time) for each in body.queries]
@@ -65,7 +65,7 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
 
 
 def served_answer(served: ServedModel, answer: Answer, code: int) -> AnswerOut:
-    """An answer as it is sent; `code` is that of its time."""
+    """Return an answer as it is sent; `code` is that of its time."""
     query = answer.query
     return AnswerOut(
         **{each.name: getattr(answer, each.name) for each in ANSWER_FIELDS},
@@ -81,7 +81,7 @@ def served_answer(served: ServedModel, answer: Answer, code: int) -> AnswerOut:
 
 
 def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
-    """An explanation with its drawing and the periphery."""
+    """Return an explanation with its drawing and the periphery."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
     served.check_predicates(predicate=body.predicate, against=body.against)
     whole = answerer = question.answerer
@@ -128,7 +128,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
 
 
 def _renamed(explanation: Explanation, kept: Longs) -> Explanation:
-    """The explanation with the facts of a part of the graph by their numbers in the whole."""
+    """Replace the numbers of facts in a part of the graph by their numbers in the whole."""
 
     def renamed(reason: Reason) -> Reason:
         facts = tuple(replace(fact, fact=int(kept[fact.fact])) for fact in reason.facts)
@@ -154,7 +154,7 @@ def _nearest(
     served: ServedModel, graph: TemporalGraph, entity: int, code: int, shown: set[int],
     side: Side = "subject",
 ) -> list[NearFact]:  # fmt: skip
-    """The N_tknn facts of an entity, nearest in time first: the first that are not shown yet."""
+    """Return those of the N_tknn facts of an entity that are not shown yet, the nearest first."""
     model, moment = served.predictor.model, served.position(code)
     nearest = graph.nearest([entity], [code], model.config.agent.tknn)[0].tolist()
     facts = []

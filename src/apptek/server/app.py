@@ -33,7 +33,7 @@ MEDIA_TYPES = {
 
 
 def create_app(served: ServedModel, limits: RequestLimits | None = None) -> FastAPI:
-    """The app of a served model. `http_server` puts it behind its middleware."""
+    """Return the app of a served model. `http_server` puts it behind its middleware."""
     limits = limits or RequestLimits()
     app = FastAPI(
         title="APPTeK",

@@ -5,14 +5,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from pydantic import BaseModel, Field
 
-from apptek.arrays import Doubles, Longs
 from apptek.errors import ApptekError
-from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.watch import either_chances
+from apptek.forecast.reliability import Reliability, facts_in, past_forecasts
 from apptek.forecast.window import Length, Window, time_of
 from apptek.models.model import observed_text
-from apptek.models.occurrence.events import Events, pair_keys
-from apptek.models.occurrence.snapshots import Meetings, counts_in
 from apptek.present.forecast_words import begins_note
 from apptek.results import Forecast
 from apptek.server.problem_json import ServiceError, refused
@@ -23,24 +19,6 @@ from apptek.server.workers import within
 NO_FORECASTS = "This model makes no forecasts"
 NOT_A_WINDOW = "Not a window of this data"
 PATIENCE = 4.0  # seconds that a forecast waits for its reliability
-WINDOWS = 6  # of the past, the last ones
-LIKE = 0.05  # how far the chance of a similar forecast may be
-MOST_PAIRS = 20_000  # of a window; of more, evenly spread ones
-FEWEST = 30  # similar forecasts; the range is widened until there are so many
-
-
-class Reliability(BaseModel):
-    """Past forecasts with a chance near to this one, and how many of them came true."""
-
-    forecasts: int
-    came_true: int
-    low: float = Field(description="The chances that were taken to be near: from here")
-    high: float = Field(description="to here.")
-    first: str = Field(description="The time of these forecasts: from here")
-    last: str = Field(description="to here.")
-    learned_from: bool = Field(
-        description="Whether the model has learned or been calibrated from facts of that time."
-    )
 
 
 class Outlook(BaseModel):
@@ -67,7 +45,7 @@ class MadeForecast:
 
 
 def make_forecast(served: ServedModel, body: ForecastBody) -> MadeForecast:
-    """The forecast of a pair, with names like unknown ones.
+    """Return the forecast of a pair, with names like unknown ones.
 
     Raises a ServiceError if the model, the names or the window allow no forecast.
     """
@@ -96,7 +74,7 @@ def require_forecasts(served: ServedModel) -> None:
 
 
 def window_of(served: ServedModel, start: str | None, length: Length) -> Window:
-    """The window from a time on, by default after the last observed time.
+    """Return the window from a time on, by default after the last observed time.
 
     Raises a ServiceError that says what is wrong with it.
     """
@@ -109,7 +87,7 @@ def window_of(served: ServedModel, start: str | None, length: Length) -> Window:
 
 
 def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
-    """The outlook of a pair. Raises a ServiceError if the model or the window allows none."""
+    """Return the outlook of a pair. A ServiceError if the model or the window allows none."""
     made = make_forecast(served, body)
     forecast, window = made.forecast, made.window
     forecaster = served.predictor.forecaster
@@ -126,7 +104,7 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
     last = min(window.last, forecaster.observed)
     has_begun = window.first <= last
     one, other = np.asarray(made.ids, np.int64)[:, None]
-    happened = int(_happened(forecaster.events, one, other, window.first, last)[0])
+    happened = int(facts_in(forecaster.events, one, other, window.first, last)[0])
     return Outlook(
         forecast=forecast,
         counting=not past.done(),
@@ -134,78 +112,3 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
         happened=happened if has_begun else None,
         happened_until=time_of(forecaster.model.dataset.axis, last) if has_begun else None,
     )
-
-
-def _happened(events: Events, ones: Longs, others: Longs, first: int, last: int) -> Longs:
-    """How many of the facts that forecasts count lie between two times, for each pair."""
-    counts = [
-        counts_in(events, pair_keys(*ends, events.width), first, last)
-        for ends in ((ones, others), (others, ones))
-    ]
-    known = (ones >= 0) & (others >= 0)
-    return np.where(known, sum(counts), 0)
-
-
-@dataclass(frozen=True)
-class PastForecasts:
-    """The chance of anything between all pairs that had met, in past windows, and the outcomes."""
-
-    chances: Doubles
-    happened: Doubles
-    first: str
-    last: str
-    learned_from: bool
-
-    def near(self, chance: float) -> Reliability | None:
-        """Those that were as probable as a forecast; None if there are too few."""
-        for width in (LIKE, 2 * LIKE, 4 * LIKE):
-            low, high = max(chance - width, 0.0), min(chance + width, 1.0)
-            alike = (self.chances >= low) & (self.chances <= high)
-            if alike.sum() >= FEWEST:
-                return Reliability(
-                    forecasts=int(alike.sum()),
-                    came_true=int(self.happened[alike].sum()),
-                    low=low,
-                    high=high,
-                    first=self.first,
-                    last=self.last,
-                    learned_from=self.learned_from,
-                )
-        return None
-
-
-def past_forecasts(forecaster: Forecaster, length: int, lead: int = 0) -> PastForecasts | None:
-    """The last windows of a length and lead before the end of the facts, one after the other.
-
-    None if the facts do not reach far enough back. Each forecast sees only what was known before
-    its window; the model itself may have been fitted and calibrated on facts of that time.
-    """
-    first, last = forecaster.span[0], forecaster.observed
-    middle, starts = (first + last) // 2, [last - length * n + 1 for n in range(1, WINDOWS + 1)]
-    windows = [Window(start, start + length - 1, lead) for start in starts if start - lead > middle]
-    if not windows:
-        return None
-    parts = [_outcomes(forecaster, window) for window in windows]
-    axis = forecaster.model.dataset.axis
-    return PastForecasts(
-        np.concatenate([chances for chances, _ in parts]),
-        np.concatenate([happened for _, happened in parts]),
-        windows[-1].texts(axis)[0],
-        windows[0].texts(axis)[1],
-        windows[-1].first <= forecaster.occurrence.fitted_until,
-    )
-
-
-def _outcomes(forecaster: Forecaster, window: Window) -> tuple[Doubles, Doubles]:
-    """Of every pair that had met: the chance of anything in either direction, and the outcome."""
-    events, width = forecaster.events, forecaster.events.width
-    keys = Meetings(events).before(window.moment)
-    subjects, objects = keys // width - 1, keys % width - 1
-    once = subjects < objects  # the keys have both directions of a pair
-    subjects, objects = subjects[once], objects[once]
-    if len(subjects) > MOST_PAIRS:
-        spread = np.linspace(0, len(subjects) - 1, MOST_PAIRS).astype(np.int64)
-        subjects, objects = subjects[spread], objects[spread]
-    chances = either_chances(forecaster, subjects, objects, window)
-    counts = _happened(events, subjects, objects, window.first, window.last)
-    return chances, (counts > 0).astype(np.float64)

@@ -36,7 +36,7 @@ MakeApp = Callable[[ServedModel, RequestLimits], ASGIApp]
 CONNECTIONS = 4096
 BACKLOG = 1024
 OTHER_FILES = 128  # that a process needs beside its connections
-FILES = CONNECTIONS + BACKLOG + OTHER_FILES  # more are of no use
+FILES = CONNECTIONS + BACKLOG + OTHER_FILES  # more are not needed
 LAST_SECONDS = 0.5  # in which requests are still taken when the service ends
 Waiting = dict["DeadlineProtocol", None]  # connections without a request, the oldest first
 GRACE = 5  # seconds beyond the time of an answer in which the service ends
@@ -45,7 +45,7 @@ _MINUTE = 60.0
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach the address."""
+    """Return whether only this machine can reach the address."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -98,7 +98,7 @@ def serve(folder: Path, reach: Reach, *, make_app: MakeApp = create_app, path: s
 
 
 def secured(app: ASGIApp, limits: RequestLimits, reach: Reach, digest: str = "") -> ASGIApp:
-    """The app behind its middleware. On loopback it answers to the names of loopback only."""
+    """Put the app behind its middleware. On loopback, only names of loopback are accepted."""
     hosts = LOOPBACK | {reach.host} if is_loopback(reach.host) else None
     return SecurityMiddleware(app, limits, reach.token, hosts, digest)
 
@@ -128,7 +128,7 @@ class LogLimit(logging.Filter):
         self._passed = self._left_out = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Whether a record is logged; the first one after others were left out says how many."""
+        """Return whether to log a record; the first after skipped ones says how many there were."""
         now = time.monotonic()
         if now - self._start >= _MINUTE:
             if self._left_out:
@@ -141,7 +141,7 @@ class LogLimit(logging.Filter):
 
 
 def log_to_stderr() -> None:
-    """All that the service and its libraries log goes to stderr, within the limit."""
+    """Return all that the service and its libraries log goes to stderr, within the limit."""
     handler = logging.StreamHandler()
     handler.addFilter(LogLimit())
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
@@ -158,7 +158,7 @@ class ConnectionLimits:
 
     @classmethod
     def within(cls, files: int) -> "ConnectionLimits":
-        """The limits in a process that may open so many files.
+        """Return the limits in a process that may open so many files.
 
         A connection is a file as soon as it is accepted, and up to a whole backlog of them is
         accepted before the first one is counted.
@@ -184,41 +184,41 @@ class DeadlineProtocol(H11Protocol):
         self._is_ending = False
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Starts to wait for a request."""
+        """Start to wait for a request."""
         super().connection_made(transport)
         if len(self.connections) > self._limits.connections:
             next(iter(self._waiting), self).abort()
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Stops waiting."""
+        """Stop waiting."""
         super().connection_lost(exc)
         self._stop_waiting()
 
     def handle_events(self) -> None:
-        """Stops waiting when the head of a request is there."""
+        """Stop waiting when the head of a request is there."""
         super().handle_events()
         if self._is_ending and self._has_request:
             self.cycle.keep_alive = False
         self._watch()
 
     def on_response_complete(self) -> None:
-        """Starts to wait for the next request."""
+        """Start to wait for the next request."""
         super().on_response_complete()
         self._watch()
 
     def pause_writing(self) -> None:
-        """Starts to wait for a client that takes its answer slowly."""
+        """Start to wait for a client that takes its answer slowly."""
         super().pause_writing()
         self._watch()
 
     def resume_writing(self) -> None:
-        """Stops waiting for it."""
+        """Stop waiting for it."""
         super().resume_writing()
         self._watch()
 
     def shutdown(self) -> None:
-        """Closes the connection after its answer, or soon: a request may be on its way."""
+        """Close the connection after its answer, or soon: a request may be on its way."""
         self._is_ending = True
         if self._has_request:
             super().shutdown()
@@ -230,7 +230,7 @@ class DeadlineProtocol(H11Protocol):
             super().shutdown()
 
     def abort(self) -> None:
-        """Closes the connection now, whatever was not sent."""
+        """Close the connection now, whatever was not sent."""
         self._stop_waiting()
         self.transport.abort()
 
@@ -263,17 +263,17 @@ class DeadlineProtocol(H11Protocol):
 
 
 def connection_factory(limits: ConnectionLimits) -> Callable[..., DeadlineProtocol]:
-    """Makes the connections of one server."""
+    """Make the connections of one server."""
     return partial(DeadlineProtocol, waiting={}, limits=limits)
 
 
 def connection_limits() -> ConnectionLimits:
-    """The limits of this process, which may open as many files as the system lets it from now."""
+    """Raise the limit of open files as far as useful; return the limits of connections."""
     return ConnectionLimits.within(_raise_file_limit())
 
 
 def _raise_file_limit() -> int:
-    """The number of files that this process may open, raised as far as it is of use."""
+    """Return the number of files that this process may open, raised as far as useful."""
     try:
         import resource
     except ImportError:  # a system without such limits

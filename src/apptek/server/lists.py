@@ -54,7 +54,7 @@ class SuspectFacts:
 
 
 def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) -> WatchedPairs:
-    """The pairs whose chance changes most in the next window, if found within some seconds."""
+    """Return the pairs whose chance changes most, if they are found within some seconds."""
     require_forecasts(served)
     forecaster = served.predictor.forecaster
     window = window_of(served, None, length)
@@ -81,7 +81,7 @@ def _watch(forecaster: Forecaster, window: Window) -> WatchedPairs:
 
 
 def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
-    """The facts that look wrong, if they are found within some seconds; else nothing yet."""
+    """Return the facts that look wrong, if they are found within some seconds; else nothing yet."""
     work = served.background.start("audit", lambda: _suspects(served))
     rows = within(wait, work)
     judged = min(len(served.predictor.model.graph.facts), MOST_JUDGED)
@@ -99,7 +99,7 @@ def _suspects(served: ServedModel) -> tuple[ListedSuspect, ...]:
 
 
 def audited(served: ServedModel, most: int, of_entity: Ints | None = None) -> tuple[Audit, Longs]:
-    """The audit of a model, and the facts that it judges.
+    """Return the audit of a model, and the facts that it judges.
 
     Of more facts than `most`, so many are judged, evenly spread over the data; where an entity is
     named, half as many, and of its own facts at most the other half.

@@ -41,7 +41,7 @@ class ModelServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Calls a tool. Pydantic's text would have a line and an address on the web per fault."""
+        """Call a tool. Pydantic's text would have a line and an address on the web per fault."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -52,7 +52,7 @@ class ModelServer(MCPServer[Any]):
 
 
 def create_server(served: ServedModel, limits: RequestLimits | None = None) -> ModelServer:
-    """The server of a served model. Answers are computed in threads, within the limits."""
+    """Return the server of a served model. Answers are computed in threads, within the limits."""
     pool = WorkerPool(limits or RequestLimits(workers=os.cpu_count() or 1))
     asked = Questions(served)
     tools = (
@@ -70,7 +70,7 @@ def create_server(served: ServedModel, limits: RequestLimits | None = None) -> M
 
 
 def instructions(served: ServedModel) -> str:
-    """What an assistant should know before it asks."""
+    """Return what an assistant should know before it asks."""
     data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
     return (
         f"A model of {len(facts):,} dated facts (subject, predicate, object, time) of "
@@ -83,7 +83,7 @@ def instructions(served: ServedModel) -> str:
 
 
 def _in_pool(pool: WorkerPool, ask: Callable[..., Any]) -> Callable[..., Any]:
-    """The same question asked in a thread; what the model cannot answer is an error of the tool."""
+    """Wrap a tool: it runs in a thread, and what the model cannot answer is a ToolError."""
 
     @wraps(ask)
     async def tool(**arguments: Any) -> Any:
@@ -98,7 +98,7 @@ def _in_pool(pool: WorkerPool, ask: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _strict_tool(ask: Callable[..., Any]) -> Tool:
-    """A tool that refuses arguments that it does not know, instead of overlooking them."""
+    """Return a tool that refuses arguments that it does not know, instead of overlooking them."""
     tool = Tool.from_function(ask, annotations=READS_ONLY, structured_output=True)
     arguments = tool.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"
@@ -126,17 +126,17 @@ def _wrong_argument(error: ValidationError) -> str:
 
 
 def serve_stdio(folder: Path) -> None:
-    """Serves a model over standard input and output until the input ends."""
+    """Serve a model over standard input and output until the input ends."""
     server = create_server(ServedModel.open(folder))
     tell("the model is served over standard input and output (Ctrl+C stops it)")
     server.run("stdio")
 
 
 def serve_http(folder: Path, reach: Reach) -> None:
-    """Serves a model over streamable HTTP until it is interrupted."""
+    """Serve a model over streamable HTTP until it is interrupted."""
 
     def make_app(served: ServedModel, limits: RequestLimits) -> ASGIApp:
-        # No call needs the one before it, so there are no sessions that somebody could use up.
+        # No call needs the one before it, so there are no sessions that a client could use up.
         return create_server(served, limits).streamable_http_app(
             stateless_http=True,
             json_response=True,

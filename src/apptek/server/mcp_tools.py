@@ -16,7 +16,7 @@ from apptek.audit.report import suspects_of, table_of_facts
 from apptek.config import View
 from apptek.explain.explainer import explain
 from apptek.facts.times import UNKNOWN
-from apptek.graph.lookups import ends_of
+from apptek.graph.lookups import dated_in, ends_of, facts_between, facts_of
 from apptek.present.explanation_words import answer_notes, recorded_answer
 from apptek.present.wording import GIVEN, presumed, share_lines
 from apptek.results import VIEW, Forecast, Reason, Share, SuspectFact, to_dict
@@ -27,7 +27,7 @@ from apptek.server.model_info import find_entities
 from apptek.server.requests import ForecastBody, Name, QueryFields, Steps, Time
 from apptek.server.responses import Entities, KnownPredicate
 from apptek.server.served_model import Question, ServedModel
-from apptek.server.timelines import dated_in, describe_fact, facts_between, facts_of, read_window
+from apptek.server.timelines import describe_fact, read_window
 
 FACTS = 8  # cited with a reason
 LATEST = 5  # facts cited with a forecast
@@ -133,7 +133,7 @@ class AuditResult(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Questions:
-    """What is asked of a served model. An unknown name or time is a ServiceError."""
+    """The tools of a served model. An unknown name or time is a ServiceError."""
 
     served: ServedModel
     max_judged: int = MOST_JUDGED  # facts that the audit judges
@@ -260,7 +260,7 @@ class Questions:
         facts = facts_between(graph, *pair)
         if since is not None or until is not None:
             window = read_window(self.served, since, until, ("since", "until"))
-            facts = dated_in(graph, facts, window)
+            facts = dated_in(graph, facts, window.first, window.last)
         end = offset + limit
         return HistoryPage(
             subject=names.entities[pair[0]],

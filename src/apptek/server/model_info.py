@@ -5,7 +5,6 @@ from dataclasses import asdict
 
 import numpy as np
 
-from apptek import __version__
 from apptek.explain.strongest_weights import strongest
 from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.times import UNKNOWN
@@ -16,7 +15,6 @@ from apptek.server.responses import (
     CountedName,
     Counts,
     Entities,
-    Health,
     MinedOut,
     ModelInfo,
     PredicateOut,
@@ -28,17 +26,8 @@ from apptek.server.responses import (
 from apptek.server.served_model import ServedModel
 
 
-def health(served: ServedModel) -> Health:
-    """The service is up, even if the model's folder is gone: it has a copy of its own."""
-    return Health(
-        version=__version__,
-        model=served.digest,
-        model_on_disk=(served.folder / "model.json").exists(),
-    )
-
-
 def describe_model(served: ServedModel) -> ModelInfo:
-    """The model's data, settings, metrics, counts and time span."""
+    """Return the model's data, settings, metrics, counts and time span."""
     model = served.predictor.model
     data = model.dataset
     return ModelInfo(
@@ -96,7 +85,7 @@ def find_entities(served: ServedModel, text: str, limit: int) -> Entities:
 
 
 def list_predicates(served: ServedModel) -> Predicates:
-    """All predicates with the number of their facts."""
+    """Return all predicates with the number of their facts."""
     data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
     counts = np.bincount(facts.predicates, minlength=len(data.predicates)).tolist()
     labels = data.labels or PredicateTable()
@@ -115,7 +104,7 @@ def list_predicates(served: ServedModel) -> Predicates:
 
 
 def list_topologies(served: ServedModel, predicate: str | None, page: range) -> Topologies:
-    """A page of the mined topologies and largest weights of each predicate, or of one.
+    """Return a page of the mined topologies and largest weights of each predicate, or of one.
 
     page  which of them: the first one of each predicate has number 0
     """

@@ -87,14 +87,14 @@ class ServiceError(ApptekError):
         )
 
     def response(self) -> Response:
-        """The problem as a response."""
+        """Return the problem as a response."""
         return Response(
             self.body.model_dump_json(), self.body.status, self.headers, media_type=MEDIA_TYPE
         )
 
 
 def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
-    """The problem of a name that is not in the data."""
+    """Return the problem of a name that is not in the data."""
     choice = "Choose one of the suggestions, or find" if error.suggestions else "Find"
     return ServiceError(
         404,
@@ -109,19 +109,19 @@ def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
 
 
 def refused(error: ApptekError, *, advice: str, where: str, title: str) -> ServiceError:
-    """The problem of a request that the library refuses."""
+    """Return the problem of a request that the library refuses."""
     message = str(error)
     detail = f"{message[:1].upper()}{message[1:]}."
     return ServiceError(422, detail, advice=advice, where=where, title=title)
 
 
 def quoted(text: str) -> str:
-    """A client's text in quotes, safe and short enough to repeat in an error."""
+    """Return a client's text in quotes, safe and short enough to repeat in an error."""
     return repr(shortened(printable(text), MAX_QUOTED))
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The OpenAPI description of the problems that a route may answer with."""
+    """Return the OpenAPI description of the problems that a route may answer with."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {
         status: {"description": TITLES[status], "model": Problem, "content": content}
@@ -130,7 +130,7 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def describe_as_problem_json(app: FastAPI) -> None:
-    """Corrects the OpenAPI description: FastAPI says that errors may be application/json, too."""
+    """Correct the OpenAPI description: FastAPI says that errors may be application/json, too."""
     for methods in app.openapi()["paths"].values():
         for operation in methods.values():
             for status, response in operation["responses"].items():
@@ -139,7 +139,7 @@ def describe_as_problem_json(app: FastAPI) -> None:
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Turns every error of the app into a problem."""
+    """Turn every error of the app into a problem."""
 
     @app.exception_handler(ServiceError)
     async def service_error(_: Request, error: ServiceError) -> Response:
@@ -184,18 +184,21 @@ async def refuse_unknown_parameters(request: Request) -> None:
     A misspelt `view` that is ignored would give an answer of another view; so would the first of
     two that are given.
     """
-    given = Counter(name for name, _ in request.query_params.multi_items())
-    repeated = next((name for name, count in given.items() if count > 1), None)
-    if repeated is not None and request.url.path.startswith("/api/"):
-        detail = f"The parameter {quoted(repeated)} is given {count_text(given[repeated])}."
-        advice, where = "Give each parameter once.", repeated[:MAX_QUOTED]
-        raise ServiceError(422, detail, advice=advice, where=where)
+    if not request.url.path.startswith("/api/"):
+        return
     known = {field.alias for field in request.scope["route"].dependant.query_params}
-    unknown = next((name for name in request.query_params if name not in known), None)
-    if unknown is not None and request.url.path.startswith("/api/"):
-        there_are = f"It has {', '.join(sorted(known))}." if known else "It has none."
-        detail = f"This address has no parameter {quoted(unknown)}. {there_are}"
-        raise ServiceError(422, detail, advice="See /api/openapi.json.", where=unknown[:MAX_QUOTED])
+    given = Counter(name for name, _ in request.query_params.multi_items())
+    for name, count in given.items():
+        if count > 1:
+            detail = f"The parameter {quoted(name)} is given {count_text(count)}."
+            advice = "Give each parameter once."
+        elif name not in known:
+            there_are = f"It has {', '.join(sorted(known))}." if known else "It has none."
+            detail = f"This address has no parameter {quoted(name)}. {there_are}"
+            advice = "See /api/openapi.json."
+        else:
+            continue
+        raise ServiceError(422, detail, advice=advice, where=name[:MAX_QUOTED])
 
 
 def _from_validation(error: RequestValidationError) -> ServiceError:

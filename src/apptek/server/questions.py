@@ -1,8 +1,5 @@
 """Questions worth asking: a few that make a good first impression, and those that words find."""
 
-from dataclasses import dataclass
-from typing import Any
-
 import numpy as np
 from pydantic import BaseModel, Field
 
@@ -12,7 +9,7 @@ from apptek.facts.facts import Facts
 from apptek.facts.name_index import key_of
 from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import between, is_timeless
-from apptek.present.metrics_text import quality_text
+from apptek.present.metrics_text import examples_note
 from apptek.present.sentences import clause
 from apptek.server.served_model import ServedModel, query_of_fact
 
@@ -20,7 +17,6 @@ CARDS = 9  # one large, the others in rows of two or four
 CANDIDATES = 1500  # facts that the cards are chosen from
 ENOUGH = 200  # candidates of test; of fewer, those of train are better ones
 CONFIDENT = (0.35, 0.97)  # what is nearly certain is no striking answer
-SELECTED = "These examples were selected because the model answered them correctly."
 WORDS = 8  # of a search text that are used
 STOP_WORDS = frozenset(
     ("a", "an", "and", "at", "between", "by", "did", "does", "in", "of", "on", "the", "to", "what",
@@ -97,7 +93,7 @@ def striking_questions(served: ServedModel) -> Questions:
         turns.setdefault(answerer.labels.group_of(name) or name, []).append(place)
     chosen = _in_turns(list(turns.values()), facts, rows)
     return Questions(
-        note=_note(
+        note=examples_note(
             served.predictor.model.fitted(view).report.get("quality"),
             is_timeless=timeless,
             is_fitted=facts is data.train,
@@ -113,20 +109,6 @@ def striking_questions(served: ServedModel) -> Questions:
     )  # fmt: skip
 
 
-def _note(
-    quality: dict[str, Any] | None, *, is_timeless: bool, is_fitted: bool, is_used: bool
-) -> str:
-    """How the examples were selected, what the model knew of them, and how good it is overall."""
-    if is_timeless and is_used:  # nothing comes before anything
-        known = "The model knows these facts, and answers from them and all others."
-    elif is_fitted:
-        known = "The model was fitted on these facts, too; an answer uses only what came before."
-    else:
-        known = "The model was not fitted on these facts."
-    overall = f"Overall, {quality_text(quality)}." if quality else ""
-    return f"{SELECTED} {overall} {known}".replace("  ", " ")
-
-
 def _candidates(served: ServedModel, facts: Facts) -> Longs:
     """Evenly spread facts from the second half of the time, between two different entities."""
     axis = served.predictor.model.dataset.axis
@@ -140,7 +122,7 @@ def _candidates(served: ServedModel, facts: Facts) -> Longs:
 
 
 def _variety(served: ServedModel, subject: int, object_: int) -> float:
-    """How different the facts between two are: entropy of their groups, in bits."""
+    """Return how different the facts between two are: entropy of their groups, in bits."""
     graph = served.predictor.model.graph
     facts = np.concatenate([between(graph, subject, object_), between(graph, object_, subject)])
     predicates = graph.facts.predicates[facts]
@@ -171,37 +153,27 @@ def _in_turns(groups: list[list[int]], facts: Facts, rows: Longs) -> list[int]:
     return chosen[:CARDS]
 
 
-@dataclass(frozen=True, slots=True)
-class _Word:
-    """What a word of a search can mean: some entities, some predicates."""
-
-    entities: Bools
-    predicates: Bools
-
-    @property
-    def is_any(self) -> bool:
-        """Whether it means anything; a word that does not is passed over."""
-        return bool(self.entities.any() or self.predicates.any())
-
-
 def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
-    """The pairs whose facts all words of a text describe: by the names of both, or the predicate.
+    """Return the pairs whose facts match all words of a text, by their names or the predicate.
 
     "korea visit" finds the visits of pairs with Korea in a name, those with the most first. Of a
-    pair, the direction and the predicate with the most such facts are asked about.
+    pair, the question has the direction and the predicate with the most matching facts.
     """
     words = [word for word in key_of(text).split(" ") if word and word not in STOP_WORDS][:WORDS]
     graph = served.predictor.model.graph
     facts, data = graph.facts, served.predictor.model.dataset
     if not words:
         return Questions(questions=[])
-    meanings = [meaning for meaning in (_meaning(served, word) for word in words) if meaning.is_any]
+    # A word that means nothing is passed over.
+    meanings = [
+        both
+        for both in (_meaning(served, word) for word in words)
+        if both[0].any() or both[1].any()
+    ]
     described = facts.subjects != facts.objects if meanings else np.zeros(len(facts), np.bool_)
-    for meaning in meanings:
+    for entities, predicates in meanings:
         described &= (
-            meaning.entities[facts.subjects]
-            | meaning.entities[facts.objects]
-            | meaning.predicates[facts.predicates]
+            entities[facts.subjects] | entities[facts.objects] | predicates[facts.predicates]
         )
     rows = np.flatnonzero(described)
     width = np.int64(len(data.entities))
@@ -224,7 +196,8 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     return Questions(questions=list(questions.values()))
 
 
-def _meaning(served: ServedModel, word: str) -> _Word:
+def _meaning(served: ServedModel, word: str) -> tuple[Bools, Bools]:
+    """Return the entities and the predicates that a word of a search can mean."""
     data = served.predictor.model.dataset
     entities = np.zeros(len(data.entities), np.bool_)
     entities[served.index.with_words([word])] = True
@@ -232,11 +205,11 @@ def _meaning(served: ServedModel, word: str) -> _Word:
         [any(_is_like(own, word) for own in key_of(text).split(" ")) for text in _texts(served)],
         np.bool_,
     )
-    return _Word(entities, predicates)
+    return entities, predicates
 
 
 def _texts(served: ServedModel) -> list[str]:
-    """What each predicate is called: its label, its phrase, its class."""
+    """Return what each predicate is called: its label, its phrase, its class."""
     words, table = served.predictor.answerer.predicates, served.predictor.answerer.labels
     return [
         f"{label} {table.phrase(name) or ''} {kind}"
@@ -245,7 +218,7 @@ def _texts(served: ServedModel) -> list[str]:
 
 
 def _is_like(own: str, word: str) -> bool:
-    """Whether a word begins like another one: visits, visited and visit are alike."""
+    """Return whether a word begins like another one: visits, visited and visit are alike."""
     shared = max(len(word) - 3, 4)
     return own.startswith(word) or (len(own) >= 4 and own[:shared] == word[:shared])
 

@@ -1,7 +1,5 @@
 """The answers about a pair over a range of times, in both directions and in one response."""
 
-from dataclasses import dataclass
-
 import numpy as np
 from pydantic import BaseModel, Field
 
@@ -11,14 +9,12 @@ from apptek.evaluation.predicate_classes import LEVELS, PredicateClasses
 from apptek.facts.queries import Queries
 from apptek.forecast.learning import codes_at
 from apptek.forecast.window import Window, time_of
-from apptek.graph.lookups import between
+from apptek.graph.lookups import between, by_time, dated_in
 from apptek.models.model import Model
 from apptek.results import VIEW
 from apptek.server.responses import Fact
 from apptek.server.served_model import ServedModel
 from apptek.server.timelines import (
-    by_time,
-    dated_in,
     describe_fact,
     describe_held_out,
     held_out_facts,
@@ -83,35 +79,19 @@ class Ribbon(BaseModel):
     backward: RibbonDirection
 
 
-@dataclass(frozen=True, slots=True)
-class _Answers:
-    """The probabilities of one direction, (n, R), and the ids of its two entities."""
-
-    probabilities: Matrix
-    subject: int
-    object: int
-
-
 def ribbon(
     served: ServedModel, pair: tuple[int, int], window: Window, view: View, top: int = 8
 ) -> Ribbon:
-    """The ribbon of a pair over a window; `past_only`: from facts before each time alone."""
-    answerer = served.answerer(view)
-    axis = served.predictor.model.dataset.axis
+    """Return the ribbon of a pair over a window; `past_only`: from facts before each time alone."""
+    model, answerer = served.predictor.model, served.answerer(view)
     positions = _positions(window)
-    codes = codes_at(axis, positions)
-
-    def answers(subject: int, object_: int) -> _Answers:
-        columns = [np.full(len(codes), value, np.int32) for value in (subject, object_, -1)]
-        ranked = answerer.ranked(Queries(columns[0], columns[1], codes, columns[2]))
-        return _Answers(ranked.probabilities, subject, object_)
-
-    both = [answers(*pair), answers(*pair[::-1])]
-    views = answerer.from_past_only(Queries(codes, codes, codes, codes))
-    level, classes = _layers(served, [each.probabilities for each in both])
-    (forward, backward), used = _directions(served.predictor.model, both, classes, window, top)
-    labels = answerer.labels
-    listed = [served.predictor.model.dataset.predicates[predicate] for predicate in used]
+    codes = codes_at(model.dataset.axis, positions)
+    one, other, none = (np.full(len(codes), value, np.int32) for value in (*pair, -1))
+    ranked = [answerer.ranked(Queries(*ends, codes, none)) for ends in ((one, other), (other, one))]
+    chances = [each.probabilities for each in ranked]
+    level, classes = _layers(served, chances)
+    (forward, backward), used = _directions(model, pair, chances, classes, window, top)
+    labels, listed = answerer.labels, [model.dataset.predicates[predicate] for predicate in used]
     return Ribbon(
         level=level,
         layers=[
@@ -128,8 +108,8 @@ def ribbon(
             for name, layer in zip(listed, classes.of_predicate[used].tolist(), strict=True)
         ],
         positions=positions.tolist(),
-        times=[time_of(axis, position) for position in positions.tolist()],
-        views=["past_only" if from_past else "all_facts" for from_past in views.tolist()],
+        times=[time_of(model.dataset.axis, position) for position in positions.tolist()],
+        views=list(ranked[0].views),
         forward=forward,
         backward=backward,
     )
@@ -168,35 +148,37 @@ def _with_others(names: tuple[str, ...], of_predicate: Ints) -> PredicateClasses
 
 
 def _directions(
-    model: Model, both: list[_Answers], classes: PredicateClasses, window: Window, top: int
-) -> tuple[list[RibbonDirection], list[int]]:
-    """Both directions, and the ids of the predicates that they list by their places."""
+    model: Model, pair: tuple[int, int], chances: list[Matrix], classes: PredicateClasses,
+    window: Window, top: int,
+) -> tuple[list[RibbonDirection], list[int]]:  # fmt: skip
+    """Return both directions, and the ids of the predicates that they list by their places."""
     data, graph = model.dataset, model.graph
-    orders = [np.argsort(-each.probabilities, axis=1, kind="stable")[:, :top] for each in both]
+    ways = (pair, pair[::-1])
+    orders = [np.argsort(-each, axis=1, kind="stable")[:, :top] for each in chances]
     rows = [
-        dated_in(graph, by_time(graph, between(graph, each.subject, each.object)), window)[:MARKS]
-        for each in both
+        dated_in(graph, by_time(graph, between(graph, *way)), window.first, window.last)[:MARKS]
+        for way in ways
     ]
-    unused = [held_out_facts(model, each.subject, each.object, window) for each in both]
+    unused = [held_out_facts(model, *way, window) for way in ways]
     listed = [order.ravel() for order in orders] + [facts.predicates for facts in unused]
     listed += [graph.facts.predicates[facts] for facts in rows]
     used = np.unique(np.concatenate(listed))
     place = np.full(len(classes.of_predicate), -1, np.int64)
     place[used] = np.arange(len(used))
     directions = []
-    for each, order, facts, held_out in zip(both, orders, rows, unused, strict=True):
-        chances = _rounded(np.take_along_axis(each.probabilities, order, 1))
+    for way, each, order, facts, held_out in zip(ways, chances, orders, rows, unused, strict=True):
+        best = _rounded(np.take_along_axis(each, order, 1))
         described = [describe_fact(data, graph, fact) for fact in facts.tolist()]
         marks = _marks(described, place[graph.facts.predicates[facts]])
         marks += _marks(describe_held_out(model, held_out), place[held_out.predicates])
         directions.append(
             RibbonDirection(
-                subject=data.entities[each.subject],
-                object=data.entities[each.object],
-                shares=_rounded(classes.sums(each.probabilities)),
+                subject=data.entities[way[0]],
+                object=data.entities[way[1]],
+                shares=_rounded(classes.sums(each)),
                 first=[
                     list(zip(*both, strict=True))
-                    for both in zip(place[order].tolist(), chances, strict=True)
+                    for both in zip(place[order].tolist(), best, strict=True)
                 ],
                 marks=marks,
             )
@@ -205,7 +187,7 @@ def _directions(
 
 
 def _marks(facts: list[Fact], predicates: Longs) -> list[Mark]:
-    """The dated ones of some facts; `predicates` are the places of theirs."""
+    """Return the dated ones of some facts; `predicates` are the places of theirs."""
     return [
         Mark(fact=fact.fact, start=fact.start, end=fact.end, predicate=place, date=fact.date)
         for fact, place in zip(facts, predicates.tolist(), strict=True)

@@ -47,7 +47,7 @@ class WrongTokens:
         self._times: dict[str, deque[float]] = {}
 
     def add(self, address: str) -> None:
-        """Counts a wrong token."""
+        """Count a wrong token."""
         times = self._times.pop(_key(address), deque(maxlen=ALLOWED))
         times.append(time.monotonic())
         self._times[_key(address)] = times  # the last one
@@ -55,7 +55,7 @@ class WrongTokens:
             del self._times[next(iter(self._times))]
 
     def seconds_to_wait(self, address: str) -> float:
-        """How long no token of this address is looked at; 0 if the next one is."""
+        """Return how long no token of this address is looked at; 0 if the next one is."""
         times = self._times.get(_key(address))
         if times is None or len(times) < ALLOWED:
             return 0.0
@@ -80,7 +80,7 @@ class SecurityMiddleware:
     wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Reads the whole body and passes the request on, or answers with a problem."""
+        """Read the whole body and passes the request on, or answers with a problem."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -159,7 +159,7 @@ class SecurityMiddleware:
             )
 
     async def _read_body_in_time(self, headers: Headers, receive: Receive) -> bytes:
-        """The whole body. Raises a ServiceError if it does not arrive in time."""
+        """Return the whole body. Raises a ServiceError if it does not arrive in time."""
         try:
             async with asyncio.timeout(self.limits.seconds):
                 return await self._read_body(headers, receive)
@@ -172,7 +172,7 @@ class SecurityMiddleware:
             ) from None
 
     async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
-        """The whole body. One that is larger than allowed is read on for a while, and forgotten.
+        """Return the whole body. Of one that is too large, read on for a while and drop it.
 
         Closing a connection with unread bytes resets it: the client would not see the answer.
         """
@@ -204,13 +204,13 @@ class SecurityMiddleware:
 
 
 def _host_name(headers: Headers) -> str:
-    """The name in a Host header such as example.org:80 or [::1]:80; "" if there is none."""
+    """Return the name in a Host header such as example.org:80 or [::1]:80; "" if there is none."""
     match = _HOST.fullmatch(headers.get("host", ""))
     return match[1].lower() if match else ""
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body that was read, then whatever the network sends."""
+    """Return a `receive` that gives the body that was read, then whatever the network sends."""
     replayed = False
 
     async def receive_again() -> Message:

@@ -82,7 +82,7 @@ class ServedModel:
 
     @classmethod
     def open(cls, folder: Path) -> "ServedModel":
-        """Loads a model and runs it once, so that the kernels are compiled before any request."""
+        """Load a model and runs it once, so that the kernels are compiled before any request."""
         with private_copy(folder) as copy:
             digest = model_digest(copy)
             predictor = Predictor.load(copy)
@@ -117,20 +117,20 @@ class ServedModel:
         return self.pending_index.result()
 
     def entity(self, name: str, where: str, *, allow_unknown: bool = False) -> int:
-        """The id of an entity; below 0 for a name that is not in the data, if that is allowed.
+        """Return the id of an entity; below 0 for an unknown name, if unknown names are allowed.
 
         Raises a ServiceError with similar names if it is not.
         """
         return self._ids({where: name}, allow_unknown=allow_unknown)[0]
 
     def pair(self, subject: str, object_: str, *, allow_unknown: bool = False) -> tuple[int, int]:
-        """The ids of two entities, as `entity` gives them."""
+        """Return the ids of two entities, as `entity` gives them."""
         names = {"subject": subject, "object": object_}
         one, other = self._ids(names, allow_unknown=allow_unknown)
         return one, other
 
     def _ids(self, names: dict[str, str], *, allow_unknown: bool) -> list[int]:
-        """The ids of names, each by the field that has it."""
+        """Return the ids of names, each by the field that has it."""
         answerer = self.predictor.answerer
         ids = [answerer.entity_id(name) for name in names.values()]
         if min(ids) < 0:
@@ -173,7 +173,7 @@ class ServedModel:
         return {name: resolver.suggestions(name) for name in islice(unknown, UNKNOWN_NAMES)}
 
     def predicate(self, name: str, where: str, status: int = 422) -> int:
-        """The id of a predicate. Raises a ServiceError with similar names if there is none."""
+        """Return the id of a predicate. An unknown one is a ServiceError with similar names."""
         resolver = self.predictor.answerer.predicate_names
         predicate = resolver.find(name)
         if predicate is None:
@@ -194,7 +194,7 @@ class ServedModel:
                 self.predicate(name, where)
 
     def time(self, text: str, where: str) -> int:
-        """The code of a time. Raises a ServiceError that says how times are written."""
+        """Return the code of a time. Raises a ServiceError that says how times are written."""
         axis = self.predictor.model.dataset.axis
         try:
             return axis.parse(text)
@@ -217,11 +217,11 @@ class ServedModel:
             raise refused(error, advice=advice, where=where, title=FAR_TIME) from None
 
     def position(self, code: int) -> int:
-        """The position of a time on the axis; UNKNOWN for an unknown time."""
+        """Return the position of a time on the axis; UNKNOWN for an unknown time."""
         return UNKNOWN if code == UNKNOWN else self.predictor.model.dataset.axis.position(code)
 
     def is_outside_span(self, code: int) -> bool:
-        """Whether a time is before the first or after the last fact."""
+        """Return whether a time is before the first or after the last fact."""
         position = self.position(code)
         return position != UNKNOWN and not self.span.first <= position <= self.span.last
 
@@ -235,7 +235,7 @@ def time_span(graph: TemporalGraph) -> Window:
 
 
 def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
-    """The query that a fact answers."""
+    """Return the query that a fact answers."""
     return Query(
         data.entities[int(facts.subjects[row])],
         data.entities[int(facts.objects[row])],
@@ -244,7 +244,7 @@ def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
 
 
 def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
-    """A few tuning facts as queries: of different predicates, between entities with many facts."""
+    """Return a few tuning facts as queries: different predicates, entities with many facts."""
     facts = data.valid if len(data.valid) else data.train
     rows = np.linspace(0, len(facts) - 1, min(CANDIDATES, len(facts))).astype(int)
     fewest = np.minimum(counts[facts.subjects[rows]], counts[facts.objects[rows]])
@@ -257,7 +257,7 @@ def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
 
 @contextmanager
 def private_copy(folder: Path) -> Iterator[Path]:
-    """A copy for the time of the block; what is mapped from it stays beyond.
+    """Return a copy for the time of the block; what is mapped from it stays beyond.
 
     ApptekError where the folder is no whole model, also if it changes meanwhile, or where there is
     no room for a copy. The errors of the block name the folder instead of its copy.

@@ -1,6 +1,7 @@
 """The paper's exploration step by step: a predicate expands both sides, until they meet."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -23,6 +24,9 @@ from apptek.present.sentences import Ends
 from apptek.server.problem_json import ServiceError
 from apptek.server.requests import StepsBody
 from apptek.server.served_model import Question, ServedModel
+
+if TYPE_CHECKING:
+    from apptek.paper.agent import Agent
 
 CHOICES = 40  # that are returned
 FACTS = 120  # of a side that are drawn or counted
@@ -64,7 +68,7 @@ class _Episode:
 
 
 def explore(served: ServedModel, body: StepsBody) -> Steps:
-    """Plays the steps. Raises a ServiceError if one of them cannot be taken."""
+    """Play the steps. Raises a ServiceError if one of them cannot be taken."""
     question = served.question(body, body.view, allow_unknown=False)
     answerer, queries = question.answerer, question.ids
     view = answerer.view_of(queries)
@@ -121,7 +125,7 @@ def _choices(
     served: ServedModel, process: DecisionProcess, queries: Queries, trail: tuple[int, ...],
     counts: Ints,
 ) -> list[Choice]:  # fmt: skip
-    """What can be chosen, those first after which the sides meet, then those with more facts."""
+    """Return the choices: first those after which the sides meet, then those with more facts."""
     actions = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
     many = queries.take(np.zeros(len(actions), np.intp))
     trails = np.asarray([[*trail, action] for action in actions.tolist()], np.int32)
@@ -142,7 +146,7 @@ def _choices(
 
 
 def _drawing(question: Question, view: WorkingView, played: _Episode, width: float) -> Drawing:
-    """What was reached, drawn as the reasons of an answer are."""
+    """Return what was reached, drawn as the reasons of an answer are."""
     answerer, queries = question.answerer, question.ids
     explanation = explain_query(answerer, question.query, most=0, queries=queries)
     ends = Ends(explanation.subject, explanation.object)
@@ -153,33 +157,26 @@ def _drawing(question: Question, view: WorkingView, played: _Episode, width: flo
 
 
 def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> str | None:
-    """What the trained agent would choose, where the model has one and PyTorch is there."""
+    """Return what the trained agent would choose, where the model has one and PyTorch is there."""
     part = topologies_of(served.predictor.model)
     weights = None if part is None else part.agent
     if weights is None:
         return None
     try:
-        agent = served.background.start("agent", lambda: _Agent(served, weights)).result()
+        agent = served.background.start("agent", lambda: _load_agent(served, weights)).result()
     except ImportError:
         return None
-    return agent.choice(queries, trail)
+    environment = Environment(agent.process, queries)
+    if trail:
+        environment.replay(np.asarray([trail], np.int32))
+    if environment.done[0] or not environment.legal.any():
+        return None
+    return served.predictor.model.dataset.predicates[int(agent.values(environment)[0].argmax())]
 
 
-class _Agent:
-    """The trained agent on the facts that it was trained on."""
+def _load_agent(served: ServedModel, weights: bytes) -> "Agent":
+    """Return the trained agent on the facts that it was trained on."""
+    from apptek.paper.agent import Agent
 
-    def __init__(self, served: ServedModel, weights: bytes) -> None:
-        from apptek.paper.agent import Agent
-
-        model = with_training_facts(served.predictor.model)
-        self._agent = Agent(DecisionProcess(model.graph, model.config.agent), weights)
-        self._names = model.dataset.predicates
-
-    def choice(self, queries: Queries, trail: tuple[int, ...]) -> str | None:
-        """The best legal action after some steps; None where there is none."""
-        environment = Environment(self._agent.process, queries)
-        if trail:
-            environment.replay(np.asarray([trail], np.int32))
-        if environment.done[0] or not environment.legal.any():
-            return None
-        return self._names[int(self._agent.values(environment)[0].argmax())]
+    model = with_training_facts(served.predictor.model)
+    return Agent(DecisionProcess(model.graph, model.config.agent), weights)

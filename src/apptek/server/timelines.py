@@ -6,7 +6,7 @@ from apptek.arrays import Ints
 from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.forecast.window import Window
-from apptek.graph.lookups import between, ends_of, incoming, outgoing
+from apptek.graph.lookups import between, by_time, dated_in, ends_of, facts_between, facts_of
 from apptek.graph.temporal_graph import TemporalGraph, positions_of
 from apptek.models.model import Model
 from apptek.present.wording import when_text
@@ -24,7 +24,7 @@ def read_window(
     until: str | None,
     named: tuple[str, str] = ("from", "to"),
 ) -> Window:
-    """The window between two written times; by default the whole span of the data.
+    """Return the window between two written times; by default the whole span of the data.
 
     Raises a ServiceError if a time is unknown, or if the window ends before it begins; it calls the
     two as they are `named`.
@@ -66,7 +66,7 @@ def _known_time(served: ServedModel, text: str, where: str) -> int:
 
 
 def entity_timeline(served: ServedModel, name: str, window: Window, limit: int) -> EntityTimeline:
-    """The timeline of an entity."""
+    """Return the timeline of an entity."""
     model = served.predictor.model
     entity = served.entity(name, "name")
     timeline = timeline_of(model.dataset, model.graph, facts_of(model.graph, entity), window, limit)
@@ -76,7 +76,7 @@ def entity_timeline(served: ServedModel, name: str, window: Window, limit: int) 
 def pair_history(
     served: ServedModel, subject: str, object_: str, window: Window, limit: int
 ) -> PairHistory:
-    """The timelines between two entities, one for each direction."""
+    """Return the timelines between two entities, one for each direction."""
     model = served.predictor.model
     data, graph = model.dataset, model.graph
     source, target = served.pair(subject, object_)
@@ -102,40 +102,14 @@ def pair_history(
     )
 
 
-def facts_of(graph: TemporalGraph, entity: int) -> Ints:
-    """All facts of an entity in order of time, undated ones last."""
-    received = incoming(graph, entity)
-    from_others = received[graph.facts.subjects[received] != entity]  # count a self-loop once
-    return by_time(graph, np.concatenate([outgoing(graph, entity), from_others]))
-
-
-def facts_between(graph: TemporalGraph, one: int, other: int) -> Ints:
-    """The facts between two entities in both directions, by time; undated ones last."""
-    directions = {(one, other), (other, one)}  # a single one where they are the same
-    return by_time(graph, np.concatenate([between(graph, *each) for each in directions]))
-
-
-def by_time(graph: TemporalGraph, facts: Ints) -> Ints:
-    """The facts in order of time, undated ones last."""
-    first, last = ends_of(graph, facts)
-    return facts[np.lexsort((facts, last, first, first == UNKNOWN))]
-
-
-def dated_in(graph: TemporalGraph, facts: Ints, window: Window) -> Ints:
-    """The dated facts inside a window, in the order that they have."""
-    first, last = ends_of(graph, facts)
-    inside: Ints = facts[(first != UNKNOWN) & (first <= window.last) & (last >= window.first)]
-    return inside
-
-
 def timeline_of(
     data: Dataset, graph: TemporalGraph, facts: Ints, window: Window, limit: int
 ) -> Timeline:
-    """The facts inside a window: the first `limit` of them in words, and counts of all.
+    """Return the facts inside a window: the first `limit` of them in words, and counts of all.
 
     Undated facts are counted and listed separately.
     """
-    inside = dated_in(graph, facts, window)
+    inside = dated_in(graph, facts, window.first, window.last)
     undated = facts[ends_of(graph, facts)[0] == UNKNOWN]
     # A fact that began before the window counts in the first part. int64: starts * parts is large.
     starts = np.clip(ends_of(graph, inside)[0], window.first, window.last).astype(np.int64)
@@ -153,13 +127,13 @@ def timeline_of(
 
 
 def describe_fact(data: Dataset, graph: TemporalGraph, fact: int) -> Fact:
-    """A fact of the graph with its names and dates."""
+    """Return a fact of the graph with its names and dates."""
     (first,), (last,) = ends_of(graph, np.asarray([fact]))
     return _described(data, graph.facts, fact, (int(first), int(last)), number=fact)
 
 
 def held_out_facts(model: Model, subject: int, object_: int, window: Window) -> Facts:
-    """The facts of valid and test from one to another that the graph does not hold.
+    """Return the facts of valid and test from one to another that the graph does not hold.
 
     Those inside the window in order of time, then undated ones. Costs as much as the splits have
     facts; a model that answers from all facts has none.
@@ -186,7 +160,7 @@ def _ends(model: Model, facts: Facts) -> tuple[Ints, Ints]:
 
 
 def describe_held_out(model: Model, facts: Facts) -> list[Fact]:
-    """The facts with their names and dates; they have no number."""
+    """Return the facts with their names and dates; they have no number."""
     ends = zip(*(ends.tolist() for ends in _ends(model, facts)), strict=True)
     return [_described(model.dataset, facts, row, each) for row, each in enumerate(ends)]
 
@@ -194,7 +168,7 @@ def describe_held_out(model: Model, facts: Facts) -> list[Fact]:
 def _described(
     data: Dataset, facts: Facts, row: int, ends: tuple[int, int], number: int = NO_FACT
 ) -> Fact:
-    """A row of facts, whose first and last position are `ends`, in words."""
+    """Return a row of facts, whose first and last position are `ends`, in words."""
     since, until = (data.axis.format(int(codes[row])) for codes in (facts.since, facts.until))
     start, end = ends if ends[0] != UNKNOWN else (None, None)
     return Fact(

@@ -1,0 +1,108 @@
+"""How often forecasts like a given one came true: those of past windows, and what happened."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.arrays import Doubles, Longs
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.watch import either_chances
+from apptek.forecast.window import Window
+from apptek.models.occurrence.events import Events, pair_keys
+from apptek.models.occurrence.snapshots import Meetings, counts_in
+from apptek.results import described, record
+
+WINDOWS = 6  # of the past, the last ones
+LIKE = 0.05  # how far the chance of a similar forecast may be
+MOST_PAIRS = 20_000  # of a window; of more, evenly spread ones
+FEWEST = 30  # similar forecasts; the range is widened until there are so many
+
+
+@record
+class Reliability:
+    """Past forecasts with a chance near to this one, and how many of them came true."""
+
+    forecasts: int
+    came_true: int
+    low: float = described("The chances that were taken to be near: from here")
+    high: float = described("to here.")
+    first: str = described("The time of these forecasts: from here")
+    last: str = described("to here.")
+    learned_from: bool = described(
+        "Whether the model has learned or been calibrated from facts of that time."
+    )
+
+
+@dataclass(frozen=True)
+class PastForecasts:
+    """The chance of anything between all pairs that had met, in past windows, and the outcomes."""
+
+    chances: Doubles
+    happened: Doubles
+    first: str
+    last: str
+    learned_from: bool
+
+    def near(self, chance: float) -> Reliability | None:
+        """Those that were as probable as a forecast; None if there are too few."""
+        for width in (LIKE, 2 * LIKE, 4 * LIKE):
+            low, high = max(chance - width, 0.0), min(chance + width, 1.0)
+            alike = (self.chances >= low) & (self.chances <= high)
+            if alike.sum() >= FEWEST:
+                return Reliability(
+                    forecasts=int(alike.sum()),
+                    came_true=int(self.happened[alike].sum()),
+                    low=low,
+                    high=high,
+                    first=self.first,
+                    last=self.last,
+                    learned_from=self.learned_from,
+                )
+        return None
+
+
+def past_forecasts(forecaster: Forecaster, length: int, lead: int = 0) -> PastForecasts | None:
+    """The last windows of a length and lead before the end of the facts, one after the other.
+
+    None if the facts do not reach far enough back. Each forecast sees only what was known before
+    its window; the model itself may have been fitted and calibrated on facts of that time.
+    """
+    first, last = forecaster.span[0], forecaster.observed
+    middle, starts = (first + last) // 2, [last - length * n + 1 for n in range(1, WINDOWS + 1)]
+    windows = [Window(start, start + length - 1, lead) for start in starts if start - lead > middle]
+    if not windows:
+        return None
+    parts = [_outcomes(forecaster, window) for window in windows]
+    axis = forecaster.model.dataset.axis
+    return PastForecasts(
+        np.concatenate([chances for chances, _ in parts]),
+        np.concatenate([happened for _, happened in parts]),
+        windows[-1].texts(axis)[0],
+        windows[0].texts(axis)[1],
+        windows[-1].first <= forecaster.occurrence.fitted_until,
+    )
+
+
+def _outcomes(forecaster: Forecaster, window: Window) -> tuple[Doubles, Doubles]:
+    """Of every pair that had met: the chance of anything in either direction, and the outcome."""
+    events, width = forecaster.events, forecaster.events.width
+    keys = Meetings(events).before(window.moment)
+    subjects, objects = keys // width - 1, keys % width - 1
+    once = subjects < objects  # the keys have both directions of a pair
+    subjects, objects = subjects[once], objects[once]
+    if len(subjects) > MOST_PAIRS:
+        spread = np.linspace(0, len(subjects) - 1, MOST_PAIRS).astype(np.int64)
+        subjects, objects = subjects[spread], objects[spread]
+    chances = either_chances(forecaster, subjects, objects, window)
+    counts = facts_in(events, subjects, objects, window.first, window.last)
+    return chances, (counts > 0).astype(np.float64)
+
+
+def facts_in(events: Events, ones: Longs, others: Longs, first: int, last: int) -> Longs:
+    """Return how many facts of each pair, in either direction, lie between two times."""
+    counts = [
+        counts_in(events, pair_keys(*ends, events.width), first, last)
+        for ends in ((ones, others), (others, ones))
+    ]
+    known = (ones >= 0) & (others >= 0)
+    return np.where(known, sum(counts), 0)
