@@ -436,7 +436,7 @@ def test_waiting_and_problems_of_a_part_are_shown_and_leave_nothing_old_beside_t
 
     held: list[Any] = []
     page.route("**/api/explain", hold_in(held))
-    page.get_by_role("button", name="Ask").click()
+    page.locator("#bars .bar").nth(2).click()
     expect(page.locator("#graph-card")).to_have_attribute("data-waiting", "")
     comes(page, held.__len__, 1)
     held[0].continue_()

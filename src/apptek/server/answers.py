@@ -155,7 +155,7 @@ def _nearest(
     side: Side = "subject",
 ) -> list[NearFact]:  # fmt: skip
     """Return those of the N_tknn facts of an entity that are not shown yet, the nearest first."""
-    model, moment = served.predictor.model, served.position(code)
+    model, moment = served.model, served.position(code)
     nearest = graph.nearest([entity], [code], model.config.agent.tknn)[0].tolist()
     facts = []
     for number in [n for n in nearest if n >= 0 and n not in shown][:NEAREST]:

@@ -64,10 +64,10 @@ def make_forecast(served: ServedModel, body: ForecastBody) -> MadeForecast:
 
 def require_forecasts(served: ServedModel) -> None:
     """Raise a ServiceError if the model makes no forecasts."""
-    if served.predictor.model.occurrence is None:
+    if served.model.occurrence is None:
         raise ServiceError(
             422,
-            f"Why: {served.predictor.model.no_forecasts or 'too little was learned'}.",
+            f"Why: {served.model.no_forecasts or 'too little was learned'}.",
             advice="Serve a model that was fitted with the preset default or max on dated facts.",
             title=NO_FORECASTS,
         )

@@ -82,7 +82,7 @@ def serve(folder: Path, reach: Reach, *, make_app: MakeApp = create_app, path: s
         app = secured(make_app(served, requests), requests, reach, served.digest)
         url_host = f"[{reach.host}]" if ":" in reach.host else reach.host  # IPv6
         address = f"http://{url_host}:{listener.getsockname()[1]}{path}"
-        data = served.predictor.model.dataset.name
+        data = served.model.dataset.name
         messages().print(
             f"{data} is served at {address} (Ctrl+C stops it)", markup=False, soft_wrap=True
         )

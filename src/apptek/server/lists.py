@@ -63,7 +63,7 @@ def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) 
     found = within(wait, work)
     if found is not None:
         return replace(found, rows=found.rows[:count])
-    data = served.predictor.model.dataset.name
+    data = served.model.dataset.name
     fields = forecaster.window_fields(window)
     return WatchedPairs(ready=False, **fields, data=data, rows=(), notes=())
 
@@ -84,7 +84,7 @@ def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
     """Return the facts that look wrong, if they are found within some seconds; else nothing yet."""
     work = served.background.start("audit", lambda: _suspects(served))
     rows = within(wait, work)
-    judged = min(len(served.predictor.model.graph.facts), MOST_JUDGED)
+    judged = min(len(served.model.graph.facts), MOST_JUDGED)
     return SuspectFacts(ready=rows is not None, facts=judged, rows=rows or ())
 
 
@@ -104,7 +104,7 @@ def audited(served: ServedModel, most: int, of_entity: Ints | None = None) -> tu
     Of more facts than `most`, so many are judged, evenly spread over the data; where an entity is
     named, half as many, and of its own facts at most the other half.
     """
-    model = served.predictor.model
+    model = served.model
     every = np.arange(len(model.graph.facts))
     judged = spread_evenly(every, most)
     if of_entity is not None and len(every) > most:

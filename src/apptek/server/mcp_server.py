@@ -71,7 +71,7 @@ def create_server(served: ServedModel, limits: RequestLimits | None = None) -> M
 
 def instructions(served: ServedModel) -> str:
     """Return what an assistant should know before it asks."""
-    data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
+    data, facts = served.model.dataset, served.model.graph.facts
     return (
         f"A model of {len(facts):,} dated facts (subject, predicate, object, time) of "
         f"{printable(data.name)!r}, {data.span_of(facts)}. A time is written as "

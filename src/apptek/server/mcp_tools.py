@@ -236,7 +236,7 @@ class Questions:
             subject=subject, object=object, start=start, until=until, days=days, hours=hours,
             minutes=minutes, months=months, years=years, steps=steps, top=top,
         )  # fmt: skip
-        made, graph = make_forecast(self.served, body), self.served.predictor.model.graph
+        made, graph = make_forecast(self.served, body), self.served.model.graph
         facts = facts_between(graph, *made.ids)
         starts, _ = ends_of(graph, facts)
         before = facts[(starts != UNKNOWN) & (starts < made.window.first)]
@@ -255,7 +255,7 @@ class Questions:
 
         With `since` or `until`, only dated facts in that window.
         """
-        graph, names = self.served.predictor.model.graph, self.served.predictor.model.dataset
+        graph, names = self.served.model.graph, self.served.model.dataset
         pair = self.served.pair(subject, object)
         facts = facts_between(graph, *pair)
         if since is not None or until is not None:
@@ -281,7 +281,7 @@ class Questions:
         object that seem exchanged, dates that cannot be. A fact on this list is unusual, which is
         not the same as wrong: somebody has to look at it.
         """
-        graph = self.served.predictor.model.graph
+        graph = self.served.model.graph
         of_entity = None
         if entity is not None:
             of_entity = facts_of(graph, self.served.entity(entity, "entity"))
@@ -307,7 +307,7 @@ class Questions:
         return self.served.question(fields, "past_only" if past_only else None, allow_unknown=False)
 
     def _facts(self, facts: Ints) -> list[FactOut]:
-        model = self.served.predictor.model
+        model = self.served.model
         described = (describe_fact(model.dataset, model.graph, fact) for fact in facts.tolist())
         return [FactOut.model_validate(asdict(fact)) for fact in described]
 

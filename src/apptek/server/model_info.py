@@ -28,7 +28,7 @@ from apptek.server.served_model import ServedModel
 
 def describe_model(served: ServedModel) -> ModelInfo:
     """Return the model's data, settings, metrics, counts and time span."""
-    model = served.predictor.model
+    model = served.model
     data = model.dataset
     return ModelInfo(
         dataset=data.name,
@@ -53,8 +53,8 @@ def describe_model(served: ServedModel) -> ModelInfo:
 
 
 def _describe_span(served: ServedModel) -> Span:
-    data = served.predictor.model.dataset
-    facts = served.predictor.model.graph.facts
+    data = served.model.dataset
+    facts = served.model.graph.facts
     dated = facts.times[facts.dated]
     positions = data.axis.positions(dated)
     first = int(dated[positions.argmin()]) if len(dated) else UNKNOWN
@@ -73,7 +73,7 @@ def _describe_span(served: ServedModel) -> Span:
 
 def find_entities(served: ServedModel, text: str, limit: int) -> Entities:
     """Entities that match what was typed, or else similar names."""
-    names = served.predictor.model.dataset.entities
+    names = served.model.dataset.entities
     matches = served.index.search(text, limit)
     meant = served.predictor.answerer.entities.find(text)
     if meant is not None and meant not in matches:  # an alias
@@ -86,7 +86,7 @@ def find_entities(served: ServedModel, text: str, limit: int) -> Entities:
 
 def list_predicates(served: ServedModel) -> Predicates:
     """Return all predicates with the number of their facts."""
-    data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
+    data, facts = served.model.dataset, served.model.graph.facts
     counts = np.bincount(facts.predicates, minlength=len(data.predicates)).tolist()
     labels = data.labels or PredicateTable()
     return Predicates(
@@ -108,7 +108,7 @@ def list_topologies(served: ServedModel, predicate: str | None, page: range) -> 
 
     page  which of them: the first one of each predicate has number 0
     """
-    model = served.predictor.model
+    model = served.model
     names = model.dataset.predicates
     if predicate is None:
         predicates = list(range(len(names)))

@@ -60,14 +60,14 @@ def striking_questions(served: ServedModel) -> Questions:
     occurs twice, and groups of predicates (or predicates, where there are no groups) take turns.
     Facts of test come before those that the model was fitted on.
     """
-    data = served.predictor.model.dataset
+    data = served.model.dataset
     facts, rows = data.test, _candidates(served, data.test)
     if len(rows) < ENOUGH:
         facts, rows = data.train, _candidates(served, data.train)
     queries = [query_of_fact(data, facts, int(row)) for row in rows]
     if not queries:
         return Questions(questions=[])
-    graph = served.predictor.model.graph
+    graph = served.model.graph
     timeless = is_timeless(graph)
     view: View = "all_facts" if timeless else "past_only"
     answerer = served.predictor.answerer if timeless else served.predictor.answerer.past_view()
@@ -94,7 +94,7 @@ def striking_questions(served: ServedModel) -> Questions:
     chosen = _in_turns(list(turns.values()), facts, rows)
     return Questions(
         note=examples_note(
-            served.predictor.model.fitted(view).report.get("quality"),
+            served.model.fitted(view).report.get("quality"),
             is_timeless=timeless,
             is_fitted=facts is data.train,
             is_used=facts is data.train or len(graph.facts) > len(data.train),
@@ -111,7 +111,7 @@ def striking_questions(served: ServedModel) -> Questions:
 
 def _candidates(served: ServedModel, facts: Facts) -> Longs:
     """Evenly spread facts from the second half of the time, between two different entities."""
-    axis = served.predictor.model.dataset.axis
+    axis = served.model.dataset.axis
     times = axis.positions(facts.times)
     middle = (served.span.first + served.span.last) // 2
     rows = np.flatnonzero((facts.subjects != facts.objects) & (times != UNKNOWN) & (times > middle))
@@ -123,7 +123,7 @@ def _candidates(served: ServedModel, facts: Facts) -> Longs:
 
 def _variety(served: ServedModel, subject: int, object_: int) -> float:
     """Return how different the facts between two are: entropy of their groups, in bits."""
-    graph = served.predictor.model.graph
+    graph = served.model.graph
     facts = np.concatenate([between(graph, subject, object_), between(graph, object_, subject)])
     predicates = graph.facts.predicates[facts]
     groups = served.predictor.answerer.predicates.levels.get("group")
@@ -160,8 +160,8 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     pair, the question has the direction and the predicate with the most matching facts.
     """
     words = [word for word in key_of(text).split(" ") if word and word not in STOP_WORDS][:WORDS]
-    graph = served.predictor.model.graph
-    facts, data = graph.facts, served.predictor.model.dataset
+    graph = served.model.graph
+    facts, data = graph.facts, served.model.dataset
     if not words:
         return Questions(questions=[])
     # A word that means nothing is passed over.
@@ -198,7 +198,7 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
 
 def _meaning(served: ServedModel, word: str) -> tuple[Bools, Bools]:
     """Return the entities and the predicates that a word of a search can mean."""
-    data = served.predictor.model.dataset
+    data = served.model.dataset
     entities = np.zeros(len(data.entities), np.bool_)
     entities[served.index.with_words([word])] = True
     predicates = np.asarray(
@@ -232,8 +232,8 @@ def _question(
     view: View,
     probability: float | None = None,
 ) -> Question:
-    query = query_of_fact(served.predictor.model.dataset, facts, row)
-    data, labels = served.predictor.model.dataset, served.predictor.answerer.labels
+    query = query_of_fact(served.model.dataset, facts, row)
+    data, labels = served.model.dataset, served.predictor.answerer.labels
     name = data.predicates[int(facts.predicates[row])]
     return Question(
         subject=query.subject,

@@ -83,7 +83,7 @@ def ribbon(
     served: ServedModel, pair: tuple[int, int], window: Window, view: View, top: int = 8
 ) -> Ribbon:
     """Return the ribbon of a pair over a window; `past_only`: from facts before each time alone."""
-    model, answerer = served.predictor.model, served.answerer(view)
+    model, answerer = served.model, served.answerer(view)
     positions = _positions(window)
     codes = codes_at(model.dataset.axis, positions)
     one, other, none = (np.full(len(codes), value, np.int32) for value in (*pair, -1))

@@ -24,6 +24,7 @@ from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 from apptek.models.answer_tables import AskedColumns
 from apptek.models.answerer import Answerer
 from apptek.models.manifest import model_digest, open_folder, verify_folder
+from apptek.models.model import Model
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.predictor import Predictor, Query
 from apptek.server.problem_json import ServiceError, quoted, refused, unknown_name
@@ -100,6 +101,11 @@ class ServedModel:
         Environment(process, asked)  # for the steps of the agent
         span = time_span(model.graph)
         return cls(predictor, folder, digest, span, samples, counts, pending_index, background)
+
+    @property
+    def model(self) -> Model:
+        """The model: its data, graph and settings."""
+        return self.predictor.model
 
     def answerer(self, view: View | None) -> Answerer:
         """Return what answers: with `past_only`, every query from the facts before its time."""
@@ -195,7 +201,7 @@ class ServedModel:
 
     def time(self, text: str, where: str) -> int:
         """Return the code of a time. Raises a ServiceError that says how times are written."""
-        axis = self.predictor.model.dataset.axis
+        axis = self.model.dataset.axis
         try:
             return axis.parse(text)
         except TimeFormatError as error:
@@ -218,7 +224,7 @@ class ServedModel:
 
     def position(self, code: int) -> int:
         """Return the position of a time on the axis; UNKNOWN for an unknown time."""
-        return UNKNOWN if code == UNKNOWN else self.predictor.model.dataset.axis.position(code)
+        return UNKNOWN if code == UNKNOWN else self.model.dataset.axis.position(code)
 
     def is_outside_span(self, code: int) -> bool:
         """Return whether a time is before the first or after the last fact."""

@@ -72,13 +72,13 @@ def explore(served: ServedModel, body: StepsBody) -> Steps:
     question = served.question(body, body.view, allow_unknown=False)
     answerer, queries = question.answerer, question.ids
     view = answerer.view_of(queries)
-    model = served.predictor.model
+    model = served.model
     process, names = DecisionProcess(view.space.graph, model.config.agent), model.dataset.predicates
     trail = from_names([names[served.predicate(s, "steps")] for s in body.steps], names)
     played = _play(process, queries, trail)
     left = process.config.max_steps - len(trail)
     over = bool(played.met) or left <= 0
-    entities = served.predictor.model.dataset.entities
+    entities = served.model.dataset.entities
     return Steps(
         steps=[names[action] for action in trail],
         met=bool(played.met),
@@ -131,7 +131,7 @@ def _choices(
     trails = np.asarray([[*trail, action] for action in actions.tolist()], np.int32)
     tried = Environment(process, many)
     tried.replay(trails)
-    names, labels = served.predictor.model.dataset.predicates, served.predictor.answerer.labels
+    names, labels = served.model.dataset.predicates, served.predictor.answerer.labels
     found = [
         Choice(
             name=names[action],
@@ -158,7 +158,7 @@ def _drawing(question: Question, view: WorkingView, played: _Episode, width: flo
 
 def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> str | None:
     """Return what the trained agent would choose, where the model has one and PyTorch is there."""
-    part = topologies_of(served.predictor.model)
+    part = topologies_of(served.model)
     weights = None if part is None else part.agent
     if weights is None:
         return None
@@ -171,12 +171,12 @@ def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> 
         environment.replay(np.asarray([trail], np.int32))
     if environment.done[0] or not environment.legal.any():
         return None
-    return served.predictor.model.dataset.predicates[int(agent.values(environment)[0].argmax())]
+    return served.model.dataset.predicates[int(agent.values(environment)[0].argmax())]
 
 
 def _load_agent(served: ServedModel, weights: bytes) -> "Agent":
     """Return the trained agent on the facts that it was trained on."""
     from apptek.paper.agent import Agent
 
-    model = with_training_facts(served.predictor.model)
+    model = with_training_facts(served.model)
     return Agent(DecisionProcess(model.graph, model.config.agent), weights)

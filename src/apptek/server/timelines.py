@@ -29,7 +29,7 @@ def read_window(
     Raises a ServiceError if a time is unknown, or if the window ends before it begins; it calls the
     two as they are `named`.
     """
-    axis = served.predictor.model.dataset.axis
+    axis = served.model.dataset.axis
     first, last = served.span.first, served.span.last
     if since is not None:
         first = served.position(_known_time(served, since, named[0]))
@@ -67,7 +67,7 @@ def _known_time(served: ServedModel, text: str, where: str) -> int:
 
 def entity_timeline(served: ServedModel, name: str, window: Window, limit: int) -> EntityTimeline:
     """Return the timeline of an entity."""
-    model = served.predictor.model
+    model = served.model
     entity = served.entity(name, "name")
     timeline = timeline_of(model.dataset, model.graph, facts_of(model.graph, entity), window, limit)
     return EntityTimeline(entity=model.dataset.entities[entity], **dict(timeline))
@@ -77,7 +77,7 @@ def pair_history(
     served: ServedModel, subject: str, object_: str, window: Window, limit: int
 ) -> PairHistory:
     """Return the timelines between two entities, one for each direction."""
-    model = served.predictor.model
+    model = served.model
     data, graph = model.dataset, model.graph
     source, target = served.pair(subject, object_)
     ways = ((source, target), (target, source))
