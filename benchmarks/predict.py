@@ -12,8 +12,7 @@ from apptek.features.space import make_space
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
-from apptek.models.counting.index import CountingIndex
-from apptek.models.counting.scorers import VARIANTS, CountingScorer
+from apptek.models.counting import VARIANTS, CountingScorer
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FittedView
 from apptek.seeding import generator
@@ -34,8 +33,7 @@ def bench_predict(*, quick: bool = False) -> BenchReport:
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
     dataset = bench_dataset(quick)
     view = _default_model(dataset)
-    index = CountingIndex(TemporalGraph.of(dataset))
-    counting = CountingScorer(index, VARIANTS["recency"].start)
+    counting = CountingScorer(TemporalGraph.of(dataset), VARIANTS["recency"].start)
     queries = held_out_queries(dataset.test)
     default_runs: list[float] = []
     recency_runs: list[float] = []

@@ -35,7 +35,7 @@ GATE = {
     "test_audit", "test_backtest", "test_baselines_learned", "test_baselines_models",
     "test_candidate_features", "test_compare", "test_contest", "test_default_model", "test_dqn",
     "test_engine", "test_evaluator", "test_exact_reasons", "test_faithfulness",
-    "test_fit_shards", "test_forecast", "test_forecasting", "test_frames", "test_golden",
+    "test_forecast", "test_forecasting", "test_frames", "test_golden",
     "test_large_data", "test_leads", "test_mcp", "test_model_commands", "test_mutations",
     "test_occurrence", "test_page_data", "test_predicate_classes", "test_predictor",
     "test_quality", "test_reading_as_meant", "test_reproduce", "test_reranking", "test_rules",

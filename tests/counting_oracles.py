@@ -11,7 +11,7 @@ from oracles import (
     ongoing,
 )
 
-from apptek.models.counting.scorers import Weights
+from apptek.models.counting_kernels import Weights
 
 
 def seen_facts(facts: list[PlainFact], hidden: int) -> list[PlainFact]:

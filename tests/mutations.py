@@ -109,8 +109,8 @@ DAMAGES: tuple[Damage, ...] = (flip, flip, flip, truncate, extend, delete, swap,
 def outcome(folder: Path, query: list[str]) -> str:
     """What opening a folder and asking one query comes to, in a word and a text."""
     from apptek.errors import ModelError
-    from apptek.models.answers import Query
     from apptek.predictor import Predictor
+    from apptek.results import Query
 
     try:
         (answer,) = Predictor.load(folder).predict([Query(*query)], top=3)

@@ -235,13 +235,11 @@ def plain_typed(
     query: tuple[int | None, int | None, int | None, int | None],
     levels: list[dict[int, int]],
     most: int,
-    gone: set[int],
     config: PlainHistory,
 ) -> dict[tuple[int, int, int, str], float]:
     """What such actors do: the numbers of (level of s, level of o, predicate, kernel), if not 0.
 
     levels  what each entity is at each level: itself, the two kinds, both kinds
-    gone    facts that count as if they were not there
     """
     subject, object_, when, hidden = query
     seen = seen_facts(facts, when, ahead=config.ahead, lasting=config.lasting)
@@ -255,7 +253,6 @@ def plain_typed(
             index
             for index, fact in enumerate(facts)
             if (levels[s].get(fact.subject), levels[o].get(fact.object)) == ends
-            and index not in gone
         ]
         near = nearest_seen(facts, seen, group, when, most, hidden)
         others = [i for i in near if {facts[i].subject, facts[i].object} != {subject, object_}]
@@ -277,7 +274,6 @@ def _with_partners(
     facts: list[PlainFact],
     query: tuple[int, int, int | None, int | None],
     most: int,
-    gone: set[int],
     config: PlainHistory,
 ) -> list[tuple[int, int, float | None]]:
     """(partner, predicate, distance) of the nearest facts of an entity with third parties."""
@@ -288,7 +284,7 @@ def _with_partners(
         own = [
             i
             for i, fact in enumerate(facts)
-            if (fact.subject if outgoing else fact.object) == entity and i not in gone
+            if (fact.subject if outgoing else fact.object) == entity
         ]
         for i in nearest_seen(facts, seen, own, when, most, hidden):
             partner = facts[i].object if outgoing else facts[i].subject
@@ -305,21 +301,14 @@ def _with_partners(
 def plain_near(
     facts: list[PlainFact],
     query: tuple[int | None, int | None, int | None, int | None],
-    gone: set[int],
     config: PlainHistory,
 ) -> dict[tuple[str, str, int], float]:
-    """How near and how many facts there are: numbers of (family, name, predicate).
-
-    gone  facts that count as if they were not there
-    """
+    """How near and how many facts there are: numbers of (family, name, predicate)."""
     when = query[2]
     as_seen = seen_facts(facts, when, ahead=config.ahead, lasting=config.lasting)
-    many = replace(config, pair_facts=len(facts), profile_facts=len(facts))
     values: dict[tuple[str, str, int], float] = {}
     for family in config.families:
-        k = config.pair_facts if family in ("pair", "reversed") else config.profile_facts
-        near = [i for i in family_facts(facts, query, family, many) if i not in gone][:k]
-        for i in near:
+        for i in family_facts(facts, query, family, config):
             fact = as_seen[i] or facts[i]
             clock = plain_clock(fact, when, config.scales)
             for name, value in (("short", clock.get("short", 0.0)), ("count", 1.0)):
@@ -336,18 +325,14 @@ def plain_common(
     facts: list[PlainFact],
     query: tuple[int | None, int | None, int | None, int | None],
     most: int,
-    gone: set[int],
     config: PlainHistory,
 ) -> dict[tuple[str, int], float]:
-    """What the two do with third parties: the numbers of (name, predicate), those that are not 0.
-
-    gone  facts that count as if they were not there
-    """
+    """What the two do with third parties: the numbers of (name, predicate) that are not 0."""
     subject, object_, when, hidden = query
     if subject is None or object_ is None:
         return {}
     near = [
-        _with_partners(facts, (entity, other, when, hidden), most, gone, config)
+        _with_partners(facts, (entity, other, when, hidden), most, config)
         for entity, other in ((subject, object_), (object_, subject))
     ]
     values: dict[tuple[str, int], float] = {}

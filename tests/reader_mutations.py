@@ -25,7 +25,7 @@ from fact_files import compress, parquet_bytes
 from sheets import Formula, write_sheets
 
 from apptek.errors import DataError
-from apptek.models.batch_files import read_queries
+from apptek.models.asked_queries import read_queries
 from apptek.reading.options import ReadOptions
 from apptek.reading.reader import read_dataset
 

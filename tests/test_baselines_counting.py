@@ -8,20 +8,18 @@ from hypothesis import strategies as st
 from oracles import PlainFact
 from worlds import ENTITIES, PREDICATES, dataset_of, graph_of, plain_facts
 
-from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset, OpenEnd
 from apptek.facts.queries import Queries, held_out_queries, training_queries
 from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.counting.index import CountingIndex
-from apptek.models.counting.scorers import (
+from apptek.models.counting import (
     CountingConfig,
     CountingScorer,
     FrequencyScorer,
     Variant,
-    Weights,
     choose_weights,
 )
+from apptek.models.counting_kernels import Weights
 from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world
 
@@ -53,7 +51,7 @@ def test_the_kernel_agrees_with_the_definition(
     plain: Plain, triples: list[tuple[int, int, int | None]], chosen: Weights
 ) -> None:
     queries = [(*triple, -1) for triple in triples]
-    scores = CountingScorer(CountingIndex(graph_of(plain)), chosen).scores(queries_from(*queries))
+    scores = CountingScorer(graph_of(plain), chosen).scores(queries_from(*queries))
     expected = [recency_scores(plain, query, chosen, PREDICATES) for query in queries]
     assert scores == pytest.approx(np.asarray(expected), abs=1e-4)
 
@@ -68,8 +66,8 @@ def test_ahead_the_kernel_counts_what_was_known_before(
     plain: Plain, triples: list[tuple[int, int, int | None]], chosen: Weights, open_end: OpenEnd
 ) -> None:
     queries = [(*triple, -1) for triple in triples]
-    index = CountingIndex(graph_of(plain, open_end).past_view())
-    scores = CountingScorer(index, chosen).scores(queries_from(*queries))
+    graph = graph_of(plain, open_end).past_view()
+    scores = CountingScorer(graph, chosen).scores(queries_from(*queries))
     lasting = open_end == "ongoing"
     expected = [
         recency_scores(plain, query, chosen, PREDICATES, ahead=True, lasting=lasting)
@@ -84,7 +82,7 @@ def test_a_training_query_does_not_see_its_own_fact_or_its_twins(
 ) -> None:
     graph = graph_of(plain)
     queries = training_queries(graph.facts)
-    scores = CountingScorer(CountingIndex(graph), chosen).scores(queries)
+    scores = CountingScorer(graph, chosen).scores(queries)
     plain_queries = [
         (f.subject, f.object, f.until if f.since is None else f.since, row)
         for row, f in enumerate(plain)
@@ -106,19 +104,10 @@ def test_frequency_agrees_with_the_definition(plain: Plain) -> None:
 @settings(max_examples=20)
 @given(facts, weights)
 def test_many_queries_in_threads_score_as_one_by_one(plain: Plain, chosen: Weights) -> None:
-    scorer = CountingScorer(CountingIndex(graph_of(plain)), chosen)
+    scorer = CountingScorer(graph_of(plain), chosen)
     few = queries_from((0, 1, 3, -1), (1, 0, None, -1), (-1, 2, 5, 0))
     many = few.take(np.resize(np.arange(3), 3000))
     assert np.array_equal(scorer.scores(many), np.resize(scorer.scores(few), (3000, PREDICATES)))
-
-
-@pytest.mark.parametrize(
-    "query", [(ENTITIES, 0, 1, -1), (0, -2, 1, -1), (0, 1, 1, 1)], ids=["above", "below", "fact"]
-)
-def test_ids_outside_the_graph_are_refused(query: tuple[int, int, int, int]) -> None:
-    scorer = CountingScorer(CountingIndex(graph_of([PlainFact(0, 0, 1, 0, 0)])), Weights())
-    with pytest.raises(ApptekError, match="a query has"):
-        scorer.scores(queries_from(query))
 
 
 def test_weights_are_chosen_one_at_a_time_until_none_helps() -> None:

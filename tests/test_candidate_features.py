@@ -19,8 +19,12 @@ from apptek.features.history import History
 from apptek.features.new_names import NewNames
 from apptek.features.traits import COUNTRY, SECTOR, Kind
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.reranking.common_partners import NAMES, describe_partners
-from apptek.models.reranking.raw_histories import describe_histories, near_names
+from apptek.models.reranking.raw_histories import (
+    COMMON,
+    describe_histories,
+    describe_partners,
+    near_names,
+)
 from apptek.models.reranking.typed_histories import TypedHistories
 
 PLAIN = PlainHistory(FAMILIES, KERNELS, 40, 60, 1.0, 0.4, (2.0, 7.0, 30.0, 120.0))
@@ -38,9 +42,23 @@ def typed_of(graph: TemporalGraph, kinds: tuple[Kind, ...], config: PlainHistory
     return TypedHistories.of(space)
 
 
-def all_features(index: TypedHistories, asked: list[PlainQuery], gone: Ints) -> Floats:
-    candidates = np.tile(np.arange(PREDICATES, dtype=np.int32), (len(asked), 1))
-    return index.describe(queries_of(asked), read_only(candidates), read_only(gone))
+def every_predicate(asked: list[PlainQuery]) -> Ints:
+    return read_only(np.tile(np.arange(PREDICATES, dtype=np.int32), (len(asked), 1)))
+
+
+def all_features(index: TypedHistories, asked: list[PlainQuery]) -> Floats:
+    return index.describe(queries_of(asked), every_predicate(asked))
+
+
+def present(index: TypedHistories, features: Floats) -> dict[tuple[int, int, int, str], float]:
+    """The numbers of one query that are not 0, as the definition names them."""
+    values = {
+        (*pair, predicate, kernel): float(features[predicate, 4 * number + place])
+        for number, pair in enumerate(index.groupings)
+        for place, kernel in enumerate(("same", "short", "middle", "ever"))
+        for predicate in range(PREDICATES)
+    }
+    return {key: value for key, value in values.items() if value}
 
 
 def levels_of(sectors: list[int], countries: list[int]) -> list[dict[int, int]]:
@@ -71,30 +89,19 @@ def test_agrees_with_the_definition(
     index = typed_of(graph_of(plain, "ongoing" if lasting else "point"), kinds, config)
     index = replace(index, most=most)
     asked = [data.draw(plain_queries(plain)) for _ in range(3)]
-    gone = data.draw(
-        st.lists(st.lists(st.integers(-1, len(plain) - 1), min_size=2, max_size=2), min_size=3,
-                 max_size=3)
-    )  # fmt: skip
-    found = all_features(index, asked, np.asarray(gone, np.int32))
+    found = all_features(index, asked)
     names = index.feature_names()
     assert len(names) == found.shape[2] == 36
     for row, query in enumerate(asked):
         levels = levels_of(sectors, countries)
-        wanted = plain_typed(plain, query, levels, most, set(gone[row]) - {-1}, config)
-        values = {
-            (*pair, predicate, kernel): found[row, predicate, 4 * number + place]
-            for number, pair in enumerate(index.groupings)
-            for place, kernel in enumerate(("same", "short", "middle", "ever"))
-            for predicate in range(PREDICATES)
-        }
-        kept = {key: float(value) for key, value in values.items() if value}
-        assert kept == pytest.approx(wanted, abs=1e-5)
+        wanted = plain_typed(plain, query, levels, most, config)
+        assert present(index, found[row]) == pytest.approx(wanted, abs=1e-5)
 
 
 def test_without_types_there_is_nothing_to_say() -> None:
     index = typed_of(graph_of([PlainFact(0, 1, 2, 5, 5)]), (), PLAIN)
     assert index.feature_names() == []
-    found = all_features(index, [(0, 2, 5, None)], np.zeros((1, 0), np.int32))
+    found = all_features(index, [(0, 2, 5, None)])
     assert found.shape == (1, PREDICATES, 0)
 
 
@@ -111,7 +118,7 @@ def test_a_new_name_has_the_groups_of_one_without_facts_that_has_its_types(
     assert told < 0
     pairs = [(entity, 0) if is_subject else (0, entity) for entity in (idle, told)]
     asked: list[PlainQuery] = [(subject, object_, 5, None) for subject, object_ in pairs]
-    found = all_features(index, asked, np.zeros((2, 0), np.int32))
+    found = all_features(index, asked)
     assert np.array_equal(found[0], found[1])
 
 
@@ -129,16 +136,9 @@ def test_a_new_name_may_have_types_that_nobody_has_together(
         level[told] = value
     for entity in range(ENTITIES):
         query: PlainQuery = (*((told, entity) if is_subject else (entity, told)), 5, None)
-        found = all_features(index, [query], np.zeros((1, 0), np.int32))[0]
-        wanted = plain_typed(plain, query, levels, index.most, set(), PLAIN)
-        values = {
-            (*pair, predicate, kernel): float(found[predicate, 4 * number + place])
-            for number, pair in enumerate(index.groupings)
-            for place, kernel in enumerate(("same", "short", "middle", "ever"))
-            for predicate in range(PREDICATES)
-        }
-        kept = {key: value for key, value in values.items() if value}
-        assert kept == pytest.approx(wanted, abs=1e-5)
+        found = all_features(index, [query])[0]
+        wanted = plain_typed(plain, query, levels, index.most, PLAIN)
+        assert present(index, found) == pytest.approx(wanted, abs=1e-5)
 
 
 @settings(max_examples=50)
@@ -157,10 +157,8 @@ def test_a_query_never_sees_its_own_fact_nor_others_between_the_two(
         for fact in plain
     ]
     config, kinds = replace(PLAIN, ahead=ahead), (kind_of("sector", sectors),)
-    nothing = np.zeros((1, 0), np.int32)
     found = [
-        all_features(typed_of(graph_of(facts), kinds, config), asked, nothing)
-        for facts in (plain, other)
+        all_features(typed_of(graph_of(facts), kinds, config), asked) for facts in (plain, other)
     ]
     assert np.array_equal(found[0], found[1])
 
@@ -174,9 +172,8 @@ def test_ahead_a_fact_of_that_time_or_later_changes_nothing(
     ends = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
     future = [PlainFact(ends[0], 0, ends[1], start, start) for _ in range(3)]
     config, kinds = replace(PLAIN, ahead=True), (kind_of("sector", sectors),)
-    nothing = np.zeros((1, 0), np.int32)
     found = [
-        all_features(typed_of(graph_of(facts), kinds, config), [(0, 1, when, None)], nothing)
+        all_features(typed_of(graph_of(facts), kinds, config), [(0, 1, when, None)])
         for facts in (plain, [*plain, *future])
     ]
     assert np.array_equal(found[0], found[1])
@@ -194,17 +191,14 @@ def test_common_partners_agree_with_the_definition(
     graph = graph_of(plain, "ongoing" if lasting else "point")
     graph = graph.past_view() if ahead else graph
     asked = [data.draw(plain_queries(plain)) for _ in range(3)]
-    gone = data.draw(st.lists(st.integers(-1, len(plain) - 1), min_size=2, max_size=2))
-    candidates = read_only(np.tile(np.arange(PREDICATES, dtype=np.int32), (3, 1)))
-    without = read_only(np.tile(np.asarray(gone, np.int32), (3, 1)))
     fading = Clock(*config.scales).fading()
-    found = describe_partners(graph, fading, queries_of(asked), candidates, without, most)
+    found = describe_partners(graph, fading, queries_of(asked), every_predicate(asked), most)
     last = max(fact.predicate for fact in plain) + 1
     for row, query in enumerate(asked):
-        wanted = plain_common(plain, query, most, set(gone) - {-1}, config)
+        wanted = plain_common(plain, query, most, config)
         values = {
             (name, r): float(found[row, r, place])
-            for place, name in enumerate(NAMES)
+            for place, name in enumerate(COMMON)
             for r in range(last)
         }
         kept = {key: value for key, value in values.items() if value}
@@ -232,14 +226,11 @@ def test_raw_histories_agree_with_the_definition(
     settings_ = HistoryConfig(pair_facts=pair_facts, profile_facts=profile_facts)
     history = History(graph, Clock(*config.scales), settings_)
     asked = [data.draw(plain_queries(plain)) for _ in range(3)]
-    gone = data.draw(st.lists(st.integers(-1, len(plain) - 1), min_size=2, max_size=2))
-    candidates = read_only(np.tile(np.arange(PREDICATES, dtype=np.int32), (3, 1)))
-    without = read_only(np.tile(np.asarray(gone, np.int32), (3, 1)))
-    found = describe_histories(history, queries_of(asked), candidates, without)
+    found = describe_histories(history, queries_of(asked), every_predicate(asked))
     names = [name.split(" ")[1:] for name in near_names(history)]
     last = max(fact.predicate for fact in plain) + 1
     for row, query in enumerate(asked):
-        wanted = plain_near(plain, query, set(gone) - {-1}, config)
+        wanted = plain_near(plain, query, config)
         for place, (family, name) in enumerate(names):
             for r in range(last):
                 missing = np.nan if name in ("before", "after") else 0.0

@@ -8,7 +8,7 @@ import pytest
 from html_pages import assert_contained, read_page
 from plain_queries import query_about
 
-from apptek.features.families import Side
+from apptek.features.space import Side
 from apptek.files import write_whole
 from apptek.models.manifest import FORMAT
 from apptek.predictor import Predictor, Query

@@ -23,8 +23,7 @@ from apptek.config import VIEWS
 from apptek.engine import engine, map_queries, ray_cluster, sharing
 from apptek.engine.processes import Processes
 from apptek.engine.ray_cluster import RayCluster
-from apptek.engine.sharing import Shelf, Unpickler
-from apptek.engine.workers import CHUNK, run_shard
+from apptek.engine.sharing import CHUNK, Shelf, Unpickler, run_shard
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries, training_queries

@@ -12,11 +12,11 @@ from apptek.explain.explainer import explain
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer
-from apptek.models.answers import Query
 from apptek.models.model import Model
 from apptek.predictor import Predictor
 from apptek.research.faithfulness import Scalpel, measure_faithfulness, recover_rules
 from apptek.research.result import read_result
+from apptek.results import Query
 from apptek.seeding import generator
 from apptek.synthetic.world import World, make_world
 

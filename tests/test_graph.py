@@ -1,14 +1,23 @@
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
+from threading import Barrier, BrokenBarrierError
 from unittest.mock import patch
 
 import numpy as np
-from hypothesis import given
+import pytest
+from hypothesis import given, settings
 from hypothesis import strategies as st
-from worlds import ENTITIES, facts_of, graph_of, plain_facts, random_intervals
+from oracles import PlainFact, incident, nearest, nearest_seen, seen_facts
+from worlds import ENTITIES, facts_of, graph_of, moments, plain_facts, random_intervals
 
-from apptek.facts.times import TimeAxis
-from apptek.graph import incidence
-from apptek.graph.temporal_graph import TemporalGraph
+from apptek.errors import GraphError
+from apptek.facts.facts import OpenEnd
+from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.graph import incidence, lookups
+from apptek.graph.lookups import PairIndex, find_pair
+from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, nearest_in_slot
+from apptek.graph.temporal_graph import TemporalGraph, Traversal
 from apptek.reading.reader import read_dataset
 
 
@@ -56,3 +65,213 @@ def test_a_year_is_not_before_a_day_of_it(tmp_path: Path) -> None:
 
     assert dates(graph) == {"1997", "1998", "1998-05-04"}
     assert dates(graph.past_view()) == {"1997", "1998-05-04"}
+
+
+def facts_between(index: PairIndex, subject: int, object_: int) -> list[int]:
+    """The facts of a pair in the order of their stretch."""
+    pair = find_pair(index, subject, object_)
+    if pair < 0:
+        return []
+    lo, hi = index.incidence.offsets[3 * pair], index.incidence.offsets[3 * pair + 3]
+    return [int(fact) for fact in index.incidence.facts[lo:hi]]
+
+
+def between(plain: list[PlainFact], subject: int, object_: int) -> list[int]:
+    return [i for i, f in enumerate(plain) if (f.subject, f.object) == (subject, object_)]
+
+
+@given(st.lists(plain_facts(), max_size=40), st.integers(1, 50))
+def test_a_pair_owns_exactly_its_facts(plain: list[PlainFact], part: int) -> None:
+    with patch("apptek.graph.lookups.PART", part):  # numbered a few facts at a time
+        index = PairIndex.of(graph_of(plain))
+    for subject in range(-1, ENTITIES):  # -1 is an unknown entity
+        for object_ in range(-1, ENTITIES):
+            facts = facts_between(index, subject, object_)
+            assert sorted(facts) == between(plain, subject, object_)
+    assert len(index.objects) == len({(fact.subject, fact.object) for fact in plain})
+
+
+def nearest_of_pair(
+    graph: TemporalGraph, subject: int, object_: int, when: int | None, k: int, hidden: int | None
+) -> list[int]:
+    index = PairIndex.of(graph)
+    pair = find_pair(index, subject, object_)
+    if pair < 0:
+        return []
+    facts, streams = np.empty((k, 3), np.int64), np.empty((STREAMS, FIELDS), np.int64)
+    count = nearest_in_slot(
+        index.incidence, pair, UNKNOWN if when is None else when, k,
+        -1 if hidden is None else hidden, 0, UNDATED, streams, facts,
+    )  # fmt: skip
+    return [int(fact) for fact in facts[:count, 2]]
+
+
+@given(
+    st.lists(plain_facts(), min_size=1, max_size=40),
+    st.integers(0, ENTITIES - 2),
+    st.integers(0, ENTITIES - 2),
+    st.none() | moments,
+    st.integers(1, 6),
+    st.data(),
+)
+def test_the_nearest_of_a_pair_are_those_of_the_definition(
+    plain: list[PlainFact],
+    subject: int,
+    object_: int,
+    when: int | None,
+    k: int,
+    data: st.DataObject,
+) -> None:
+    hidden = data.draw(st.none() | st.integers(0, len(plain) - 1))
+    facts = nearest_of_pair(graph_of(plain), subject, object_, when, k, hidden)
+    assert facts == nearest(plain, between(plain, subject, object_), when, k, hidden)
+
+
+def test_pairs_agree_where_the_tree_of_interval_ends_has_several_levels() -> None:
+    rng = np.random.default_rng(2)
+    plain = random_intervals(3000, rng)
+    graph = graph_of(plain)
+    for when in rng.integers(-5, 710, 20).tolist():
+        facts = nearest_of_pair(graph, 1, 2, when, 30, None)
+        assert facts == nearest(plain, between(plain, 1, 2), when, 30)
+
+
+def test_threads_that_ask_at_once_share_one_index(monkeypatch: pytest.MonkeyPatch) -> None:
+    graph, build = graph_of([PlainFact(0, 0, 1, 3, None)]), lookups._index_pairs
+    built: list[int] = []
+    both = Barrier(2)
+
+    def slowly(graph: TemporalGraph) -> PairIndex:
+        built.append(1)
+        with suppress(BrokenBarrierError):
+            both.wait(0.2)  # a second build would come here, too
+        return build(graph)
+
+    monkeypatch.setattr(lookups, "_index_pairs", slowly)
+    with ThreadPoolExecutor(2) as pool:
+        one, other = pool.map(lambda _: PairIndex.of(graph), range(2))
+    assert one is other
+    assert built == [1]
+
+
+TRAVERSALS: list[Traversal] = ["both", "outgoing", "incoming"]
+
+
+@settings(max_examples=400)
+@given(
+    plain=st.lists(plain_facts(), max_size=40),
+    entity=st.integers(0, ENTITIES - 1),
+    when=st.none() | moments,
+    k=st.integers(1, 14),
+    traversal=st.sampled_from(TRAVERSALS),
+    data=st.data(),
+)
+def test_every_view_agrees_with_the_definition(plain, entity, when, k, traversal, data) -> None:  # type: ignore[no-untyped-def]
+    hidden = data.draw(st.none() | st.integers(0, len(plain) - 1)) if plain else None
+    ahead, lasting = data.draw(st.booleans()), data.draw(st.booleans())
+    seen = seen_facts(plain, when, ahead=ahead, lasting=lasting)
+    candidates = incident(plain, entity, traversal)
+    graph = graph_of(plain, "ongoing" if lasting else "point")
+    facts = (graph.past_view() if ahead else graph).nearest(
+        [entity],
+        [UNKNOWN if when is None else when],
+        k,
+        hidden=None if hidden is None else [hidden],
+        traversal=traversal,
+    )
+    assert [fact for fact in facts[0].tolist() if fact >= 0] == nearest_seen(
+        plain, seen, candidates, when, k, hidden
+    )
+
+
+@pytest.mark.parametrize("open_end", ["point", "ongoing"])
+def test_looking_ahead_agrees_where_there_are_many_intervals(open_end: OpenEnd) -> None:
+    rng = np.random.default_rng(5)
+    plain = random_intervals(1500, rng)
+    entities, times = rng.integers(0, 3, 40), rng.integers(-5, 710, 40)
+    facts = graph_of(plain, open_end).past_view().nearest(entities, times, 30)
+    for row, (entity, when) in enumerate(zip(entities.tolist(), times.tolist(), strict=True)):
+        seen = seen_facts(plain, when, ahead=True, lasting=open_end == "ongoing")
+        expected = nearest_seen(plain, seen, incident(plain, entity, "both"), when, 30, None)
+        assert [fact for fact in facts[row].tolist() if fact >= 0] == expected
+
+
+def test_looking_ahead_an_end_to_come_is_not_known() -> None:
+    """Two in office since 2 and 6, until 9 and for ever: at 7 neither end is known."""
+    plain = [PlainFact(0, 0, 1, 2, 9), PlainFact(0, 0, 1, 6, None), PlainFact(0, 0, 1, 7, 8)]
+    found = [
+        [fact for fact in graph.past_view().nearest([0], [7], 9)[0].tolist() if fact >= 0]
+        for graph in (graph_of(plain), graph_of(plain, "ongoing"))
+    ]
+    assert found == [[1, 0], [0, 1]]  # by their starts; both at distance 0, the earlier first
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_agrees_where_the_tree_of_interval_ends_has_several_levels(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    plain = random_intervals(3000, rng)
+    entities, times = rng.integers(0, 3, 100), rng.integers(-5, 710, 100)
+    facts = graph_of(plain).nearest(entities, times, 30)
+    for row, (entity, when) in enumerate(zip(entities.tolist(), times.tolist(), strict=True)):
+        expected = nearest(plain, incident(plain, entity, "both"), when, 30)
+        assert facts[row].tolist() == expected
+
+
+def point(time: int, subject: int = 0, object_: int = 1) -> PlainFact:
+    return PlainFact(subject, 0, object_, time, time)
+
+
+UNDATED_FACT = PlainFact(0, 0, 1, None, None)
+STARTED, ENDED = PlainFact(0, 0, 1, 3, None), PlainFact(0, 0, 1, None, 7)
+CASES = {
+    "the earlier fact wins a tie": ([point(6), point(4)], 5, 1, None, [1]),
+    "of one day at the edge of k, the lowest indices stay":
+        ([point(3), point(5), point(3), point(3)], 5, 3, None, [1, 0, 2]),
+    "a self-loop counts once": ([point(1, 0, 0), point(2)], 1, 5, None, [0, 1]),
+    "inside an interval the distance is zero":
+        ([point(4), PlainFact(0, 0, 1, -100, 100)], 5, 1, None, [1]),
+    "of an interval with one unknown end the known one counts":
+        ([PlainFact(0, 0, 1, 1, None), ENDED], 5, 1, None, [1]),
+    "undated facts come last": ([point(1000), UNDATED_FACT], 0, 2, None, [0, 1]),
+    "for an undated query they come first": ([point(1000), UNDATED_FACT], None, 2, None, [1, 0]),
+    "the hidden fact is replaced by the next one":
+        ([point(5), point(6), point(7)], 5, 2, 0, [1, 2]),
+    "since and until lines of one triple are hidden together":
+        ([STARTED, ENDED, PlainFact(0, 1, 1, 3, None)], 3, 3, 1, [2]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("plain", "when", "k", "hidden", "expected"), CASES.values(), ids=CASES)
+def test_in_plain_cases(
+    plain: list[PlainFact], when: int | None, k: int, hidden: int | None, expected: list[int]
+) -> None:
+    time, hide = UNKNOWN if when is None else when, None if hidden is None else [hidden]
+    facts = graph_of(plain).nearest([0], [time], k, hidden=hide)[0]
+    assert [fact for fact in facts.tolist() if fact >= 0] == expected
+
+
+def test_an_entity_without_facts_and_one_that_is_unknown_have_none() -> None:
+    graph = graph_of([point(1)])
+    assert (graph.nearest([4, -1], [1, 1], 2) == -1).all()
+
+
+def test_many_chunks_equal_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(7)
+    graph = graph_of(random_intervals(500, rng))
+    entities, times = rng.integers(0, 3, 1000), rng.integers(0, 400, 1000)
+    in_one_chunk = graph.nearest(entities, times, 5)
+    monkeypatch.setattr("apptek.graph.temporal_graph.CHUNK", 7)
+    assert np.array_equal(graph.nearest(entities, times, 5), in_one_chunk)
+
+
+@pytest.mark.parametrize(
+    ("entities", "times", "k", "message"),
+    [
+        ([0], [0], 0, "k must be at least 1"),
+        ([9], [0], 1, "there is no entity 9"),
+        ([0, 1], [0], 1, "equally many"),
+    ],
+)
+def test_senseless_queries_are_refused(entities, times, k, message) -> None:  # type: ignore[no-untyped-def]
+    with pytest.raises(GraphError, match=message):
+        graph_of([point(1)]).nearest(entities, times, k)

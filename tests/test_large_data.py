@@ -17,7 +17,7 @@ from apptek.facts.facts import SPLITS
 from apptek.features import clock as clock_module
 from apptek.features.clock import Clock
 from apptek.forecast import learning
-from apptek.graph.pairs import PairIndex
+from apptek.graph.lookups import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.occurrence.counts import PairCounts
 from apptek.models.occurrence.events import Events, Pairs

@@ -22,13 +22,14 @@ from apptek.forecast.backtest import backtest
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.skill import group_skill, groups_of, judged, recent_span
 from apptek.forecast.window import Length, Window, read_window, usual_length
+from apptek.models.manifest import json_bytes
 from apptek.models.model_folder import load_model
-from apptek.models.observation import late_facts_note
 from apptek.models.occurrence.counts import NAMES
-from apptek.models.occurrence.events import Events, Pairs
+from apptek.models.occurrence.events import Events, Meetings, Pairs
 from apptek.models.occurrence.fitting import Period
 from apptek.models.occurrence.model import Horizon, LeadEffect, OccurrenceModel, Regression
-from apptek.models.occurrence.snapshots import Meetings, draw_never_seen
+from apptek.models.occurrence.snapshots import draw_never_seen
+from apptek.models.updating import late_facts_note
 from apptek.predictor import Predictor
 from apptek.present.backtest_text import ACTIVE, no_skill_lines
 from apptek.research.result import Result
@@ -237,7 +238,7 @@ def test_contributions_with_a_lead_add_up_and_the_folder_keeps_the_leads() -> No
     added = model.contributions(features, met, 7, 3)
     np.testing.assert_allclose(added.sum(axis=1), np.log(chances / (1 - chances)), atol=1e-9)
     assert not np.allclose(chances, model.occurrence(features, met, 7).probabilities)
-    stored = OccurrenceModel.from_json(json.loads(json.dumps(model.to_json())), {})
+    stored = OccurrenceModel.from_json(json.loads(json_bytes(model.to_json())), {})
     assert stored.horizons[0].effects == effects
     assert stored.leads == [0, 7]
 

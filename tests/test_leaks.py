@@ -230,7 +230,6 @@ def fitted_trees(
         facts=asked[0],
         queries=asked[1],
         train=asked[0],
-        class_count=model.weights.shape[1],
         linear=replace(STRONG, l2=(report.l2,)),
         l2=report.l2,
     )

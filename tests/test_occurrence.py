@@ -21,9 +21,10 @@ from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.forecast.skill import own_rate, recent_rate
+from apptek.models.manifest import json_bytes
 from apptek.models.occurrence import snapshots
 from apptek.models.occurrence.counts import NAMES, PairCounts
-from apptek.models.occurrence.events import Events, Pairs
+from apptek.models.occurrence.events import Events, Meetings, Pairs
 from apptek.models.occurrence.fitting import (
     Moments,
     Period,
@@ -38,13 +39,7 @@ from apptek.models.occurrence.model import (
     Regression,
     coherent,
 )
-from apptek.models.occurrence.snapshots import (
-    Meetings,
-    Outcomes,
-    counts_in,
-    draw_acquainted,
-    draw_strangers,
-)
+from apptek.models.occurrence.snapshots import Outcomes, counts_in, draw_acquainted, draw_strangers
 from apptek.seeding import generator
 
 CLOCK = Clock(1.0, 2.0, 4.0, 8.0)
@@ -246,7 +241,7 @@ def test_a_fit_sees_nothing_after_its_period_and_is_the_same_twice() -> None:
 def test_a_stored_model_is_the_same_model() -> None:
     events = busy_world()
     model = replace(fitted_model(events), predicates=(0.1, 0.9), either=0.4, all_facts=False)
-    stored = OccurrenceModel.from_json(json.loads(json.dumps(model.to_json())), {})
+    stored = OccurrenceModel.from_json(json.loads(json_bytes(model.to_json())), {})
     assert (stored.clock, stored.fitted_until) == (model.clock, model.fitted_until)
     assert (stored.predicates, stored.either, stored.all_facts) == ((0.1, 0.9), 0.4, False)
     pairs = pairs_of([(0, 1, 120), (3, 4, 100)])
@@ -261,7 +256,7 @@ def test_trees_are_stored_and_their_contributions_add_up() -> None:
     assert horizon.trees is not None
     model = OccurrenceModel(clock=counts.clock, horizons=(horizon,), fitted_until=110)
     assert model.trees().keys() == {5}
-    stored = OccurrenceModel.from_json(model.to_json(), model.trees())
+    stored = OccurrenceModel.from_json(json.loads(json_bytes(model.to_json())), model.trees())
     features = counts.features(all_acquainted(events, [110], 5).pairs)
     met: Bools = np.ones(len(features), np.bool_)
     chances = model.occurrence(features, met, 5).probabilities

@@ -15,8 +15,8 @@ from apptek.config import FEATURE_PARTS, AgentConfig, Config, FeaturesConfig
 from apptek.errors import ApptekError, ConfigError
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
-from apptek.features import families
-from apptek.features.families import FamilyFit, FeatureFamily, Found, register_features
+from apptek.features import space
+from apptek.features.space import FamilyFit, FeatureFamily, Found, register_features
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.paper import Agent, DecisionProcess, Trainer, walk
 from apptek.paper.agent import DATA, WEIGHTS, check_agent
@@ -242,9 +242,9 @@ class Parity:
 
 @pytest.fixture
 def parity(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(families, "_REGISTERED", {})
+    monkeypatch.setattr(space, "_REGISTERED", {})
     monkeypatch.setattr("apptek.config.FEATURE_PARTS", known := list(FEATURE_PARTS))
-    monkeypatch.setattr(families, "FEATURE_PARTS", known)
+    monkeypatch.setattr(space, "FEATURE_PARTS", known)
 
     def fit(_: FamilyFit) -> Parity:
         return Parity()
@@ -275,6 +275,6 @@ def test_a_family_is_checked() -> None:
     with pytest.raises(ApptekError, match="depend on the other queries"):
         check_feature_part(Parity(broken=True), world)
     with pytest.raises(ConfigError, match="there are features 'topologies' already"):
-        register_features("topologies", families.find_family("topologies"))
+        register_features("topologies", space.find_family("topologies"))
     with pytest.raises(ConfigError, match="no installed package adds the features 'sing'"):
-        families.find_family("sing")
+        space.find_family("sing")

@@ -18,8 +18,8 @@ from apptek.evaluation.predicate_classes import PredicateWords
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.facts.facts import Dataset
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable
-from apptek.models.answers import Query
 from apptek.predictor import Predictor
+from apptek.results import Query
 from apptek.synthetic.world import make_world
 
 kinds = st.lists(st.sampled_from(["", "talk", "war"]), min_size=PREDICATES, max_size=PREDICATES)

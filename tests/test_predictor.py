@@ -18,7 +18,7 @@ from apptek.facts.facts import SPLITS, Dataset, Names
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import held_out_queries
 from apptek.models.fitting import examples
-from apptek.models.summary import summarize
+from apptek.models.model import summarize
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.wording import listed

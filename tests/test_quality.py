@@ -17,18 +17,18 @@ from apptek.evaluation.ranking import expected_ranks
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import training_queries
 from apptek.models.answerer import Answerer
-from apptek.models.answers import Query
 from apptek.models.fitting.examples import tuning_rows
 from apptek.models.fitting.stages import Fit, FitOptions
 from apptek.models.model import with_training_facts
-from apptek.models.own_facts import own_facts
 from apptek.models.quality import paired_interval
+from apptek.models.seen import own_facts
 from apptek.predictor import Predictor
 from apptek.present.metrics_text import NO_QUALITY, quality_text
 from apptek.reading.reader import read_dataset
 from apptek.research.compare import Difference, bootstrap_interval
 from apptek.research.contest import Contestant, clear_best
 from apptek.research.evaluator import Evaluator
+from apptek.results import Query
 from apptek.seeding import generator
 
 Rows = list[tuple[str, str, str, str]]

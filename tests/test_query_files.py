@@ -10,9 +10,9 @@ from fact_files import parquet_bytes, write
 from sheets import write_sheets
 
 from apptek.errors import DataError
-from apptek.models.answers import Query
-from apptek.models.batch_files import LeftOut, Numbered, read_queries
+from apptek.models.asked_queries import LeftOut, Numbered, read_queries
 from apptek.reading.options import ReadOptions
+from apptek.results import Query
 
 QUERY = Query("Zo\u00eb", "b", "2014-05-13")
 

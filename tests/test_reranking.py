@@ -18,9 +18,8 @@ from apptek.errors import ModelError
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import held_out_queries
 from apptek.features.traits import Traits
-from apptek.models.reranking.candidates import Weighed, describe_candidates, names_of
+from apptek.models.reranking.candidates import Mirrors, Weighed, describe_candidates, names_of
 from apptek.models.reranking.fitting import ListwiseLoss, TakeTurns, folds_of
-from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.reranker import log_softmax
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text

@@ -17,13 +17,12 @@ from worlds import ENTITIES, graph_of, moments, plain_facts
 
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
-from apptek.graph.known_facts import known_among
-from apptek.graph.lookups import between, ends_of
+from apptek.graph.lookups import between, ends_of, known_among
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answer_tables import SCHEMA
-from apptek.models.answers import Query, best_predicates
+from apptek.models.answer_tables import SCHEMA, best_predicates
 from apptek.predictor import Predictor
 from apptek.present.tables import to_arrow
+from apptek.results import Query
 from apptek.server import requests
 from apptek.server.arrow_batches import ARROW, write_stream
 from apptek.server.served_model import ServedModel

@@ -37,6 +37,14 @@ def close_columns(holder: object, *names: str) -> None:
         object.__setattr__(holder, name, views[id(array)])
 
 
+def find_sorted(ascending: AnyInts, values: AnyInts) -> Longs:
+    """Return where each value stands in an array that ascends; -1 where it does not."""
+    places = np.searchsorted(ascending, values)
+    there = places < len(ascending)
+    there[there] = ascending[places[there]] == values[there]
+    return np.where(there, places, -1)
+
+
 def give_memory_back() -> None:
     """Returns what the allocators keep of freed memory to the system, where that is possible."""
     pa.default_memory_pool().release_unused()

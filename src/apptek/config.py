@@ -24,7 +24,7 @@ Kernel = Literal[
 View = Literal["all_facts", "past_only"]
 Progress = Callable[[str, int, int], None]  # told what is being done, how much of it, of how much
 
-FEATURE_PARTS = ["history", "traits", "topologies"]  # features/families.py adds more
+FEATURE_PARTS = ["history", "traits", "topologies"]  # features/space.py adds more
 FEATURE_GROUP = "apptek.features"  # of entry points
 VIEWS: tuple[View, ...] = get_args(View)
 FAMILIES: tuple[Family, ...] = get_args(Family)

@@ -3,8 +3,9 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from typing import Any
 
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, ModelError
 
 
 def has_torch() -> bool:
@@ -66,6 +67,19 @@ def require_trees(who: str = "boosted trees need") -> None:
     """Raises ApptekError with the command that installs LightGBM, if it is missing."""
     if find_spec("lightgbm") is None:
         raise ApptekError(f"{who} LightGBM: pip install 'apptek[max]'")
+
+
+def parse_trees(text: str, whose: str) -> Any:
+    """Return LightGBM's booster of a text; ModelError where the text is damaged."""
+    require_trees(f"{whose} needs")
+    import lightgbm
+
+    try:
+        if "\nend of trees\n" not in text:  # LightGBM would crash
+            raise ModelError(f"the trees of {whose} are damaged: their end is missing")
+        return lightgbm.Booster(model_str=text)
+    except lightgbm.basic.LightGBMError as error:
+        raise ModelError(f"the trees of {whose} are damaged: {error}") from None
 
 
 def require_xlsx() -> None:

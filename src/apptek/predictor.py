@@ -18,12 +18,21 @@ from apptek.facts.protocols import Protocol
 from apptek.files import is_model, sole_writer
 from apptek.models.answer_tables import SCHEMA, AnswerTable, AskedColumns
 from apptek.models.answerer import Answerer, WorkingView
-from apptek.models.answers import Answer, Query, asked_queries, is_single, one_query
+from apptek.models.asked_queries import asked_queries, is_single, one_query
 from apptek.models.manifest import RUN, read_json
 from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
 from apptek.reading.frames import When, is_frame, read_query_texts, time_text
-from apptek.results import Answers, Contrast, Counterfactual, Explanation, Forecast, WatchList
+from apptek.results import (
+    Answer,
+    Answers,
+    Contrast,
+    Counterfactual,
+    Explanation,
+    Forecast,
+    Query,
+    WatchList,
+)
 from apptek.resuming import work_folder
 from apptek.safe_text import counted
 
@@ -213,7 +222,7 @@ class Predictor:
             return self.answerer.table(
                 self.answerer.ranked(self.answerer.queries_of(asked)), top=top
             )
-        from apptek.models.own_facts import own_facts
+        from apptek.models.seen import own_facts
 
         answerer = self._training_answerer
         queries = answerer.queries_of(asked)
@@ -428,7 +437,8 @@ def _fit(
     """Fit what the options name; the seconds of each stage come with it."""
     from apptek.forecast.learning import learn_occurrence
     from apptek.models.fitting.pipeline import fit_model
-    from apptek.models.observation import observed_position, positions_of
+    from apptek.models.model import positions_of
+    from apptek.models.updating import observed_position
 
     if options.baseline:
         if observed:

@@ -15,12 +15,11 @@ from apptek.facts.facts import Defect, Names
 from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.models.answerer import Answerer
-from apptek.models.answers import Query
 from apptek.present import audit_words as words
 from apptek.present.audit_words import left_out_reason
 from apptek.present.tables import TABLES, write_result, write_table
 from apptek.present.wording import when_text
-from apptek.results import AuditReport, SuspectFact, to_dict
+from apptek.results import AuditReport, Query, SuspectFact, to_dict
 
 EXPLAINED = 1000  # facts that get a reason, unless said otherwise
 PAGE = 1000  # facts on a page of HTML, at most

@@ -8,21 +8,20 @@
 | recency   | the same by nearness in time, and predicates from the object to the subject       |
 """
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
 from apptek.evaluation.ranking import TuningQueries
-from apptek.models.counting.index import CountingIndex
-from apptek.models.counting.scorers import (
+from apptek.models.counting import (
     VARIANTS,
     WEIGHTS,
     CountingConfig,
     CountingScorer,
     FrequencyScorer,
-    Weights,
     choose_weights,
 )
+from apptek.models.counting_kernels import Weights
 from apptek.models.manifest import read_json
 from apptek.models.scorers import BaselineDefinition, FitTask, SavedScorer, Scorer
 
@@ -41,15 +40,15 @@ def _fit_frequency(task: FitTask) -> tuple[Scorer, dict[str, Any]]:
 
 
 def _fit_variant(name: str, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
-    config, index = task.config.counting, CountingIndex(task.graph)
+    config, scorer = task.config.counting, CountingScorer(task.graph, VARIANTS[name].start)
     tuning = TuningQueries.of(task.dataset, config.most_queries)
 
     def quality(weights: Weights) -> float:
-        return tuning.mrr(CountingScorer(index, weights).scores(tuning.queries))
+        return tuning.mrr(scorer.with_weights(weights).scores(tuning.queries))
 
     weights, mrr, tried = choose_weights(VARIANTS[name], config, quality)
-    report = {"valid_mrr": mrr, "chosen": asdict(weights), "tried": tried}
-    return CountingScorer(index, weights), report
+    report = {"valid_mrr": mrr, "chosen": weights._asdict(), "tried": tried}
+    return scorer.with_weights(weights), report
 
 
 def _load_frequency(saved: SavedScorer) -> Scorer:
@@ -59,7 +58,7 @@ def _load_frequency(saved: SavedScorer) -> Scorer:
 def _load_variant(saved: SavedScorer) -> Scorer:
     entries = read_json(saved.folder, WEIGHTS.format(view=saved.view))
     weights = {name: float(value) for name, value in entries.items()}
-    return CountingScorer(CountingIndex(saved.graph), Weights(**weights))
+    return CountingScorer(saved.graph, Weights(**weights))
 
 
 PRESETS = {"default": Settings()}

@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 
 from apptek.errors import DataError, TimeFormatError, UnknownName
 from apptek.models.answer_tables import SCHEMA
-from apptek.models.batch_files import USUAL, LeftOut, read_queries
+from apptek.models.asked_queries import USUAL, LeftOut, read_queries
 from apptek.predictor import Predictor
 from apptek.present.tables import table_writer
 from apptek.reading.options import ReadOptions

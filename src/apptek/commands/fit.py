@@ -181,7 +181,7 @@ def _fit_baseline(dataset: Any, out: Path, options: dict[str, Any]) -> None:
 def _tell_fitted(model: Any, out: Path) -> None:
     """What was fitted, how good it is, and what it cannot do."""
     from apptek.graph.lookups import is_timeless
-    from apptek.models.observation import late_facts_note
+    from apptek.models.updating import late_facts_note
     from apptek.present.metrics_text import VIEWS, quality_text
     from apptek.terminal import tell, tell_next
 

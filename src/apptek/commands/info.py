@@ -51,8 +51,8 @@ def info(
         least = MIN_WEIGHT if min_weight is None else min_weight
         facts |= _write_rules(model, rules, least, quiet=as_json)
     if not check and rules is None:
+        from apptek.models.model import summarize
         from apptek.models.model_folder import load_model
-        from apptek.models.summary import summarize
 
         facts = summarize(load_model(model, baselines=True))
         if not as_json:

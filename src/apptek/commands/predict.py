@@ -70,8 +70,8 @@ def predict(
 
     Example: `apptek predict model Coresia Falgard 2019-07-26`
     """
-    from apptek.models.answers import Query
     from apptek.predictor import Predictor
+    from apptek.results import Query
 
     if queries is not None and allow_unknown:
         raise typer.BadParameter("--allow-unknown is for a single question: files are answered")

@@ -133,7 +133,7 @@ def _tell_update(report: Any, names: Any, *, added: bool, removed: bool, repeate
 
 def _tell_model(updated: Any, target: Path) -> None:
     from apptek.models.model import observed_text
-    from apptek.models.observation import late_facts_note
+    from apptek.models.updating import late_facts_note
     from apptek.terminal import tell, tell_next
 
     tell(f"observed until {observed_text(updated)}")

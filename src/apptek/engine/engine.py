@@ -14,8 +14,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 
 from apptek.compiling import in_threads
-from apptek.engine.sharing import Shelf
-from apptek.engine.workers import CHUNK, chunks_of, version
+from apptek.engine.sharing import CHUNK, Shelf, chunks_of, version
 from apptek.facts.queries import Queries
 from apptek.files import folder_beside
 

@@ -1,5 +1,6 @@
-"""Objects that workers open: their arrays are mapped from files, the rest travels with the shard.
+"""What a worker does: open the model that the driver shares, and work on a shard of queries.
 
+Arrays of the model are mapped from files, the rest travels with the shard.
 An array that the driver has mapped from a file, such as one of a model folder, is opened by workers
 from the same file. Other large arrays and texts are written to the shared folder, once. No pickle
 is stored: the few kilobytes that are pickled go straight from the driver to its workers.
@@ -10,6 +11,8 @@ import mmap
 import pickle
 import platform
 import weakref
+from functools import lru_cache
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,47 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import read_only
+from apptek.compiling import limit_threads
 from apptek.errors import ApptekError
+from apptek.facts.queries import Queries
 from apptek.files import writing
 from apptek.graph.temporal_graph import Derived
 
+CHUNK = 1024  # queries of one call of the work, whoever does it
+DEATHS = 5  # of workers without any shard done in between, after which a run gives up
+TOO_MANY_DEATHS = f"workers died {DEATHS} times: is there enough memory?"
 LARGE = 1 << 16  # bytes from which something has a file of its own
+Shard = tuple[str, bytes, Any]  # version of the driver, model and work, queries
 Stored = tuple[str, int, int, int]  # path; size and time of change of the file (0: any); offset
+
+
+def version() -> str:
+    """Return what must be the same for the driver and its workers."""
+    python = ".".join(platform.python_version_tuple()[:2])
+    return f"apptek {import_module('apptek').__version__} with Python {python}"
+
+
+def run_shard(shard: Shard) -> list[Any]:
+    """Return the results of the work on each chunk of a shard."""
+    limit_threads(1)
+    wanted, content, columns = shard
+    if version() != wanted:
+        words = f"the worker on {platform.node()} has {version()}, this machine has {wanted}"
+        raise ApptekError(f"{words}: install the same on all")
+    model, work = _open_model(content)
+    return [work(model, part) for part in chunks_of(Queries(*columns))]
+
+
+def chunks_of(queries: Queries) -> list[Queries]:
+    """Cut queries into chunks; without queries, there is one that is empty."""
+    starts = range(0, max(1, len(queries)), CHUNK)
+    return [queries.part(slice(start, start + CHUNK)) for start in starts]
+
+
+@lru_cache(maxsize=2)
+def _open_model(content: bytes) -> Any:
+    """Open a model; a worker keeps the last two open: those of two views."""
+    return Unpickler(content).load()
 
 
 class Shelf:

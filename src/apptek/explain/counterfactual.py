@@ -16,13 +16,13 @@ from apptek.explain.without_facts import without_facts
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
-from apptek.features.families import CoreFact
+from apptek.features.space import CoreFact
+from apptek.models.answer_tables import RankedPredicates
 from apptek.models.answerer import Answerer, WorkingView
-from apptek.models.answers import Query, RankedPredicates
 from apptek.present.explanation_words import name_notes
 from apptek.present.sentences import Ends, clause
 from apptek.present.wording import at_time
-from apptek.results import Addition, CitedFact, Counterfactual, Outcome, unknown_names
+from apptek.results import Addition, CitedFact, Counterfactual, Outcome, Query, unknown_names
 
 MOST = 40  # facts that may be taken away
 LISTED = 10  # single facts that would change the answer, told at most

@@ -18,7 +18,7 @@ import numpy as np
 from apptek.arrays import Ints
 from apptek.config import FAMILIES, MOST_HISTORY_FACTS
 from apptek.facts.times import UNKNOWN
-from apptek.features.families import Connection
+from apptek.features.space import Connection
 from apptek.features.support import (
     Level,
     Seen,

@@ -15,11 +15,11 @@ from apptek.facts.facts import Names
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
-from apptek.features.families import Connection, CoreFact, Side
+from apptek.features.space import Connection, CoreFact, Side
 from apptek.features.support import near_distance
 from apptek.graph.lookups import is_lasting, knows_end, time_distance
+from apptek.models.answer_tables import RankedPredicates
 from apptek.models.answerer import Answerer
-from apptek.models.answers import Query, RankedPredicates
 from apptek.models.manifest import FORMAT
 from apptek.models.model import Model
 from apptek.present.explanation_text import OF_NAMES, contrast_words
@@ -41,6 +41,7 @@ from apptek.results import (
     Group,
     Meeting,
     Note,
+    Query,
     Reason,
     Support,
 )

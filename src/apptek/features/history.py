@@ -36,7 +36,7 @@ from apptek.features.history_kernels import (
     list_family,
     write_history,
 )
-from apptek.graph.pairs import PairIndex
+from apptek.graph.lookups import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.graph.tknn import VIEW
 from apptek.ragged import Ragged
@@ -45,7 +45,7 @@ CHUNK = 1024  # queries that one thread takes at a time
 
 
 class HistoryFeature(NamedTuple):
-    """What a column stands for."""
+    """The meaning of a column."""
 
     family: str
     predicate: int
@@ -107,7 +107,7 @@ class History:
         return len(self.families) * self.graph.predicate_count * len(self.kernels)
 
     def feature(self, column: int) -> HistoryFeature:
-        """What a column stands for."""
+        """Return the meaning of a column."""
         rest, kernel = divmod(column, len(self.kernels))
         family, predicate = divmod(rest, self.graph.predicate_count)
         return HistoryFeature(self.families[family], predicate, self.kernels[kernel])

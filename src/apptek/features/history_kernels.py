@@ -10,7 +10,7 @@ from apptek.config import MOST_HISTORY_FACTS
 from apptek.facts.queries import QueryColumns
 from apptek.features.clock import EVER, UNDATED_EVER, Fading, add_clock
 from apptek.graph.incidence import FactColumns, Incidence
-from apptek.graph.pairs import PairIndex, find_pair
+from apptek.graph.lookups import PairIndex, find_pair
 from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
 
 PAIR, REVERSED, SUBJECT_OUT, SUBJECT_IN, OBJECT_OUT, OBJECT_IN = range(6)  # as in config.FAMILIES

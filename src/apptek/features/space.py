@@ -1,22 +1,32 @@
 """The feature space of a model: a list of parts side by side.
 
-A *part* is a family of features: one file with one interface. History and traits are parts of every
-space that asks for them; further parts are added by families, see families.py.
+A *part* computes some features of queries. History and traits are parts of every space that asks
+for them. Packages add *families*: a family finds a part in the training facts, and reads it from
+the model folder. It is registered like a baseline: by `register_features`, or by an entry point.
+`apptek.paper` adds the topologies in this way; the core imports it only when settings or a model
+folder name them. `apptek.research` has `check_feature_part`.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any, Protocol
+from importlib import import_module
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, Protocol, Self
 
-from apptek.config import Config
+from apptek.config import FEATURE_GROUP, FEATURE_PARTS, Config
 from apptek.engine import map_queries
-from apptek.facts.facts import Dataset
+from apptek.errors import ConfigError
+from apptek.facts.facts import Dataset, Facts, Names
 from apptek.facts.queries import Queries
 from apptek.features.clock import Clock
 from apptek.features.history import Copies, History
 from apptek.features.traits import Kind, Traits
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.ragged import Ragged, hstack, vstack
+
+Side = Literal["subject", "object", "both"]
 
 
 class Part(Protocol):
@@ -32,8 +42,56 @@ class Part(Protocol):
     def rows(self, queries: Queries) -> Ragged:
         """Return the features of many queries."""
 
-    def on(self, graph: TemporalGraph) -> "Part":
+    def on(self, graph: TemporalGraph) -> Self:
         """Return the same part on another graph of the same entities and predicates."""
+
+
+@dataclass(frozen=True, slots=True)
+class CoreFact:
+    """A fact in the core of a side when the sides met.
+
+    step     the action that brought it in, 1 for the first; in both cores it is the same
+    on_path  whether it lies on a shortest connection of its side's entity with a meeting entity
+    """
+
+    fact: int
+    side: Side
+    step: int
+    action: int
+    on_path: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """A topology replayed on a query until its sides met.
+
+    steps    actions taken until then; 0 where subject = object
+    meeting  the entities of both sides: the fewest hops first, then the nearest facts in time
+    hops     for each of them, the hops from the subject and from the object
+    core     facts on a path first, in the order of `meeting` and from subject to object; then the
+             bystanders, nearest in time first
+    """
+
+    steps: int
+    meeting: tuple[int, ...]
+    hops: tuple[tuple[int, int], ...]
+    core: tuple[CoreFact, ...]
+
+
+class AddedPart(Part, Protocol):
+    """A part that a family makes: what it found in the training facts, on a graph."""
+
+    def names(self, column: int) -> tuple[str, ...]:
+        """Return the predicates, or other words, that a feature is made of."""
+
+    def connection(self, queries: Queries, column: int) -> Connection | None:
+        """Return how a feature connects the first query; None where it shows no facts."""
+
+    def report(self) -> dict[str, Any]:
+        """Return what the model's report says of it."""
+
+    def files(self) -> dict[str, bytes]:
+        """Return what `load` reads, by the name of the file in the model folder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +116,7 @@ class FeatureSpace:
 
     @property
     def added(self) -> tuple[Any, ...]:
-        """The parts that families add: the last ones; see families.py."""
+        """The parts that families add: the last ones."""
         return tuple(part for part in self.parts if not isinstance(part, History | Traits))
 
     @property
@@ -128,3 +186,68 @@ def make_space(
     if "traits" in config.features.parts:
         parts.append(Traits.of(data, config.traits, kinds))
     return FeatureSpace(graph, (*parts, *(part.on(graph) for part in added)))
+
+
+class Found(NamedTuple):
+    """Where a part stands: the graph of a view, the names of its predicates, all settings."""
+
+    graph: TemporalGraph
+    predicates: Names
+    config: Config
+
+
+class FamilyFit(NamedTuple):
+    """What a family finds its features in, and how.
+
+    folder     where it leaves what takes long; a fit that was stopped goes on from there
+    stage      announces a stage of the fit and times it
+    observers  of the agent's training
+    agent      the folder of an agent that was trained before, where the user names one
+    """
+
+    found: Found
+    train: Facts
+    seed: int
+    folder: Path
+    stage: Callable[[str], AbstractContextManager[None]]
+    observers: Sequence[Any] = ()
+    agent: Path | None = None
+
+
+class FeatureFamily(NamedTuple):
+    """A family: `fit` finds a part in the training facts, `load` reads it from a model's files."""
+
+    fit: Callable[[FamilyFit], AddedPart]
+    load: Callable[[Mapping[str, bytes], Found], AddedPart]
+
+
+_REGISTERED: dict[str, FeatureFamily] = {}
+_MODULES = {"topologies": "apptek.paper.features"}  # has a FAMILY; imported when it is named
+
+
+def register_features(name: str, family: FeatureFamily) -> None:
+    """Let `features.parts` name a family of one's own; it lasts as long as the process.
+
+    A package does the same for good by an entry point that names a FeatureFamily:
+
+        [project.entry-points."apptek.features"]
+        mine = "my_package.my_module:FAMILY"
+    """
+    if name in ("history", "traits", *_MODULES):
+        raise ConfigError(f"there are features {name!r} already: choose another name")
+    _REGISTERED[name] = family
+    if name not in FEATURE_PARTS:
+        FEATURE_PARTS.append(name)
+
+
+def find_family(name: str) -> FeatureFamily:
+    """Return a family by its name; ConfigError where no package adds it."""
+    if name in _MODULES:
+        family: FeatureFamily = import_module(_MODULES[name]).FAMILY
+        return family
+    if name not in _REGISTERED:
+        points = {point.name: point for point in entry_points(group=FEATURE_GROUP)}
+        if name not in points:
+            raise ConfigError(f"no installed package adds the features {name!r}")
+        register_features(name, points[name].load())
+    return _REGISTERED[name]

@@ -71,7 +71,7 @@ class Support:
         close_columns(self, *(column.name for column in fields(self)))
 
     def seen(self, evidence: int, predicate: int) -> Seen:
-        """What is known of one piece of evidence."""
+        """Return how often a piece of evidence was seen, and how often the predicate followed."""
         part = slice(int(self.offsets[evidence]), int(self.offsets[evidence + 1]))
         queries = int(self.counts[part].sum())
         at = np.flatnonzero(self.predicates[part] == predicate)
@@ -184,32 +184,24 @@ def _history_count(space: FeatureSpace) -> int:
 
 def _evidence(space: FeatureSpace, rows: Ragged) -> tuple[Longs, Longs]:
     """The evidence of some queries: the query and the number of each piece."""
-    queries = rows.row_of_each
-    parts = [*_of_history(space, rows, queries), _of_added(space, rows, queries)]
-    nothing = (np.zeros(0, np.int64), np.zeros(0, np.int64))
-    first, second = zip(nothing, *parts, strict=True)
-    return np.concatenate(first), np.concatenate(second)
+    queries, first = rows.row_of_each, space.first_added
+    added = rows.columns >= first
+    numbers = _history_count(space) + rows.columns[added].astype(np.int64) - first
+    if space.history is None:
+        return queries[added], numbers
+    of_history = _of_history(space.history, rows, queries)
+    return np.append(of_history[0], queries[added]), np.append(of_history[1], numbers)
 
 
-def _of_history(space: FeatureSpace, rows: Ragged, queries: Longs) -> Iterator[tuple[Longs, Longs]]:
-    history = space.history
-    if history is None:
-        return
+def _of_history(history: History, rows: Ragged, queries: Longs) -> tuple[Longs, Longs]:
     ours = rows.columns < len(history)
-    width = len(history.kernels)
-    keys, kernels = np.divmod(rows.columns[ours].astype(np.int64), width)
+    keys, kernels = np.divmod(rows.columns[ours].astype(np.int64), len(history.kernels))
     queries = queries[ours]
     if not len(keys):
-        return
+        return queries, keys
     levels = np.asarray([LEVELS.index(level_of({kernel})) for kernel in history.kernels])[kernels]
     # The kernels of one family and predicate stand side by side in a row.
     begins = np.ones(len(keys), np.bool_)
     begins[1:] = (keys[1:] != keys[:-1]) | (queries[1:] != queries[:-1])
     firsts = np.flatnonzero(begins)
-    yield queries[firsts], len(LEVELS) * keys[firsts] + np.minimum.reduceat(levels, firsts)
-
-
-def _of_added(space: FeatureSpace, rows: Ragged, queries: Longs) -> tuple[Longs, Longs]:
-    first = space.first_added
-    ours = rows.columns >= first
-    return queries[ours], _history_count(space) + rows.columns[ours].astype(np.int64) - first
+    return queries[firsts], len(LEVELS) * keys[firsts] + np.minimum.reduceat(levels, firsts)

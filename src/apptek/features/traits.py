@@ -5,7 +5,7 @@ query is dated, and for every *kind* of type (sector, country, or a column of th
 the subject's, the object's, both together, and whether they are the same. Types are read from names
 that have them: "Police (India)" is of the sector Police and the country India. A type needs at
 least three entities. An entity without a country takes the one that most of its training facts lead
-to: that is a guess, a statistic about its facts, and a kind remembers for whom it was made.
+to. That is a guess, a statistic about its facts: a kind lists the entities with a guess.
 
 A name that the data does not know has an id below 0, which tells the types that are in the name:
 see `new_names`.
@@ -18,7 +18,7 @@ from typing import Literal
 
 import numpy as np
 
-from apptek.arrays import AnyInts, Ints, Longs, close_columns, read_only
+from apptek.arrays import AnyInts, Ints, Longs, close_columns, find_sorted, read_only
 from apptek.config import TraitsConfig
 from apptek.facts.facts import Dataset, Facts, Names
 from apptek.facts.queries import Queries
@@ -64,7 +64,7 @@ class Kind:
         value = int(self.values_of(np.asarray([entity], np.int32))[0])
         return self.values[value] if value >= 0 else None
 
-    def values_of(self, entities: Ints) -> Longs:
+    def values_of(self, entities: AnyInts) -> Longs:
         """The value of each entity, -1: none; that of a new name is read from its id."""
         known = _take(self.of_entity, entities)
         if self.origin != "name" or self.name not in NAMED:
@@ -75,7 +75,7 @@ class Kind:
 
     def is_guess(self, entity: int) -> bool:
         """Whether the type of an entity was taken from its neighbours: no fact, a statistic."""
-        return bool(_find(self.guessed, np.asarray([entity]))[0] >= 0)
+        return bool(find_sorted(self.guessed, np.asarray([entity]))[0] >= 0)
 
     def __len__(self) -> int:
         """The number of tokens: every value on either side, pairs, the same and not the same."""
@@ -86,7 +86,7 @@ class Kind:
         count = len(self.values)
         of_subject, of_object = self.values_of(subjects), self.values_of(objects)
         both = (of_subject >= 0) & (of_object >= 0)
-        pairs = _find(self.pairs, of_subject * count + of_object)
+        pairs = find_sorted(self.pairs, of_subject * count + of_object)
         last = 2 * count + len(self.pairs)
         return [
             of_subject,
@@ -106,18 +106,10 @@ class Kind:
         return "both", SAME if token == 2 * count + len(self.pairs) else NOT_SAME
 
 
-def _take(table: Ints, indices: Ints) -> Longs:
+def _take(table: Ints, indices: AnyInts) -> Longs:
     """table[indices], and -1 for indices below 0."""
     values = table[np.maximum(indices, 0)].astype(np.int64) if len(table) else indices * 0 - 1
     return np.where(indices >= 0, values, -1)
-
-
-def _find(ascending: AnyInts, keys: AnyInts) -> Longs:
-    """Where each key stands in an array that ascends; -1 where it does not."""
-    indices = np.searchsorted(ascending, keys)
-    within = indices < len(ascending)
-    within[within] = ascending[indices[within]] == keys[within]
-    return np.where(within, indices, -1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +156,7 @@ class Traits:
         """The tokens of many queries, each with the weight as its value."""
         first, columns = 0, []
         for entities in (queries.subjects, queries.objects):
-            indices = _find(self.entities, entities)
+            indices = find_sorted(self.entities, entities)
             columns.append(np.where(indices >= 0, indices + first, -1))
             first += len(self.entities)
         if self.dating:
@@ -189,7 +181,7 @@ class Traits:
         return self
 
     def trait(self, column: int, names: Names) -> Trait:
-        """What a column stands for."""
+        """Return the meaning of a column."""
         for whose in ("subject", "object"):
             if column < len(self.entities):
                 return Trait(whose, "entity", names[int(self.entities[column])])

@@ -18,7 +18,6 @@ from apptek.forecast.learning import codes_at, past_shares, with_history
 from apptek.forecast.window import Length, Window, read_window, time_of, unit_word
 from apptek.graph.lookups import incoming, outgoing
 from apptek.models.answerer import Answerer
-from apptek.models.answers import Query
 from apptek.models.model import Model
 from apptek.models.occurrence.counts import (
     EVIDENCE,
@@ -28,9 +27,8 @@ from apptek.models.occurrence.counts import (
     by_evidence,
     count_and_age,
 )
-from apptek.models.occurrence.events import Events, Pairs
+from apptek.models.occurrence.events import Events, Meetings, Pairs
 from apptek.models.occurrence.model import Occurrence, OccurrenceModel
-from apptek.models.occurrence.snapshots import Meetings
 from apptek.present import forecast_words as words
 from apptek.results import (
     ChanceUntil,
@@ -40,6 +38,7 @@ from apptek.results import (
     Note,
     OccurrenceReason,
     PredicateForecast,
+    Query,
 )
 
 CURVE = 31  # times until which the chance of anything is told

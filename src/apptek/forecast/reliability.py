@@ -8,8 +8,8 @@ from apptek.arrays import Doubles, Longs
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.watch import either_chances
 from apptek.forecast.window import Window
-from apptek.models.occurrence.events import Events, pair_keys
-from apptek.models.occurrence.snapshots import Meetings, counts_in
+from apptek.models.occurrence.events import Events, Meetings, pair_keys
+from apptek.models.occurrence.snapshots import counts_in
 from apptek.results import described, record
 
 WINDOWS = 6  # of the past, the last ones

@@ -11,10 +11,9 @@ from apptek.errors import DataError, UnknownName
 from apptek.facts.name_matching import NameResolver
 from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.window import Window
-from apptek.models.batch_files import LeftOut, read_rows
+from apptek.models.asked_queries import LeftOut, read_rows
 from apptek.models.occurrence.counts import EVIDENCE
-from apptek.models.occurrence.events import pair_keys
-from apptek.models.occurrence.snapshots import Meetings
+from apptek.models.occurrence.events import Meetings, pair_keys
 from apptek.present.tables import PREDICATES
 from apptek.reading.options import ReadOptions
 from apptek.reading.sources import STANDARD_INPUT, located

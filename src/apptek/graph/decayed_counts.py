@@ -7,7 +7,7 @@ a group is the time since the last of these events, infinite where there is none
 
 import numpy as np
 
-from apptek.arrays import AnyInts, Bools, Doubles, Ints, Longs, read_only
+from apptek.arrays import AnyInts, Doubles, Ints, Longs, find_sorted, read_only
 from apptek.compiling import leaf
 from apptek.facts.times import UNKNOWN
 
@@ -23,8 +23,8 @@ def decayed_counts(
     """
     asked, slots = np.unique(groups, return_inverse=True)
     counts, ages = np.zeros((len(times), len(scales)), np.float64), np.full(len(times), np.inf)
-    event_slots, is_asked = _find(asked, event_groups)
-    events = _by_time(event_times, np.flatnonzero(is_asked & (event_times != UNKNOWN)))
+    event_slots = find_sorted(asked, event_groups)
+    events = _by_time(event_times, np.flatnonzero((event_slots >= 0) & (event_times != UNKNOWN)))
     queries = _by_time(times, np.flatnonzero(times != UNKNOWN))
     if not len(events) or not len(queries):
         return counts, ages
@@ -42,14 +42,6 @@ def decayed_counts(
         ages,
     )
     return counts, ages
-
-
-def _find(ascending: AnyInts, values: AnyInts) -> tuple[Longs, Bools]:
-    """The position of each value in a list, and whether it is there at all."""
-    if not len(ascending):
-        return np.zeros(len(values), np.int64), np.zeros(len(values), np.bool_)
-    positions = np.minimum(np.searchsorted(ascending, values), len(ascending) - 1)
-    return positions, ascending[positions] == values
 
 
 def _longs(values: AnyInts) -> Longs:

@@ -15,7 +15,7 @@ from apptek.errors import GraphError
 from apptek.facts.facts import Facts, OpenEnd
 from apptek.facts.times import TimeAxis, Unit
 from apptek.graph.incidence import FAN_OUT, Incidence
-from apptek.graph.pairs import PairIndex
+from apptek.graph.lookups import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 
 

@@ -1,7 +1,7 @@
 """The answer table: answers to queries, column by column.
 
 Its rows become `Answer` objects, or one table of Arrow without an object per answer. Texts are
-dictionaries there, so that a name that stands in ten rows is written once.
+dictionaries there, so that a name that is in ten rows is written once.
 """
 
 from collections.abc import Callable, Sequence
@@ -13,9 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from apptek.arrays import Bools, Ints, Longs, Matrix
+from apptek.config import View
+from apptek.errors import check_count
 from apptek.evaluation.predicate_classes import LEVELS, PredicateWords
 from apptek.facts.queries import Queries
-from apptek.models.answers import RankedPredicates, best_predicates
+from apptek.graph.lookups import known_among
 from apptek.models.seen import Seen
 from apptek.results import Answer, Query, Share
 
@@ -44,6 +46,15 @@ SCHEMA = pa.schema(
         ("far_time", pa.bool_()),
     ]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class RankedPredicates:
+    """The probabilities of all predicates for some queries, and the view that gave them."""
+
+    queries: Queries
+    probabilities: Matrix  # (B, R)
+    views: Sequence[View]
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +127,7 @@ class AnswerTable:
         """Which predicates the facts have for each query's subject, object and time: (B, R)."""
         every = np.arange(self.ranked.probabilities.shape[1])
         every = np.tile(every, (len(self.ranked.queries), 1))
-        return self.seen.known(self.ranked.queries, self._past, every)
+        return known_among(self.seen.graph, self.ranked.queries, self._past, every)
 
     @cached_property
     def flags(self) -> dict[str, Bools]:
@@ -188,6 +199,26 @@ class AnswerTable:
         columns |= {name: pa.array(np.repeat(flag, width)) for name, flag in self.flags.items()}
         columns |= _class_columns(self.predicates, self.ranked, best)
         return pa.table([columns[name] for name in SCHEMA.names], names=SCHEMA.names)
+
+
+def best_predicates(probabilities: Matrix, top: int | None) -> tuple[Longs, Matrix]:
+    """The most probable predicates of each row and their probabilities; of equal ones the first.
+
+    top  how many, at least 1; None: all
+
+    Probabilities that are not negative are ordered as their bits are. With the predicate in the
+    lower half of each number no two are equal, and numbers are sorted many times faster than
+    an order is found.
+    """
+    width = probabilities.shape[1]
+    if top is not None:
+        check_count("top", top)
+    top = width if top is None else top
+    bits = np.ascontiguousarray(probabilities, np.float32).view(np.uint32).astype(np.int64)
+    keys = (bits << 32) | np.arange(width - 1, -1, -1)
+    keys.sort(axis=1)
+    order = width - 1 - (keys[:, : -top - 1 : -1] & 0xFFFFFFFF)
+    return order, np.take_along_axis(probabilities, order, 1)
 
 
 def _texts(texts: Sequence[str | None], codes: Longs) -> pa.DictionaryArray:

@@ -21,13 +21,12 @@ from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.queries import Queries
 from apptek.features.new_names import NewNames
 from apptek.features.space import FeatureSpace
-from apptek.models.answer_tables import AnswerTable
-from apptek.models.answers import Query, RankedPredicates
+from apptek.models.answer_tables import AnswerTable, RankedPredicates
 from apptek.models.model import FittedView, Model
-from apptek.models.reranking.candidates import Weighed
-from apptek.models.reranking.mirrors import Mirrors
+from apptek.models.reranking.candidates import Mirrors, Weighed
 from apptek.models.seen import Seen
 from apptek.ragged import Ragged
+from apptek.results import Query
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
+import numpy as np
+
 from apptek.array_file import METADATA, checksum, read_arrays, read_header, write_arrays
 from apptek.arrays import Arrays
 from apptek.errors import ModelError
@@ -76,9 +78,9 @@ def write_folder(
 
 
 def json_bytes(content: Mapping[str, Any]) -> bytes:
-    """Return an object as JSON: the same content, the same bytes."""
-    text = json.dumps(content, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
-    return text.encode()
+    """Return an object as JSON: the same content, the same bytes. Arrays become lists."""
+    how: Any = {"indent": 1, "sort_keys": True, "ensure_ascii": False}
+    return (json.dumps(content, default=np.ndarray.tolist, **how) + "\n").encode()
 
 
 def write_manifest(folder: Path) -> None:
@@ -92,7 +94,7 @@ def open_folder(
 ) -> CheckedFolder:
     """Read a folder and compare it with its manifest.
 
-    ModelError names the first file that is missing, different or not of the model, and tells how to
+    ModelError names the first file that is missing, different or not of the model, and says how to
     go on with a folder of another format.
     """
     read_about(folder)
@@ -122,9 +124,10 @@ def verify_folder(folder: Path, progress: Progress = lambda *_: None) -> Checked
 
 
 def read_whole(folder: Path, read: Callable[[Path], Opened]) -> Opened:
-    """Return what `read` makes of a folder, as long as no other takes its place meanwhile.
+    """Return what `read` makes of a folder.
 
-    Else it is read once more: a part of an old model and a part of a new one are no model.
+    If another folder replaces it meanwhile, it is read once more: parts of an old and of a new
+    model are no model.
     """
     for _ in range(EXCHANGES):
         before = _identity(folder)

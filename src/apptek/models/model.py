@@ -4,24 +4,27 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from apptek.arrays import Ints
 from apptek.config import Config, View
 from apptek.errors import ApptekError, ModelError
-from apptek.facts.facts import Dataset, join_facts
-from apptek.facts.times import TimeAxis
+from apptek.facts.facts import Dataset, Facts, join_facts
+from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.clock import Clock
-from apptek.features.families import AddedPart
-from apptek.features.space import FeatureSpace, make_space
+from apptek.features.space import AddedPart, FeatureSpace, make_space
 from apptek.features.support import Support
 from apptek.features.traits import Kind
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.linear_softmax import LinearSoftmax
-from apptek.models.observation import positions_of
 from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.registry import model_settings
 from apptek.models.reranking.reranker import Reranker
 from apptek.models.scorers import Scorer
 from apptek.setting_rules import changed_settings
+
+MANY_ADDED = 0.2  # facts added for each training fact; with more, a new fit is advisable
+MANY_UNKNOWN = 0.01  # the same for facts with predicates that were never learned
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +124,17 @@ class Model:
         return space
 
 
+def positions_of(data: Dataset, known: Facts, *, all_facts: bool) -> Ints:
+    """The positions of all dated facts of a model, ascending.
+
+    known      the facts that it answers from
+    all_facts  whether those of valid and test are among them
+    """
+    parts = [known] if all_facts else [known, data.valid, data.test]
+    positions = np.concatenate([data.axis.positions(part.times) for part in parts])
+    return np.sort(positions[positions != UNKNOWN])
+
+
 def observed_text(model: Model) -> str | None:
     """Until when the facts of a model were observed, as it is written; None: no fact is dated."""
     last = model.last_observed
@@ -157,3 +171,61 @@ def rolling_graph(data: Dataset) -> TemporalGraph:
     if not any(map(len, dated)):
         raise ApptekError(f"{data.name} has no dated facts after train: nothing to roll through")
     return TemporalGraph.of(replace(data, train=join_facts(data.train, *dated)))
+
+
+def summarize(model: Model) -> dict[str, Any]:
+    """What a model says of itself and of the facts that it answers from, ready for JSON."""
+    data, graph = model.dataset, model.graph
+    common = {
+        "dataset": data.name,
+        "preset": model.preset,
+        "changed": model.changed,
+        "protocol": model.protocol,
+        "seed": model.seed,
+        "entities": len(data.entities),
+        "predicates": len(data.predicates),
+        "labels_from": data.labels.source if data.labels else "none",
+        "aliases": len(data.aliases),
+        "answers_from": len(graph.facts),
+        "training_facts": len(data.train),
+        **_span(data, graph.facts),
+        "time_unit": data.axis.unit,
+        "open_end": graph.open_end,
+        "views": {view: fitted.report["valid_mrr"] for view, fitted in model.views.items()},
+        "calibrated": model.calibrated,
+    }
+    if model.baseline:
+        return {"baseline": model.baseline, **common}
+    added = sum(update["added"] for update in model.updates)
+    unknown = sum(sum(update["unknown_predicates"].values()) for update in model.updates)
+    return {
+        **common,
+        "observed_until": observed_text(model) or "?",
+        "forecasts": model.no_forecasts or "yes",
+        "quality": {view: fitted.report.get("quality") for view, fitted in model.views.items()},
+        "updates": len(model.updates),
+        "added_since_the_fit": added,
+        "retracted_since_the_fit": sum(update["retracted"] for update in model.updates),
+        "left_out_since_the_fit": unknown,
+        "refit": _advice(added, unknown, len(data.train)),
+    }
+
+
+def _span(data: Dataset, facts: Facts) -> dict[str, str]:
+    """The first and the last known start, as they are written."""
+    times = facts.times
+    dated = times[times != UNKNOWN]
+    if not len(dated):
+        return {"first": "?", "last": "?"}
+    positions = data.axis.positions(dated)
+    ends = (int(np.argmin(positions)), int(np.argmax(positions)))
+    first, last = (data.axis.format(int(dated[row])) for row in ends)
+    return {"first": first, "last": last}
+
+
+def _advice(added: int, unknown: int, training: int) -> str:
+    if unknown > MANY_UNKNOWN * training:
+        return "advisable: many facts have predicates that the model never learned"
+    if added > MANY_ADDED * training:
+        return "advisable: much was added since the fit"
+    return "not needed"

@@ -15,7 +15,7 @@ from apptek.errors import ModelError
 from apptek.evaluation.calibration import Calibration
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
-from apptek.features.families import Found, find_family
+from apptek.features.space import Found, find_family
 from apptek.features.support import Support
 from apptek.features.traits import Kind
 from apptek.files import new_folder
@@ -31,7 +31,7 @@ from apptek.models.manifest import (
 from apptek.models.model import FittedView, Model, observed_text
 from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.registry import baseline_names, find_baseline, model_settings
-from apptek.models.reranking.mirrors import Mirrors
+from apptek.models.reranking.candidates import Mirrors
 from apptek.models.reranking.reranker import Reranker
 from apptek.models.scorers import SavedScorer
 from apptek.models.storage import (
@@ -45,6 +45,7 @@ from apptek.setting_rules import config_from_json
 
 RERANKER = "trees/{view}.txt"
 OCCURRENCE = "trees/occurrence-{window}.txt"
+PLAIN = ("baseline", "no_forecasts", "preset", "protocol", "seed")  # of Model and model.json
 KIND_ARRAYS = ("of_entity", "pairs", "guessed")
 SUPPORT_ARRAYS = tuple(column.name for column in fields(Support))
 
@@ -83,24 +84,19 @@ def _view_arrays(view: View, fitted: FittedView) -> Arrays:
 
 def _about(model: Model) -> dict[str, Any]:
     occurrence = model.occurrence
-    return {
-        "baseline": model.baseline,
-        "preset": model.preset,
+    return {name: getattr(model, name) for name in PLAIN} | {
         "changed": model.changed,
-        "protocol": model.protocol,
-        "seed": model.seed,
         "settings": asdict(model.config),
         "data": data_about(model.dataset, model.graph),
         "clock": asdict(model.clock),
-        "updates": list(model.updates),
+        "updates": model.updates,
         "observed_until": None if model.observed_until is None else observed_text(model),
         "occurrence": None if occurrence is None else occurrence.to_json(),
-        "no_forecasts": model.no_forecasts,
         "views": {
             view: {
                 "calibration": asdict(fitted.classifier.calibration),
                 "kinds": [
-                    {"name": kind.name, "values": list(kind.values), "origin": kind.origin}
+                    {"name": kind.name, "values": kind.values, "origin": kind.origin}
                     for kind in fitted.kinds
                 ],
                 "report": fitted.report,
@@ -148,10 +144,7 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
     if not views:
         raise ValueError("it has no view")
     model = Model(
-        baseline=about["baseline"],
-        preset=about["preset"],
-        protocol=about["protocol"],
-        seed=about["seed"],
+        **{name: about[name] for name in PLAIN},
         config=config,
         dataset=dataset,
         graph=graph,
@@ -160,7 +153,6 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
         views={},
         updates=tuple(about["updates"]),
         occurrence=None if occurrence is None else _load_occurrence(stored, occurrence),
-        no_forecasts=about["no_forecasts"],
         observed_until=None if observed is None else TimeAxis(dataset.axis.unit).parse(observed),
     )
     return replace(model, views={view: _load_view(stored, view, model) for view in views})

@@ -8,14 +8,13 @@ from apptek.arrays import Bools, Doubles, Floats, Matrix
 from apptek.evaluation.ranking import expected_ranks, filtered_mrr
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.counting.index import CountingIndex
-from apptek.models.counting.scorers import (
+from apptek.models.counting import (
     VARIANTS,
     CountingConfig,
     CountingScorer,
-    Weights,
     choose_weights,
 )
+from apptek.models.counting_kernels import Weights
 from apptek.models.fitting.examples import Examples
 from apptek.ragged import Ragged
 
@@ -81,15 +80,15 @@ def _metrics(ranks: Doubles) -> dict[str, Any]:
 
 
 def _recency_scores(graph: TemporalGraph, queries: Queries, truths: Any, known: Ragged) -> Matrix:
-    index = CountingIndex(graph)
+    scorer = CountingScorer(graph, VARIANTS["recency"].start)
     rows = np.arange(0, len(queries), -(-len(queries) // MAX_TRIED_QUERIES))
     tried, tried_truths, tried_known = queries.take(rows), truths[rows], known.take(rows)
 
     def mrr(weights: Weights) -> float:
-        return filtered_mrr(CountingScorer(index, weights).scores(tried), tried_truths, tried_known)
+        return filtered_mrr(scorer.with_weights(weights).scores(tried), tried_truths, tried_known)
 
     weights, *_ = choose_weights(VARIANTS["recency"], FEW_VALUES, mrr)
-    return CountingScorer(index, weights).scores(queries)
+    return scorer.with_weights(weights).scores(queries)
 
 
 def paired_interval(ours: Bools, theirs: Bools, *, rng: np.random.Generator) -> list[float]:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class BaselineEntry(NamedTuple):
-    """What is known of a baseline before its module is imported."""
+    """The properties of a baseline that are needed before its module is imported."""
 
     module: str  # in this package; its DEFINITIONS hold the baseline under its name
     learned: bool = True  # needs torch, and has settings to search for
@@ -47,7 +47,7 @@ PAST_ONLY_NAMES = tuple(name for name, entry in BASELINES.items() if entry.views
 
 
 def register_baseline(name: str, fit: Any, **more: Any) -> None:
-    """Let a model of one's own take part in fit, evaluate, contest and search, by its name.
+    """Let your own model take part in fit, evaluate, contest and search, by its name.
 
         register_baseline("mine", fit)                     fit: FitTask -> scorer
 
@@ -56,8 +56,8 @@ def register_baseline(name: str, fit: Any, **more: Any) -> None:
         [project.entry-points."apptek.baselines"]
         mine = "my_package.my_module:fit"
 
-    What `fit` may return, and which further keywords there are, is told by `own_baseline` in
-    `apptek.models.scorers`; the entry point may also name what that returns.
+    `own_baseline` in `apptek.models.scorers` describes what `fit` may return, and the further
+    keywords. The entry point may also name what `own_baseline` returns.
     """
     _check_name(name)
     _REGISTERED[name] = _definition(name, fit, more)

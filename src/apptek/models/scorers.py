@@ -15,7 +15,7 @@ from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 
-MOST_TUNED = 10_000  # queries of valid that tell how good a baseline is that does not say it itself
+MOST_TUNED = 10_000  # queries of valid for the MRR of a baseline that does not report its own
 Space = Mapping[str, Sequence[Any]]  # the values that a search may try, by section.key
 
 

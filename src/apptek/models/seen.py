@@ -1,16 +1,16 @@
-"""What the facts of a graph contain: entities, times, and predicates between two entities."""
+"""What the facts contain: entities, times, predicates between two entities, a query's own fact."""
 
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from apptek.arrays import AnyInts, Bools, Ints, Longs
+from apptek.arrays import AnyInts, Bools, Ints, find_sorted
 from apptek.errors import ApptekError
-from apptek.facts.facts import Names
+from apptek.facts.fact_keys import fact_keys
+from apptek.facts.facts import SPLITS, Dataset, Facts, Names, Split
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN, TimeAxis
-from apptek.graph.known_facts import known_among
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.safe_text import counted
 
@@ -19,7 +19,7 @@ class Seen:
     """Which entities, times and predicates between two entities occur in the facts of a graph."""
 
     def __init__(self, graph: TemporalGraph, names: Names) -> None:
-        self._graph, self._names = graph, names
+        self.graph, self._names = graph, names
         self._times, self._last_start = np.unique(graph.facts.times), graph.last_start
         degrees = np.diff(graph.incidence.offsets[::3])
         self._entities = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
@@ -35,8 +35,8 @@ class Seen:
     @cached_property
     def _first_starts(self) -> Ints:
         """The first position at which each entity occurs; undated facts come first."""
-        facts = self._graph.facts
-        positions = self._graph.axis.positions(facts.times)
+        facts = self.graph.facts
+        positions = self.graph.axis.positions(facts.times)
         first = np.full(len(self._entities), np.iinfo(np.int32).max, np.int32)
         for ends in (facts.subjects, facts.objects):
             np.minimum.at(first, ends, positions)
@@ -49,7 +49,7 @@ class Seen:
         occurs: Bools = (entities >= 0) & self._entities[np.maximum(entities, 0)]
         if codes is None or ahead is None:
             return occurs
-        positions = self._graph.axis.positions(codes)
+        positions = self.graph.axis.positions(codes)
         asked = occurs & ahead & (codes != UNKNOWN) & (positions <= self._last_start)
         if asked.any():
             occurs[asked] = positions[asked] > self._first_starts[entities[asked]]
@@ -60,13 +60,6 @@ class Seen:
         occurs: Bools = np.isin(codes, self._times) | (codes == UNKNOWN)
         return occurs
 
-    def known(self, queries: Queries, ahead: Bools, predicates: Longs) -> Bools:
-        """Which of the listed predicates hold between the entities of each query, at its time.
-
-        (B, k) -> (B, k). Undated ones where the time is unknown; ahead, those that started before.
-        """
-        return known_among(self._graph, queries, ahead, predicates)
-
     def check_time(self, code: int) -> None:
         """Raise ApptekError for a time further from the facts than their whole span is long.
 
@@ -74,7 +67,7 @@ class Seen:
         """
         if not self.far_times(np.asarray([code], np.int32))[0]:
             return
-        axis, (first, last) = self._graph.axis, self._span
+        axis, (first, last) = self.graph.axis, self._span
         moment, unit = axis.position(code), self._unit
         side = "after the last" if moment > last else "before the first"
         raise ApptekError(
@@ -85,14 +78,14 @@ class Seen:
     def far_times(self, codes: Ints) -> Bools:
         """Which times are further from the facts than their whole span is long."""
         first, last = self._span
-        positions = self._graph.axis.positions(codes).astype(np.int64)
+        positions = self.graph.axis.positions(codes).astype(np.int64)
         steps = np.maximum(positions - last, first - positions)
         far: Bools = (codes != UNKNOWN) & (steps > last - first + 1) & (first != UNKNOWN)
         return far
 
     def age_note(self, code: int) -> str:
         """Say how old the newest fact is at a time after all facts; empty at other times."""
-        axis, last = self._graph.axis, self._last_start
+        axis, last = self.graph.axis, self._last_start
         moment = UNKNOWN if code == UNKNOWN else axis.position(code)
         if UNKNOWN in (moment, last) or moment <= last:
             return ""
@@ -103,16 +96,44 @@ class Seen:
     @cached_property
     def _span(self) -> tuple[int, int]:
         """The positions of the first and the last fact; UNKNOWN where none is dated."""
-        positions = self._graph.axis.positions(self._times[self._times != UNKNOWN])
+        positions = self.graph.axis.positions(self._times[self._times != UNKNOWN])
         dated = len(positions) > 0
         return (int(positions.min()), int(positions.max())) if dated else (UNKNOWN, UNKNOWN)
 
     @property
     def _unit(self) -> str:
-        return "step" if self._graph.axis.unit == "integer" else self._graph.axis.unit
+        return "step" if self.graph.axis.unit == "integer" else self.graph.axis.unit
 
     def lies_before(self, queries: Queries) -> Bools:
         """For which queries the last known start of a fact lies before their time."""
-        positions = self._graph.axis.positions(queries.times)
+        positions = self.graph.axis.positions(queries.times)
         before: Bools = (queries.times != UNKNOWN) & (positions > self._last_start)
         return before
+
+
+def own_facts(queries: Queries, data: Dataset) -> tuple[list[Split | None], Ints]:
+    """Return the split of the fact that each query asks about, and the training fact to hide.
+
+    None and -1: there is none. Where valid or test has a fact of that subject, object and time, it
+    is the one that is asked about, and training facts stay visible: so `evaluate` asks. Of several
+    training facts, the first is hidden.
+    """
+    asked = _facts(queries.subjects, queries.objects, queries.times)
+    parts = [data.split(name) for name in SPLITS]
+    asked_keys, *keys = fact_keys(
+        asked, *(_facts(part.subjects, part.objects, part.times) for part in parts)
+    )
+    splits: list[Split | None] = [None] * len(queries)
+    hidden = np.full(len(queries), -1, np.int32)
+    for name, of_split in zip(SPLITS, keys, strict=True):
+        order = np.argsort(of_split, kind="stable")
+        places = find_sorted(of_split[order], asked_keys)
+        found = np.flatnonzero(places >= 0)
+        hidden[found] = order[places[found]] if name == "train" else -1
+        for row in found.tolist():
+            splits[row] = name
+    return splits, hidden
+
+
+def _facts(subjects: Ints, objects: Ints, times: Ints) -> Facts:
+    return Facts(subjects, np.zeros(len(subjects), np.int32), objects, times, times)

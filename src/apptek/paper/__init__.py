@@ -7,7 +7,7 @@ Where each part of the paper is, and the test that compares it with a slow refer
 3.1 Preliminaries
     facts (u, r, v, t), a query (u, ?, v, t)    apptek.facts           tests/test_protocols.py
 3.2 MDP formulation
-    N_tknn, |t_q - t_p| < Delta tknn            graph/tknn.py          tests/test_tknn.py
+    N_tknn, |t_q - t_p| < Delta tknn            graph/tknn.py          tests/test_graph.py
     core c_x (Eq. 7): c_0 empty, then the facts of p_x with r = a
                                                 side_kernels._move_to_core
     periphery p_x (Eq. 3): N_tknn of the entities in c_x, without c_x

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from apptek.facts.queries import Queries
-from apptek.features.families import Connection, CoreFact, Side
+from apptek.features.space import Connection, CoreFact, Side
 from apptek.graph.lookups import time_distance
 from apptek.paper.environment import DecisionProcess
 

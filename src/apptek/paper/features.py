@@ -15,7 +15,7 @@ from apptek.arrays import Bools, Ints
 from apptek.extras import one_torch_thread
 from apptek.facts.facts import Names
 from apptek.facts.queries import Queries, training_queries
-from apptek.features.families import Connection, FamilyFit, FeatureFamily, Found
+from apptek.features.space import Connection, FamilyFit, FeatureFamily, Found
 from apptek.files import make_folder, write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import Model

@@ -5,7 +5,7 @@ from typing import Any
 
 from apptek.errors import ApptekError
 from apptek.facts.queries import Queries, training_queries
-from apptek.features.families import Connection, CoreFact
+from apptek.features.space import Connection, CoreFact
 from apptek.models.model import Model
 from apptek.paper.connection import Surroundings, connect
 from apptek.paper.environment import DecisionProcess

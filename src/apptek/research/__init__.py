@@ -34,9 +34,9 @@ _HOMES = {
     "held_out_queries": "apptek.facts.queries",
     "own_baseline": "apptek.models.scorers",
     "preset": "apptek.config",
-    "FeatureFamily": "apptek.features.families",
+    "FeatureFamily": "apptek.features.space",
     "register_baseline": "apptek.models.registry",
-    "register_features": "apptek.features.families",
+    "register_features": "apptek.features.space",
     "training_queries": "apptek.facts.queries",
     "with_settings": "apptek.setting_rules",
 }

@@ -80,7 +80,7 @@ def _equal(scores: Matrix, expected: Matrix, problem: str) -> None:
 
 
 def check_feature_part(part: Any, data: Dataset) -> None:
-    """Raise ApptekError where a part breaks the contract of `apptek.features.families.AddedPart`.
+    """Raise ApptekError where a part breaks the contract of `apptek.features.space.AddedPart`.
 
     Its rows have one row per query and columns below `len(part)`, ascending in a row, with finite
     values; they depend neither on the other queries nor on the call, nor does `on` change them.

@@ -24,11 +24,10 @@ from apptek.facts.queries import Queries, held_out_queries
 from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import ends_of, incoming, outgoing
 from apptek.models.answerer import Answerer, WorkingView
-from apptek.models.answers import Query
 from apptek.models.fitting.pipeline import fit_model
 from apptek.models.fitting.stages import FitOptions
 from apptek.models.model import Model, with_training_facts
-from apptek.results import Explanation
+from apptek.results import Explanation, Query
 from apptek.resuming import work_folder
 from apptek.synthetic.rules import Rule
 from apptek.synthetic.world import World, make_world

@@ -11,7 +11,7 @@ from apptek.explain.evidence import Evidence
 from apptek.explain.explainer import cited_fact, with_labels_of
 from apptek.explain.explainer import explain as explain_query
 from apptek.facts.queries import Queries
-from apptek.features.families import CoreFact, Side
+from apptek.features.space import CoreFact, Side
 from apptek.models.answerer import WorkingView
 from apptek.models.model import with_training_facts
 from apptek.paper.connection import Surroundings, connect

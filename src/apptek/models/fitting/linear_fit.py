@@ -74,9 +74,9 @@ def fit_linear_softmax(
     rng: np.random.Generator,
     copies: Copies | None = None,
 ) -> tuple[LinearSoftmax, FitReport]:
-    """The classifier that ranks valid best, calibrated there, and how it was found.
+    """Return the classifier that ranks valid best, calibrated there, and how it was found.
 
-    The training examples come in shards, of which one at a time is looked at. Values of l2 are
+    The training examples come in shards; one at a time is in memory. Values of l2 are
     tried in threads, all in the same order of examples: the same seed gives the same bytes. Without
     valid nothing is chosen: all epochs with the first l2, at temperature 1.
     """

@@ -23,8 +23,7 @@ from apptek.facts.facts import SPLITS, Dataset, join_facts
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import training_queries
 from apptek.features.clock import Clock
-from apptek.features.families import AddedPart, FamilyFit, Found, find_family
-from apptek.features.space import make_space
+from apptek.features.space import AddedPart, FamilyFit, Found, find_family, make_space
 from apptek.features.support import count_support
 from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
@@ -237,7 +236,6 @@ def _fit_reranker(fit: Fit, made: ViewExamples, l2: float) -> Reranker | None:
         facts=train.take(made.rows),
         queries=training_queries(train, made.rows),
         train=train,
-        class_count=len(fit.dataset.predicates),
         linear=fit.config.classifier,
         l2=l2,
     )

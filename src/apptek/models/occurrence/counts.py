@@ -22,8 +22,7 @@ import numpy as np
 from apptek.arrays import Doubles, Ints, Longs
 from apptek.features.clock import Clock
 from apptek.graph.decayed_counts import decayed_counts
-from apptek.models.occurrence.events import Events, Pairs
-from apptek.models.occurrence.partners import Acquaintances
+from apptek.models.occurrence.events import Events, Meetings, Pairs
 
 FAMILIES = ("pair", "reversed", "subject", "object")
 SCALES = ("brief", "short", "middle", "long", "ever")
@@ -59,8 +58,8 @@ class PairCounts:
         return distinct_times(self.events)
 
     @cached_property
-    def _acquaintances(self) -> Acquaintances:
-        return Acquaintances.of(self.events)
+    def _meetings(self) -> Meetings:
+        return Meetings(self.events)
 
     def features(self, pairs: Pairs) -> Doubles:
         """One row for each pair, a column for each name in NAMES: (n, 26)."""
@@ -78,7 +77,7 @@ class PairCounts:
             ages.append(np.log(np.minimum(age, OLDEST * self.clock.long))[:, None])
             columns += [np.log1p(counts), ages[-1]]
         columns.append(np.minimum(ages[0], ages[1]))
-        columns.append(np.log1p(self._acquaintances.common(pairs))[:, None])
+        columns.append(np.log1p(self._meetings.common_partners(pairs))[:, None])
         return np.concatenate(columns, axis=1)
 
     @property

@@ -1,4 +1,7 @@
-"""Events and pairs: when something happened between two entities, and when one asks about them."""
+"""Events and pairs: when something happened between two entities, and when one asks about them.
+
+*Meetings* are the first events of two entities, in either direction.
+"""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,7 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints, Longs
+from apptek.arrays import Bools, Ints, Longs, find_sorted, read_only
+from apptek.compiling import leaf
 from apptek.facts.facts import Facts
 from apptek.facts.times import UNKNOWN, TimeAxis
 
@@ -106,3 +110,64 @@ class Pairs:
 def pair_keys(subjects: Longs, objects: Longs, width: int) -> Longs:
     """One number for each ordered pair; ids from -1 to width - 2 stay apart."""
     return (subjects + 1) * width + objects + 1
+
+
+class Meetings:
+    """The ordered pairs with an event in either direction, and when the two first met."""
+
+    def __init__(self, events: Events) -> None:
+        own, back = events.keys(), pair_keys(events.objects, events.subjects, events.width)
+        both = np.stack([own, back], axis=1).ravel()  # ascends in time, as the events do
+        self.keys, firsts = np.unique(both, return_index=True)
+        self.since, self.width = events.times[firsts // 2], events.width
+
+    def before(self, moment: int) -> Longs:
+        """Return the keys of the pairs that had met before a moment, ascending."""
+        return self.keys[self.since < moment]
+
+    def had_met(self, keys: Longs, moment: int) -> Bools:
+        """Return which of some pairs had met before a moment."""
+        places = find_sorted(self.keys, keys)
+        met: Bools = places >= 0
+        met[met] = self.since[places[met]] < moment
+        return met
+
+    def common_partners(self, pairs: Pairs) -> Longs:
+        """Count the other entities that both of a pair had met before its moment."""
+        counts, entities = np.zeros(len(pairs), np.int64), self.keys // self.width - 1
+        columns = (
+            *(np.searchsorted(entities, ends, side)
+              for ends in (pairs.subjects, pairs.objects) for side in ("left", "right")),
+            pairs.subjects, pairs.objects, pairs.times, self.keys % self.width - 1, self.since,
+        )  # fmt: skip
+        # Read-only and contiguous: the kernel is compiled once, for arrays of this kind.
+        longs = (read_only(np.array(column, np.int64)) for column in columns)
+        arguments: Any = [*longs, counts]
+        _count_common(*arguments)
+        return counts
+
+
+@leaf
+def _count_common(
+    subject_starts: Longs, subject_stops: Longs, object_starts: Longs, object_stops: Longs,
+    subjects: Longs, objects: Longs, times: Longs, partners: Longs, since: Longs, counts: Longs,
+) -> None:  # fmt: skip
+    """Look up each partner of the entity with fewer among the partners of the other entity."""
+    for row in range(len(counts)):
+        start, stop = subject_starts[row], subject_stops[row]
+        lo, hi = object_starts[row], object_stops[row]
+        if stop - start > hi - lo:
+            start, stop, lo, hi = lo, hi, start, stop
+        for index in range(start, stop):
+            partner = partners[index]
+            if since[index] >= times[row] or partner == subjects[row] or partner == objects[row]:
+                continue
+            low, high = lo, hi
+            while low < high:
+                middle = (low + high) // 2
+                if partners[middle] < partner:
+                    low = middle + 1
+                else:
+                    high = middle
+            if low < hi and partners[low] == partner and since[low] < times[row]:
+                counts[row] += 1

@@ -101,7 +101,7 @@ class Period:
         return cls(first, cut, int(events.times[-1]) if last is None else last, stride)
 
     def moments(self, window: int) -> Moments | None:
-        """Snapshots for a window length, none of which looks beyond its part; None: too long."""
+        """Return snapshots whose windows of this length end within their part; None: too long."""
         last_fit, last = self.cut - window, self.last - window + self.stride
         if last_fit < self.first or last < self.cut:
             return None
@@ -248,7 +248,7 @@ def _fit_effect(
 def _fit_regression(
     features: list[Doubles], parts: list[Outcomes], *, rising: bool = False
 ) -> Regression:
-    """Fitted on the first part, calibrated on the second.
+    """Fit a regression on the first part, and calibrate it on the second.
 
     rising  whether no count may lower the chance, and no age raise it: then nobody is less likely
             to meet than a name without facts. Few strangers meet, too few to tell the counts of
@@ -277,7 +277,7 @@ def _fit_regression(
 
 
 def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, float]:
-    """Shift and slope that make log-odds right on other rows, drawn towards 0 and 1.
+    """Return the shift and slope that calibrate log-odds on other rows, drawn towards 0 and 1.
 
     The slope is not below 0: what speaks for a fact does not come to speak against it.
     """

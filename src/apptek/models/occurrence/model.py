@@ -20,19 +20,19 @@ facts come in bursts. Where P comes near 1, the number goes on in proportion to 
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, astuple, dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from apptek.arrays import Bools, Doubles, Longs
-from apptek.errors import ModelError
 from apptek.evaluation.predicate_classes import PredicateClasses
-from apptek.extras import require_trees
+from apptek.extras import parse_trees
 from apptek.features.clock import Clock
 from apptek.models.occurrence.counts import NAMES
 
+_PLAIN = ("all_facts", "either", "fitted_until", "stride")  # as JSON has them
 PAIR_LONG = NAMES.index("pair long")
 _LEAST = 1e-9  # no probability is below it, or above 1 minus it
 _TINY = 1e-300
@@ -48,13 +48,7 @@ class Trees:
     @cached_property
     def booster(self) -> Any:
         """The trees, parsed when they are first needed."""
-        require_trees()
-        import lightgbm
-
-        try:
-            return lightgbm.Booster(model_str=self.text)
-        except lightgbm.basic.LightGBMError as error:
-            raise ModelError(f"the trees of the occurrence model are damaged: {error}") from None
+        return parse_trees(self.text, "the occurrence model")
 
     def contributions(self, features: Doubles) -> Doubles:
         """What each feature adds to the log-odds, then the rest: (n, 27)."""
@@ -319,24 +313,20 @@ class OccurrenceModel:
         return {h.window: h.trees.text for h in self.horizons if h.trees is not None}
 
     def to_json(self) -> dict[str, Any]:
-        """Return everything but the trees, ready for JSON."""
-        clock = self.clock
+        """Return everything but the trees, for `json_bytes`."""
         return {
-            "features": list(NAMES),
-            "clock": [clock.brief, clock.short, clock.middle, clock.long],
-            "fitted_until": self.fitted_until,
-            "all_facts": self.all_facts,
-            "predicates": list(self.predicates),
-            "either": self.either,
-            "stride": self.stride,
+            "features": NAMES,
+            "predicates": self.predicates,
+            "clock": astuple(self.clock),
+            **{name: getattr(self, name) for name in _PLAIN},
             "horizons": [
                 {
                     "window": horizon.window,
-                    "burst": list(horizon.burst),
-                    "acquainted": _regression_json(horizon.acquainted),
-                    "strangers": _regression_json(horizon.strangers),
+                    "burst": horizon.burst,
+                    "acquainted": asdict(horizon.acquainted),
+                    "strangers": asdict(horizon.strangers),
                     "trees": horizon.trees and [horizon.trees.shift, horizon.trees.slope],
-                    "leads": [[lead, *map(list, effects)] for lead, *effects in horizon.effects],
+                    "leads": horizon.effects,
                 }
                 for horizon in self.horizons
             ],
@@ -345,16 +335,13 @@ class OccurrenceModel:
     @classmethod
     def from_json(cls, about: Mapping[str, Any], trees: Mapping[int, str]) -> "OccurrenceModel":
         """Return the model of `to_json` and `trees`."""
-        if about["features"] != list(NAMES):
+        if tuple(about["features"]) != NAMES:
             raise ValueError("the occurrence model has other features than this version")
         return cls(
             clock=Clock(*about["clock"]),
-            horizons=tuple(_horizon(entry, trees) for entry in about["horizons"]),
-            fitted_until=about["fitted_until"],
-            all_facts=about["all_facts"],
             predicates=tuple(about["predicates"]),
-            either=about["either"],
-            stride=about.get("stride", 1),
+            horizons=tuple(_horizon(entry, trees) for entry in about["horizons"]),
+            **{name: about[name] for name in _PLAIN},
         )
 
 
@@ -370,18 +357,9 @@ def _horizon(entry: Mapping[str, Any], texts: Mapping[int, str]) -> Horizon:
     acquainted, strangers = (_regression(entry[name]) for name in ("acquainted", "strangers"))
     shift, slope = entry["burst"]
     effects = tuple(
-        (lead, LeadEffect(*known), LeadEffect(*unknown))
-        for lead, known, unknown in entry.get("leads", ())
+        (lead, LeadEffect(*known), LeadEffect(*unknown)) for lead, known, unknown in entry["leads"]
     )
     return Horizon(entry["window"], acquainted, strangers, (shift, slope), trees, effects)
-
-
-def _regression_json(regression: Regression) -> dict[str, Any]:
-    return {
-        "weights": regression.weights.tolist(),
-        "bias": regression.bias,
-        "means": regression.means.tolist(),
-    }
 
 
 def _regression(entry: Mapping[str, Any]) -> Regression:

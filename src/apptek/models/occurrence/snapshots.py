@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.arrays import Bools, Doubles, Longs
-from apptek.models.occurrence.events import Events, Pairs, pair_keys
+from apptek.arrays import Bools, Doubles, Longs, find_sorted
+from apptek.models.occurrence.events import Events, Meetings, Pairs, pair_keys
 
 MOST_ROWS = 100_000  # acquainted pairs that are drawn from all snapshots
 STRANGERS = 20_000  # pairs that never met and do not meet, likewise
@@ -18,7 +18,7 @@ STRANGERS = 20_000  # pairs that never met and do not meet, likewise
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Pairs at moments, the number of their facts in the window, and what each row stands for."""
+    """Pairs at moments, the number of their facts in the window, and the weight of each row."""
 
     pairs: Pairs
     counts: Longs  # facts in the window
@@ -30,35 +30,11 @@ class Outcomes:
         return self.counts > 0
 
 
-class Meetings:
-    """The ordered pairs with a fact in either direction, and when the two first met."""
-
-    def __init__(self, events: Events) -> None:
-        own, back = events.keys(), pair_keys(events.objects, events.subjects, events.width)
-        both = np.stack([own, back], axis=1).ravel()  # ascends in time, as the events do
-        self.keys, firsts = np.unique(both, return_index=True)
-        self.since = events.times[firsts // 2]
-
-    def before(self, moment: int) -> Longs:
-        """The keys of the pairs that had met before a moment, ascending."""
-        return self.keys[self.since < moment]
-
-    def had_met(self, keys: Longs, moment: int) -> Bools:
-        """Which of some pairs had met before a moment."""
-        places = np.minimum(np.searchsorted(self.keys, keys), max(len(self.keys) - 1, 0))
-        if not len(self.keys):
-            return np.zeros(len(keys), np.bool_)
-        met: Bools = (self.keys[places] == keys) & (self.since[places] < moment)
-        return met
-
-
 def counts_in(events: Events, keys: Longs, first: int, last: int) -> Longs:
     """The number of facts of each ordered pair from one moment to another, both included."""
     happened, counts = np.unique(events.within(first, last).keys(), return_counts=True)
-    if not len(happened):
-        return np.zeros(len(keys), np.int64)
-    places = np.minimum(np.searchsorted(happened, keys), len(happened) - 1)
-    return np.where(happened[places] == keys, counts[places], 0)
+    places = find_sorted(happened, keys)
+    return np.where(places >= 0, counts[places], 0) if len(happened) else np.zeros_like(keys)
 
 
 def counts_at(events: Events, pairs: Pairs, window: int, lead: int = 0) -> Longs:

@@ -9,12 +9,13 @@
 | mirror                    | 2                  | r's mirror: how often it comes; is it there now|
 | predicate                 | 1                  | r itself                                       |
 | near                      | families x 4       | how near and how many: see raw_histories       |
-| common                    | 7                  | third parties of both: see common_partners     |
+| common                    | 7                  | third parties of both: see raw_histories       |
 | such                      | groupings x 4      | what such actors do: see typed_histories       |
 
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -22,12 +23,16 @@ import numpy.typing as npt
 from apptek.arrays import Floats, Ints, Longs, read_only
 from apptek.compiling import in_threads, kernel, leaf
 from apptek.evaluation.calibration import softmax
+from apptek.facts.fact_keys import fact_keys
+from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.features.space import FeatureSpace
-from apptek.models.reranking.common_partners import NAMES as COMMON
-from apptek.models.reranking.common_partners import describe_partners
-from apptek.models.reranking.mirrors import Mirrors
-from apptek.models.reranking.raw_histories import describe_histories, near_names
+from apptek.models.reranking.raw_histories import (
+    COMMON,
+    describe_histories,
+    describe_partners,
+    near_names,
+)
 from apptek.models.reranking.typed_histories import TypedHistories
 from apptek.ragged import Ragged
 
@@ -45,22 +50,48 @@ class Candidates:
 
 
 @dataclass(frozen=True, slots=True)
-class Weighed:
-    """Queries as features, with what a linear model makes of them.
+class Mirrors:
+    """For each predicate its mirror: the one that most often goes the other way at the same time.
 
-    gone  for each query, facts that count as if they were not there; -1 is none
+    share  of the predicate's dated facts between two entities: how many have the mirror
     """
+
+    of: Ints  # (R,), -1 where there is none
+    share: Floats  # (R,)
+
+    @classmethod
+    def learned(cls, train: Facts, predicate_count: int) -> "Mirrors":
+        """The mirrors in the training facts."""
+        train = train.take(train.dated & (train.subjects != train.objects))
+        zeros = np.zeros(len(train), np.int32)
+        forth = Facts(train.subjects, zeros, train.objects, train.since, train.until)
+        back = Facts(train.objects, zeros, train.subjects, train.since, train.until)
+        back_keys, forth_keys = fact_keys(back, forth)
+        order = np.argsort(forth_keys, kind="stable")
+        ordered_keys, predicates = forth_keys[order], train.predicates[order]
+        # Join each fact with all facts of the same time in the other direction.
+        starts, stops = (
+            np.searchsorted(ordered_keys, back_keys, side) for side in ("left", "right")
+        )
+        counts = stops - starts
+        rows = np.repeat(np.arange(len(train)), counts)
+        within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+        pairs = np.zeros((predicate_count, predicate_count), np.int64)
+        np.add.at(pairs, (train.predicates[rows], predicates[starts[rows] + within]), 1)
+        fact_counts = np.bincount(train.predicates, minlength=predicate_count)
+        of = pairs.argmax(axis=1).astype(np.int32)
+        share = pairs[np.arange(predicate_count), of] / np.maximum(fact_counts, 1)
+        of[share == 0] = -1
+        return cls(read_only(of), read_only(share.astype(np.float32)))
+
+
+class Weighed(NamedTuple):
+    """Queries as features, with what a linear model makes of them."""
 
     queries: Queries
     rows: Ragged
     weights: Floats  # (features, R)
     scores: Floats  # (n, R)
-    gone: Ints | None = None  # (n, any)
-
-    def without(self) -> Ints:
-        """The same facts for a kernel, of which there may be none."""
-        none = np.zeros((len(self.queries), 0), np.int32)
-        return read_only(none if self.gone is None else self.gone)
 
 
 def names_of(space: FeatureSpace) -> list[str]:
@@ -87,12 +118,12 @@ def _names_of_weighed(space: FeatureSpace) -> list[str]:
 def describe_candidates(
     space: FeatureSpace, weighed: Weighed, mirrors: Mirrors, count: int
 ) -> Candidates:
-    """The `count` predicates with the best scores, and what speaks for each."""
+    """Return the `count` predicates with the best scores, and the features of each."""
     history, rows, scores = space.history, weighed.rows, weighed.scores
     assert history is not None
     count = min(count, scores.shape[1])
     order = np.argsort(-scores, axis=1, kind="stable")[:, :count].astype(np.int32)
-    typed, gone, first = TypedHistories.of(space), weighed.without(), len(_names_of_weighed(space))
+    typed, first = TypedHistories.of(space), len(_names_of_weighed(space))
     features = np.zeros((len(rows), count, len(names_of(space))), np.float32)
     best = np.take_along_axis(scores, order, axis=1)
     features[:, :, 0] = np.arange(count)
@@ -113,9 +144,9 @@ def describe_candidates(
         queries = weighed.queries.part(chunk)
         features[chunk, :, first:] = np.concatenate(
             [
-                describe_histories(history, queries, candidates, gone[chunk]),
-                describe_partners(history.graph, typed.fading, queries, candidates, gone[chunk]),
-                typed.describe(queries, candidates, gone[chunk]),
+                describe_histories(history, queries, candidates),
+                describe_partners(history.graph, history.fading, queries, candidates),
+                typed.describe(queries, candidates),
             ],
             axis=2,
         )

@@ -25,11 +25,11 @@ from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import descend, shuffled_pass
 from apptek.models.reranking.candidates import (
     Candidates,
+    Mirrors,
     Weighed,
     describe_candidates,
     names_of,
 )
-from apptek.models.reranking.mirrors import Mirrors
 from apptek.models.reranking.reranker import Reranker
 from apptek.ragged import Ragged
 from apptek.seeding import generator
@@ -54,7 +54,6 @@ class RerankerTask:
     facts: Facts
     queries: Queries
     train: Facts
-    class_count: int
     linear: ClassifierConfig
     l2: float
 
@@ -109,7 +108,7 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
         data,
         config.rounds * config.members,
     )
-    mirrors = Mirrors.learned(task.train, task.class_count)
+    mirrors = Mirrors.learned(task.train, task.space.graph.predicate_count)
     return Reranker(booster.model_to_string(), mirrors, config.candidates)
 
 
@@ -125,7 +124,7 @@ def _describe_out_of_fold(
     At query time the linear model has not seen the query either: trees that were trained on
     scores of known queries would trust these too much.
     """
-    examples, count = task.examples, task.class_count
+    examples, count = task.examples, task.space.graph.predicate_count
     shape = (len(rows), min(config.candidates, count))
     candidates = np.zeros(shape, np.int32)
     features = np.zeros((*shape, len(names_of(task.space))), np.float32)

@@ -1,7 +1,8 @@
-"""Raw histories: how near the facts of each family are, and how many.
+"""What raw facts around a query say of a candidate: how near and how many, and common partners.
 
-The features of history are shares: they do not tell one fact from forty, nor how far away the
-nearest is. For a candidate r each family gives four numbers, from the same nearest facts:
+**Raw histories.** The features of history are shares: they do not tell one fact from forty, nor how
+far away the nearest is. For a candidate r each family gives four numbers, from the same nearest
+facts:
 
 | number | of the facts with r                                          |
 |--------|--------------------------------------------------------------|
@@ -12,6 +13,14 @@ nearest is. For a candidate r each family gives four numbers, from the same near
 
 A distance is not a number where there is no such fact. Undated facts, and all facts of an undated
 query, are counted and nothing else.
+
+**Common partners.** Of a query (s, ?, o, t), a *triangle* is a fact between s and a third party x
+with a fact between x and o, in any direction, each among the nearest of its entity. It counts
+e^(-(a + b) / short), where a and b are the distances of its two facts from the query's time. For a
+candidate r there are seven numbers: of the triangles at the query's very time, those in which both
+facts have r, those in which that of s has r, those in which that of o has r, and all; of all
+triangles, what those with r in both, those with r in one of them, and all add up to. Facts between
+the two have no part in it.
 """
 
 import numpy as np
@@ -25,11 +34,15 @@ from apptek.facts.times import UNKNOWN
 from apptek.features.clock import Fading, faded
 from apptek.features.history import History
 from apptek.features.history_kernels import Sources, family_facts
-from apptek.graph.slot_search import FIELDS, STREAMS, Longs2
-from apptek.models.reranking.typed_histories import is_among
+from apptek.graph.incidence import FactColumns, Incidence
+from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_in_slot
+from apptek.graph.temporal_graph import TemporalGraph
+from apptek.graph.tknn import VIEW
 
 NUMBERS = ("before", "after", "short", "count")
 BEFORE, AFTER, SHORT, COUNT = range(4)
+COMMON = ("both now", "subject now", "object now", "now", "both", "one", "all")
+NEAREST = 40  # facts of each entity and direction that may be part of a triangle
 Table = npt.NDArray[np.int32]  # (n, any)
 
 
@@ -38,26 +51,23 @@ def near_names(history: History) -> list[str]:
     return [f"near {family} {number}" for family in history.families for number in NUMBERS]
 
 
-def describe_histories(history: History, queries: Queries, candidates: Ints, gone: Ints) -> Floats:
-    """The numbers of each candidate, as if the facts in `gone` (n, any) were not there."""
+def describe_histories(history: History, queries: Queries, candidates: Ints) -> Floats:
+    """Return the four numbers of each family for each candidate: (n, C) -> (n, C, 4 families)."""
     families = np.asarray([FAMILIES.index(family) for family in history.families], np.int32)
     features = np.zeros((*candidates.shape, len(families) * len(NUMBERS)), np.float32)
     describe_families(
-        history.sources(), history.sources(gone.shape[1]), families, history.graph.predicate_count,
-        history.fading, queries.for_kernels(history.graph.axis), gone, candidates, features,
+        history.sources(), families, history.graph.predicate_count, history.fading,
+        queries.for_kernels(history.graph.axis), candidates, features,
     )  # fmt: skip
     return features
 
 
 @kernel
 def describe_families(
-    sources: Sources, larger: Sources, families: Ints, predicate_count: int, fading: Fading,
-    queries: QueryColumns, gone: Table, candidates: Table, features: Floats,
+    sources: Sources, families: Ints, predicate_count: int, fading: Fading, queries: QueryColumns,
+    candidates: Table, features: Floats,
 ) -> None:  # fmt: skip
-    """Fills in the numbers of every family for each candidate.
-
-    larger  the sources with room for as many facts more as may be gone
-    """
+    """Fill in the numbers of every family for each candidate."""
     subjects, objects, whens, hidden = queries
     nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
     streams, cuts = np.empty((STREAMS, FIELDS), np.int64), np.zeros(1, np.int64)
@@ -67,13 +77,11 @@ def describe_families(
             candidate_of[candidates[row, c]] = c
         for place, family in enumerate(families):
             count = family_facts(
-                larger, family, subjects[row], objects[row], whens[row], hidden[row], streams,
+                sources, family, subjects[row], objects[row], whens[row], hidden[row], streams,
                 nearest, cuts,
             )  # fmt: skip
-            most = sources.pair_facts if family < 2 else sources.profile_facts
-            count = _keep_others(nearest, count, most, gone[row])
             numbers = features[row, :, place * len(NUMBERS) : (place + 1) * len(NUMBERS)]
-            _write(
+            _write_numbers(
                 nearest, count, sources.facts.predicates, whens[row], fading, candidate_of, numbers
             )
         for c in range(candidates.shape[1]):
@@ -81,23 +89,11 @@ def describe_families(
 
 
 @leaf
-def _keep_others(nearest: Longs2, count: int, most: int, gone: Ints) -> int:
-    """Keeps the first `most` facts that are not gone; how many there are."""
-    kept = 0
-    for i in range(count):
-        if kept < most and not is_among(nearest[i, 2], gone):
-            for column in range(3):
-                nearest[kept, column] = nearest[i, column]
-            kept += 1
-    return kept
-
-
-@leaf
-def _write(
+def _write_numbers(
     nearest: Longs2, count: int, predicates: Ints, when: int, fading: Fading, candidate_of: Ints,
     numbers: Floats,
 ) -> None:  # fmt: skip
-    """Writes the numbers of one family, (candidates, 4), from its facts (distance, start, fact)."""
+    """Write the numbers of one family, (candidates, 4), from its facts (distance, start, fact)."""
     for c in range(numbers.shape[0]):
         numbers[c, BEFORE] = np.nan
         numbers[c, AFTER] = np.nan
@@ -113,3 +109,103 @@ def _write(
         side = BEFORE if start <= when else AFTER
         if not numbers[c, side] <= distance:  # the first is not a number
             numbers[c, side] = distance
+
+
+def describe_partners(
+    graph: TemporalGraph, fading: Fading, queries: Queries, candidates: Ints, most: int = NEAREST
+) -> Floats:
+    """Return the seven numbers of each candidate: (n, C) -> (n, C, 7)."""
+    features = np.zeros((*candidates.shape, len(COMMON)), np.float32)
+    count_triangles(
+        graph.incidence, graph.columns(), graph.directions("both") & VIEW, most,
+        graph.predicate_count, fading, queries.for_kernels(graph.axis), candidates, features,
+    )  # fmt: skip
+    return features
+
+
+@kernel
+def count_triangles(
+    index: Incidence, facts: FactColumns, view: int, most: int, predicate_count: int,
+    fading: Fading, queries: QueryColumns, candidates: Table, features: Floats,
+) -> None:  # fmt: skip
+    """Fill in the features of every candidate."""
+    subjects, objects, whens, hidden = queries
+    of_subject, of_object = np.empty((2 * most, 3), np.int64), np.empty((2 * most, 3), np.int64)
+    streams = np.empty((STREAMS, FIELDS), np.int64)
+    candidate_of = np.full(predicate_count, -1, np.int32)
+    for row in range(candidates.shape[0]):
+        s, o = subjects[row], objects[row]
+        if s < 0 or o < 0:
+            continue
+        own = _list_partners(
+            index, facts, view, most, (s, o, whens[row], hidden[row]), streams, of_subject
+        )
+        other = _list_partners(
+            index, facts, view, most, (o, s, whens[row], hidden[row]), streams, of_object
+        )
+        for c in range(candidates.shape[1]):
+            candidate_of[candidates[row, c]] = c
+        for i in range(own):
+            for j in range(other):
+                if of_subject[i, 1] == of_object[j, 1]:
+                    _add_triangle(of_subject[i], of_object[j], fading, candidate_of, features[row])
+        for c in range(candidates.shape[1]):
+            candidate_of[candidates[row, c]] = -1
+
+
+@leaf
+def _list_partners(
+    index: Incidence, facts: FactColumns, view: int, most: int,
+    query: tuple[int, int, int, int], streams: Longs2, listed: Longs2,
+) -> int:  # fmt: skip
+    """List the nearest facts of the query's first entity as rows (distance, partner, predicate).
+
+    In each direction the `most` nearest, without those with itself or with the query's other
+    entity. Return how many.
+    """
+    entity, other, when, hidden = query
+    kept = 0
+    for direction in range(2):
+        # Every entity has two slots of three stretches: first all outgoing ones.
+        slot = entity + direction * ((index.offsets.size - 1) // 6)
+        partners = facts.subjects if direction else facts.objects
+        room = listed[kept:]
+        count = nearest_in_slot(index, slot, when, most, hidden, view, UNDATED, streams, room)
+        first = kept
+        for i in range(first, first + count):
+            fact = listed[i, 2]
+            partner = partners[fact]
+            if partner != entity and partner != other:
+                listed[kept, 0] = listed[i, 0]
+                listed[kept, 1] = partner
+                listed[kept, 2] = facts.predicates[fact]
+                kept += 1
+    return kept
+
+
+@leaf
+def _add_triangle(
+    one: Longs2, other: Longs2, fading: Fading, candidate_of: Ints, features: Floats
+) -> None:
+    """Add one triangle, of two facts (distance, partner, predicate), to the candidates."""
+    now = one[0] == 0 and other[0] == 0
+    weight = 0.0
+    if one[0] < UNDATED and other[0] < UNDATED:
+        weight = faded(fading, 1, one[0]) * faded(fading, 1, other[0])
+    for c in range(features.shape[0]):
+        features[c, 3] += now
+        features[c, 6] += weight
+    c = candidate_of[one[2]]
+    if c >= 0:
+        features[c, 1] += now
+        features[c, 5] += weight
+    if one[2] == other[2]:
+        if c >= 0:
+            features[c, 0] += now
+            features[c, 2] += now
+            features[c, 4] += weight
+        return
+    c = candidate_of[other[2]]
+    if c >= 0:
+        features[c, 2] += now
+        features[c, 5] += weight

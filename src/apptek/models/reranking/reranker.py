@@ -8,15 +8,15 @@ import numpy as np
 
 from apptek.arrays import Floats
 from apptek.errors import ModelError
-from apptek.extras import require_trees
+from apptek.extras import parse_trees
 from apptek.features.space import FeatureSpace
 from apptek.models.reranking.candidates import (
     Candidates,
+    Mirrors,
     Weighed,
     describe_candidates,
     names_of,
 )
-from apptek.models.reranking.mirrors import Mirrors
 
 MIRRORS = "the reversed fact"
 STANDING = "its place in the linear model"
@@ -38,15 +38,7 @@ class Reranker:
     @cached_property
     def booster(self) -> Any:
         """The trees, parsed when they are first needed."""
-        require_trees("the re-ranker needs")
-        import lightgbm
-
-        try:
-            if "\nend of trees\n" not in self.text:  # LightGBM would crash
-                raise ModelError("the trees of the re-ranker are damaged: their end is missing")
-            return lightgbm.Booster(model_str=self.text)
-        except lightgbm.basic.LightGBMError as error:
-            raise ModelError(f"the trees of the re-ranker are damaged: {error}") from None
+        return parse_trees(self.text, "the re-ranker")
 
     def describe(self, space: FeatureSpace, weighed: Weighed) -> Candidates:
         """The candidates of some queries, with their features."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Doubles, Floats, Ints, Longs, read_only
+from apptek.arrays import AnyInts, Doubles, Floats, Ints, Longs, find_sorted, read_only
 from apptek.compiling import kernel, leaf
 from apptek.facts.queries import Queries, QueryColumns
 from apptek.features.clock import EVER, MIDDLE, SAME, SHORT, UNDATED_EVER, Clock, Fading, add_clock
@@ -42,7 +42,6 @@ Table = npt.NDArray[np.int32]  # (n, any)
 class TypedHistories:
     """The facts of a graph by groups, for every grouping.
 
-    levels     of every entity, its value or -1: (levels, entities)
     spans      of each level, how many values there are; those of new names may be any of them
     groupings  the levels of subject and object
     keys       of each grouping, those of its groups, ascending; group i has slot first + i
@@ -52,7 +51,6 @@ class TypedHistories:
     fading: Fading
     kinds: tuple[Kind, ...]
     names: tuple[str, ...]
-    levels: tuple[Longs, ...]
     spans: tuple[int, ...]
     groupings: tuple[tuple[int, int], ...]
     keys: tuple[Longs, ...]
@@ -71,25 +69,18 @@ class TypedHistories:
 
     @classmethod
     def _of(cls, graph: TemporalGraph, kinds: tuple[Kind, ...], clock: Clock) -> "TypedHistories":
-        used = kinds[:MOST_KINDS]
-        count = graph.entity_count
-        levels = [np.arange(count), *(_of_entities(kind, count) for kind in used)]
-        names = [ITSELF, *(kind.name for kind in used)]
-        spans = [count, *(len(kind.values) for kind in used)]
-        sides = range(len(levels))
+        kinds, count, facts = kinds[:MOST_KINDS], graph.entity_count, graph.facts
+        names = [ITSELF, *(kind.name for kind in kinds)]
+        spans = [count, *(len(kind.values) for kind in kinds)]
+        sides = range(len(names))
         groupings = [(s, o) for s in sides for o in sides if s or o]
-        if len(used) == MOST_KINDS:
-            groupings.append((len(levels), len(levels)))
-            levels.append(_keys(levels[1], levels[2], spans[2]))
+        if len(kinds) == MOST_KINDS:
+            groupings.append((len(names), len(names)))
             spans.append(spans[1] * spans[2])
             names.append(" and ".join(names[1:]))
-        facts, keys, slots = graph.facts, list[Longs](), list[Longs]()
-        for of_subject, of_object in groupings:
-            own = _keys(
-                levels[of_subject][facts.subjects],
-                levels[of_object][facts.objects],
-                spans[of_object],
-            )
+        levels, keys, slots = _levels(kinds, np.arange(count)), list[Longs](), list[Longs]()
+        for s, o in groupings:
+            own = _keys(levels[s][facts.subjects], levels[o][facts.objects], spans[o])
             distinct, places = np.unique(own, return_inverse=True)
             unknown = int(len(distinct) > 0 and distinct[0] < 0)  # the group of those without types
             keys.append(read_only(distinct[unknown:]))
@@ -103,8 +94,8 @@ class TypedHistories:
             )
         spoken = tuple(f"{names[s]} {names[o]}".replace(" ", "_") for s, o in groupings)
         return cls(
-            graph, clock.fading(), kinds, spoken, tuple(levels), tuple(spans), tuple(groupings),
-            tuple(keys), group_count, incidence,
+            graph, clock.fading(), kinds, spoken, tuple(spans), tuple(groupings), tuple(keys),
+            group_count, incidence,
         )  # fmt: skip
 
     def feature_names(self) -> list[str]:
@@ -114,27 +105,14 @@ class TypedHistories:
     def slots_of(self, queries: Queries) -> Ints:
         """The slot of each query's group in every grouping, -1: it has none; (n, groupings)."""
         slots = np.full((len(queries), len(self.groupings)), -1, np.int32)
-        for number, (pair, known) in enumerate(zip(self.groupings, self.keys, strict=True)):
-            if not len(known):
-                continue
-            of_subject = self._values(pair[0], queries.subjects)
-            of_object = self._values(pair[1], queries.objects)
-            own = _keys(of_subject, of_object, self.spans[pair[1]])
-            places = np.minimum(np.searchsorted(known, own), len(known) - 1)
-            there = (own >= 0) & (known[places] == own)
-            slots[there, number] = places[there] + number * self.group_count
+        subjects, objects = (_levels(self.kinds, e) for e in (queries.subjects, queries.objects))
+        for number, ((s, o), known) in enumerate(zip(self.groupings, self.keys, strict=True)):
+            places = find_sorted(known, _keys(subjects[s], objects[o], self.spans[o]))
+            slots[:, number] = np.where(places >= 0, places + number * self.group_count, -1)
         return read_only(slots)
 
-    def _values(self, level: int, entities: Ints) -> Longs:
-        """What entities are at a level, -1: nothing; a new name has the types that its id tells."""
-        known = np.where(entities >= 0, self.levels[level][np.maximum(entities, 0)], -1)
-        told = [kind.values_of(np.minimum(entities, -1)) for kind in self.kinds[:MOST_KINDS]]
-        if level > len(told):
-            told.append(_keys(told[0], told[1], len(self.kinds[1].values)))
-        return known if level == 0 else np.where(entities >= 0, known, told[level - 1])
-
-    def describe(self, queries: Queries, candidates: Ints, gone: Ints) -> Floats:
-        """The features of the candidates, as if the facts in `gone` (n, any) were not there."""
+    def describe(self, queries: Queries, candidates: Ints) -> Floats:
+        """Return the features of the candidates: (n, C) -> (n, C, 4 groupings)."""
         width = len(self.groupings) * len(KERNELS)
         features = np.zeros((*candidates.shape, width), np.float32)
         if not width:
@@ -143,16 +121,16 @@ class TypedHistories:
         describe_groups(
             self.incidence, graph.columns(), graph.directions("both") & VIEW, self.most,
             graph.predicate_count, self.fading, self.slots_of(queries),
-            queries.for_kernels(graph.axis), gone, candidates, features,
+            queries.for_kernels(graph.axis), candidates, features,
         )  # fmt: skip
         return features
 
 
-def _of_entities(kind: Kind, count: int) -> Longs:
-    """The value of each entity; those that are newer than the kind have none."""
-    values = np.full(count, -1, np.int64)
-    values[: len(kind.of_entity)] = kind.of_entity[:count]
-    return values
+def _levels(kinds: tuple[Kind, ...], entities: AnyInts) -> list[Longs]:
+    """Return what entities are at each level, -1: nothing; a new name has the types it tells."""
+    values = [kind.values_of(entities) for kind in kinds]
+    both = [_keys(values[0], values[1], len(kinds[1].values))] if len(kinds) == MOST_KINDS else []
+    return [np.maximum(entities, -1).astype(np.int64), *values, *both]
 
 
 def _keys(of_subjects: Longs, of_objects: Longs, span: int) -> Longs:
@@ -166,12 +144,11 @@ def _keys(of_subjects: Longs, of_objects: Longs, span: int) -> Longs:
 @kernel
 def describe_groups(
     index: Incidence, facts: FactColumns, view: int, most: int, predicate_count: int,
-    fading: Fading, slots: Table, queries: QueryColumns, gone: Table, candidates: Table,
-    features: Floats,
+    fading: Fading, slots: Table, queries: QueryColumns, candidates: Table, features: Floats,
 ) -> None:  # fmt: skip
     """Fills in the four numbers of every grouping for each candidate."""
     subjects, objects, whens, hidden = queries
-    nearest = np.empty((most + gone.shape[1], 3), np.int64)
+    nearest = np.empty((most, 3), np.int64)
     streams = np.empty((STREAMS, FIELDS), np.int64)
     sums, totals = np.zeros((predicate_count, KERNEL_COUNT)), np.zeros(KERNEL_COUNT)
     for row in range(slots.shape[0]):
@@ -180,10 +157,10 @@ def describe_groups(
             if slots[row, grouping] < 0:
                 continue
             count = nearest_in_slot(
-                index, slots[row, grouping], whens[row], len(nearest), hidden[row], view, UNDATED,
+                index, slots[row, grouping], whens[row], most, hidden[row], view, UNDATED,
                 streams, nearest,
             )  # fmt: skip
-            count = _keep_others(nearest, count, most, gone[row], facts, ends)
+            count = _keep_others(nearest, count, facts, ends)
             totals[:] = 0.0
             for i in range(count):
                 r = facts.predicates[nearest[i, 2]]
@@ -194,18 +171,11 @@ def describe_groups(
 
 
 @leaf
-def _keep_others(
-    nearest: Longs2, count: int, most: int, gone: Ints, facts: FactColumns, ends: tuple[int, int]
-) -> int:
-    """Keeps, of the first `most` that are not gone, those not between the two; how many."""
-    kept, seen = 0, 0
+def _keep_others(nearest: Longs2, count: int, facts: FactColumns, ends: tuple[int, int]) -> int:
+    """Keep the facts that are not between the two; return how many."""
+    kept = 0
     for i in range(count):
         fact = nearest[i, 2]
-        if seen == most:
-            break
-        if is_among(fact, gone):
-            continue
-        seen += 1
         source, target = facts.subjects[fact], facts.objects[fact]
         if (source, target) == ends or (target, source) == ends:
             continue
@@ -213,15 +183,6 @@ def _keep_others(
             nearest[kept, column] = nearest[i, column]
         kept += 1
     return kept
-
-
-@leaf
-def is_among(fact: int, gone: Ints) -> bool:
-    """Whether a fact counts as if it were not there."""
-    found = False
-    for i in range(gone.size):
-        found |= gone[i] == fact
-    return found
 
 
 @leaf

@@ -16,38 +16,110 @@ A query that looks ahead counts only what was known before its time, with ends t
 unknown, as in graph/slot_search.py. The prior is fitted, as weights are: it is that of all facts.
 """
 
+from typing import NamedTuple
+
 import numpy as np
 
-from apptek.arrays import Doubles, Floats, Ints
+from apptek.arrays import Bools, Doubles, Floats, Ints, Longs, read_only
 from apptek.compiling import kernel, leaf
+from apptek.facts.queries import QueryColumns
 from apptek.facts.times import UNKNOWN
-from apptek.graph.pairs import find_pair
+from apptek.graph.incidence import Incidence
+from apptek.graph.lookups import PairIndex, find_pair
 from apptek.graph.slot_search import AHEAD, ONGOING
-from apptek.models.counting.index import CountingArrays, GroupedFacts
+from apptek.graph.temporal_graph import TemporalGraph
 
 PRIOR = 0.5  # facts that every predicate is given on top of its own, so that no prior is 0
 DATING = 1.0  # facts that the overall share of dated ones weighs beside a predicate's own
 TINY = 1e-30  # the logarithm of 0 would be no finite score
 
 
+class Weights(NamedTuple):
+    """The weights of the counts. The defaults count entities only, at any time."""
+
+    pair: float = 0.0
+    reversed: float = 0.0
+    backoff: float = 1.0  # facts that the profile weighs beside those of the pair
+    smoothing: float = 3.0  # facts that the prior weighs beside those of an entity
+    pair_decay: float = 1.0  # distance at which a fact has lost half of what it can lose
+    entity_decay: float = 1.0
+    floor: float = 1.0  # the weight that remains at any distance
+
+
+class GroupedFacts(NamedTuple):
+    """Facts sorted into groups: group g owns the rows from offsets[g] to offsets[g + 1].
+
+    What a kernel needs of a fact is copied beside it, so that it reads memory in order.
+
+    lows, highs  the positions of since and until; where one of them is unknown, the other twice
+    """
+
+    offsets: Longs
+    facts: Ints
+    lows: Ints
+    highs: Ints
+    predicates: Ints
+
+
+class CountingArrays(NamedTuple):
+    """What the counting kernel reads.
+
+    entities  the facts of every subject, then of every object
+    dating    (2, R): undated and dated facts of each predicate
+    """
+
+    entities: GroupedFacts
+    pairs: GroupedFacts
+    pair_index: PairIndex
+    twins: Ints
+    twin_counts: Ints
+    predicates: Ints
+    is_dated: Bools
+    dating: Longs
+
+
+def counting_arrays(graph: TemporalGraph, dating: Longs | None = None) -> CountingArrays:
+    """Index the facts of a graph for the counting kernel. O(n log n).
+
+    dating  what the prior is made of; without it that of the graph. A graph that has got new facts
+            since the fit keeps that of the fit.
+    """
+    pairs, facts = PairIndex.of(graph), graph.facts
+    is_dated = read_only(facts.dated)
+    if dating is None:
+        parts = (facts.predicates[~is_dated], facts.predicates[is_dated])
+        counts = [np.bincount(part, minlength=graph.predicate_count) for part in parts]
+        dating = read_only(np.stack(counts).astype(np.int64))
+    return CountingArrays(
+        _grouped(graph, graph.incidence), _grouped(graph, pairs.incidence), pairs,
+        graph.incidence.twins, count_twins(graph), facts.predicates, is_dated, dating,
+    )  # fmt: skip
+
+
+def _grouped(graph: TemporalGraph, index: Incidence) -> GroupedFacts:
+    since, until = graph.since[index.facts], graph.until[index.facts]
+    lows = read_only(np.where(since == UNKNOWN, until, since))
+    highs = read_only(np.where(until == UNKNOWN, since, until))
+    # Every third offset: a slot of an incidence has three stretches, which are one group here.
+    offsets = read_only(index.offsets[::3].astype(np.int64))
+    predicates = read_only(graph.facts.predicates[index.facts])
+    return GroupedFacts(offsets, index.facts, lows, highs, predicates)
+
+
+def count_twins(graph: TemporalGraph) -> Ints:
+    """For each fact, how many facts are hidden with it, itself included; empty if always 1."""
+    twins = graph.incidence.twins
+    counts = np.bincount(twins)[twins] if len(twins) else twins
+    return read_only(counts.astype(np.int32))
+
+
 @kernel
 def score_queries(
-    arrays: CountingArrays, weights: Doubles, sight: int, subjects: Ints, objects: Ints,
-    times: Ints, hidden: Ints, scores: Floats,
-) -> None:  # fmt: skip
-    """Fills in scores (B, R).
-
-    weights  pair, reversed, backoff, smoothing, pair_decay, entity_decay, floor
-    sight    the flags AHEAD and ONGOING
-    times    positions on the axis, or UNKNOWN
-    """
-    pair_weight, reversed_weight, backoff, smoothing = (
-        weights[0],
-        weights[1],
-        weights[2],
-        weights[3],
-    )
-    pair_decay, entity_decay, floor = weights[4], weights[5], weights[6]
+    arrays: CountingArrays, weights: Weights, sight: int, queries: QueryColumns, scores: Floats
+) -> None:
+    """Fill in scores (B, R); `sight` are the flags AHEAD and ONGOING."""
+    subjects, objects, times, hidden = queries
+    pair_decay, entity_decay, floor = weights.pair_decay, weights.entity_decay, weights.floor
     entities, pairs, twins = arrays.entities, arrays.pairs, arrays.twins
     predicate_count, entity_count = scores.shape[1], (entities.offsets.size - 1) // 2
     # Work space of all queries, allocated once: the leaves below allocate nothing.
@@ -70,15 +142,16 @@ def score_queries(
             entities, slot, twins, when, unseen, sight, entity_decay, floor, object_counts
         )
         _combine(
-            counts, subject_total, object_counts, object_total, prior, dated, smoothing, backoff
-        )
+            counts, subject_total, object_counts, object_total, prior, dated, weights.smoothing,
+            weights.backoff,
+        )  # fmt: skip
         _count_pair(
             pairs, find_pair(arrays.pair_index, subject, object_), twins, when, unseen, sight,
-            pair_decay, floor, pair_weight, counts,
+            pair_decay, floor, weights.pair, counts,
         )  # fmt: skip
         _count_pair(
             pairs, find_pair(arrays.pair_index, object_, subject), twins, when, unseen, sight,
-            pair_decay, floor, reversed_weight, counts,
+            pair_decay, floor, weights.reversed, counts,
         )  # fmt: skip
         for r in range(predicate_count):
             scores[row, r] = np.log(max(counts[r], TINY))

@@ -1,40 +1,31 @@
 """Scorers that count facts, and the choice of their few weights."""
 
 from collections.abc import Callable
-from dataclasses import asdict, astuple, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from apptek.arrays import Floats, Ints, read_only
+from apptek.arrays import Floats
 from apptek.compiling import in_threads
 from apptek.config import View
-from apptek.errors import ApptekError
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.counting.index import CountingIndex, count_twins
-from apptek.models.counting.kernels import score_queries
+from apptek.models.counting_kernels import (
+    CountingArrays,
+    Weights,
+    count_twins,
+    counting_arrays,
+    score_queries,
+)
 from apptek.models.manifest import json_bytes
 from apptek.setting_rules import Different, checked_dataclass, setting
 
 CHUNK = 1024  # queries that one thread scores at a time
 WEIGHTS = "weights.{view}.json"
 Share = Annotated[float, Field(ge=0, le=1)]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Weights:
-    """The weights of the kernel, in its order. The defaults count entities only, at any time."""
-
-    pair: float = 0.0
-    reversed: float = 0.0
-    backoff: float = 1.0  # facts that the profile weighs beside those of the pair
-    smoothing: float = 3.0  # facts that the prior weighs beside those of an entity
-    pair_decay: float = 1.0  # distance at which a fact has lost half of what it can lose
-    entity_decay: float = 1.0
-    floor: float = 1.0  # the weight that remains at any distance
 
 
 @checked_dataclass
@@ -87,52 +78,36 @@ class FrequencyScorer:
 class CountingScorer:
     """The other counting baselines: one kernel, whose weights say what it counts."""
 
-    def __init__(self, index: CountingIndex, weights: Weights) -> None:
-        self.index, self.weights = index, weights
+    def __init__(
+        self, graph: TemporalGraph, weights: Weights, arrays: CountingArrays | None = None
+    ) -> None:
+        self.graph, self.weights = graph, weights
+        self.arrays = counting_arrays(graph) if arrays is None else arrays
 
     def scores(self, queries: Queries) -> Floats:
         """(B, R). Computed in threads; their number does not change the result."""
-        graph, arrays = self.index.graph, self.index.arrays
-        _check_ids(queries, graph)
-        scores = np.empty((len(queries), graph.predicate_count), np.float32)
-        positions = graph.axis.positions(queries.times)
-        weights = read_only(np.asarray(astuple(self.weights), np.float64))
-        sight = graph.directions("both")
+        scores = np.empty((len(queries), self.graph.predicate_count), np.float32)
+        columns, sight = queries.for_kernels(self.graph.axis), self.graph.directions("both")
 
         def fill(start: int) -> None:
-            part = slice(start, start + CHUNK)
-            columns = (queries.subjects, queries.objects, positions, queries.hidden)
-            views: tuple[Any, ...] = tuple(_kernel_view(column[part]) for column in columns)
-            score_queries(*(arrays, weights, sight, *views, scores[part]))
+            rows = slice(start, start + CHUNK)
+            part: Any = tuple(column[rows] for column in columns)
+            score_queries(self.arrays, self.weights, sight, part, scores[rows])
 
         in_threads(fill, range(0, len(queries), CHUNK))
         return scores
 
+    def with_weights(self, weights: Weights) -> "CountingScorer":
+        """Return other weights over the same facts."""
+        return CountingScorer(self.graph, weights, self.arrays)
+
     def with_facts(self, graph: TemporalGraph) -> "CountingScorer":
         """Return the same weights and prior over the facts of another graph."""
-        return CountingScorer(CountingIndex(graph, self.index.dating), self.weights)
+        return CountingScorer(graph, self.weights, counting_arrays(graph, self.arrays.dating))
 
     def save(self, folder: Path, view: View) -> None:
         """Writes the chosen weights."""
-        (folder / WEIGHTS.format(view=view)).write_bytes(json_bytes(asdict(self.weights)))
-
-
-def _check_ids(queries: Queries, graph: TemporalGraph) -> None:
-    """Raises ApptekError for an id outside the graph: kernels do not check their indices."""
-    limits = (
-        ("entity", queries.subjects, graph.entity_count),
-        ("entity", queries.objects, graph.entity_count),
-        ("fact", queries.hidden, len(graph.facts)),
-    )
-    for noun, ids, count in limits:
-        outside = ids[(ids < -1) | (ids >= count)]
-        if len(outside):
-            raise ApptekError(f"a query has {noun} {outside[0]}, but there are only {count}")
-
-
-def _kernel_view(column: Ints) -> Ints:
-    """A contiguous, read-only int32 view: other kinds of array would compile the kernel again."""
-    return read_only(np.ascontiguousarray(column, np.int32).view())
+        (folder / WEIGHTS.format(view=view)).write_bytes(json_bytes(self.weights._asdict()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +141,7 @@ def choose_weights(
         before = best
         for name in variant.chosen:
             for value in getattr(config, name):
-                weights = replace(best, **{name: value})
+                weights = best._replace(**{name: value})
                 if weights not in tried:
                     tried[weights] = quality(weights)
                 if tried[weights] > tried[best]:

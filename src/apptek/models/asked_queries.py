@@ -1,0 +1,116 @@
+"""Queries in words: as a user gives them in Python, or the rows of a file.
+
+What reads files is imported by the functions that need it: a prediction starts faster.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from apptek.errors import ApptekError
+from apptek.facts.calendar import SECONDS
+from apptek.facts.times import TimeAxis
+from apptek.reading.frames import is_frame, read_query_texts, without_midnight
+from apptek.reading.options import ReadOptions
+from apptek.results import Query
+
+USUAL = ReadOptions()
+COLUMNS = ("subject", "object", "time")
+Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
+
+
+def asked_queries(asked: Any, axis: TimeAxis) -> list[Query]:
+    """Queries from what a user has: a Query, tuples (subject, object, time), or a frame of them.
+
+    A frame has the columns subject, object and time. ApptekError for anything else. On an axis of
+    days or more, a midnight is its day.
+    """
+    queries = queries_in(asked)
+    if axis.unit in SECONDS:
+        return queries
+    return [replace(query, time=without_midnight(query.time)) for query in queries]
+
+
+def queries_in(asked: Any) -> list[Query]:
+    """The same, with the times as they were given."""
+    if is_frame(asked):
+        return [Query(*texts) for texts in read_query_texts(asked)]
+    if is_single(asked):
+        asked = [asked]
+    is_parts = isinstance(asked, tuple) and all(isinstance(part, str) for part in asked)
+    if is_parts or isinstance(asked, str | Mapping) or not isinstance(asked, Iterable):
+        raise ApptekError(_no_query(asked))
+    return [one_query(query) for query in asked]
+
+
+def is_single(asked: Any) -> bool:
+    """Whether a user asks a single question: a Query, or a tuple (subject, object, time)."""
+    return isinstance(asked, Query) or (isinstance(asked, tuple) and _is_query(asked))
+
+
+def one_query(asked: Any) -> Query:
+    """A Query, or the one of a tuple (subject, object, time); ApptekError for anything else."""
+    if isinstance(asked, Query):
+        return asked
+    if isinstance(asked, tuple | list | np.ndarray) and _is_query(asked):
+        return Query(*asked)
+    raise ApptekError(_no_query(asked))
+
+
+def _is_query(asked: Any) -> bool:
+    return len(asked) == 3 and isinstance(asked[0], str) and isinstance(asked[1], str)
+
+
+def _no_query(asked: Any) -> str:
+    parts = len(asked) if isinstance(asked, tuple | list) else 0
+    if parts in (2, 4):
+        advice = "None is an unknown time" if parts == 2 else "the predicate is what is asked for"
+        return f"found {parts} parts, {asked!r}; expected three: (subject, object, time); {advice}"
+    return f"found {asked!r}, expected a query: Query(subject, object, time), or such a tuple"
+
+
+class LeftOut(str):
+    """What a row of a dump lacks, so that it is none: it is left out, and no error."""
+
+    __slots__ = ()
+
+
+def read_queries(file: Path, options: ReadOptions = USUAL) -> Iterator[Numbered]:
+    """The queries of a file with the columns subject, object and time, each with its line."""
+    for line, cells in read_rows(file, COLUMNS, options):
+        yield line, cells if isinstance(cells, str) else Query(*cells)
+
+
+def read_rows(
+    file: Path, names: tuple[str, ...], options: ReadOptions = USUAL
+) -> Iterator[tuple[int, list[str] | str]]:
+    """Some columns of a file, row by row with its line; or what is wrong with a row.
+
+    They are found by their names in a header; without one, the file has these and no others. In a
+    dump of events they are those of its facts.
+    """
+    from apptek.reading.columns import layout_finder
+    from apptek.reading.dumps import without_actor
+    from apptek.reading.parts import good_rows
+    from apptek.reading.reader import open_file
+
+    content = open_file(file, options, None, layout_finder(names))
+    for whole in content.parts:
+        rows: list[tuple[int, list[str] | str]] = []
+        part = replace(whole, table=whole.table.select(list(names)))
+        if content.dump is not None:
+            empty = without_actor(part)
+            lines = np.asarray(part.numbers)[empty].tolist()
+            rows += [(line, LeftOut("it lacks one of its actors")) for line in lines]
+            part = part.without(empty)
+        part = good_rows(part, file.name, content.names)
+        rows += [(bad.line, f"{bad.column}: found {bad.found}, expected {bad.expected}")
+                 for bad in part.defects]  # fmt: skip
+        columns = [column.cast(pa.string()).to_pylist() for column in part.table.columns]
+        cells = zip(*columns, strict=True)
+        rows += [(int(n), list(row)) for n, row in zip(part.numbers, cells, strict=True)]
+        yield from sorted(rows, key=lambda row: row[0])
