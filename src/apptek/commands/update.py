@@ -1,6 +1,7 @@
 """The command `update`."""
 
 from contextlib import nullcontext
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -62,7 +63,7 @@ def update(
     updated, report, repeated = _update(model, target, reading, sources, observed_until)
     if as_json:
         facts_now = {"facts": len(updated.graph.facts)}
-        print_json(report.as_json() | facts_now | {"observed_until": observed_text(updated)})
+        print_json(asdict(report) | facts_now | {"observed_until": observed_text(updated)})
         return
     names = updated.dataset.entities
     _tell_update(report, names, added=bool(facts), removed=retract is not None, repeated=repeated)
