@@ -315,6 +315,7 @@ def test_the_periphery_of_an_answer_ahead_shows_only_what_was_known(
             time=data.axis.format(int(train.times[row])),
         )
         near = answers.explain(served, body).periphery
+        assert all(fact.until == "?" or fact.until < body.time for fact in near)
         distances += [fact.distance for fact in near if fact.distance is not None]
     assert len(distances) > 20
     assert max(distances) < 0

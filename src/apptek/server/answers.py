@@ -11,12 +11,13 @@ from apptek.compiling import in_threads
 from apptek.explain.explainer import explain as explain_query
 from apptek.explain.explainer import with_labels_of
 from apptek.explain.without_facts import without_facts
-from apptek.graph.lookups import time_distance
+from apptek.facts.facts import Dataset
+from apptek.graph.lookups import knows_end, time_distance
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answer_tables import AskedColumns
 from apptek.present.drawing import WIDTH, draw_answer
 from apptek.present.explanation_words import missing_facts_notes
-from apptek.present.wording import apart_text
+from apptek.present.wording import apart_text, when_text
 from apptek.results import Answer, CitedFact, Explanation, Query, Reason, extended
 from apptek.server.requests import ExplainBody, PredictBatch, PredictQuery
 from apptek.server.responses import (
@@ -123,7 +124,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
         replace(explanation, notes=(*explanation.notes, *missing), similar=question.similar),
         drawing=drawing,
         periphery=periphery,
-        without=[describe_fact(data, whole.model.graph, fact) for fact in without],
+        without=[_as_seen(data, graph, fact, served.position(question.time)) for fact in without],
     )
 
 
@@ -159,8 +160,16 @@ def _nearest(
     nearest = graph.nearest([entity], [code], model.config.agent.tknn)[0].tolist()
     facts = []
     for number in [n for n in nearest if n >= 0 and n not in shown][:NEAREST]:
-        fact = describe_fact(model.dataset, graph, number)
+        fact = _as_seen(model.dataset, graph, number, moment)
         distance = time_distance(graph, number, moment)
         apart = apart_text(model.dataset.axis, distance, lasting=fact.start != fact.end)
         facts.append(extended(NearFact, fact, side=side, distance=distance, apart=apart))
     return facts
+
+
+def _as_seen(data: Dataset, graph: TemporalGraph, number: int, moment: int) -> Fact:
+    """Describe a fact as an answer sees it: from the past alone, no end that is still to come."""
+    fact = describe_fact(data, graph, number)
+    if fact.since == fact.until or knows_end(graph, number, moment):
+        return fact
+    return replace(fact, until="?", date=when_text(fact.since, "?"), end=None)

@@ -37,19 +37,15 @@ def read_window(
         # "to=2014" includes the whole of 2014: take the last moment that the text can mean.
         code = np.asarray([_known_time(served, until, named[1])], np.int32)
         last = served.position(int(axis.last_moments(code)[0]))
-    # With one end given, a time outside the span makes an empty window, not an error.
-    if since is None:
-        return Window(min(first, last), last)
-    if until is None:
-        return Window(first, max(first, last))
-    if first > last:
+    if first > last and since is not None and until is not None:
         raise ServiceError(
             422,
             f"The window ends at {quoted(until)}, before it begins at {quoted(since)}.",
             advice="Exchange the two times.",
             where=named[1],
         )
-    return Window(first, last)
+    # With one end given, a time outside the span makes an empty window, not an error.
+    return Window(min(first, last), last) if since is None else Window(first, max(first, last))
 
 
 def _known_time(served: ServedModel, text: str, where: str) -> int:
