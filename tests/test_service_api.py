@@ -1,9 +1,7 @@
 import json
 import re
-import shutil
 from collections import Counter
 from dataclasses import asdict
-from pathlib import Path
 
 import pytest
 from fastapi.testclient import TestClient
@@ -275,21 +273,6 @@ def test_any_text_is_a_name_and_nothing_else(
     clean = name.encode("utf-8", "replace").decode()
     assert client.get("/api/entities", params={"q": clean}).status_code == 200
     assert client.get("/api/pair", params={"subject": clean, "object": clean}).status_code == 404
-
-
-def test_a_model_folder_deleted_while_serving_does_no_harm(
-    served_model: Path, tmp_path: Path
-) -> None:
-    folder = tmp_path / "model"
-    shutil.copytree(served_model, folder)
-    gone = ServedModel.open(folder)
-    client = client_of(gone)
-    before = client.post("/api/predict", json=tuning_query(gone)).json()
-    assert client.get("/api/health").json()["model_on_disk"]
-    shutil.rmtree(folder)
-    assert not client.get("/api/health").json()["model_on_disk"]
-    assert client.post("/api/predict", json=tuning_query(gone)).json() == before
-    assert client.post("/api/explain", json=tuning_query(gone, 5)).status_code == 200
 
 
 @pytest.mark.parametrize("path", ["/api/predict", "/api/explain", "/api/steps", "/api/contrast"])

@@ -42,6 +42,12 @@ def ask(address: str, query: dict[str, str]) -> tuple[str, list[Any]]:
         return response.headers[DIGEST_HEADER], json.load(response)["answers"][0]["predicates"]
 
 
+def health(address: str) -> dict[str, Any]:
+    with urllib.request.urlopen(f"{address}/api/health", timeout=60) as response:
+        found: dict[str, Any] = json.load(response)
+    return found
+
+
 def overwrite(source: Path, target: Path) -> None:
     """Write into the files of a folder, as `cp -r` does it."""
     for path in sorted(source.rglob("*")):
@@ -53,7 +59,7 @@ def overwrite(source: Path, target: Path) -> None:
 
 
 @pytest.mark.gate
-def test_truncated_and_overwritten_files_change_no_answer(
+def test_truncated_overwritten_and_deleted_files_change_no_answer(
     model: Path, other_model: Path, served: ServedModel
 ) -> None:
     query = tuning_query(served)
@@ -64,6 +70,10 @@ def test_truncated_and_overwritten_files_change_no_answer(
         assert ask(service.address, query) == before
         overwrite(other_model, model)
         assert ask(service.address, query) == before
+        assert health(service.address)["model_on_disk"]
+        shutil.rmtree(model)
+        assert ask(service.address, query) == before
+        assert not health(service.address)["model_on_disk"]
 
 
 def test_a_folder_that_changes_while_it_is_copied_is_refused(
