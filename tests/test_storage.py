@@ -19,9 +19,9 @@ from apptek.facts.facts import SPLITS, Dataset, OpenEnd
 from apptek.graph.lookups import PairIndex
 from apptek.graph.stored_graph import graph_about, graph_arrays, graph_from
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models import manifest, storage
+from apptek.models import manifest
 from apptek.models.manifest import open_folder, write_folder
-from apptek.models.storage import data_about, data_arrays, data_files, load_data
+from apptek.models.model_folder import data_about, data_arrays, data_files, load_data
 from apptek.predictor import Predictor
 
 OFFSETS = (
@@ -227,11 +227,11 @@ def test_how_a_model_was_fitted_survives_loading_and_saving(
 def test_an_error_of_the_program_is_not_called_damage(error: type[Exception]) -> None:
     with (
         pytest.raises(ModelError, match="cannot be opened by this version") as told,
-        storage.refusing_damage(Path("model")),
+        manifest.refusing_damage(Path("model")),
     ):
         raise error("of the program")
     assert isinstance(told.value.__cause__, error)  # its traceback is there
     assert "damaged" not in str(told.value)
     damaged = pytest.raises(ModelError, match="model is damaged: header")
-    with damaged, storage.refusing_damage(Path("model")):
+    with damaged, manifest.refusing_damage(Path("model")):
         raise ValueError("header")

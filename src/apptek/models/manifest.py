@@ -10,15 +10,17 @@ FULL_CHECK bytes is opened by that header alone; `apptek info --check` reads eve
 
 import json
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
+import pyarrow as pa
 
 from apptek.array_file import METADATA, checksum, read_arrays, read_header, write_arrays
 from apptek.arrays import Arrays
-from apptek.errors import ModelError
+from apptek.errors import ConfigError, DataError, GraphError, ModelError
 from apptek.files import is_file
 
 FORMAT = 6  # of every folder; a change of any file raises it by one
@@ -29,6 +31,10 @@ RUN = "run.json"  # durations, command and commit: what may differ between equal
 FULL_CHECK = 256 * 2**20  # bytes of a folder up to which opening it reads everything
 ADVICE = "copy the folder again, or fit again"  # how every error about damage ends
 EXCHANGES = 5  # of a folder for another while it is read
+_DAMAGE = (
+    ConfigError, DataError, GraphError, pa.ArrowException, OSError, ValueError,
+)  # fmt: skip
+_MISFIT = (AttributeError, IndexError, KeyError, TypeError)
 
 Opened = TypeVar("Opened")
 Progress = Callable[[str, int, int], None]  # a file, bytes read so far, bytes in all
@@ -142,6 +148,26 @@ def read_whole(folder: Path, read: Callable[[Path], Opened]) -> Opened:
         if _identity(folder) == before:
             return opened
     raise ModelError(f"{folder} is being exchanged again and again: try again later")
+
+
+@contextmanager
+def refusing_damage(folder: Path) -> Iterator[None]:
+    """Turn what the files of a model folder raise into a ModelError.
+
+    The checksums were right: an error of _MISFIT is rather one of the program than of the folder,
+    and is not called damage.
+    """
+    try:
+        yield
+    except ModelError:
+        raise
+    except _DAMAGE as error:
+        raise ModelError(f"{folder} is damaged: {error}; {ADVICE}") from None
+    except _MISFIT as error:
+        raise ModelError(
+            f"{folder} cannot be opened by this version of apptek ({type(error).__name__}: {error})"
+            "; if the same version wrote it, please report this"
+        ) from error
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:
