@@ -22,6 +22,7 @@ from apptek.forecast.learning import learn_occurrence, predicates_in
 from apptek.forecast.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.stages import FitOptions
+from apptek.models.manifest import json_bytes
 from apptek.models.occurrence.events import Pairs
 from apptek.models.occurrence.model import Occurrence
 from apptek.predictor import Predictor, Query
@@ -80,7 +81,7 @@ def test_the_same_model_learns_the_same_numbers(predictor: Predictor, folder: Pa
     again = learn_occurrence(replace(predictor.model, occurrence=None), options, {}).occurrence
     assert again is not None
     stored = json.loads((folder / "model.json").read_text())["occurrence"]
-    assert json.loads(json.dumps(again.to_json())) == stored
+    assert json.loads(json_bytes(again.to_json())) == stored
 
 
 def test_a_forecast_of_a_busy_pair(predictor: Predictor) -> None:
