@@ -92,8 +92,8 @@ def models_of(place: Path) -> dict[str, Path]:
     return folders
 
 
-def query_of(model: Path) -> list[str]:
-    """A query that the model knows."""
+def known_query() -> list[str]:
+    """A query that the models of the small world know."""
     data = make_world(600, 0).dataset
     facts = data.train
     ends = (data.entities[int(facts.subjects[0])], data.entities[int(facts.objects[0])])
@@ -153,15 +153,12 @@ def _seed_by_seed(seeds: range, words: Callable[[int, int], list[str]]) -> Itera
 
 def damaged_models(seeds: range, place: Path) -> Iterator[Outcome]:
     """Random damage to a file of a model folder: opening it must refuse it by one line."""
-    folders = list(models_of(place).values())
+    folders, query = list(models_of(place).values()), json.dumps(known_query())
     for number, folder in enumerate(folders):
-        own = range(
-            seeds.start + number * len(seeds) // len(folders),
-            seeds.start + (number + 1) * len(seeds) // len(folders),
-        )
-        query = json.dumps(query_of(folder))
+        bounds = (n * len(seeds) // len(folders) for n in (number, number + 1))
+        own = seeds[slice(*bounds)]
 
-        def words(first: int, last: int, folder: Path = folder, query: str = query) -> list[str]:
+        def words(first: int, last: int, folder: Path = folder) -> list[str]:
             return [mutations.__file__, str(folder), query, str(first), str(last)]
 
         for line in _seed_by_seed(own, words):
@@ -303,6 +300,23 @@ def _facts(path: Path, rng: np.random.Generator) -> Path:
     return path
 
 
+def _fit_or_update(seed: int, place: Path, disk: Path, facts: Path) -> tuple[str, ...]:
+    """A command that writes the folder `new` of a disk, or changes its folder `model`."""
+    if seed % 2:
+        return ("fit", str(world_of(place)), "--out", str(disk / "new"), *FITS["default"])
+    return ("update", str(disk / "model"), str(facts), "--in-place")
+
+
+def _fault(disk: Path) -> str | None:
+    """What is damaged in the models of a disk."""
+    try:
+        for folder in filter(Path.exists, (disk / "model", disk / "new")):
+            verify_folder(folder)
+    except ApptekError as error:
+        return str(error)
+    return None if (disk / "model").exists() else "the model is lost"
+
+
 def cuts(seeds: range, place: Path) -> Iterator[Outcome]:
     """The power is cut while a command runs, or soon after it: what it had finished is there.
 
@@ -323,13 +337,7 @@ def cuts(seeds: range, place: Path) -> Iterator[Outcome]:
                 shutil.copytree(models["default"], old)
                 subprocess.run(["sync"], check=True)
                 digest = model_digest(old)
-                new = disk / "new"
-                words = (
-                    ("fit", str(world_of(place)), "--out", str(new), *FITS["default"])
-                    if seed % 2
-                    else ("update", str(old), str(facts), "--in-place")
-                )
-                process = start(*words)
+                process = start(*_fit_or_update(seed, place, disk, facts))
                 time.sleep(float(rng.uniform(0.5, 12)))
                 process.send_signal(signal.SIGSTOP)
                 ended = process.poll() == 0
@@ -341,13 +349,9 @@ def cuts(seeds: range, place: Path) -> Iterator[Outcome]:
 
 
 def _after_cut(seed: int, disk: Path, ended: bool, digest: str) -> Outcome:
-    try:
-        verify_folder(disk / "model")
-        changed = model_digest(disk / "model") != digest
-        if (disk / "new").exists():
-            verify_folder(disk / "new")
-    except ApptekError as error:
-        return Outcome(seed, str(error), good=False)
+    if fault := _fault(disk):
+        return Outcome(seed, fault, good=False)
+    changed = model_digest(disk / "model") != digest
     finished = (disk / "new").exists() if seed % 2 else changed
     if ended and not finished:
         return Outcome(seed, "what was finished is lost", good=False)
@@ -366,22 +370,13 @@ def full_disks(seeds: range, place: Path) -> Iterator[Outcome]:
             with mounted("tmpfs", folder / "disk", "-t", "tmpfs", "-o", f"size={room}k") as disk:
                 old = Path(shutil.copytree(models["default"], disk / "model"))
                 digest = model_digest(old)
-                words = (
-                    ("fit", str(world_of(place)), "--out", str(disk / "new"), *FITS["default"])
-                    if seed % 2
-                    else ("update", str(old), str(facts), "--in-place")
-                )
-                code, messages = run(*words)
+                code, messages = run(*_fit_or_update(seed, place, disk, facts))
                 yield _after_full(seed, disk, digest, code, messages)
 
 
 def _after_full(seed: int, disk: Path, digest: str, code: int, messages: str) -> Outcome:
-    try:
-        verify_folder(disk / "model")
-        if (disk / "new").exists():
-            verify_folder(disk / "new")
-    except ApptekError as error:
-        return Outcome(seed, str(error), good=False)
+    if fault := _fault(disk):
+        return Outcome(seed, fault, good=False)
     if code == 0:
         return Outcome(seed, "there was room")
     told = code == 1 and ("No space left" in messages or "disk is full" in messages)

@@ -5,14 +5,14 @@ A shared folder must not change. A test that writes takes `copy_of(folder, tmp_p
 
 import shutil
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from filelock import FileLock
 
-from apptek.config import preset
 from apptek.facts.facts import Dataset
 from apptek.facts.splitting import Splitting, split_facts
+from apptek.models.registry import model_settings
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -24,76 +24,55 @@ def one_file(data: Dataset, splitting: Splitting) -> Dataset:
     return split_facts(replace(data, train=data.all_facts(), valid=none, test=none), splitting)
 
 
-def _fit(data: Dataset, folder: Path, name: str, *settings: str, final: bool | None = None) -> None:
-    config = with_settings(preset(name), list(settings))
-    Predictor.fit(data, folder=folder, model=name, config=config, final=final)
+@dataclass(frozen=True)
+class SharedFit:
+    """A model, its settings, and the world that it is fitted on, which may come as one file."""
+
+    facts: int
+    seed: int
+    settings: tuple[str, ...] = ()
+    model: str = "default"
+    splitting: Splitting | None = None
+    final: bool | None = None
 
 
-def _fit_default(folder: Path) -> None:
-    """Both views and forecasts, with the default settings."""
-    _fit(make_world(4000, 1).dataset, folder, "default")
-
-
-def _fit_past_only(folder: Path) -> None:
-    """Only the past is visible."""
-    _fit(make_world(4000, 1).dataset, folder, "default", "features.past_only=true")
-
-
-def _fit_by_time(folder: Path) -> None:
-    """Valid and test come after train, and the model answers from train alone."""
-    data = one_file(make_world(4000, 1).dataset, Splitting(by="time"))
-    _fit(data, folder, "default", final=False)
-
-
-def _fit_forecast(folder: Path) -> None:
-    """Only the past is visible; fitted on the first facts, and answers from all."""
-    data = one_file(make_world(3000, 0).dataset, Splitting(by="time"))
-    _fit(data, folder, "default", "classifier.epochs=1", "features.past_only=true")
-
-
-def _fit_one_file(folder: Path) -> None:
-    """Only the past is visible; the facts came as one file and were split at random."""
-    data = one_file(make_world(3000, 0).dataset, Splitting())
-    _fit(data, folder, "default", "classifier.epochs=1", "features.past_only=true")
-
-
-def _fit_explored(folder: Path) -> None:
-    """Both views and forecasts, quickly: what the tests of the page show."""
-    _fit(make_world(4000, 0).dataset, folder, "default", "classifier.epochs=1")
-
-
-def _fit_topologies(folder: Path) -> None:
-    """The paper's method with random topologies in place of an agent."""
-    settings = ["mining.policy=random", "classifier.epochs=3", "classifier.l2=[3.0]"]
-    _fit(make_world(6000, 0).dataset, folder, "paper", *settings)
-
-
-def _fit_trees(folder: Path) -> None:
-    """The linear model of `default` with a small re-ranker."""
-    settings = ["reranker.rounds=20", "reranker.least_rows=20", "reranker.candidates=6"]
-    _fit(make_world(4000, 1).dataset, folder, "max", *settings)
-
-
-SharedModel = Callable[[str], Path]  # the fixture `shared_model`
-
-FITS: dict[str, Callable[[Path], None]] = {
-    "default": _fit_default,
-    "past_only": _fit_past_only,
-    "by_time": _fit_by_time,
-    "forecast": _fit_forecast,
-    "one_file": _fit_one_file,
-    "explored": _fit_explored,
-    "topologies": _fit_topologies,
-    "trees": _fit_trees,
+PAST_ONLY, QUICK = "features.past_only=true", "classifier.epochs=1"
+FITS = {
+    # Both views and forecasts, with the default settings.
+    "default": SharedFit(4000, 1),
+    "past_only": SharedFit(4000, 1, (PAST_ONLY,)),
+    # Valid and test come after train, and the model answers from train alone.
+    "by_time": SharedFit(4000, 1, splitting=Splitting(by="time"), final=False),
+    # Only the past is visible; fitted on the first facts, and answers from all.
+    "forecast": SharedFit(3000, 0, (QUICK, PAST_ONLY), splitting=Splitting(by="time")),
+    # Only the past is visible; the facts came as one file and were split at random.
+    "one_file": SharedFit(3000, 0, (QUICK, PAST_ONLY), splitting=Splitting()),
+    # Both views and forecasts, quickly: what the tests of the page show.
+    "explored": SharedFit(4000, 0, (QUICK,)),
+    # The paper's method with random topologies in place of an agent.
+    "topologies": SharedFit(
+        6000, 0, ("mining.policy=random", "classifier.epochs=3", "classifier.l2=[3.0]"), "paper"
+    ),
+    # The linear model of `default` with a small re-ranker.
+    "trees": SharedFit(
+        4000, 1, ("reranker.rounds=20", "reranker.least_rows=20", "reranker.candidates=6"), "max"
+    ),
+    "recency": SharedFit(2000, 0, model="recency"),
+    "frequency": SharedFit(2000, 0, model="frequency"),
 }
+SharedModel = Callable[[str], Path]  # the fixture `shared_model`
 
 
 def fitted_model(name: str, shelf: Path) -> Path:
     """Return the folder of a model on the shelf that all workers share; fit it if it is missing."""
-    folder = shelf / name
+    folder, fit = shelf / name, FITS[name]
     with FileLock(shelf / f"{name}.lock"):
         if not folder.exists():
-            FITS[name](folder)
+            data = make_world(fit.facts, fit.seed).dataset
+            if fit.splitting is not None:
+                data = one_file(data, fit.splitting)
+            config = with_settings(model_settings(fit.model), fit.settings)
+            Predictor.fit(data, folder=folder, model=fit.model, config=config, final=fit.final)
     return folder
 
 

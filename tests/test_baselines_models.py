@@ -8,11 +8,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import apptek
+from fitted_models import SharedModel
 from model_folders import change_array, files_of, rewrite_manifest
 
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.facts.facts import Dataset
-from apptek.facts.protocols import apply_protocol
 from apptek.models.registry import LEARNED_NAMES, NAMES, find_baseline, preset_of
 from apptek.predictor import Predictor
 from apptek.resuming import open_work
@@ -26,24 +26,14 @@ def data() -> Dataset:
 
 
 @pytest.fixture(scope="module")
-def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    model = tmp_path_factory.mktemp("baselines") / "recency"
-    Predictor.fit(data, model="recency", folder=model)
-    return model
+def folder(shared_model: SharedModel) -> Path:
+    return shared_model("recency")
 
 
 def test_the_same_data_gives_the_same_bytes(folder: Path, data: Dataset, tmp_path: Path) -> None:
     Predictor.fit(data, model="recency", folder=tmp_path / "two")
     assert files_of(folder) == files_of(tmp_path / "two")
     assert [path.name for path in tmp_path.iterdir()] == ["two"]
-
-
-def test_under_the_papers_protocol_valid_and_test_are_exchanged(data: Dataset) -> None:
-    fitted = Predictor.fit(data, model="frequency", protocol="paper").model
-    expected = apply_protocol(data, "paper")
-    assert np.array_equal(fitted.dataset.test.subjects, expected.test.subjects)
-    assert np.array_equal(fitted.dataset.valid.subjects, expected.valid.subjects)
-    assert not np.array_equal(fitted.dataset.test.subjects, data.test.subjects)
 
 
 def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(

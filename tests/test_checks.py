@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from learned_parts import settings_of
+from learned_parts import LEARNED, settings_of
 
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
@@ -23,7 +23,7 @@ def test_the_counting_baselines_keep_the_contract(name: str, data: Dataset) -> N
     check_baseline(name, data)
 
 
-@pytest.mark.parametrize("name", ["tnt_complex", "de_simple", "re_gcn"])
+@pytest.mark.parametrize("name", LEARNED)
 def test_the_learned_baselines_keep_the_contract(name: str, data: Dataset) -> None:
     check_baseline(name, data, config=settings_of(name, "training.epochs=1"))
 
@@ -53,7 +53,7 @@ class Remembering:
         (lambda queries: zeros(queries)[:, :-1], "returned shape"),
         (lambda queries: zeros(queries) * np.nan, "NaN"),
         (lambda queries: zeros(queries) + np.arange(len(queries))[:, None], "order of the queries"),
-        (lambda queries: zeros(queries) + len(queries), "other queries of a call"),
+        (lambda queries: zeros(queries) + len(queries), "other queries"),
         (Remembering(), "differ between two calls"),
     ],
 )

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from fitted_models import SharedModel
 from typer.testing import CliRunner
 
 from apptek.cli import app
 from apptek.config import VIEWS
 from apptek.errors import ApptekError
-from apptek.facts.facts import Dataset
 from apptek.predictor import Predictor
 from apptek.research.compare import bootstrap_interval, compare_results
 from apptek.research.model_result import evaluate_model, write_evaluation
@@ -21,15 +21,13 @@ from tools.docs_tables import comparison_table
 
 
 @pytest.fixture(scope="module")
-def data() -> Dataset:
-    return make_world(2000, 0).dataset
+def folder(shared_model: SharedModel) -> Path:
+    return shared_model("recency")
 
 
 @pytest.fixture(scope="module")
-def folder(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    model = tmp_path_factory.mktemp("baselines") / "recency"
-    Predictor.fit(data, model="recency", folder=model)
-    return model
+def frequency(shared_model: SharedModel) -> Path:
+    return shared_model("frequency")
 
 
 def write_result(folder: Path, path: Path, **changes: object) -> None:
@@ -40,25 +38,24 @@ def write_result(folder: Path, path: Path, **changes: object) -> None:
 
 
 def test_results_of_other_queries_or_without_ranks_cannot_be_compared(
-    folder: Path, data: Dataset, tmp_path: Path
+    folder: Path, frequency: Path, tmp_path: Path
 ) -> None:
-    Predictor.fit(data, model="frequency", folder=tmp_path / "f")
     one, other = tmp_path / "one.json", tmp_path / "other.json"
     write_result(folder, one)
-    write_result(tmp_path / "f", other)
+    write_result(frequency, other)
     assert compare_results([one, other]).differences[0].name == "frequency"
-    write_result(tmp_path / "f", other, split="valid")
+    write_result(frequency, other, split="valid")
     with pytest.raises(ApptekError, match="cannot be compared"):
         compare_results([one, other])
-    write_result(tmp_path / "f", other)
+    write_result(frequency, other)
     about = json.loads(other.read_text())
     other.write_text(json.dumps(about | {"ranks": about["ranks"] | {"queries": "others"}}))
     with pytest.raises(ApptekError, match="different queries"):
         compare_results([one, other])
-    write_result(tmp_path / "f", other, ranks=None)
+    write_result(frequency, other, ranks=None)
     with pytest.raises(ApptekError, match="names no ranks"):
         compare_results([one, other])
-    write_result(tmp_path / "f", other)
+    write_result(frequency, other)
     ranks = tmp_path / "other.ranks.npy"
     np.save(ranks, np.load(ranks) + 1)
     with pytest.raises(ApptekError, match="does not hold the ranks"):
@@ -76,10 +73,11 @@ def test_results_of_other_queries_or_without_ranks_cannot_be_compared(
         compare_results([one, other])
 
 
-def test_seeds_of_one_model_are_taken_together(folder: Path, data: Dataset, tmp_path: Path) -> None:
-    Predictor.fit(data, model="frequency", folder=tmp_path / "f")
+def test_seeds_of_one_model_are_taken_together(
+    folder: Path, frequency: Path, tmp_path: Path
+) -> None:
     paths = [tmp_path / f"{number}.json" for number in range(3)]
-    write_result(tmp_path / "f", paths[0])
+    write_result(frequency, paths[0])
     for seed, path in enumerate(paths[1:]):
         write_result(folder, path, seed=seed)
     comparison = compare_results(paths)
@@ -91,11 +89,10 @@ def test_seeds_of_one_model_are_taken_together(folder: Path, data: Dataset, tmp_
 
 
 def test_a_comparison_is_kept_and_shown_in_a_table(
-    folder: Path, data: Dataset, tmp_path: Path
+    folder: Path, frequency: Path, tmp_path: Path
 ) -> None:
-    Predictor.fit(data, model="frequency", folder=tmp_path / "f")
     paths = [tmp_path / "one.json", tmp_path / "other.json"]
-    for path, model in zip(paths, (folder, tmp_path / "f"), strict=True):
+    for path, model in zip(paths, (folder, frequency), strict=True):
         write_result(model, path)
     kept = tmp_path / "compared.json"
     words = ["research", "compare", *map(str, paths), "--result", str(kept)]
@@ -103,7 +100,7 @@ def test_a_comparison_is_kept_and_shown_in_a_table(
     recorded, (gap,) = read_result(kept), compare_results(paths).differences
     assert [model["files"] for model in recorded.extras["models"]] == [["one.json"], ["other.json"]]
     first, row = comparison_table({"new": recorded}).splitlines()[2:]
-    assert first.startswith(f"| {data.name} | {recorded.extras['models'][0]['name']} | ")
+    assert first.startswith(f"| {recorded.dataset} | {recorded.extras['models'][0]['name']} | ")
     assert f" | {gap.mean:+.4f} | {gap.low:+.4f} to {gap.high:+.4f} | " in row
     assert f"{gap.better:,} / {gap.worse:,}" in row
     # A comparison of fewer models is the one that counts for what it compares again.
@@ -142,11 +139,10 @@ def test_answers_as_of_each_time_are_of_another_model(folder: Path, tmp_path: Pa
 
 
 def test_old_results_that_say_less_of_themselves_are_seeds_of_one_model(
-    folder: Path, data: Dataset, tmp_path: Path
+    folder: Path, frequency: Path, tmp_path: Path
 ) -> None:
-    Predictor.fit(data, model="frequency", folder=tmp_path / "f")
     paths = [tmp_path / f"{number}.json" for number in range(3)]
-    write_result(tmp_path / "f", paths[0])
+    write_result(frequency, paths[0])
     write_result(folder, paths[1])
     write_result(folder, paths[2], seed=1)
     about = json.loads(paths[2].read_text())

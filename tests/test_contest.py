@@ -173,23 +173,6 @@ def test_a_contest_names_how_its_data_was_read(events: Path, tmp_path: Path) -> 
     assert data.train.since.max() <= data.test.since.min()
 
 
-@pytest.mark.parametrize("command", [["fit"], ["fit", "--model", "pair"]])
-def test_models_are_fitted_on_a_file_read_as_told(
-    events: Path, tmp_path: Path, command: list[str]
-) -> None:
-    bad = tmp_path / "bad.tsv"
-    bad.write_text(events.read_text() + "a\tb\tc\tsoon\tsoon\tx\n")
-    words = [*command, str(bad), "--out", str(tmp_path / "model")]
-    refused = CliRunner().invoke(app, words)
-    assert isinstance(refused.exception, ApptekError)
-    done = CliRunner().invoke(app, [*words, "--skip-bad", "--split-by", "time"])
-    assert done.exit_code == 0, done.output
-    assert "skipped: bad.tsv:" in done.stderr
-    assert "1 bad row skipped" in done.stderr
-    data = Predictor.load(tmp_path / "model").model.dataset
-    assert data.train.since.max() <= data.test.since.min()
-
-
 def test_a_contest_has_the_protocol_that_is_asked_for(events: Path, tmp_path: Path) -> None:
     words = (events, "--out", tmp_path / "c", "--models", "pair", "--protocol")
     assert run(*words, "paper")[0] == 0

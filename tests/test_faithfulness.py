@@ -94,19 +94,8 @@ def test_a_planted_rule_is_named_first(model: Model, world: World) -> None:
 def test_the_command_prints_json_and_keeps_a_result(model: Model, tmp_path: Path) -> None:
     folder, file = str(tmp_path / "model"), tmp_path / "result.json"
     Predictor(model).save(folder)
-    words = (
-        "research",
-        "faithfulness",
-        folder,
-        "-n",
-        "5",
-        "--world",
-        "2000",
-        "--json",
-        "--result",
-        str(file),
-    )
-    done = apptek(*words)
+    words = ("-n", "5", "--world", "2000", "--json", "--result", str(file))
+    done = apptek("research", "faithfulness", folder, *words)
     assert done.returncode == 0, done.stderr
     printed, result = json.loads(done.stdout), read_result(file)
     assert printed["questions"] == result.metrics["questions"] == 5

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from command_line import apptek
+from fitted_models import SharedModel
 from model_folders import change_array
 
 from apptek.errors import ApptekError, ModelError
@@ -13,16 +14,13 @@ from apptek.files import new_folder, write_whole
 from apptek.models import manifest
 from apptek.models.manifest import FORMAT, open_folder, read_whole, verify_folder
 from apptek.predictor import Predictor
-from apptek.synthetic.world import make_world
 
 ADVICE = "; copy the folder again, or fit again"
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("manifests") / "model"
-    Predictor.fit(make_world(2000, 0).dataset, model="recency", folder=folder)
-    return folder
+def whole(shared_model: SharedModel) -> Path:
+    return shared_model("recency")
 
 
 @pytest.fixture

@@ -272,7 +272,7 @@ def test_features_of_one_s_own_are_fitted_saved_and_explained(tmp_path: Path) ->
 def test_a_family_is_checked() -> None:
     world = make_world(200, 0).dataset
     check_feature_part(Parity(), world)
-    with pytest.raises(ApptekError, match="depend on the other queries"):
+    with pytest.raises(ApptekError, match="depend on the order of the queries"):
         check_feature_part(Parity(broken=True), world)
     with pytest.raises(ConfigError, match="there are features 'topologies' already"):
         register_features("topologies", space.find_family("topologies"))

@@ -17,7 +17,6 @@ from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.facts.facts import SPLITS, Dataset, Names
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import held_out_queries
-from apptek.models.fitting import examples
 from apptek.models.model import summarize
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
@@ -150,15 +149,9 @@ def test_a_full_disk_leaves_no_model(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("apptek.models.manifest.write_arrays", full)
-    quick = with_settings(CONFIG, ["mining.policy=one-step", "classifier.epochs=1"])
-    monkeypatch.setattr(examples, "_features", _features_unsaved)
     with pytest.raises(ApptekError, match="No space left on device"):
-        Predictor.fit(data, folder=tmp_path / "model", model="paper", config=quick)
+        Predictor.fit(data, folder=tmp_path / "model", model="pair")
     assert not (tmp_path / "model").exists()
-
-
-def _features_unsaved(fit, space, queries, name, place=(0, 1)):  # type: ignore[no-untyped-def]
-    return space.counted_rows(queries)
 
 
 @pytest.mark.parametrize("policy", ["random", "one-step"])
@@ -193,10 +186,8 @@ def test_without_valid_facts_nothing_is_tuned_or_calibrated(tmp_path: Path, name
 def test_under_the_papers_protocol_valid_and_test_are_exchanged(
     data: Dataset, tmp_path: Path
 ) -> None:
-    config = with_settings(CONFIG, ["mining.policy=one-step"])
-    fitted = Predictor.fit(
-        data, folder=tmp_path / "model", model="paper", config=config, protocol="paper"
-    ).model
+    folder = tmp_path / "model"
+    fitted = Predictor.fit(data, folder=folder, model="frequency", protocol="paper").model
     expected = apply_protocol(data, "paper")
     for split in SPLITS:
         pairs = zip(
@@ -204,7 +195,7 @@ def test_under_the_papers_protocol_valid_and_test_are_exchanged(
         )
         assert all(np.array_equal(*pair) for pair in pairs)
     assert 0 < len(fitted.dataset.test) <= len(data.valid)
-    assert Predictor.load(tmp_path / "model").model.protocol == "paper"
+    assert Predictor.load(folder).model.protocol == "paper"
 
 
 def test_what_the_training_facts_hold_already_is_said(folder: Path, data: Dataset) -> None:

@@ -22,6 +22,7 @@ from apptek.research.provenance import RunList, read_runs
 from apptek.research.result import Result, plain_settings, read_result, write_result
 from apptek.research.tables import (
     NOTHING,
+    Maker,
     all_tables,
     mark_best,
     table2,
@@ -48,19 +49,15 @@ def quiet(_: str) -> None:
 def made_up(model: str, mrr: float, seed: int = 0, changed: Any = None, **more: Any) -> Result:
     """A result of a run that nobody did, with the settings of our preset but for some."""
     metrics = {"mrr": mrr, "hits_at_1": mrr / 2, "hits_at_10": mrr / 2 + 0.5}
-    entries: dict[str, Any] = {
-        "model": model,
-        "dataset": "icews14",
-        "protocol": "official",
-        "split": "test",
-    }
+    entries: dict[str, Any] = {"model": model, "dataset": "icews14", "protocol": "official"}
     if model.startswith("apptek_"):
         settings = plain_settings(preset(model.removeprefix("apptek_")))
         for key, value in (changed or {}).items():
             section, _, name = key.partition(".")
             settings[section][name] = value
         entries["settings"] = settings
-    return Result.from_json(entries | {"seed": seed, "metrics": metrics} | more)
+    about = {"split": "test", "seed": seed, "metrics": metrics}
+    return Result.from_json(entries | about | more)
 
 
 def named(*results: Result) -> dict[str, Result]:
@@ -325,70 +322,82 @@ def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
     assert "| profile | *0.5000* |" in text
     assert "| DE-SimplE, as printed | 0.5074 | 0.7573 | 0.3882 | 0.2749 |" in text
     assert "The paper's protocol" not in text  # nothing is recorded for it
+    past = table2(named(made_up("apptek_default", 0.7), PAST))
+    assert "| apptek_default | **0.7000** |" in past
+    assert "| apptek_default, past_only | *0.5000* |" in past
 
 
-def test_models_that_see_only_the_past_have_rows_of_their_own() -> None:
-    past = made_up("apptek_default", 0.5, changed={"features.past_only": True})
-    results = named(made_up("apptek_default", 0.7), past)
-    text = table2(results)
-    assert "| apptek_default | **0.7000** |" in text
-    assert "| apptek_default, past_only | *0.5000* |" in text
-    assert overview(results).splitlines() == [  # alone in its view: unmarked
-        "| model | ICEWS14 all_facts | ICEWS14 past_only |",
-        "| --- | --- | --- |",
-        "| `fit --model default` | 0.7000 |  |",
-        "| `fit --model default --past-only` |  | 0.5000 |",
-    ]
+def mirrored(queries: int) -> Result:
+    groups = {"mirrored": (queries, 0.9), "not_mirrored": (70, 0.6)}
+    entries = {name: {"queries": n, "mrr": mrr} for name, (n, mrr) in groups.items()}
+    return made_up("apptek_default", 0.7, groups=entries)
 
 
-def test_both_views_of_a_model_stand_beside_each_other() -> None:
-    views: dict[str, Any] = {
-        "all_facts": {"mrr": 0.7, "ece": 0.01},
-        "past_only": {"mrr": 0.6, "ece": 0.02},
-    }
-    results = named(made_up("apptek_default", 0.7, **views), made_up("pair", 0.5, past_only=None))
-    assert overview(results).splitlines()[2:] == [
-        "| `fit --model pair` | *0.5000* |  |",
-        "| `fit --model default` | **0.7000** | 0.6000 |",
-    ]
+def controls(tknn: int, *, hides: bool) -> Result:
+    settings = {"agent": {"tknn": tknn, "hide_query": hides}}
+    metrics = {"train": {"random": 0.1, "commonest": tknn / 100}}
+    return Result(model="controls", dataset="icews14", settings=settings, metrics=metrics)
 
 
-def test_the_overview_leaves_mirrored_queries_out_where_they_are_many() -> None:
-    for queries, ends in ((30, " 0.7000 | 0.6000 |"), (5, " 0.7000 |")):
-        groups = {
-            "mirrored": {"queries": queries, "mrr": 0.9},
-            "not_mirrored": {"queries": 70, "mrr": 0.6},
-        }
-        text = overview(named(made_up("apptek_default", 0.7, groups=groups)))
-        assert text.splitlines()[2] == f"| `fit --model default` |{ends}"
+BOTH: dict[str, Any] = {"all_facts": {"mrr": 0.7}, "past_only": {"mrr": 0.6}}
+SEARCH: dict[str, Any] = {
+    "baseline": "de_simple", "minutes": 5.0, "best": {"model.size": 50},
+    "trials": [{"valid_mrr": 0.5}, {"valid_mrr": 0.6}],
+}  # fmt: skip
+PAST = made_up("apptek_default", 0.5, changed={"features.past_only": True})
+OF_TKNN = made_up("apptek_paper", 0.5, changed={"agent.tknn": 5}, seconds={"train the agent": 20.0})
+OF_M = [
+    made_up("apptek_paper", 0.5, changed={"mining.top": m}, topologies={"number": 1000})
+    for m in (50, 15)
+]
+STATISTICS = Result(model="statistics", dataset="icews14", extras={"official": {"train": 10_000}})
+CASES: dict[str, tuple[Maker, list[Result], list[str]]] = {
+    "a model that sees only the past, unmarked": (
+        overview, [made_up("apptek_default", 0.7), PAST],
+        ["| `fit --model default` | 0.7000 |  |",
+         "| `fit --model default --past-only` |  | 0.5000 |"],
+    ),
+    "both views of a model": (
+        overview, [made_up("apptek_default", 0.7, **BOTH), made_up("pair", 0.5, past_only=None)],
+        ["| `fit --model pair` | *0.5000* |  |", "| `fit --model default` | **0.7000** | 0.6000 |"],
+    ),
+    "many mirrored queries": (
+        overview, [mirrored(30)], ["| `fit --model default` | 0.7000 | 0.6000 |"],
+    ),
+    "few mirrored queries": (overview, [mirrored(5)], ["| `fit --model default` | 0.7000 |"]),
+    "the official test alone": (overview, [made_up("pair", 0.9, protocol="paper")], []),
+    "the reproduction": (
+        reproduced, [made_up("apptek_paper", 0.9), made_up("apptek_paper", 0.6, protocol="paper")],
+        ["| ICEWS14 | 0.6000 | 0.4889 | 0.8000 | 0.7749 | 0.3000 | 0.3421 |"],
+    ),
+    "what a search changed": (
+        table_search, [made_up("search", 0.6, **SEARCH)],
+        ["| de_simple | ICEWS14 | official | 5 | 2 | 0.5000 | 0.6000 | `model.size=50` |"],
+    ),
+    "the time of an episode": (
+        table3, [OF_TKNN, STATISTICS],
+        ["| 5 | 0.5000 | 0.4297 | 0.7500 | 0.7563 | 0.2500 | 0.2849 | 2.00 | 23 |"],
+    ),
+    "m, ascending": (
+        table_m, OF_M,
+        [f"| ICEWS14 | {m} | 1,000 | 0.5000 | 0.7500 | 0.2500 |" for m in (15, 50)],
+    ),
+    "no row of tknn among the predictions": (DOCS_TABLES["prediction"], [OF_TKNN], []),
+    "the controls": (
+        DOCS_TABLES["controls"],
+        [controls(20, hides=True), controls(20, hides=False), controls(5, hides=True)],
+        ["| icews14 | hidden | 0.1000 / 0.0500 | 0.1000 / 0.2000 |",
+         "| icews14 | left in |  | 0.1000 / 0.2000 |"],
+    ),
+}  # fmt: skip
 
 
-def test_the_overview_holds_the_official_test_alone() -> None:
-    assert overview(named(made_up("pair", 0.9, protocol="paper"))) == NOTHING
-
-
-def test_the_reproduction_stands_beside_the_printed_numbers() -> None:
-    results = named(made_up("apptek_paper", 0.9), made_up("apptek_paper", 0.6, protocol="paper"))
-    assert reproduced(results).splitlines()[2:] == [
-        "| ICEWS14 | 0.6000 | 0.4889 | 0.8000 | 0.7749 | 0.3000 | 0.3421 |"
-    ]
-
-
-def test_the_table_of_the_search_names_what_it_changed() -> None:
-    trials = [{"valid_mrr": 0.5}, {"valid_mrr": 0.6}]
-    best = {"model.size": 50, "training.epochs": 3}
-    found: dict[str, Any] = {
-        "baseline": "de_simple",
-        "minutes": 5.0,
-        "trials": trials,
-        "best": best,
-    }
-    assert table_search(named(made_up("search", 0.6, **found))).splitlines()[2:] == [
-        (
-            "| de_simple | ICEWS14 | official | 5 | 2 | 0.5000 | 0.6000 | "
-            "`model.size=50`, `training.epochs=3` |"
-        )
-    ]
+@pytest.mark.parametrize("case", CASES)
+def test_a_table_has_these_rows(case: str) -> None:
+    make, results, rows = CASES[case]
+    text = make(named(*results))
+    assert text.splitlines()[2:] == rows
+    assert (text == NOTHING) == (not rows)
 
 
 def test_two_runs_for_one_place_are_refused() -> None:
@@ -402,14 +411,6 @@ def test_our_models_count_a_run_once() -> None:
     run.metrics["ece"] = 0.01  # type: ignore[index]
     assert DOCS_TABLES["models"](named(run, run)) == DOCS_TABLES["models"](named(run))
     assert DOCS_TABLES["models"](named(run)) != NOTHING
-
-
-def test_table3_has_the_time_of_an_episode() -> None:
-    settings = {"agent.tknn": 5}
-    fit = made_up("apptek_paper", 0.5, changed=settings, seconds={"train the agent": 20.0})
-    count = Result(model="statistics", dataset="icews14", extras={"official": {"train": 10_000}})
-    line = table3(named(fit, count)).splitlines()[-1]
-    assert line == "| 5 | 0.5000 | 0.4297 | 0.7500 | 0.7563 | 0.2500 | 0.2849 | 2.00 | 23 |"
 
 
 def test_the_table_of_agents_has_an_interval_over_seeds() -> None:
@@ -431,40 +432,9 @@ def test_the_table_of_agents_has_an_interval_over_seeds() -> None:
     assert table_agent({}) == NOTHING
 
 
-def test_table_m_is_sorted_by_m() -> None:
-    runs = [
-        made_up("apptek_paper", 0.5, changed={"mining.top": m}, topologies={"number": 1000})
-        for m in (50, 15)
-    ]
-    rows = [line.split(" | ")[:3] for line in table_m(named(*runs)).splitlines()[2:]]
-    assert rows == [["| ICEWS14", "15", "1,000"], ["| ICEWS14", "50", "1,000"]]
-
-
 def test_without_results_every_table_says_so() -> None:
     for make in docs_tables(read_runs(RUNS)).values():
         assert make({}) == NOTHING
-
-
-def test_rows_of_tknn_and_m_stay_out_of_the_table_of_predictions() -> None:
-    varied = made_up("apptek_paper", 0.5, changed={"agent.tknn": 5})
-    assert DOCS_TABLES["prediction"](named(varied)) == NOTHING
-    assert preset("paper").agent.tknn != 5
-
-
-def test_the_table_of_controls_has_a_row_for_each_reading() -> None:
-    results = [
-        Result(
-            model="controls",
-            dataset="icews14",
-            settings={"agent": {"tknn": tknn, "hide_query": hides}},
-            metrics={"train": {"random": 0.1, "commonest": tknn / 100}},
-        )
-        for tknn in (20, 5)
-        for hides in (True, False)
-    ]
-    *_, hidden, left_in = DOCS_TABLES["controls"](named(*results[:-1])).splitlines()
-    assert hidden == "| icews14 | hidden | 0.1000 / 0.0500 | 0.1000 / 0.2000 |"
-    assert left_in == "| icews14 | left in |  | 0.1000 / 0.2000 |"
 
 
 def test_only_what_stands_between_marks_is_made_anew() -> None:
@@ -480,47 +450,25 @@ def test_only_what_stands_between_marks_is_made_anew() -> None:
 
 def made_up_results(figure: str) -> list[Result]:
     """Results as a figure shows them."""
-    if figure == "figure-topologies":
-        return [topology_result()]
-    return [
-        Result(
-            model="agent",
-            dataset=dataset,
-            settings={"agent": {"tknn": tknn}},
-            extras={
-                "legal_actions": [3.0, 4.0, None],
-                "rewards": {"episodes": [1, 2], "mean_500": [0.1, 0.2], "mean_10000": [0.1, 0.1]},
-                "success": {
-                    name: {"episodes": [7] * 100, "connected": [3] * 100}
-                    for name in ("Consult", "Reject", "Accuse", "Visit", "Riot")
-                },
-            },
-        )
-        for dataset in ("icews14", "icews05-15")
-        for tknn in (20, 5, 10)
-    ]
-
-
-def topology_result() -> Result:
-    fact = {
-        "subject": "A",
-        "predicate": "p",
-        "object": "B",
-        "date": "2014",
-        "side": "both",
-        "step": 1,
-    }
+    if figure != "figure-topologies":
+        counts = {"episodes": [7] * 100, "connected": [3] * 100}
+        rewards = {"episodes": [1, 2], "mean_500": [0.1, 0.2], "mean_10000": [0.1, 0.1]}
+        success = dict.fromkeys(("Consult", "Reject", "Accuse", "Visit", "Riot"), counts)
+        shown = {"legal_actions": [3.0, 4.0, None], "rewards": rewards, "success": success}
+        return [
+            Result(model="agent", dataset=data, settings={"agent": {"tknn": tknn}}, extras=shown)
+            for data in ("icews14", "icews05-15")
+            for tknn in (20, 5, 10)
+        ]
+    fact = {"predicate": "p", "object": "B", "date": "2014", "side": "both", "step": 1}
     example = {
-        "subject": "A",
-        "object": "C",
-        "time": "2014",
-        "meeting": ["B"],
-        "facts": [fact, {**fact, "subject": "C"}],
+        "subject": "A", "object": "C", "time": "2014", "meeting": ["B"],
+        "facts": [{**fact, "subject": "A"}, {**fact, "subject": "C"}],
         "bystanders": {"subject": 9, "object": 0},
-    }
+    }  # fmt: skip
     one = {"topology": ["p", "q"], "connected": 3, "share": 0.5, "weight": 0.1, "example": example}
     found = {name: [one, {**one, "example": None}] for name in ("Reject", "Consult", "Riot")}
-    return Result(model="topologies", dataset="icews14", topologies=found)
+    return [Result(model="topologies", dataset="icews14", topologies=found)]
 
 
 @pytest.mark.parametrize("name", FIGURES)
@@ -599,9 +547,9 @@ def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.Monkey
     assert "72,826" in done.stdout
 
 
-def test_only_has_no_place_where_nothing_is_run() -> None:
-    words = ["paper", "reproduce", "table1", "--only-recorded", "--only", "stat*"]
-    assert CliRunner().invoke(app, words).exit_code == 2
+@pytest.mark.parametrize("words", [["table1", "--only-recorded", "--only", "stat*"], ["table9"]])
+def test_options_that_contradict_and_unknown_tables_are_wrong_usage(words: list[str]) -> None:
+    assert CliRunner().invoke(app, ["paper", "reproduce", *words]).exit_code == 2
 
 
 def test_a_place_without_records_is_named(tmp_path: Path) -> None:
@@ -609,10 +557,6 @@ def test_a_place_without_records_is_named(tmp_path: Path) -> None:
     done = CliRunner().invoke(app, words)
     assert isinstance(done.exception, ApptekError)
     assert "no such folder" in str(done.exception)
-
-
-def test_an_unknown_table_is_wrong_usage() -> None:
-    assert CliRunner().invoke(app, ["paper", "reproduce", "table9"]).exit_code == 2
 
 
 @pytest.mark.slow

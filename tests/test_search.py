@@ -215,16 +215,8 @@ def test_the_runs_of_the_baselines_have_the_settings_that_the_search_has_chosen(
 @pytest.mark.gate
 def test_the_command_tells_its_trials_and_the_command_to_fit(world: Path, tmp_path: Path) -> None:
     path = tmp_path / "result.json"
-    words = [
-        "research",
-        "search",
-        "de_distmult",
-        str(world),
-        "--minutes",
-        "0.02",
-        "--result",
-        str(path),
-    ]
+    words = ["research", "search", "de_distmult", str(world), "--result", str(path)]
+    words += ["--minutes", "0.02"]
     words += ["--set", "training.epochs=1", "--set", "model.size=8"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output

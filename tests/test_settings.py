@@ -84,11 +84,20 @@ def test_an_error_names_the_setting_what_it_may_be_and_what_was_found(
             with_settings(Config(), [f"{section}.{key}={written}"])
 
 
-@pytest.mark.parametrize("text", ["smoothing=[]", "backoff=[0.0]", "floor=[2.0]", "most_queries=0"])
-def test_settings_of_a_baseline_have_limits_too(text: str) -> None:
-    key = text.partition("=")[0]
-    with pytest.raises(ConfigError, match=rf"^counting\.{key}(\.0)? must be .+, not "):
-        with_settings(preset_of("pair", "default"), [f"counting.{text}"])
+@pytest.mark.parametrize(
+    ("name", "changes"),
+    {
+        "pair": ["counting.smoothing=[]", "counting.backoff=[0.0]", "counting.most_queries=0"],
+        "tnt_complex": ["model.rank=0", "model.n3=-1.0"],
+        "de_simple": ["model.temporal_share=1.5", "training.learning_rate=0.0", "model.rank=3"],
+        "re_gcn": ["model.kernel=2", "training.objective=nothing"],
+    }.items(),
+)
+def test_settings_of_a_baseline_have_limits_too(name: str, changes: list[str]) -> None:
+    for change in changes:
+        key = change.partition("=")[0].partition(".")[2]
+        with pytest.raises(ConfigError, match=key):
+            with_settings(preset_of(name, "default"), [change])
 
 
 def test_trees_need_the_history() -> None:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from apptek.arrays import available_memory
 from apptek.errors import ApptekError
-from apptek.memory import available_memory
 from apptek.models.fitting import linear_fit
 from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world

@@ -19,10 +19,10 @@ try:
 except ImportError:  # it fits and predicts without scikit-learn, too
 
     class BaseEstimator:  # type: ignore[no-redef]
-        """Stands in for that of scikit-learn."""
+        """A substitute for that of scikit-learn."""
 
     class ClassifierMixin:  # type: ignore[no-redef]
-        """Stands in for that of scikit-learn."""
+        """A substitute for that of scikit-learn."""
 
 
 class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]

@@ -75,7 +75,7 @@ def cache_folder(digest: str, parents: Iterable[Path]) -> Path | None:
 
 
 def _is_trusted(path: Path) -> bool:
-    """Return whether no stranger owns a folder or one above it, or can replace what is in them.
+    """Return whether no other user owns a folder or one above it, or can replace its content.
 
     Trusted are this user, root, the owner of this package (whose code runs anyway), and the groups
     that may write in the folders above. `path` may be a symbolic link of theirs.

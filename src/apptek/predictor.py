@@ -88,7 +88,7 @@ class Predictor:
         data       a Dataset, or what `read_dataset` takes: a frame, tuples, a path
         model      default, max or paper; or a baseline such as recency, which predicts and is
                    evaluated in the same way
-        config     settings of one's own; `model` then names what they started from, by default
+        config     your own settings; `model` then names what they started from, by default
                    the one that is nearest to them
         split      the column that says train, valid or test; by default one that is called split
         types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}, or a file; a
@@ -98,7 +98,7 @@ class Predictor:
         aliases    further names of entities, {alias: name}, or a file
         final      whether to answer from all facts, those of valid and test included; by default
                    where they came as one file. The metrics stay those of the training facts
-        replace    whether the folder may be a model: the new one takes its place at the end
+        replace    whether the folder may be a model: the new one replaces it at the end
         observed_until
                    the last time that was observed, where that is later than the last fact:
                    forecasts begin after it
@@ -156,7 +156,7 @@ class Predictor:
     def load(cls, folder: str | Path, *, past_only: bool = False) -> "Predictor":
         """The predictor of a model folder, a baseline's included.
 
-        past_only  answers from what was known before each query's time
+        past_only  answers from the facts before each query's time
         """
         path = Path(folder)
         return cls(load_model(path, baselines=True), read_json(path, RUN), past_only=past_only)
@@ -198,7 +198,7 @@ class Predictor:
                     it, such a name raises UnknownName. Lists and frames are always answered, and
                     the flags of an answer name what is unknown
 
-        A query after the last fact is answered from what was known before its time.
+        A query after the last fact is answered from the facts before its time.
         """
         single = is_single(asked)
         asked = asked_queries(asked, self.model.dataset.axis)
@@ -279,7 +279,7 @@ class Predictor:
         add: bool = False,
         allow_unknown: bool = False,
     ) -> Counterfactual:
-        """The smallest set of facts without which the answer changes, to `target` if one is named.
+        """Return the smallest set of facts whose removal changes the answer, to `target` if named.
 
         add  whether to look for single facts that would change it if they were there, too
         """
@@ -340,7 +340,7 @@ class Predictor:
                 times are texts, dates, datetimes or integers
         length  until="2015-01-07", or days=7, months=, years=, steps=, as the data is dated
         allow_unknown
-                forecast from what is known in general where a name is not in the data, instead of
+                forecast in general terms where a name is not in the data, instead of
                 raising UnknownName
         """
         for name in (subject, object_):

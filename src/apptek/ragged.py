@@ -14,7 +14,7 @@ from apptek.compiling import kernel
 class Ragged:
     """n rows of ids: row i is columns[offsets[i] : offsets[i + 1]]. An id is once in a row.
 
-    width   how many ids there are; 0 where nobody needs to know
+    width   how many ids there are; 0: not needed
     values  one for each id; None: every value is 1
 
     Kernels check nothing: what is read from a disk goes through `checked`.

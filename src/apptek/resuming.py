@@ -35,7 +35,7 @@ from apptek.files import (
 
 Identity = Mapping[str, Any]
 RECORD = "fit.json"  # of a work folder: the identity of its run
-PROCESS = ".process"  # likewise: the number of the process that runs it
+PROCESS = ".process"  # of a work folder: the number of the process that runs it
 _SHOWN = 3  # differences that an error names
 
 
@@ -76,7 +76,7 @@ def read_record(path: Path, advice: str) -> dict[str, Any]:
 
 
 def claim(path: Path, identity: Identity, advice: str) -> None:
-    """Writes an identity, or checks that the one that stands there is the same."""
+    """Write an identity, or check that the one in the file is the same."""
     if path.exists():
         check_same_run(identity, read_record(path, advice), path, advice)
         return

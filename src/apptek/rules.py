@@ -46,7 +46,7 @@ def rules_of(model: Model, least: float = LEAST) -> pa.Table:
     queries) first, so that those without support come last. The columns:
 
     view, part, where, what, when   the body; see the head of this file
-    head                 the predicate that it speaks for, or against
+    head                 the predicate that it supports or contradicts
     weight               what it adds to the score of the head, for a body of value 1
     queries              training queries in which the body holds, each with its own fact hidden
     followed             those of them whose fact has the head

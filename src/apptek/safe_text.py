@@ -60,7 +60,7 @@ def encodable(stream: TextIO | None) -> None:
 
 
 def _nearest(error: UnicodeError) -> tuple[str, int]:
-    """What stands for characters that an encoding lacks: a minus sign must not be lost."""
+    """Replace characters that an encoding lacks; a minus sign must not be lost."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]

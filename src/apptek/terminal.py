@@ -3,7 +3,7 @@
 import shlex
 import textwrap
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from io import StringIO
 
 from rich.console import Console, ConsoleOptions, RenderableType
@@ -65,7 +65,7 @@ def tell(text: str) -> None:
 
 
 def tell_next(*commands: Sequence[str]) -> None:
-    """Prints one line on stderr with the commands, of which one is the usual next step."""
+    """Print one line on stderr with the commands that are usual next steps."""
     tell(f"next: {', or '.join(shlex.join(['apptek', *words]) for words in commands)}")
 
 
@@ -79,20 +79,25 @@ def progress_bar(*columns: ProgressColumn) -> Iterator[Progress]:
         yield bar
 
 
-@contextmanager
-def byte_progress(verb: str) -> Iterator[ByteReport]:
+def byte_progress(verb: str) -> AbstractContextManager[ByteReport]:
     """A bar of bytes while the block runs."""
-    columns = (DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-    with progress_bar(TextColumn("{task.description}"), BarColumn(), *columns) as bar:
-        yield _reporter(bar, verb)
+    return _reports(verb, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+
+
+def step_progress(verb: str) -> AbstractContextManager[StepReport]:
+    """A bar of steps while the block runs."""
+    return _reports(verb, MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
 
 
 @contextmanager
-def step_progress(verb: str) -> Iterator[StepReport]:
-    """A bar of steps while the block runs."""
-    columns = (MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+def _reports(verb: str, *columns: ProgressColumn) -> Iterator[ByteReport]:
     with progress_bar(TextColumn("{task.description}"), BarColumn(), *columns) as bar:
-        yield _reporter(bar, verb)
+        task = bar.add_task(verb, total=None)
+
+        def report(state: str, done: int, total: int | None) -> None:
+            bar.update(task, description=f"{verb} {state}", completed=done, total=total)
+
+        yield report
 
 
 @contextmanager
@@ -102,15 +107,6 @@ def working(what: str) -> Iterator[None]:
     with progress_bar(*columns) as bar:
         bar.add_task(what, total=None)
         yield
-
-
-def _reporter(bar: Progress, verb: str) -> ByteReport:
-    task = bar.add_task(verb, total=None)
-
-    def report(state: str, done: int, total: int | None) -> None:
-        bar.update(task, description=f"{verb} {state}", completed=done, total=total)
-
-    return report
 
 
 def table_text(

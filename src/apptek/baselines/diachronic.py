@@ -11,6 +11,7 @@ rest is constant. With z the vectors at time t, the scores are
 plus a bias of the predicate.
 """
 
+from abc import abstractmethod
 from dataclasses import replace
 from typing import Any
 
@@ -92,6 +93,13 @@ class Diachronic(Embedding):
         """Time features, (B, F)."""
         return torch.from_numpy(self._features.of(codes))
 
+    def ends(
+        self, queries: EncodedQueries, of_subjects: Entities, of_objects: Entities
+    ) -> tuple[Tensor, Tensor]:
+        """The vectors of subjects and objects at the times of the queries, from these tables."""
+        moments = queries.moments
+        return of_subjects.at(queries.subjects, moments), of_objects.at(queries.objects, moments)
+
 
 class DeTransE(Diachronic):
     """A predicate is the translation from subject to object."""
@@ -110,31 +118,39 @@ class DeTransE(Diachronic):
         return self.bias[predicates] - root(apart.square().sum(-1))
 
     def _steps(self, queries: EncodedQueries) -> Tensor:
-        return self.first.at(queries.subjects, queries.moments) - self.first.at(
-            queries.objects, queries.moments
-        )
+        subjects, objects = self.ends(queries, self.first, self.first)
+        return subjects - objects
 
 
-class DeDistMult(Diachronic):
-    """A predicate weighs the products of subject and object, number by number."""
+class Products(Diachronic):
+    """The mean of products of subject, object and predicate, over the ways to pair them."""
+
+    @abstractmethod
+    def products(self, queries: EncodedQueries) -> list[tuple[Tensor, Tensor]]:
+        """For each way: subject * object (B, size), and the vectors of the predicates (R, size)."""
 
     def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
         """(B, R)."""
-        products = dropout(self._product(queries), self.config.dropout, noise)
-        return products @ self.predicates.T + self.bias
+        share = self.config.dropout
+        parts = [dropout(pair, share, noise) @ names.T for pair, names in self.products(queries)]
+        return sum(parts[1:], parts[0]) / len(parts) + self.bias
 
     def score(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
         """(B,) or (B, N)."""
-        products = self._product(queries) * self.predicates[predicates]
-        return products.sum(-1) + self.bias[predicates]
-
-    def _product(self, queries: EncodedQueries) -> Tensor:
-        return self.first.at(queries.subjects, queries.moments) * self.first.at(
-            queries.objects, queries.moments
-        )
+        parts = [pair * names[predicates] for pair, names in self.products(queries)]
+        return sum(parts[1:], parts[0]).sum(-1) / len(parts) + self.bias[predicates]
 
 
-class DeSimplE(Diachronic):
+class DeDistMult(Products):
+    """A predicate weighs the products of subject and object, number by number."""
+
+    def products(self, queries: EncodedQueries) -> list[tuple[Tensor, Tensor]]:
+        """One way: both entities as they are."""
+        subjects, objects = self.ends(queries, self.first, self.first)
+        return [(subjects * objects, self.predicates)]
+
+
+class DeSimplE(Products):
     """An entity has one vector as subject (`first`) and one as object (`second`).
 
     Each predicate has an inverse, which is scored from the object to the subject.
@@ -147,28 +163,11 @@ class DeSimplE(Diachronic):
         self.second = self._table(graph, rng)
         self.inverses = normal(graph.predicate_count, config.size, scale=config.scale, rng=rng)
 
-    def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
-        """(B, R)."""
-        forward, backward = self._products(queries)
-        forward = dropout(forward, self.config.dropout, noise)
-        backward = dropout(backward, self.config.dropout, noise)
-        both = forward @ self.predicates.T + backward @ self.inverses.T
-        return both / 2 + self.bias
-
-    def score(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
-        """(B,) or (B, N)."""
-        forward, backward = self._products(queries)
-        both = forward * self.predicates[predicates] + backward * self.inverses[predicates]
-        return both.sum(-1) / 2 + self.bias[predicates]
-
-    def _products(self, queries: EncodedQueries) -> tuple[Tensor, Tensor]:
-        forward = self.first.at(queries.subjects, queries.moments) * self.second.at(
-            queries.objects, queries.moments
-        )
-        backward = self.first.at(queries.objects, queries.moments) * self.second.at(
-            queries.subjects, queries.moments
-        )
-        return forward, backward
+    def products(self, queries: EncodedQueries) -> list[tuple[Tensor, Tensor]]:
+        """Two ways: from subject to object, and back."""
+        subjects, objects = self.ends(queries, self.first, self.second)
+        as_objects, as_subjects = self.ends(queries, self.second, self.first)
+        return [(subjects * objects, self.predicates), (as_subjects * as_objects, self.inverses)]
 
 
 def root(squares: Tensor) -> Tensor:

@@ -36,8 +36,8 @@ class EncodedQueries:
 class Embedding(nn.Module, ABC):
     """A model of (subject, predicate, object, time) that is trained by gradient descent.
 
-    Entities without a training fact share one row, the last: `unseen`. It stands for every new
-    name in a query, and is trained by replacing a few entities of the training queries with it.
+    Entities without a training fact share one row, the last: `unseen`. It is used for every
+    new name in a query, and trained by replacing a few entities of the training queries with it.
     """
 
     def __init__(self, facts: Facts, entity_count: int) -> None:

@@ -111,7 +111,7 @@ def _curves(v: Doubles) -> Doubles:
 
 
 def fit_calibration(scores: Matrix, correct: Bools) -> Calibration:
-    """The calibration with the highest likelihood of which top answers are correct.
+    """Return the calibration under which the correct top answers are likeliest.
 
     This is what the calibration error measures. (The likelihood of the one true predicate leaves
     the top answer underconfident, because several predicates hold at once.) The targets are

@@ -22,7 +22,7 @@ _L2 = 1.0  # the penalty
 
 
 def direction_features(queries: Facts, facts: Facts, data: Dataset) -> Doubles:
-    """What speaks for (s, ?, o) against (o, ?, s), from the facts strictly before: (n, 18).
+    """Return the evidence for (s, ?, o) against (o, ?, s) in strictly earlier facts: (n, 18).
 
     Differences of log(1 + decayed count), by scale: of the pair and the reversed pair, then of the
     facts that go out from each entity, then of those that come in to each. Exchanging subject and

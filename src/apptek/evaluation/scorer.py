@@ -1,4 +1,4 @@
-"""The one way to rank a scorer on a split: our models, baselines, and a model of one's own."""
+"""The one way to rank a scorer on a split: our models, baselines, and your own model."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace

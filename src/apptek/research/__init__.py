@@ -1,4 +1,4 @@
-"""For researchers: the public names for models, features and evaluations of one's own.
+"""For researchers: the public names for your own models, features and evaluations.
 
     from apptek.research import Evaluator, register_baseline
 

@@ -35,15 +35,7 @@ def check_scorer(scorer: Any, data: Dataset, view: View = "all_facts") -> None:
     def scores(queries: Queries) -> Matrix:
         return checked_scores(call(queries), queries, (width,))
 
-    queries = held_out_queries(data.test if len(data.test) else data.train)
-    queries = queries.part(slice(0, MAX_QUERIES))
-    together = scores(queries)
-    _equal(scores(queries), together, "differ between two calls")
-    order = np.arange(len(queries))[::-1]
-    _equal(scores(queries.take(order)), together[order], "depend on the order of the queries")
-    alone = [scores(queries.part(slice(row, row + 1))) for row in range(len(queries))]
-    _equal(np.concatenate(alone), together, "depend on the other queries of a call")
-    scores(queries.part(slice(0, 0)))
+    queries, together = _check_independent(scores, data)
     nobody = np.full(len(queries), -1, np.int32)
     for subjects, objects in ((nobody, queries.objects), (queries.subjects, nobody)):
         scores(Queries(subjects, objects, queries.times, queries.hidden))
@@ -74,6 +66,22 @@ def check_baseline(name: str, data: Dataset, *, config: Any = None) -> None:
                 _equal(theirs.scores(queries), scorer.scores(queries), f"change by {problem}")
 
 
+def _check_independent(
+    scores: Callable[[Queries], Matrix], data: Dataset
+) -> tuple[Queries, Matrix]:
+    """Check that what a query gets depends on nothing but the query; return queries and that."""
+    queries = held_out_queries(data.test if len(data.test) else data.train)
+    queries = queries.part(slice(0, MAX_QUERIES))
+    together = scores(queries)
+    _equal(scores(queries), together, "differ between two calls")
+    order = np.arange(len(queries))[::-1]
+    _equal(scores(queries.take(order)), together[order], "depend on the order of the queries")
+    alone = [scores(queries.part(slice(row, row + 1))) for row in range(len(queries))]
+    _equal(np.concatenate([together[:0], *alone]), together, "depend on the other queries")
+    scores(queries.part(slice(0, 0)))
+    return queries, together
+
+
 def _equal(scores: Matrix, expected: Matrix, problem: str) -> None:
     if not np.allclose(scores, expected, rtol=TOLERANCE, atol=TOLERANCE):
         raise ApptekError(f"the scores {problem}")
@@ -86,12 +94,10 @@ def check_feature_part(part: Any, data: Dataset) -> None:
     values; they depend neither on the other queries nor on the call, nor does `on` change them.
     Every column has names.
     """
-    queries = held_out_queries(data.test if len(data.test) else data.train)
-    queries = queries.part(slice(0, MAX_QUERIES))
     graph = TemporalGraph.of(data)
 
-    def dense(part: Any, queries: Queries) -> Matrix:
-        rows = part.rows(queries).checked()
+    def dense(queries: Queries) -> Matrix:
+        rows = part.on(graph).rows(queries).checked()
         if len(rows) != len(queries) or rows.width != len(part):
             raise ApptekError(f"{part.name}: rows of shape ({len(rows)}, {rows.width})")
         matrix = np.zeros((len(rows), rows.width))
@@ -100,10 +106,6 @@ def check_feature_part(part: Any, data: Dataset) -> None:
             raise ApptekError(f"{part.name}: a value is not finite")
         return matrix
 
-    together = dense(part.on(graph), queries)
-    _equal(dense(part.on(graph).on(graph), queries), together, "differ between two calls")
-    alone = [dense(part.on(graph), queries.part(slice(i, i + 1))) for i in range(len(queries))]
-    _equal(np.concatenate([together[:0], *alone]), together, "depend on the other queries")
-    dense(part, queries.part(slice(0, 0)))
+    _check_independent(dense, data)
     if not all(part.names(column) for column in range(len(part))):
         raise ApptekError(f"{part.name}: a feature has no names")

@@ -101,7 +101,7 @@ class Evaluator:
                 lies beyond train
     rolling     past_only, and the facts of valid and test are shown when their time has passed: the
                 scorer has a method `observe(facts)`, which is called with them as time goes on
-    filtering   what is left out of a ranking: raw, static or time-aware
+    filtering   the known predicates that a ranking excludes: raw, static or time-aware
     candidates  R: the predicates of (s, ?, o, t); 2R: those of (o, ?, s, t) as well. A scorer may
                 return 2 R columns then, the reversed second; R columns get a direction prior
 

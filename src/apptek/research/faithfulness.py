@@ -43,7 +43,7 @@ class Faithfulness:
 
     compared           questions with a neighbour that is not cited
     cited_beats_random the share of these in which deleting the cited facts costs the answer more
-    cited_drop         what that costs, in log-odds against the runner-up; random_drop likewise
+    cited_drop         that cost, in log-odds against the runner-up; random_drop: of random facts
     sufficiency        the share in which the cited facts alone give the same answer
     same_answer        one step earlier or later: the share with the same answer
     same_first_reason  of these, the share with the same first reason
@@ -202,7 +202,7 @@ class Recovery:
 def recover_rules(model: Model, world: World, most: int) -> Recovery:
     """Asks about the test facts that rules with one cause have made, at most so many of a rule.
 
-    Each is answered from what was known before, so that only causes can be named; where a rule
+    Each is answered from earlier facts, so that only causes can be named; where a rule
     acts on the same day, from all facts.
     """
     answerers = {past_only: Answerer(model, past_only=past_only) for past_only in (True, False)}

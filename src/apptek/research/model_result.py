@@ -39,12 +39,12 @@ class EvaluatedModel:
 
     @property
     def main_view(self) -> View:
-        """The view of the metrics that stand for the model."""
+        """The view of the main metrics."""
         return "past_only" if self.rolling else next(iter(self.by_view))
 
     @property
     def main(self) -> Evaluation:
-        """The metrics that stand for the model: rolling, if they were asked for."""
+        """The main metrics: rolling, if they were asked for."""
         return self.rolled or self.by_view[self.main_view]
 
 

@@ -42,7 +42,7 @@ class Result:
     seed: int | None = None
     view: str | None = None  # in which the metrics were measured: all_facts or past_only
     rolling: bool = False  # whether each query saw every fact before its time
-    filtering: str = "time-aware"  # what was left out of the rankings
+    filtering: str = "time-aware"  # the known predicates that rankings exclude
     candidates: str = "R"  # 2R: the predicates of both directions were ranked
     answered_past_only: bool | None = None  # whether each query saw only facts before its time
     settings: Settings = field(default_factory=dict)

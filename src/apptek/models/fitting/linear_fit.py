@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from apptek.arrays import Floats, Ints, Longs, Matrix
+from apptek.arrays import Floats, Ints, Longs, Matrix, available_memory
 from apptek.compiling import fast, in_threads
 from apptek.config import ClassifierConfig
 from apptek.errors import ApptekError
@@ -30,7 +30,6 @@ from apptek.evaluation.calibration import (
 )
 from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.history import Copies
-from apptek.memory import available_memory
 from apptek.models.fitting.examples import Examples
 from apptek.models.linear_softmax import LinearSoftmax
 
