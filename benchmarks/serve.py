@@ -14,7 +14,7 @@ from http_clients import (
 )
 
 from apptek.facts.facts import Dataset, Names
-from apptek.facts.name_index import NameIndex
+from apptek.facts.name_matching import NameIndex
 from apptek.models.model import Model
 from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor

@@ -20,15 +20,10 @@ class Behaviour:
     cut_after: int | None = None  # bytes of a body, then the connection closes
     stalled: Event | None = None  # the connection stays open, silent, until this is set
     chunked: bool = False  # no Content-Length
-    honours_range: bool = True
     status: int = 200
     redirect_to: str | None = None
     spoiled: bool = False
-    requests: list[tuple[str, str | None]] = field(default_factory=list)  # path and Range
-
-    @property
-    def ranges(self) -> list[str | None]:
-        return [ranges for _, ranges in self.requests]
+    requests: list[str] = field(default_factory=list)
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -41,20 +36,13 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         behaviour: Behaviour = self.server.behaviour  # type: ignore[attr-defined]
-        byte_range = self.headers["Range"]
-        behaviour.requests.append((self.path, byte_range))
+        behaviour.requests.append(self.path)
         self.close_connection = True
         if behaviour.redirect_to or behaviour.status != 200:
             self.answer_without_content(behaviour)
             return
         body = CONTENT[self.path.removeprefix("/")]  # type: ignore[index]
-        start = int(byte_range.removeprefix("bytes=").removesuffix("-")) if byte_range else 0
-        if not behaviour.honours_range:
-            start, byte_range = 0, None
-        if start >= len(body):
-            self.send_error(416)
-            return
-        self.answer(behaviour, body, start, 206 if byte_range else 200)
+        self.answer(behaviour, body)
 
     def answer_without_content(self, behaviour: Behaviour) -> None:
         if behaviour.redirect_to:
@@ -64,11 +52,9 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.send_error(behaviour.status)
 
-    def answer(self, behaviour: Behaviour, body: bytes, start: int, status: int) -> None:
-        sent = body[start:].upper() if behaviour.spoiled else body[start:]
-        self.send_response(status)
-        if status == 206:
-            self.send_header("Content-Range", f"bytes {start}-{len(body) - 1}/{len(body)}")
+    def answer(self, behaviour: Behaviour, body: bytes) -> None:
+        sent = body.upper() if behaviour.spoiled else body
+        self.send_response(200)
         if behaviour.chunked:
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()

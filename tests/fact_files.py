@@ -7,7 +7,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from apptek.facts.facts import Dataset, Facts
-from apptek.facts.splitting import Splitting
+from apptek.facts.protocols import Splitting
 from apptek.reading.reader import read_dataset
 
 ReadFact = tuple[str, str, str, str, str]  # subject, predicate, object, since, until

@@ -11,7 +11,7 @@ from pathlib import Path
 from filelock import FileLock
 
 from apptek.facts.facts import Dataset
-from apptek.facts.splitting import Splitting, split_facts
+from apptek.facts.protocols import Splitting, split_facts
 from apptek.models.registry import model_settings
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings

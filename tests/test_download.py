@@ -86,7 +86,7 @@ def test_the_three_files_arrive(benchmark: Benchmark, behaviour: Behaviour, tmp_
     home = tmp_path / "not" / "yet"
     assert download(benchmark, home, progress=silent) == home / "tiny"
     assert_complete(home)
-    assert behaviour.requests == [("/train", None), ("/valid", None), ("/test", None)]
+    assert behaviour.requests == ["/train", "/valid", "/test"]
 
 
 def test_a_file_known_by_its_blob_id_alone_arrives(
@@ -119,25 +119,16 @@ def test_files_that_are_there_are_not_fetched_again(
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-def test_a_cut_download_goes_on_where_it_stopped(
+def test_after_a_cut_nothing_is_left_and_the_next_download_succeeds(
     benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path, chunked: bool
 ) -> None:
     behaviour.cut_after, behaviour.chunked = CUT, chunked
     message = fails(benchmark, tmp_path)
     assert re.search(r"train\.txt: the connection was cut after [0-9,]+ of [0-9,]+ bytes", message)
-    assert "the same command continues" in message
-    kept = files_in(tmp_path)
-    assert kept.keys() == {"tiny/train.txt.part"}
-    part = kept["tiny/train.txt.part"]
-    assert 0 < len(part) <= CUT
-    assert TRAIN.startswith(part)
-
+    assert "try again" in message
+    assert files_in(tmp_path) == {}
     behaviour.cut_after = None
-    behaviour.requests.clear()
-    reports: list[tuple[str, int, int | None]] = []
-    download(benchmark, tmp_path, progress=lambda *report: reports.append(report))
-    assert behaviour.ranges == [f"bytes={len(part)}-", None, None]
-    assert reports[0][:2] == ("train.txt", len(part))
+    download(benchmark, tmp_path, progress=silent)
     assert_complete(tmp_path)
 
 
@@ -153,50 +144,6 @@ def test_a_server_that_falls_silent_is_a_cut_connection(
     behaviour.stalled.set()
     assert "the connection was cut after" in message
     assert "timed out" in message
-    assert TRAIN.startswith(files_in(tmp_path)["tiny/train.txt.part"])
-
-
-def test_a_server_that_ignores_ranges_sends_the_file_from_its_beginning(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
-) -> None:
-    behaviour.cut_after = CUT
-    fails(benchmark, tmp_path)
-    behaviour.cut_after, behaviour.honours_range = None, False
-    download(benchmark, tmp_path, progress=silent)
-    assert behaviour.ranges[1] is not None
-    assert_complete(tmp_path)
-
-
-def leave_part(home: Path, content: bytes) -> None:
-    (home / "tiny").mkdir()
-    (home / "tiny" / "train.txt.part").write_bytes(content)
-
-
-def test_a_whole_part_needs_no_request(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
-) -> None:
-    leave_part(tmp_path, TRAIN)
-    download(benchmark, tmp_path, progress=silent)
-    assert [path for path, _ in behaviour.requests] == ["/valid", "/test"]
-    assert_complete(tmp_path)
-
-
-def test_a_part_that_is_too_long_is_fetched_again(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
-) -> None:
-    leave_part(tmp_path, TRAIN + b"more")
-    download(benchmark, tmp_path, progress=silent)
-    assert behaviour.ranges == [None, None, None]
-    assert_complete(tmp_path)
-
-
-def test_after_a_range_that_cannot_be_satisfied_the_file_is_fetched_again(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
-) -> None:
-    leave_part(tmp_path, TRAIN + b"more")
-    download(with_unknown_sums(benchmark), tmp_path, progress=silent)
-    assert behaviour.ranges[:2] == [f"bytes={len(TRAIN) + 4}-", None]
-    assert_complete(tmp_path)
 
 
 def test_a_wrong_checksum_names_both_sums_and_leaves_nothing(
@@ -239,15 +186,6 @@ def test_an_http_error_is_reported_and_leaves_nothing(
     message = fails(benchmark, tmp_path)
     assert f"{benchmark.files['train'].address} answered {text}" in message
     assert list(tmp_path.iterdir()) == []
-
-
-def test_an_http_error_keeps_what_was_fetched_before(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
-) -> None:
-    leave_part(tmp_path, TRAIN[:CUT])
-    behaviour.status = 503
-    fails(benchmark, tmp_path)
-    assert files_in(tmp_path) == {"tiny/train.txt.part": TRAIN[:CUT]}
 
 
 @pytest.mark.parametrize("scheme", ["file", "ftp", "data"])
@@ -293,23 +231,20 @@ class FullDisk(io.FileIO):
 
 
 @pytest.mark.parametrize("room", [0, 200_000])
-def test_a_full_disk_keeps_what_was_written(
+def test_a_full_disk_is_reported(
     benchmark: Benchmark, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
     real_open = Path.open
 
     def open_on_full_disk(path: Path, mode: str) -> Any:
-        return FullDisk(path, mode) if mode in ("ab", "wb") else real_open(path, mode)
+        return FullDisk(path, mode) if mode == "wb" else real_open(path, mode)
 
     monkeypatch.setattr(FullDisk, "room", room)
     with monkeypatch.context() as patched:
         patched.setattr(Path, "open", open_on_full_disk)
         message = fails(benchmark, tmp_path)
     assert "the disk is full" in message
-    kept = files_in(tmp_path).get("tiny/train.txt.part", b"")
-    assert TRAIN.startswith(kept)
-    assert (0 < len(kept) <= room) if room else files_in(tmp_path) == {}
-
+    assert files_in(tmp_path) == {}
     download(benchmark, tmp_path, progress=silent)
     assert_complete(tmp_path)
 

@@ -21,8 +21,8 @@ from apptek.errors import ApptekError
 from apptek.evaluation.calibration import softmax
 from apptek.evaluation.scorer import ViewScorer, evaluate_forecast
 from apptek.facts.facts import Dataset, Facts, join_facts
+from apptek.facts.protocols import split_facts
 from apptek.facts.queries import Queries
-from apptek.facts.splitting import split_facts
 from apptek.research.compare import compare_results
 from apptek.research.model_result import evaluate_model
 from apptek.research.result import read_result

@@ -554,7 +554,7 @@ def test_an_option_that_a_file_cannot_heed_is_refused(
 ) -> None:
     path = write(tmp_path / name, b"")
     given = {"delimiter": ";", "encoding": "latin-1", "format": "gdelt", "sheet": "2"}[option]
-    expected = f"{name}: --{option} has no meaning for this kind of file"
+    expected = f"{name}: --{option} has no meaning for this kind of source"
     assert fault_of(path, **{option: given}) == expected
 
 

@@ -16,7 +16,7 @@ from apptek.config import preset
 from apptek.errors import ApptekError, UnknownName
 from apptek.explain.explainer import strongest_reason
 from apptek.facts.facts import Dataset, Facts, join_facts
-from apptek.facts.splitting import Splitting, split_facts
+from apptek.facts.protocols import Splitting, split_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.forecast.learning import learn_occurrence, predicates_in
 from apptek.forecast.window import Length, Window, read_window

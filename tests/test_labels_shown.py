@@ -9,7 +9,7 @@ import pytest
 from command_line import apptek
 
 from apptek.facts.facts import Dataset
-from apptek.facts.splitting import Splitting
+from apptek.facts.protocols import Splitting
 from apptek.forecast.watch import watch
 from apptek.forecast.window import Length
 from apptek.predictor import Predictor, Query

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from apptek.errors import DataError
 from apptek.facts.benchmarks import DATA_VARIABLE, find_benchmark
 from apptek.facts.facts import SPLITS, Names
-from apptek.facts.splitting import Splitting
+from apptek.facts.protocols import Splitting
 from apptek.facts.times import TimeAxis
 from apptek.reading.reader import read_dataset
 
@@ -217,7 +217,7 @@ def test_parquet_batches_give_the_same_as_one(
     times = [str(number % 5) for number in range(50)]
     content = parquet_bytes(subject=names, predicate=["p"] * 50, object=names[::-1], time=times)
     in_one_block = read_text(tmp_path, content, "facts.parquet")
-    monkeypatch.setattr("apptek.reading.columnar.BATCH_ROWS", 3)
+    monkeypatch.setattr("apptek.reading.frames.BATCH_ROWS", 3)
     assert in_words(read_text(tmp_path, content, "facts.parquet")) == in_words(in_one_block)
 
 

@@ -11,14 +11,14 @@ import pyarrow as pa
 import pytest
 from command_line import apptek
 from event_dumps import gdelt_row
-from fact_files import DAY, FACT, in_words, parquet_bytes, read_all, read_text, write
+from fact_files import DAY, FACT, ReadFact, in_words, parquet_bytes, read_all, read_text, write
 from pyarrow import csv
 from sheets import Cell, write_sheets
 
 from apptek.errors import DataError, NoFactsError
 from apptek.facts.benchmarks import DATA_VARIABLE
 from apptek.facts.facts import SPLITS, Dataset, Facts
-from apptek.facts.splitting import Splitting
+from apptek.facts.protocols import Splitting
 from apptek.facts.times import TimeAxis
 from apptek.forecast.window import Length, read_window
 from apptek.predictor import Predictor
@@ -41,6 +41,62 @@ def fault_of(folder: Path, text: str, name: str = "facts.csv", **options: Any) -
 def rows_of(*times: str) -> str:
     """A row of its own for each time."""
     return "".join(f"s{number},p,o,{time}\n" for number, time in enumerate(times))
+
+
+MAY = [f"2014-05-{day:02d}" for day in range(1, 31)]
+TURNED = "object,predicate,subject,time\nb,p,a,2014-05-13\n"
+ACTORS = (("UNITED STATES", "USA"), ("POLICE", "GBR"))
+DUMP = [gdelt_row(n, day, *ACTORS, "042", 1) for n, day in enumerate(["20140513", "20140231"])]
+FAULTS = [  # a file, and what the error says
+    ("facts.csv", "a,p,b,1/11/24\nb,p,c,2/11/24\n", "--date-format '%d/%m/%y' or '%m/%d/%y'"),
+    ("facts.csv", rows_of("17", *MAY), "facts.csv:1: column 4 (time): found '17'"),
+    ("20140513.export.CSV", "\n".join(DUMP), "found '20140231'"),
+    ("facts.csv", f"c,p,d,{DAY}\n{TURNED}", "facts.csv:2: found a header below 'c', 'p', 'd'"),
+    ("facts.csv", f"c,p,d,{DAY}\n{TURNED}", "--read header=no"),
+    ("facts.json", '[{"subject": "a", "predicate": "p", "object": "b"}, 17]', "facts.json:2: row:"),
+    ("facts.json", "[]", "facts.json: the JSON array is empty; expected facts"),
+    ("facts.json", ' [{"subject": "a"', "; is it cut off? expected a JSON object such as"),
+    ("facts.json", "[1, 2]", "facts.json:1: found '1', expected a JSON object"),
+    *(
+        ("facts.csv", rows_of(f"2014-05-13T00:30{offset}"), "an offset of at most 14:00")
+        for offset in ("+99:99", "+14:01", "-15:00", "+02:60")
+    ),
+]
+HEADED = f"\ufeffsubject,predicate,object,time\na,p,b,{DAY}\n"
+READ = [  # a file of .csv, its facts, and the start of its only note
+    ("subj,rel,obj\na,p,b\n", [("a", "p", "b", "?", "?")], ""),
+    ("a,p,b,2014-05-14T00:30+14:00\n", [FACT], ""),
+    (HEADED + HEADED, [FACT], "the header occurs again"),
+    (f"\ufeffa,p,b,{DAY}\n" * 2, [FACT], ""),
+    *(
+        (f"a,p,b,{time}\n", [FACT], "")
+        for time in ("2014/5/13", "2014-5-13", "2014.5.13", "2014/5/13 14:22")
+    ),
+    (f"a,p,b,{DAY}\na ,p,b,{DAY}\n", [FACT, ("a ", *FACT[1:])], "1 name differs from another only"),
+    (
+        f'a,p,b,{DAY}\n"C,p,D\nX",p,b,{DAY}\n',
+        [FACT, ("C,p,D\nX", *FACT[1:])],
+        "names with line breaks: 1, such as 'C,p,D",
+    ),
+    ("a,p,b,010224\n", [("a", "p", "b", "10224", "10224")], "times such as 010224 are read as int"),
+    ("a,p,b,45292\n", [("a", "p", "b", "45292", "45292")], "times such as 45292 are read as integ"),
+    ("a,p,b,24\n", [("a", "p", "b", "24", "24")], ""),
+]
+
+
+@pytest.mark.parametrize(("name", "text", "said"), FAULTS)
+def test_the_error_says_what_is_wrong(tmp_path: Path, name: str, text: str, said: str) -> None:
+    assert said in fault_of(tmp_path, text, name)
+
+
+@pytest.mark.parametrize(("text", "facts", "note"), READ)
+def test_a_file_is_read_as_it_is_meant(
+    tmp_path: Path, text: str, facts: list[ReadFact], note: str
+) -> None:
+    data = read_text(tmp_path, text, "facts.csv")
+    assert in_words(data) == facts
+    assert len(data.report.notes) == bool(note)
+    assert "".join(data.report.notes).startswith(note)
 
 
 # Headers
@@ -97,11 +153,6 @@ def test_a_header_is_no_fact_where_columns_are_numbers(tmp_path: Path, header: s
     assert list(data.entities) == ["a", "b", "c"]
 
 
-def test_short_words_of_titles_are_a_header(tmp_path: Path) -> None:
-    text = "subj,rel,obj\na,p,b\n"
-    assert in_words(read_text(tmp_path, text, "facts.csv")) == [("a", "p", "b", "?", "?")]
-
-
 def test_a_first_fact_that_looks_like_a_header_can_be_kept(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.csv", "from,event,to\nEve,mails,Ann\n")
     assert len(read_dataset(path, header=False, splitting=ALL).train) == 2
@@ -126,11 +177,6 @@ def test_skipping_is_not_advised_where_only_the_first_row_is_bad(tmp_path: Path)
     assert "--skip-bad" not in message
     assert "--columns" in message
     assert "--skip-bad would leave 20" in fault_of(tmp_path, f"{good}a,p,b,Day 1\n")
-
-
-def test_dates_that_need_a_pattern_still_say_so(tmp_path: Path) -> None:
-    message = fault_of(tmp_path, "a,p,b,1/11/24\nb,p,c,2/11/24\n")
-    assert "--date-format '%d/%m/%y' or '%m/%d/%y'" in message
 
 
 # Padded cells
@@ -208,18 +254,6 @@ def test_numbers_that_are_counted_stay_integers(tmp_path: Path, times: list[int]
     assert data.axis.unit == "integer"
 
 
-def test_one_integer_before_many_dates_is_the_bad_one(tmp_path: Path) -> None:
-    text = rows_of("17", *(f"2014-05-{day:02d}" for day in range(1, 31)))
-    assert fault_of(tmp_path, text).startswith("facts.csv:1: column 4 (time): found '17'")
-
-
-def test_the_times_of_a_dump_are_never_integers(tmp_path: Path) -> None:
-    actors = (("UNITED STATES", "USA"), ("POLICE", "GBR"))
-    rows = [gdelt_row(n, day, *actors, "042", 1) for n, day in enumerate(["20140513", "20140231"])]
-    message = fault_of(tmp_path, "\n".join(rows), "20140513.export.CSV")
-    assert "found '20140231'" in message
-
-
 def test_integer_times_have_a_stride(tmp_path: Path) -> None:
     data = read_text(tmp_path, rows_of(*map(str, range(0, 745, 24))), "facts.csv")
     assert data.axis == TimeAxis("integer", stride=24)
@@ -233,16 +267,6 @@ def test_a_forecast_asks_about_the_next_step() -> None:
     window = read_window(axis, (0, 720), None, Length())
     assert (window.first, window.last) == (744, 767)
     assert read_window(TimeAxis("integer"), (0, 720), None, Length()).first == 721
-
-
-@pytest.mark.parametrize("offset", ["+99:99", "+14:01", "-15:00", "+02:60"])
-def test_offsets_have_limits(tmp_path: Path, offset: str) -> None:
-    assert "an offset of at most 14:00" in fault_of(tmp_path, rows_of(f"2014-05-13T00:30{offset}"))
-
-
-def test_the_largest_offset_is_read(tmp_path: Path) -> None:
-    data = read_text(tmp_path, rows_of("2014-05-13T00:30+14:00"), "facts.csv")
-    assert in_words(data)[0][3] == "2014-05-12"
 
 
 def test_events_of_one_day_that_are_merged_are_counted(tmp_path: Path) -> None:
@@ -273,27 +297,6 @@ def test_a_last_row_that_is_cut_is_bad(tmp_path: Path) -> None:
     assert message.startswith("facts.csv:3: row: found 3 columns in a last row without a newline")
     assert len(read_text(tmp_path, f"{good}Iran,Consult,China\n", "facts.csv").train) == 3
     assert len(read_text(tmp_path, f"a,p,b\n{good}Iran,Consult,China", "facts.csv").train) == 4
-
-
-def test_undated_facts_are_counted(tmp_path: Path) -> None:
-    path = write(tmp_path / "facts.csv", f"a,p,b,{DAY}\nb,p,c\n")
-    assert "facts without a time: 1" in apptek("data", "stats", str(path)).stdout
-    assert json.loads(apptek("data", "stats", str(path), "--json").stdout)["undated"] == 1
-
-
-def test_names_with_line_breaks_are_told(tmp_path: Path) -> None:
-    stray = f'a,p,b,{DAY}\n"C,p,D,{DAY}\na,p,c,{DAY}\nX",p,Y,{DAY}\n'
-    data = read_text(tmp_path, stray, "facts.csv")
-    (note,) = data.report.notes
-    assert note.startswith("names with line breaks: 1, such as 'C,p,D")
-
-
-def test_further_byte_order_marks_are_no_part_of_a_name(tmp_path: Path) -> None:
-    text = f"\ufeffA,p,b,{DAY}\nB,p,b,{DAY}\n".encode()
-    data = read_text(tmp_path, text + text, "facts.csv")
-    assert list(data.entities) == ["A", "B", "b"]
-    header = f"\ufeffsubject,predicate,object,time\na,p,b,{DAY}\n".encode()
-    assert in_words(read_text(tmp_path, header + header, "facts.csv")) == [FACT]
 
 
 def test_a_backslash_before_a_quote_is_refused(tmp_path: Path) -> None:
@@ -413,13 +416,6 @@ def test_an_array_of_arrays_is_read_as_rows(tmp_path: Path, header: list[list[st
     assert message.startswith(f"facts.json:{len(header) + 3}: row: found 2 columns, expected ")
 
 
-def test_a_bad_entry_of_an_array_is_named(tmp_path: Path) -> None:
-    facts = [{"subject": "a", "predicate": "p", "object": "b"}, 17]
-    assert fault_of(tmp_path, json.dumps(facts), "facts.json").startswith("facts.json:2: row: ")
-    assert "the JSON array is empty" in fault_of(tmp_path, "[]", "facts.json")
-    assert "an array of them" in fault_of(tmp_path, '[{"subject": "a"', "facts.json")
-
-
 # Options
 
 
@@ -488,13 +484,15 @@ def test_a_model_remembers_the_columns_for_an_update(tmp_path: Path) -> None:
 
 
 def test_data_stats_shows_the_first_facts_and_nothing_of_the_paper(tmp_path: Path) -> None:
-    path = write(tmp_path / "facts.csv", f"Ann,meets,Bob,{DAY}\nBob,calls,Cem,2014-05-14\n")
+    rows = "".join(f"a{i},p,b{i},2014-01-{1 + i:02}\n" for i in range(20))
+    path = write(tmp_path / "facts.csv", f"Ann,meets,Bob,{DAY}\nBob,calls,Cem\n{rows}")
     shown = apptek("data", "stats", str(path), "--read", "split=1/0/0").stdout
     assert "as they were read" in shown
+    assert "facts without a time: 1" in shown
     assert all(cell in shown for cell in ("Ann", "meets", "Bob", DAY))
-    counts = json.loads(
-        apptek("data", "stats", str(path), "--read", "split=1/0/0", "--json").stdout
-    )
+    counts = json.loads(apptek("data", "stats", str(path), "--json").stdout)
+    assert counts["undated"] == 1
+    assert [fact["subject"] for fact in counts["first_facts"]][:2] == ["Ann", "Bob"]
     assert counts["first_facts"][0] == {
         "subject": "Ann",
         "predicate": "meets",
@@ -528,14 +526,6 @@ def test_read_all_of_a_clean_file_has_nothing_to_tell(tmp_path: Path) -> None:
     assert (data.report.notes, data.report.merged, dict(data.read_with)) == ((), 0, {})
 
 
-def test_names_that_differ_only_in_spaces_are_noted(tmp_path: Path) -> None:
-    rows = "Iran,visits,China,2014-05-13\nIran ,visits,Cuba,2014-05-14\n"
-    (tmp_path / "facts.csv").write_text(f"subject,predicate,object,time\n{rows}")
-    data = read_dataset(tmp_path / "facts.csv", splitting=ALL)
-    note = "1 name differs from another only in the spaces around it, such as 'Iran '"
-    assert note in data.report.notes
-
-
 @pytest.mark.parametrize("order", [(0, 1), (1, 0)])
 def test_an_empty_file_among_others_loses_no_facts(order: tuple[int, int], tmp_path: Path) -> None:
     head = "subject,predicate,object,time\n"
@@ -565,14 +555,6 @@ def test_a_first_row_whose_names_do_not_occur_again_is_noted(tmp_path: Path, cou
     assert read_dataset(path).report.notes == ()
 
 
-def test_statistics_show_the_first_rows_of_the_file(tmp_path: Path) -> None:
-    file = tmp_path / "events.csv"
-    rows = [f"a{i},p,b{i},2014-01-{1 + i % 28:02}" for i in range(40)]
-    file.write_text("\n".join(["subject,predicate,object,time", *rows, ""]), encoding="utf-8")
-    shown = json.loads(apptek("data", "stats", str(file), "--json").stdout)["first_facts"]
-    assert [fact["subject"] for fact in shown] == ["a0", "a1", "a2"]
-
-
 @pytest.mark.parametrize("kind", ["file", "frame"])
 def test_one_wrong_cell_in_a_column_of_splits_is_a_bad_row(tmp_path: Path, kind: str) -> None:
     splits = ["train"] * 16 + ["valid", "test", "test", "tset"]
@@ -594,23 +576,6 @@ def test_one_wrong_cell_in_a_column_of_splits_is_a_bad_row(tmp_path: Path, kind:
     assert data.report.defect_count == 1
     drawn = read_dataset(source, splitting=Splitting())  # then the column is not looked at
     assert len(drawn.all_facts()) == 20
-
-
-@pytest.mark.parametrize(
-    ("text", "error", "said"),
-    [
-        ("[]", NoFactsError, "events.json: the JSON array is empty; expected facts"),
-        (' [{"subject": "a", ', DataError, r"the JSON array cannot be read .*; is it cut off\?"),
-        ("[1, 2]", DataError, "events.json:1: found '1', expected a JSON object"),
-    ],
-)
-def test_an_empty_or_cut_array_of_json_is_told(
-    tmp_path: Path, text: str, error: type[Exception], said: str
-) -> None:
-    file = tmp_path / "events.json"
-    file.write_text(text, encoding="utf-8")
-    with pytest.raises(error, match=said):
-        read_dataset(file)
 
 
 def test_rows_of_a_frame_without_a_time_are_counted() -> None:
@@ -635,9 +600,6 @@ def test_one_time_off_the_grid_is_noted() -> None:
     )
 
 
-TURNED = "object,predicate,subject,time\nb,p,a,2014-05-13\n"
-
-
 @pytest.mark.parametrize("title", ["Report of events\n", "Report,,,\n\n", '"Two\nlines"\nand\n'])
 def test_a_header_below_a_title_is_a_header(tmp_path: Path, title: str) -> None:
     for skip_bad in (False, True):
@@ -649,12 +611,6 @@ def test_a_header_below_a_title_is_a_header(tmp_path: Path, title: str) -> None:
     table: list[list[Cell]] = [[*row.split(",")] for row in TURNED.split()]
     sheet = write_sheets(tmp_path / "facts.xlsx", {"a": [["Report"], [], *table]}, ("A1:D1",))
     assert in_words(read_all(sheet)) == [FACT]
-
-
-def test_a_header_below_facts_is_refused(tmp_path: Path) -> None:
-    message = fault_of(tmp_path, f"c,p,d,{DAY}\n{TURNED}", skip_bad=True)
-    assert message.startswith("facts.csv:2: found a header below 'c', 'p', 'd'")
-    assert "--read header=no" in message
 
 
 @pytest.mark.parametrize("first", ["sep=;", '"sep=;"'])
@@ -697,20 +653,6 @@ def test_months_without_a_dash_are_months(tmp_path: Path, granularity: Any) -> N
     )
     counted = read_text(tmp_path, rows_of(*map(str, range(201495, 201530))), "facts.csv")
     assert counted.axis.unit == "integer"
-
-
-@pytest.mark.parametrize("times", [["010224", "150224"], ["45292", "45293"]])
-def test_integers_that_may_be_dates_are_noted(tmp_path: Path, times: list[str]) -> None:
-    data = read_text(tmp_path, rows_of(*times), "facts.csv")
-    (note,) = data.report.notes
-    assert note.startswith(f"times such as {times[0]} are read as integers; if they are dates, ")
-    assert not read_text(tmp_path, rows_of("24", "48"), "facts.csv").report.notes
-
-
-@pytest.mark.parametrize("time", ["2014/5/3", "2014-5-3", "2014.5.3", "2014/5/13 14:22"])
-def test_a_day_with_the_year_first_needs_no_zeros(tmp_path: Path, time: str) -> None:
-    data = read_text(tmp_path, rows_of(time, "2014-05-01"), "facts.csv")
-    assert in_words(data)[0][3] == ("2014-05-13" if ":" in time else "2014-05-03")
 
 
 @pytest.mark.parametrize(("time", "pattern"), [("02/2024", "%m/%Y"), ("2024.0", "%Y.0")])

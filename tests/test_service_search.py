@@ -6,8 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from apptek.facts.facts import Names
-from apptek.facts.name_index import BEGINNING, NameIndex, key_of, keys_of
-from apptek.facts.name_matching import NameResolver
+from apptek.facts.name_matching import BEGINNING, NameIndex, NameResolver, key_of, keys_of
 
 words = st.sampled_from(
     ["Korea", "korea", "North", "South", "Köln", "cologne", "(police)", "1", "-"]

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from apptek.errors import DataError
 from apptek.facts.facts import SPLITS, Dataset, Facts, Names
-from apptek.facts.splitting import Splitting, split_facts
+from apptek.facts.protocols import Splitting, split_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.reading.reader import read_dataset
 

@@ -10,8 +10,8 @@ from apptek.config import preset
 from apptek.errors import ApptekError
 from apptek.evaluation.scorer import evaluate_forecast
 from apptek.facts.facts import SPLITS, Dataset, Facts
+from apptek.facts.protocols import Splitting, split_facts
 from apptek.facts.queries import held_out_queries
-from apptek.facts.splitting import Splitting, split_facts
 from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import with_earlier_facts

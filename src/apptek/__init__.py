@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from apptek.classifier import PredicateClassifier
     from apptek.errors import UnknownName
     from apptek.facts.facts import Dataset, Facts
-    from apptek.facts.splitting import Splitting
+    from apptek.facts.protocols import Splitting
     from apptek.graph.temporal_graph import TemporalGraph
     from apptek.models.registry import register_baseline
     from apptek.predictor import Predictor
@@ -64,7 +64,7 @@ _HOMES = {
     "PredicateClassifier": "apptek.classifier",
     "Predictor": "apptek.predictor",
     "Query": "apptek.results",
-    "Splitting": "apptek.facts.splitting",
+    "Splitting": "apptek.facts.protocols",
     "TemporalGraph": "apptek.graph.temporal_graph",
     "UnknownName": "apptek.errors",
     "make_world": "apptek.synthetic.world",

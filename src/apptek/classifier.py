@@ -8,7 +8,7 @@ import numpy as np
 from apptek.arrays import Matrix
 from apptek.errors import ApptekError, DataError
 from apptek.facts.facts import Dataset
-from apptek.facts.splitting import Splitting
+from apptek.facts.protocols import Splitting
 from apptek.models.asked_queries import asked_queries, queries_in
 from apptek.predictor import Predictor
 from apptek.reading.frames import is_frame, table_of

@@ -52,7 +52,7 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
 def download(
     name: Annotated[str, argument("NAME", "icews14, icews05-15 or yago15k.")],
 ) -> None:
-    """Download a benchmark and check it; an interrupted download continues where it stopped.
+    """Download a benchmark and check it; files that are complete are kept.
 
     It goes to the folder $APPTEK_DATA if that is set, else to the user's cache folder.
 

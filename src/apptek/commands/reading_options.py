@@ -11,7 +11,7 @@ from apptek.safe_text import counted
 
 if TYPE_CHECKING:
     from apptek.facts.facts import Dataset, ReadReport
-    from apptek.facts.splitting import Splitting
+    from apptek.facts.protocols import Splitting
 
 BAD_ROWS_SHOWN = 20
 SHARES = "0.8/0.1/0.1"
@@ -165,7 +165,7 @@ class Reading:
         return dataset
 
     def _splitting(self, shares: tuple[float, ...], seed: int) -> "Splitting":
-        from apptek.facts.splitting import Splitting
+        from apptek.facts.protocols import Splitting
 
         return Splitting(by=self.split_by, train=shares[0], valid=shares[1], seed=seed)
 

@@ -183,7 +183,7 @@ class Names:
         return lo if lo < self.sorted_count and self[lo] == name else None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Defect:
     """One bad row: where it is, what was found, what is expected there.
 
@@ -289,9 +289,7 @@ class Dataset:
         given = {"subject": subject, "predicate": predicate, "object": object, "time": time}
         given |= {"since": since, "until": until, "split": split}
         columns = {role: column for role, column in given.items() if column is not None}
-        from apptek.reading.reader import read_frame
-
-        return read_frame(frame, columns, name, **options)
+        return _read(frame, "frame", columns, name, options)
 
     @classmethod
     def from_facts(
@@ -301,9 +299,7 @@ class Dataset:
 
         A tuple may lack the time, or end with since and until. None is an unknown time.
         """
-        from apptek.reading.reader import read_tuples
-
-        return read_tuples(facts, name, **options)
+        return _read(facts, "facts", None, name, options)
 
     def labelled(self, labels: PredicateTable | None = None) -> "Dataset":
         """The same with a table of predicates: this one, else its own, else CAMEO's if it applies.
@@ -370,3 +366,12 @@ class Dataset:
             when = f"{when} .. {self.axis.format(until)}"
         subject, object_ = self.entities[facts.subjects[row]], self.entities[facts.objects[row]]
         return f"{subject} | {self.predicates[facts.predicates[row]]} | {object_} | {when}"
+
+
+def _read(
+    source: Any, kind: str, columns: dict[str, Any] | None, name: str, options: dict[str, Any]
+) -> Dataset:
+    """Read a frame or tuples: the only place where this package calls the next one."""
+    from apptek.reading.reader import read_object
+
+    return read_object(source, kind, columns, name, **options)

@@ -21,8 +21,8 @@ from apptek.reading.streams import read_start, stem_and_suffix
 from apptek.reading.text import (
     SAMPLE_BYTES,
     TEXT_FORMATS,
+    find_delimiter,
     find_encoding,
-    find_table_format,
     lines_of,
 )
 from apptek.results import Forecast, Note, OccurrenceReason, WatchList, WatchRow
@@ -151,7 +151,7 @@ def _options(file: Path) -> ReadOptions:
     if usual is None or not file.is_file():
         return ReadOptions()
     start = read_start(file, SAMPLE_BYTES)
-    form = find_table_format(lines_of(start, find_encoding(start)), usual)
+    form = find_delimiter(lines_of(start, find_encoding(start)), usual, fewest=2)
     return ReadOptions() if form == usual else ReadOptions(delimiter=form.delimiter)
 
 

@@ -14,8 +14,9 @@ import pyarrow as pa
 from apptek.errors import ApptekError
 from apptek.facts.calendar import SECONDS
 from apptek.facts.times import TimeAxis
-from apptek.reading.frames import is_frame, read_query_texts, without_midnight
+from apptek.reading.frames import is_frame, read_query_texts
 from apptek.reading.options import ReadOptions
+from apptek.reading.time_votes import without_midnight, without_midnights
 from apptek.results import Query
 
 USUAL = ReadOptions()
@@ -96,7 +97,7 @@ def read_rows(
     from apptek.reading.columns import layout_finder
     from apptek.reading.dumps import without_actor
     from apptek.reading.parts import good_rows
-    from apptek.reading.reader import open_file
+    from apptek.reading.sources import open_file
 
     content = open_file(file, options, None, layout_finder(names))
     for whole in content.parts:
@@ -110,7 +111,8 @@ def read_rows(
         part = good_rows(part, file.name, content.names)
         rows += [(bad.line, f"{bad.column}: found {bad.found}, expected {bad.expected}")
                  for bad in part.defects]  # fmt: skip
-        columns = [column.cast(pa.string()).to_pylist() for column in part.table.columns]
-        cells = zip(*columns, strict=True)
+        columns = [column.cast(pa.string()).combine_chunks() for column in part.table.columns]
+        columns[2:] = [without_midnights(column) for column in columns[2:]]
+        cells = zip(*(column.to_pylist() for column in columns), strict=True)
         rows += [(int(n), list(row)) for n, row in zip(part.numbers, cells, strict=True)]
         yield from sorted(rows, key=lambda row: row[0])

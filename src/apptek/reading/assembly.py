@@ -21,9 +21,9 @@ from apptek.facts.facts import (
     join_facts,
     usual_open_end,
 )
-from apptek.facts.splitting import Splitting, split_facts
+from apptek.facts.protocols import Splitting, split_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
-from apptek.reading.collector import Batch, FactCollector, unify
+from apptek.reading.collector import FactCollector, unify
 from apptek.reading.columns import COLUMNS_HELP, shown_row
 from apptek.reading.dumps import DUMPS
 from apptek.reading.options import ReadOptions
@@ -38,22 +38,21 @@ ON_GRID = 0.9  # of the times, at least, that show a grid although others lie of
 
 def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Dataset, bool]:
     """Build the data set; return it, and whether the facts are split."""
-    times, since, until, splits = rows.settle(has_splits=has_splits)
-    counts = rows.count_times(times, since, until)
+    splits = rows.settle(has_splits=has_splits)
+    times, counts = rows.times, rows.count_times()
     try:
         axis, codes = times.resolve(counts)
     except TimeFormatError as error:
         raise DataError(f"{name}: {error}") from None
     known = codes[(counts > 0) & (codes != UNKNOWN)]
     is_cut = axis.unit != "integer" and len(np.unique(known)) < len(known)
-    notes = [*rows.notes, *rows.extras.notes(), *_trim_names(rows.batches)]
-    entities, (subjects, objects) = _number_names(rows.batches, ("subject", "object"), "entities")
-    predicates, (predicate_ids,) = _number_names(rows.batches, ("predicate",), "predicates")
-    moments = [times.moments()[ids] for ids in (since, until)] if is_cut else []
-    points = until is since
-    since = codes[since]
-    until = since if points else codes[until]
-    facts = Facts(subjects, predicate_ids, objects, since, until)
+    notes = [*rows.notes, *rows.extras.notes(), *_trim_names(rows)]
+    entities, ids = _number_names(rows, ("subject", "object"), "entities")
+    subjects, objects = np.split(ids, 2)
+    predicates, predicate_ids = _number_names(rows, ("predicate",), "predicates")
+    moments = [times.moments()[ids] for ids in (rows.since, rows.until)] if is_cut else []
+    ends = [codes[ids] for ids in rows.ends.values()]
+    facts = Facts(subjects, predicate_ids, objects, ends[0], ends[-1])
     notes += _unknown_headers(rows, facts, entities, predicates)
     places = _places(rows, splits)
     parts = [_as_points(facts.take(place)) for place in places]
@@ -101,11 +100,10 @@ def _unknown_headers(
 
     With enough other rows they are headers, and no facts then.
     """
-    starts = np.cumsum([0, *(len(batch.part.numbers) for batch in rows.batches)])
     firsts = {
         int(row): batch
-        for row, batch in zip(starts, rows.batches, strict=False)
-        if batch.part.numbers[0] == batch.first and rows.keep[row]
+        for row, batch in zip(rows.starts(), rows.batches, strict=False)
+        if batch.numbers[0] == batch.first and rows.keep[row]
     }
     others = rows.keep.copy()
     others[list(firsts)] = False
@@ -134,7 +132,7 @@ def _places(rows: FactCollector, splits: Ints | None) -> list[Any]:
     """Return the rows of each split in the order of the files: a slice, or their numbers."""
     order = rows.order()
     if splits is None:
-        sizes = [len(batch.part.numbers) for batch in rows.batches]
+        sizes = np.diff(rows.starts())
         codes = np.asarray([SPLITS.index(batch.split) for batch in rows.batches], np.int8)
         if order is None and rows.keep.all():  # files are read by split
             ends = np.cumsum([0, *np.bincount(codes, sizes, len(SPLITS)).astype(np.int64)])
@@ -202,23 +200,23 @@ def _count_merged(facts: Facts, since: Ints, until: Ints) -> int:
     return apart - kept
 
 
-def _trim_names(batches: list[Batch]) -> list[str]:
+def _trim_names(rows: FactCollector) -> list[str]:
     """Trim padded names in place, where a column holds numbers or has one width, and say so.
 
     No two names of one width become one, and nothing but ASCII spaces is left out.
     """
     trimmed: dict[str, None] = {}
     for split in SPLITS:
-        part = [batch for batch in batches if batch.split == split]
-        for role in NAME_ROLES:
-            names = [batch.names[role].dictionary for batch in part]
+        batches = [number for number, batch in enumerate(rows.batches) if batch.split == split]
+        for role in NAME_ROLES if batches else ():
+            columns = rows.columns[role]
+            names = [columns[number].dictionary for number in batches]
             bare = [pc.utf8_trim(each, " ") for each in names]
             if names == bare or not _are_padded(names, bare):
                 continue
             trimmed[role] = None
-            for batch, texts in zip(part, bare, strict=True):
-                indices = batch.names[role].indices
-                batch.names[role] = pa.DictionaryArray.from_arrays(indices, texts)
+            for number, texts in zip(batches, bare, strict=True):
+                columns[number] = pa.DictionaryArray.from_arrays(columns[number].indices, texts)
     if not trimmed:
         return []
     return [f"the spaces that pad a column were left out of the names: {' and '.join(trimmed)}"]
@@ -276,38 +274,17 @@ def _off_grid(axis: TimeAxis, codes: Ints) -> list[str]:
     ]
 
 
-def _number_names(
-    batches: list[Batch], roles: tuple[str, ...], what: str
-) -> tuple[Names, list[Ints]]:
-    """Return the names in byte order, and the ids of these roles by row.
-
-    Only the dictionaries of the batches are unified; the rows are mapped once, to their final ids.
-    """
-    columns = [batch.names[role] for role in roles for batch in batches]
+def _number_names(rows: FactCollector, roles: tuple[str, ...], what: str) -> tuple[Names, Ints]:
+    """Return the names in byte order, and the ids of all rows, of one role after the other."""
     try:
-        names, entries = unify(columns)
+        columns = [column for role in roles for column in rows.columns.pop(role, [])]
+        names, ids = unify(columns, ordered=True)
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
         reason = one_line(error)
         raise DataError(f"the names of all {what} do not fit together ({reason})") from None
-    if len(names) - 1 > MAX_NAMES:  # one is empty
-        raise DataError(f"found {len(names) - 1} {what}, expected at most {MAX_NAMES}")
-    order = pc.array_sort_indices(names)  # Arrow compares strings by their bytes
-    ranks = np.empty(len(names), np.int32)
-    ranks[order.to_numpy()] = np.arange(len(names), dtype=np.int32)
-    numbered = []
-    del columns
-    entries_of = [ranks[ids] for _, ids in entries]
-    for number, role in enumerate(roles):
-        ids = np.empty(sum(len(batch.part.numbers) for batch in batches), np.int32)
-        start = 0
-        for place, batch in enumerate(batches):
-            rows = batch.names.pop(role).indices.to_numpy()
-            np.take(
-                entries_of[number * len(batches) + place], rows, out=ids[start : start + len(rows)]
-            )
-            start += len(rows)
-        numbered.append(ids)
-    return Names(names.take(order)), numbered
+    if len(names) > MAX_NAMES:
+        raise DataError(f"found {len(names)} {what}, expected at most {MAX_NAMES}")
+    return Names(names), ids
 
 
 def merge_interval_lines(facts: Facts, axis: TimeAxis) -> Facts:

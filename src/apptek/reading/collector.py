@@ -4,12 +4,13 @@ What one row can tell is checked as it comes. What only all rows together tell, 
 written and whether a column says train, valid or test, is decided at the end.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from apptek.arrays import Bools, Ints, Longs
 from apptek.errors import DataError
@@ -29,14 +30,12 @@ FEW_OTHERS = 0.1  # of the rows say no split, or have another order of day and m
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some good rows of a file; since and until are one column where all rows are points."""
+    """Some good rows of a file: their numbers there, and their columns as messages name them."""
 
     file: int
     split: Split
-    part: Part
-    names: dict[str, pa.DictionaryArray]
-    since: pa.DictionaryArray | None
-    until: pa.DictionaryArray | None
+    numbers: range | Longs
+    labels: Mapping[str, str]
     first: int | None  # see Content
 
 
@@ -44,11 +43,14 @@ class Batch:
 class FactCollector:
     """The rows of a data set, and the bad ones among them.
 
-    keep  which rows are facts, once `settle` was called
+    columns              by role, the texts of each batch; of points, since and until are one column
+    times, since, until  the distinct times, and their ids by row, once `settle` was called
+    keep                 which rows are facts
     """
 
     options: ReadOptions
     batches: list[Batch] = field(default_factory=list)
+    columns: dict[str, list[pa.DictionaryArray]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     defects: list[tuple[int, Defect]] = field(default_factory=list)  # by file
     # How many rows are bad, and the first of them (file and row), by kind.
@@ -57,7 +59,10 @@ class FactCollector:
     notes: list[str] = field(default_factory=list)
     extras: ExtraCounts = field(default_factory=ExtraCounts)
     dump: str | None = None
-    keep: Bools = field(default_factory=lambda: np.zeros(0, np.bool_))
+    times: TimeVotes = field(init=False)
+    since: Ints = field(init=False)
+    until: Ints = field(init=False)
+    keep: Bools = field(init=False)
 
     def read(
         self, name: str, split: Split, content: Content, progress: Callable[[int], None]
@@ -80,13 +85,24 @@ class FactCollector:
             for defect in part.defects:
                 self._report(file, replace(defect, first=defect.line == content.first))
             if part.table.num_rows:
-                self.batches.append(_batch_of(part, file, split, content.first))
+                self.batches.append(Batch(file, split, part.numbers, part.labels, content.first))
+                self._add_columns(part)
             progress(part.position)
         self.notes += [note for note in content.notes if note not in self.notes]
         if row_count and row_count == sum(self.extras.left_out.values()) - left_out:
             lacking = " or ".join(self.extras.left_out)
             raise DataError(f"{name}: all rows lack {lacking}; expected facts")
         return row_count > 0
+
+    def _add_columns(self, part: Part) -> None:
+        texts = {role: texts_of(part.table.column(role)) for role in part.table.column_names}
+        unknown = pa.DictionaryArray.from_arrays(np.zeros(len(part.numbers), np.int32), [""])
+        point = texts.pop("time", unknown)
+        since, until = texts.get("since", point), texts.get("until", point)
+        texts |= {"since": since, "until": since if since.equals(until) else until}
+        for role in (*NAME_ROLES, "since", "until", SPLIT):
+            if role in texts:
+                self.columns.setdefault(role, []).append(texts[role])
 
     def _report(self, file: int, defect: Defect, kind: str = "") -> None:
         """Note a bad row; stop after MAX_DEFECTS_COUNTED unless they are skipped."""
@@ -111,131 +127,109 @@ class FactCollector:
         ordered = sorted(self.defects, key=lambda pair: (pair[0], pair[1].line))
         return [defect for _, defect in ordered[:MAX_DEFECTS_KEPT]]
 
-    def settle(self, *, has_splits: bool) -> tuple[TimeVotes, Ints, Ints, Ints | None]:
-        """Decide what all rows together say.
+    def settle(self, *, has_splits: bool) -> Ints | None:
+        """Decide what all rows together say: their times, and the splits that a column says.
 
-        Return the times, the ids of since and until among them, and the splits that a column says.
         DataError about bad rows unless they are skipped.
         """
-        self.keep = np.ones(sum(len(batch.part.numbers) for batch in self.batches), np.bool_)
-        texts, since, until = self._times()
+        since, until = self.columns.pop("since", []), self.columns.pop("until", [])
+        points = all(one is other for one, other in zip(since, until, strict=True))
+        texts, ids = unify(since if points else [*since, *until])
+        self.since, self.until = (ids, ids) if points else np.split(ids, 2)
+        self.keep = np.ones(len(self.since), np.bool_)
         options = self.options
         kind = EITHER if self.dump is None else DATE
-        times = TimeVotes(texts, options.granularity, options.date_format, kind)
-        self._check_times(times, since, until)  # bad rows have no vote
-        self._check_intervals(times, since, until, settled=False)
-        counts = self.count_times(times, since, until)
-        times.vote(counts, lambda: self._first_rows(times, since, until))
-        for ids in (since,) if until is since else (since, until):
-            self._check_order(times, ids)
-        self._check_times(times, since, until)
-        self._check_intervals(times, since, until, settled=True)
+        self.times = TimeVotes(texts, options.granularity, options.date_format, kind)
+        self._check_times()  # bad rows have no vote
+        self._check_intervals(settled=False)
+        self.times.vote(self.count_times(), self._first_rows)
+        self._check_order()
+        self._check_times()
+        self._check_intervals(settled=True)
         splits = self._splits(has_splits=has_splits)
         self.check()
-        times.vote_precision(self.count_times(times, since, until))
-        self._check_times(times, since, until)
+        self.times.vote_precision(self.count_times())
+        self._check_times()
         self.check()
         self._check_files()
-        return times, since, until, splits
+        return splits
 
-    def _times(self) -> tuple[pa.Array, Ints, Ints]:
-        """Return the distinct texts of times, and the ids of since and until by row."""
-        columns = [column for batch in self.batches for column in (batch.since, batch.until)]
-        texts, ids = unify([column for column in columns if column is not None])
-        by_column = {id(column): numbers for column, numbers in ids}
-        since, until = (
-            [
-                by_column[id(column)][column.indices.to_numpy()]
-                if (column := getattr(batch, end)) is not None
-                else np.zeros(len(batch.part.numbers), np.int32)
-                for batch in self.batches
-            ]
-            for end in ("since", "until")
-        )
-        points = all(batch.since is batch.until for batch in self.batches)
-        nothing = np.zeros(0, np.int32)
-        starts = np.concatenate([nothing, *since])
-        return texts, starts, starts if points else np.concatenate([nothing, *until])
+    @property
+    def ends(self) -> dict[str, Ints]:
+        """The ids of since and until; of points, only since."""
+        return {"since": self.since} | ({} if self.until is self.since else {"until": self.until})
 
-    def count_times(self, times: TimeVotes, since: Ints, until: Ints) -> Longs:
+    def count_times(self) -> Longs:
         """Return the facts of each time; a point counts once."""
-        every = bool(self.keep.all())
-        counts = np.bincount(since if every else since[self.keep], minlength=len(times.texts))
-        if until is not since:
-            ends = until[self.keep & (until != since)]
-            counts = counts + np.bincount(ends, minlength=len(times.texts))
+        counts = np.zeros(len(self.times.texts), np.int64)
+        for end, ids in self.ends.items():
+            rows = self.keep if end == "since" else self.keep & (self.until != self.since)
+            counts += np.bincount(ids if rows.all() else ids[rows], minlength=len(counts))
         return counts
 
-    def _first_rows(self, times: TimeVotes, since: Ints, until: Ints) -> Longs:
+    def _first_rows(self) -> Longs:
         """Return the first row of each text of a time, in the order of the files."""
         order = self.order()
-        firsts = np.full(len(times.texts), len(since), np.int64)
-        for ids in (since, until):
+        firsts = np.full(len(self.times.texts), len(self.since), np.int64)
+        for ids in self.ends.values():
             distinct, rows = np.unique(ids if order is None else ids[order], return_index=True)
             firsts[distinct] = np.minimum(firsts[distinct], rows)
         return firsts
 
-    def _check_times(self, times: TimeVotes, since: Ints, until: Ints) -> None:
+    def _check_times(self) -> None:
         """Report the rows whose times are none, or others than most."""
-        bad = ~times.good
-        if not bad.any():
+        if self.times.good.all():
             return
-        for end, ids in (("since", since), ("until", until)):
-            if end == "until" and until is since:
-                break
-            for row in np.flatnonzero(self.keep & bad[ids]).tolist():
-                expected = times.expected[int(ids[row])]
+        for end, ids in self.ends.items():
+            for row in np.flatnonzero(self.keep & ~self.times.good[ids]).tolist():
+                expected = self.times.expected[int(ids[row])]
                 other = "granularity=mixed" in expected
-                found = shown(times.texts[int(ids[row])].as_py())
+                found = shown(self._time(ids, row))
                 self._drop(row, end, found, expected, kind="of another precision" * other)
 
-    def _check_order(self, times: TimeVotes, ids: Ints) -> None:
+    def _time(self, ids: Ints, row: int) -> str:
+        return str(self.times.texts[int(ids[row])].as_py())
+
+    def _check_order(self) -> None:
         """Raise DataError where more than a few dates of a file have another order than the others.
 
         Also if bad rows are skipped: dates such as 02/03/2024 of that file would be misread.
         """
-        if not times.order:
-            return
-        orders = np.where(self.keep, times.written["order"][ids], 0)
-        others = orders == (MDY if times.order == "dmy" else DMY)
-        files = self._files_of_rows()
-        known = np.bincount(files[(orders == DMY) | (orders == MDY)], minlength=len(self.files))
-        many = np.bincount(files[others], minlength=len(self.files)) > FEW_OTHERS * known
-        rows = np.flatnonzero(others & many[files])
-        if len(rows):
-            (batch, place), time = self.locate(int(rows[0])), int(ids[rows[0]])
-            pattern = "%m/%d/%Y" if times.order == "dmy" else "%d/%m/%Y"
-            raise DataError(
-                f"{self.files[batch.file]}:{batch.part.numbers[place]}: found "
-                f"{shown(times.texts[time].as_py())}, expected {times.expected[time]}; if this "
-                "file has another order, read it alone with "
-                f"--date-format {pattern} or the like, or write its dates as 2014-05-13"
-            )
+        times, files = self.times, self._files_of_rows()
+        for ids in self.ends.values() if times.order else ():
+            orders = np.where(self.keep, times.written["order"][ids], 0)
+            others = orders == (MDY if times.order == "dmy" else DMY)
+            known = np.bincount(files[(orders == DMY) | (orders == MDY)], minlength=len(self.files))
+            many = np.bincount(files[others], minlength=len(self.files)) > FEW_OTHERS * known
+            for row in np.flatnonzero(others & many[files]).tolist():
+                number, place = self._locate(row)
+                batch = self.batches[number]
+                pattern = "%m/%d/%Y" if times.order == "dmy" else "%d/%m/%Y"
+                raise DataError(
+                    f"{self.files[batch.file]}:{batch.numbers[place]}: found "
+                    f"{shown(self._time(ids, row))}, expected {times.expected[int(ids[row])]}; if "
+                    "this file has another order, read it alone with "
+                    f"--date-format {pattern} or the like, or write its dates as 2014-05-13"
+                )
 
-    def _check_intervals(
-        self, times: TimeVotes, since: Ints, until: Ints, *, settled: bool
-    ) -> None:
+    def _check_intervals(self, *, settled: bool) -> None:
         """Report intervals that end before they start; before the vote, those of one kind."""
-        if until is since:
+        if self.until is self.since:
             return
-        rows = np.flatnonzero(self.keep & (since != until))
-        lows, highs = times.bounds()
-        inverted = lows[since[rows]] > highs[until[rows]]
+        rows = np.flatnonzero(self.keep & (self.since != self.until))
+        since, until = self.since[rows], self.until[rows]
+        lows, highs = self.times.bounds()
+        inverted = lows[since] > highs[until]
         if not settled:
-            kinds = times.written["kind"]
-            inverted &= kinds[since[rows]] == kinds[until[rows]]
+            kinds = self.times.written["kind"]
+            inverted &= kinds[since] == kinds[until]
         for row in rows[inverted].tolist():
-            ends = [times.texts[int(ids[row])].as_py() for ids in (since, until)]
-            batch, place = self.locate(row)
-            names = (batch.names[role][place].as_py() for role in NAME_ROLES)
-            self._drop(
-                row,
-                "until",
-                f"since {ends[0]} after until {ends[1]}",
-                "since not after until",
-                kind="since after until",
-                fact=(*names, *ends),
-            )
+            ends = [self._time(ids, row) for ids in (self.since, self.until)]
+            number, place = self._locate(row)
+            fact = (*(self.columns[role][number][place].as_py() for role in NAME_ROLES), *ends)
+            found = f"since {ends[0]} after until {ends[1]}"
+            kind = "since after until"
+            self._drop(row, "until", found, "since not after until", kind=kind, fact=fact)
 
     def _drop(
         self,
@@ -248,37 +242,35 @@ class FactCollector:
         fact: tuple[str, ...] = (),
     ) -> None:
         """Report a row, which is no fact then."""
-        batch, place = self.locate(row)
-        line = int(batch.part.numbers[place])
-        defect = Defect(
-            file=self.files[batch.file],
-            line=line,
-            column=batch.part.labels.get(role) or batch.part.labels["time"],
-            found=found,
-            expected=expected,
-            fact=fact,
-            first=line == batch.first,
-        )
+        number, place = self._locate(row)
+        batch = self.batches[number]
+        file, line = self.files[batch.file], int(batch.numbers[place])
+        label = batch.labels.get(role) or batch.labels["time"]
         self.keep[row] = False
+        defect = Defect(file, line, label, found, expected, fact, line == batch.first)
         self._report(batch.file, defect, kind)
 
-    def locate(self, row: int) -> tuple[Batch, int]:
-        """Return the batch of a row, and its place there."""
-        ends = np.cumsum([len(batch.part.numbers) for batch in self.batches])
-        number = int(np.searchsorted(ends, row, side="right"))
-        return self.batches[number], row - int(ends[number - 1] if number else 0)
+    def _locate(self, row: int) -> tuple[int, int]:
+        """Return the number of the batch of a row, and its place there."""
+        starts = self.starts()
+        number = int(np.searchsorted(starts, row, side="right")) - 1
+        return number, row - int(starts[number])
+
+    def starts(self) -> Longs:
+        """Return the first row of each batch, and the number of all rows."""
+        return np.cumsum([0, *(len(batch.numbers) for batch in self.batches)])
 
     def order(self) -> Longs | None:
         """Return the rows in the order of their files, where batches are not."""
         pairs = pairwise(self.batches)
-        if all(a.file < b.file or a.part.numbers[-1] < b.part.numbers[0] for a, b in pairs):
+        if all(a.file < b.file or a.numbers[-1] < b.numbers[0] for a, b in pairs):
             return None
-        numbers = np.concatenate([np.asarray(batch.part.numbers) for batch in self.batches])
+        numbers = np.concatenate([np.asarray(batch.numbers) for batch in self.batches])
         return np.lexsort((numbers, self._files_of_rows()))
 
     def _files_of_rows(self) -> Longs:
-        sizes = [len(batch.part.numbers) for batch in self.batches]
-        return np.repeat(np.asarray([batch.file for batch in self.batches], np.int64), sizes)
+        files = np.asarray([batch.file for batch in self.batches], np.int64)
+        return np.repeat(files, np.diff(self.starts()))
 
     def _splits(self, *, has_splits: bool) -> Ints | None:
         """Return the split of each row by what a column says; None where none is to be used.
@@ -287,25 +279,19 @@ class FactCollector:
         looked at. Where it was named, or nearly all rows say a split, the others are bad.
         """
         named = SPLIT in (self.options.column_of() or {})
-        columns = [batch.part.table for batch in self.batches]
-        if not columns or any(SPLIT not in table.column_names for table in columns):
+        columns = self.columns.pop(SPLIT, [])
+        if not columns or len(columns) < len(self.batches):
             return None
         if not named and (self.options.splitting is not None or has_splits):
             return None
-        codes, texts = [], []
-        for table in columns:
-            column = texts_of(table.column(SPLIT))
-            found = np.asarray([_split_code(t) for t in column.dictionary.to_pylist()], np.int8)
-            codes.append(found[column.indices.to_numpy()])
-            texts.append(column)
-        splits = np.concatenate(codes)
+        texts, ids = unify(columns)
+        splits = np.asarray([_split_code(text) for text in texts.to_pylist()], np.int32)[ids]
         others = self.keep & (splits < 0)
         count, total = int(others.sum()), int(self.keep.sum())
         if count and (named or count <= FEW_OTHERS * total):
             for row in np.flatnonzero(others).tolist():
-                batch, place = self.locate(row)
-                text = texts_of(batch.part.table.column(SPLIT))[place].as_py()
-                self._drop(row, SPLIT, shown(text), "train, valid or test")
+                found = shown(texts[int(ids[row])].as_py())
+                self._drop(row, SPLIT, found, "train, valid or test")
         elif count:
             rows = f"{count:,} of {total:,} rows"
             note = f"the column split is not used: {rows} do not say train, valid or test"
@@ -350,27 +336,30 @@ class FactCollector:
                 raise DataError(f"{name}: {rows}: {first}")
 
 
-def _batch_of(part: Part, file: int, split: Split, first: int | None) -> Batch:
-    columns = {role: texts_of(part.table.column(role)) for role in part.table.column_names}
-    point = columns.get("time")
-    since, until = columns.get("since", point), columns.get("until", point)
-    if since is not None and until is not None and since.equals(until):
-        until = since
-    names = {role: columns[role] for role in NAME_ROLES}
-    kept = part.table.select([SPLIT] if SPLIT in columns else [])
-    return Batch(file, split, replace(part, table=kept, defects=()), names, since, until, first)
+def unify(columns: list[pa.DictionaryArray], *, ordered: bool = False) -> tuple[pa.Array, Ints]:
+    """Return all distinct texts, and the id of the text of each row.
 
+    ordered  by their bytes; else an empty text comes first
 
-def unify(
-    columns: list[pa.DictionaryArray],
-) -> tuple[pa.Array, Iterator[tuple[pa.DictionaryArray, Ints]]]:
-    """Return all distinct texts, an empty one first, and of each column the ids of its entries."""
-    texts = pa.concat_arrays([pa.array([""]), *(column.dictionary for column in columns)])
-    unified = texts.dictionary_encode()
-    ids = unified.indices.to_numpy()
-    ends = np.cumsum([1, *(len(column.dictionary) for column in columns)])
-    parts = (ids[start:stop] for start, stop in pairwise(ends))
-    return unified.dictionary, zip(columns, parts, strict=True)
+    Only the dictionaries of the columns are compared; the rows are mapped once. The list is empty
+    at the end, so that the memory of each column is free once it was mapped.
+    """
+    nothing = pa.array([""][ordered:], pa.string())
+    unified = pa.concat_arrays([nothing, *(c.dictionary for c in columns)]).dictionary_encode()
+    texts, entries = unified.dictionary, unified.indices.to_numpy()
+    if ordered:
+        order = pc.array_sort_indices(texts)  # Arrow compares strings by their bytes
+        ranks = np.empty(len(texts), np.int32)
+        ranks[order.to_numpy()] = np.arange(len(texts), dtype=np.int32)
+        texts, entries = texts.take(order), ranks[entries]
+    ids = np.empty(sum(len(column) for column in columns), np.int32)
+    row, entry = 0, len(nothing)
+    while columns:
+        column = columns.pop(0)
+        mapped = entries[entry : entry + len(column.dictionary)]
+        np.take(mapped, column.indices.to_numpy(), out=ids[row : row + len(column)])
+        row, entry = row + len(column), entry + len(column.dictionary)
+    return texts, ids
 
 
 def _split_code(text: str) -> int:

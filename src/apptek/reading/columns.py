@@ -53,7 +53,13 @@ class ColumnLayout:
         return {role: f"column {column + 1} ({role})" for role, column in self.columns.items()}
 
 
-FREE = ColumnLayout(4, {"subject": 0, "predicate": 1, "object": 2}, free=True)
+_NAMES = {"subject": 0, "predicate": 1, "object": 2}
+FREE = ColumnLayout(4, _NAMES, free=True)
+FREE_LAYOUTS = {  # by width
+    3: ColumnLayout(3, _NAMES),
+    4: ColumnLayout(4, _NAMES | {"time": 3}),
+    5: ColumnLayout(5, _NAMES | {"since": 3, "until": 4}),
+}
 
 
 def parse_columns(text: str) -> dict[str, str]:

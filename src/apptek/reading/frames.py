@@ -1,30 +1,55 @@
-"""Frames and tuples: whatever exports Arrow data, without a new dependency.
+"""Columns of Arrow as texts: of Parquet files, of frames, and of tuples.
 
-pandas, polars, DuckDB and pyarrow hand their tables over by `__arrow_c_stream__`. Names and times
-become text, and take the way of a file from there: the same times, the same errors.
+pandas, polars, DuckDB and pyarrow hand their tables over by `__arrow_c_stream__`, without a new
+dependency. Names and times become text, and take the way of a file from there: the same times, the
+same errors.
 """
 
 import re
 import warnings
-from collections.abc import Iterable, Mapping, Sequence, Sized
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from contextlib import contextmanager
 from datetime import date, datetime
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyarrow import parquet
 
 from apptek.errors import DataError, NoFactsError
-from apptek.reading.columnar import part_of, text_column
-from apptek.reading.columns import SPLIT, ColumnLayout, check_roles, columns_of, find_layout
-from apptek.reading.parts import Content, Part, texts_of
+from apptek.reading.columns import (
+    FREE,
+    FREE_LAYOUTS,
+    SPLIT,
+    ColumnLayout,
+    FindLayout,
+    check_roles,
+    columns_of,
+    find_layout,
+    left_out_note,
+)
+from apptek.reading.options import ReadOptions
+from apptek.reading.parts import EXACT, Content, Part, Row, parts_of_rows, texts_of
+from apptek.reading.streams import (
+    DAMAGE,
+    TextSource,
+    check_growth,
+    damaged,
+    is_compressed,
+    marked,
+    one_line,
+    read_pieces,
+)
+from apptek.reading.time_votes import without_midnights
 
+BATCH_ROWS = 1 << 19
+ROW_BYTES = 16  # what a row takes at least, however well it is compressed
+EXPECTED = "expected texts, integers, dates or timestamps"
 FrameKind = Literal["pandas", "polars", "arrow"]
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
-_SURROGATE = re.compile("[\ud800-\udfff]")  # half of a pair, which no encoding can write
-_MIDNIGHT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(Z|[+-][0-9]{2}:[0-9]{2})?")
 _UNNAMED_INDEX = re.compile("__index_level_[0-9]+__")  # of pandas
 QUERY_ROLES = ("subject", "object", "time")
 _HOW = "subject=..., predicate=..., object=..., time=... (or since=..., until=...)"
@@ -59,11 +84,6 @@ def time_text(when: Any) -> str:
     raise DataError(f"found the time {when!r}, expected a text, a date, a datetime or an integer")
 
 
-def without_midnight(text: str) -> str:
-    """The day of a time at midnight, in the zone in which it is written; others as they are."""
-    return text[:10] if _MIDNIGHT.fullmatch(text) else text
-
-
 def frame_of(table: pa.Table, kind: FrameKind | None = None) -> Any:
     """A table as a frame of pandas, polars or Arrow; by default of the first that is installed."""
     if kind not in (None, "pandas", "polars", "arrow"):
@@ -94,37 +114,34 @@ def table_of(frame: Any, name: str = "frame") -> pa.Table:
     return table.drop_columns(unnamed)
 
 
-def open_tuples(facts: Iterable[Sequence[Any]], _columns: None, name: str) -> Content:
+def open_tuples(
+    facts: Iterable[Sequence[Any]], _options: ReadOptions, _columns: None, name: str
+) -> Content:
     """Open tuples (subject, predicate, object), with a time, or with since and until."""
-    columns: list[list[str]] = [[], [], [], [], []]
     if isinstance(facts, str) or not isinstance(facts, Iterable):
         raise DataError(
             f"{name}: found {facts!r}, expected tuples (subject, predicate, object, time)"
         )
-    for row, fact in enumerate(facts, 1):
-        if isinstance(fact, str) or not (isinstance(fact, Sized) and 3 <= len(fact) <= 5):
+    rows: list[Row] = []
+    for number, fact in enumerate(facts, 1):
+        if isinstance(fact, str) or not (isinstance(fact, Sized) and len(fact) in FREE_LAYOUTS):
             raise DataError(
-                f"{name}:{row}: found {fact!r}, expected (subject, predicate, object), then "
+                f"{name}:{number}: found {fact!r}, expected (subject, predicate, object), then "
                 "nothing, a time, or since and until"
             )
-        since, until = (
-            time_text(fact[column] if column < len(fact) else None) for column in (3, 4)
-        )
-        cells = (*map(_name_text, fact[:3]), since, until if len(fact) == 5 else since)
-        for column, cell in zip(columns, cells, strict=True):
-            if not cell.isascii() and _SURROGATE.search(cell):
-                raise DataError(f"{name}:{row}: found half a character in {cell!r}, expected text")
-            column.append(cell)
-    roles = ("subject", "predicate", "object", "since", "until")
-    table = pa.table([pa.array(column, pa.string()) for column in columns], names=list(roles))
-    return open_frame(table, dict(zip(roles, roles, strict=True)), name)
+        rows.append((number, [*map(_name_text, fact[:3]), *map(time_text, fact[3:])]))
+    if not rows:
+        raise NoFactsError(f"{name}: there are no facts; expected some tuples")
+    return Content(parts_of_rows(rows, FREE, name, "text without halves of characters"))
 
 
 def _name_text(value: Any) -> str:
     return "" if value is None or value != value else str(value)  # noqa: PLR0124  NaN
 
 
-def open_frame(frame: Any, column_of: Mapping[str, Any] | None, name: str) -> Content:
+def open_frame(
+    frame: Any, _options: ReadOptions, column_of: Mapping[str, Any] | None, name: str
+) -> Content:
     """Open a frame.
 
     column_of  role -> column; without it, the usual names of columns, as in the header of a file
@@ -133,20 +150,7 @@ def open_frame(frame: Any, column_of: Mapping[str, Any] | None, name: str) -> Co
     if not table.num_rows:
         raise NoFactsError(f"{name}: the frame is empty; expected a fact in each row")
     layout = _find_layout([str(column) for column in table.column_names], column_of, name)
-    return Content(iter([_with_days(part_of(table, layout, name))]))
-
-
-def _with_days(part: Part) -> Part:
-    """Return the rows with days, where every time of a column lies at midnight."""
-    table = part.table
-    for place, role in enumerate(table.column_names):
-        if role in ("time", "since", "until"):
-            texts = texts_of(table.column(role))
-            cut = [without_midnight(text) for text in texts.dictionary.to_pylist()]
-            if not any("T" in text for text in cut):
-                days = pa.DictionaryArray.from_arrays(texts.indices, pa.array(cut, pa.string()))
-                table = table.set_column(place, role, days)
-    return replace(part, table=table)
+    return Content(iter([part_of(table, layout, name)]))
 
 
 def read_query_texts(frame: Any, roles: tuple[str, ...] = QUERY_ROLES) -> list[tuple[str, ...]]:
@@ -168,6 +172,7 @@ def query_text_columns(
         text_column(table.column(column), names[column], name).cast(pa.string())
         for column in columns
     ]
+    texts[2:] = [without_midnights(text) for text in texts[2:]]
     empty = [row for text in texts[:2] if (row := pc.index(text, "").as_py()) >= 0]
     if empty:
         raise DataError(
@@ -188,3 +193,158 @@ def _find_layout(names: list[str], column_of: Mapping[str, Any] | None, name: st
     given = {role: str(column) for role, column in column_of.items()}
     check_roles(given, name)
     return find_layout(names, given, True, name)[0]
+
+
+def open_parquet(
+    file: Path,
+    options: ReadOptions,
+    columns: dict[str, str] | None,
+    find: FindLayout = find_layout,
+) -> Content:
+    """Open a Parquet file."""
+    with opened(file, options.max_bytes) as content:
+        names = list(content.schema_arrow.names)
+        layout, has_header = find(names, columns, True, file.name)
+        if not has_header:
+            raise DataError(
+                f"{file.name}: found the columns {', '.join(names)}; "
+                "expected subject, object and time"
+            )
+        for column in layout.columns.values():
+            check_type(content.schema_arrow.field(column).type, names[column], file.name)
+    note = None if columns is not None else left_out_note(names, layout, file.name)
+    parts = _parquet_parts(file, layout, options.max_bytes)
+    return Content(parts, {"format": "parquet"}, () if note is None else (note,))
+
+
+def _parquet_parts(file: Path, layout: ColumnLayout, max_bytes: int | None) -> Iterator[Part]:
+    number = 1
+    with opened(file, max_bytes, set(layout.columns.values())) as content:
+        for batch in content.iter_batches(BATCH_ROWS):
+            table = pa.Table.from_batches([batch])
+            yield part_of(table, layout, file.name, number)
+            number += table.num_rows
+    if number == 1:
+        raise NoFactsError(f"{file.name}:1: the file is empty; expected a fact in each row")
+
+
+def part_of(table: pa.Table, layout: ColumnLayout, name: str, number: int = 1) -> Part:
+    """Return the rows of a table as texts, numbered from `number` on."""
+    columns = {
+        role: text_column(table.column(column), table.schema.field(column).name, name)
+        for role, column in layout.columns.items()
+    }
+    numbers = range(number, number + table.num_rows)
+    return Part(pa.table(columns), numbers, layout.labels)
+
+
+@contextmanager
+def opened(
+    path: Path, max_bytes: int | None = None, used: set[int] | None = None
+) -> Iterator[parquet.ParquetFile]:
+    """Open a Parquet file; DataError where it is damaged or grows too large.
+
+    The strings of columns in use are kept as dictionaries, so that a long one that occurs often
+    takes its memory once.
+    """
+    try:
+        source: Any = path
+        if is_compressed(path):
+            pieces = read_pieces(TextSource(path, None, max_bytes))
+            source = pa.BufferReader(b"".join(text for text, _ in pieces))
+        file = parquet.ParquetFile(source)
+        if used is not None:
+            fields = [file.schema_arrow.field(column) for column in used]
+            texts = [field.name for field in fields if _is_text(field.type)]
+            file = parquet.ParquetFile(source, read_dictionary=texts)
+        metadata = file.metadata
+        groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
+        size = sum(group.total_byte_size for group in groups)
+        check_growth(path, max(size, metadata.num_rows * ROW_BYTES), max_bytes)
+        yield file
+    except (FileNotFoundError, PermissionError) as error:
+        raise DataError(f"{path}: cannot be opened ({one_line(error)})") from None
+    except DAMAGE as error:
+        raise damaged(path, error) from None
+
+
+def check_type(kind: pa.DataType, label: str, name: str) -> None:
+    """Refuse a type whose values are neither names nor times."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    types = pa.types
+    numbers = types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind)
+    moments = types.is_date(kind) or types.is_timestamp(kind)
+    if not (numbers or moments or types.is_null(kind) or _is_text(kind)):
+        raise DataError(f"{name}: the column {label!r} is of type {kind}; {EXPECTED}")
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    types = pa.types
+    return bool(types.is_string(kind) or types.is_large_string(kind) or types.is_string_view(kind))
+
+
+def text_column(column: pa.ChunkedArray, label: str, name: str) -> pa.DictionaryArray:
+    """Return a column as a dictionary of texts; what is missing becomes empty."""
+    check_type(column.type, label, name)
+    try:
+        if pa.types.is_null(column.type):
+            column = column.cast(pa.string())
+        if not pa.types.is_dictionary(column.type):
+            column = column.dictionary_encode()
+        if column.num_chunks != 1:
+            column = column.unify_dictionaries()
+        distinct = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        plain = _plain(distinct.dictionary, label, name).cast(pa.string())
+        texts = texts_of(pa.DictionaryArray.from_arrays(distinct.indices, plain))  # checks bounds
+    except pa.ArrowException as error:
+        raise DataError(
+            f"{name}: the column {label!r} cannot be read ({one_line(error)}); {EXPECTED}"
+        ) from None
+    try:
+        texts.dictionary.validate(full=True)  # Parquet itself does not check that it is UTF-8
+    except pa.ArrowInvalid:
+        clean = [marked(text).decode() for text in texts.dictionary.cast(pa.binary()).to_pylist()]
+        texts = pa.DictionaryArray.from_arrays(texts.indices, pa.array(clean, pa.string()))
+    return texts
+
+
+def _plain(values: pa.Array, label: str, name: str) -> pa.Array:
+    """Return distinct values such that they have the text that they should."""
+    types = pa.types
+    if types.is_date(values.type):
+        return values.cast(pa.date32())
+    if types.is_timestamp(values.type):
+        return _timestamps(values)
+    if types.is_floating(values.type) or types.is_decimal(values.type):
+        return _whole_numbers(values, label, name)
+    return values
+
+
+def _timestamps(values: pa.Array) -> pa.Array:
+    """Return texts of timestamps: in UTC, but midnights in their own zone, where they are days."""
+    zone, form = values.type.tz, "%Y-%m-%dT%H:%M:%S"
+    seconds = pc.floor_temporal(values, unit="second").cast(pa.timestamp("s", zone))
+    if zone is None:
+        return pc.strftime(seconds, form)
+    local = pc.local_timestamp(values)
+    texts = pc.strftime(seconds.cast(pa.timestamp("s", "UTC")), f"{form}Z")
+    is_day = pc.equal(local, pc.floor_temporal(local, unit="day"))
+    return pc.if_else(is_day, pc.strftime(seconds, f"{form}%z"), texts)
+
+
+def _whole_numbers(column: pa.Array, label: str, name: str) -> pa.Array:
+    """Return numbers without a fraction: pandas makes them of integers where one is missing."""
+    if pa.types.is_floating(column.type):
+        column = pc.if_else(pc.is_nan(column), None, column)
+        if pc.any(pc.greater_equal(pc.abs(column), float(EXACT))).as_py():
+            raise DataError(
+                f"{name}: the column {label!r} holds fractional numbers beyond 2^53, which are not "
+                "exact: write such ids as text"
+            )
+    try:
+        return column.cast(pa.int64())
+    except pa.ArrowInvalid:
+        raise DataError(
+            f"{name}: the column {label!r} holds numbers with a fraction; {EXPECTED}"
+        ) from None

@@ -21,8 +21,8 @@ from apptek.facts.facts import Dataset, Names
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable, entry_of
 from apptek.reading.text import (
     TEXT_FORMATS,
+    find_delimiter,
     find_encoding,
-    find_table_format,
     lines_of,
     rows_of,
 )
@@ -53,10 +53,25 @@ def _read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
             return
         content = path.read_bytes()
         encoding = find_encoding(content)
-        form = find_table_format(lines_of(content, encoding), usual)
+        form = find_delimiter(lines_of(content, encoding), usual, fewest=2)
         yield from rows_of(content.decode(encoding or "utf-8-sig"), form)
     except (OSError, UnicodeError, csv.Error, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read: {error}") from None
+
+
+def _read_table(path: Path) -> tuple[list[str], Iterator[tuple[str, dict[str, str]]]]:
+    """Return the header of a table, and each row by its columns, with its place in the file."""
+    rows = _read_rows(path)
+    _, header = next(rows, (1, []))
+
+    def cells() -> Iterator[tuple[str, dict[str, str]]]:
+        for line, row in rows:
+            if len(row) != len(header):
+                found = counted(len(row), "cell")
+                raise DataError(f"{path.name}:{line}: found {found}, expected {len(header)}")
+            yield f"{path.name}:{line}", dict(zip(header, row, strict=True))
+
+    return header, cells()
 
 
 def read_aliases(path: Path) -> dict[str, str]:
@@ -103,23 +118,20 @@ def check_aliases(aliases: Mapping[str, str], entities: Names) -> None:
 
 def read_types(path: Path) -> dict[str, dict[str, str]]:
     """Kind of type -> entity -> type, from a text or Parquet file; an empty cell gives no type."""
-    rows = _read_rows(path)
-    _, header = next(rows, (1, []))
+    header, rows = _read_table(path)
     kinds = header[1:]
-    if not kinds or not all(kinds) or len(set(kinds)) < len(kinds):
+    if not kinds or not all(kinds) or len(set(header)) < len(header):
         raise DataError(f"{path.name}: expected {_TYPES}; found the header {header}")
     table: dict[str, dict[str, str]] = {kind: {} for kind in kinds}
-    for line, row in rows:
-        if len(row) != len(header):
-            cells = counted(len(row), "cell")
-            raise DataError(f"{path.name}:{line}: found {cells}, expected {len(header)}")
-        if not row[0]:
-            raise DataError(f"{path.name}:{line}: the first cell names no entity")
-        for kind, value in zip(kinds, row[1:], strict=True):
-            if value and table[kind].setdefault(row[0], value) != value:
+    for where, cells in rows:
+        entity = cells[header[0]]
+        if not entity:
+            raise DataError(f"{where}: the first cell names no entity")
+        for kind in kinds:
+            if cells[kind] and table[kind].setdefault(entity, cells[kind]) != cells[kind]:
                 raise DataError(
-                    f"{path.name}:{line}: {row[0]!r} has two types of the kind {kind!r}: "
-                    f"{table[kind][row[0]]!r} and {value!r}"
+                    f"{where}: {entity!r} has two types of the kind {kind!r}: "
+                    f"{table[kind][entity]!r} and {cells[kind]!r}"
                 )
     if not any(table.values()):
         raise DataError(f"{path.name}: there are no types in it; expected {_TYPES}")
@@ -128,23 +140,18 @@ def read_types(path: Path) -> dict[str, dict[str, str]]:
 
 def read_predicates(path: Path) -> PredicateTable:
     """A table of predicates from a text or Parquet file; columns in any order."""
-    rows = _read_rows(path)
-    _, header = next(rows, (1, []))
+    header, rows = _read_table(path)
     strange = [name for name in header if name not in _COLUMNS]
     if strange or len(set(header)) < max(len(header), 2) or "predicate" not in header:
         raise DataError(f"{path.name}: expected {_PREDICATES}; found the header {header}")
     entries: dict[str, PredicateEntry] = {}
-    for line, row in rows:
-        if len(row) != len(header):
-            found = counted(len(row), "cell")
-            raise DataError(f"{path.name}:{line}: found {found}, expected {len(header)}")
-        cells = dict(zip(header, row, strict=True))
+    for where, cells in rows:
         predicate = cells["predicate"]
         if not predicate:
-            raise DataError(f"{path.name}:{line}: the column predicate is empty")
+            raise DataError(f"{where}: the column predicate is empty")
         entry = entry_of(cells)
         if entries.setdefault(predicate, entry) != entry:
-            raise DataError(f"{path.name}:{line}: {predicate!r} has a second, different row")
+            raise DataError(f"{where}: {predicate!r} has a second, different row")
     return PredicateTable(entries, path.name)
 
 

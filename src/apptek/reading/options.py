@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from apptek.facts.facts import OpenEnd
-from apptek.facts.splitting import Splitting
+from apptek.facts.protocols import Splitting
 from apptek.facts.times import Granularity
 from apptek.reading.columns import SPLIT, parse_columns
 
-OF_FILES = ("columns", "header", "format", "sheet", "delimiter", "encoding")
 OF_FACTS = ("undirected", "merge_intervals")
+OF_SOURCES = ("columns", "split", "header", "delimiter", "encoding", "format", "sheet", "max_bytes")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,5 +60,6 @@ class ReadOptions:
     def to_remember(self) -> dict[str, Any]:
         """What was chosen and is worth choosing again for further files of the same kind."""
         usual = ReadOptions()
-        chosen = {name: getattr(self, name) for name in (*OF_FILES, *OF_FACTS)}
+        remembered = set(OF_SOURCES) - {"split", "max_bytes"} | set(OF_FACTS)
+        chosen = {name: getattr(self, name) for name in sorted(remembered)}
         return {name: value for name, value in chosen.items() if value != getattr(usual, name)}

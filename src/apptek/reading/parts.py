@@ -1,10 +1,13 @@
-"""What every kind of file becomes: Arrow tables of text columns, named by role.
+"""What every source becomes: Arrow tables of text columns, named by role.
 
-A kind of file is one function from a path to a Content.
+A source of facts is one function that returns a Content; `reader.py` lists all of them.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +15,15 @@ import pyarrow.compute as pc
 
 from apptek.arrays import Bools, Longs
 from apptek.facts.facts import Defect
+from apptek.reading.columns import FREE_LAYOUTS, SINCE_MARKS, UNTIL_MARKS, ColumnLayout
 from apptek.reading.streams import MARKED
+from apptek.safe_text import counted
 
 NAME_ROLES = ("subject", "predicate", "object")
 TEXT_TYPE = pa.dictionary(pa.int32(), pa.string())
+EXACT = 2**53  # below it, floats hold every whole number
 _STRANGE = rf"[\x00\x{{{MARKED:X}}}-\x{{{MARKED + 255:X}}}]"
+Row = tuple[int, Sequence[Any]]  # its number, and its cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +51,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A file that was opened: its rows, and how it is read.
+    """A source that was opened: its rows, and how it is read.
 
     first  the number of its first row, where that is no known header, but may be one
     names  by role, what the texts in a column stand for, where they are ids
@@ -59,14 +66,89 @@ class Content:
     dump: str | None = None
 
 
-def no_rows(numbers: Sequence[int], file: str, found: str, expected: str) -> Part:
-    """Return a part of bad rows alone."""
-    defects = [
-        Defect(file=file, line=number, column="row", found=found, expected=expected)
-        for number in numbers
-    ]
-    nothing = {role: pa.array([], pa.string()) for role in NAME_ROLES}
-    return Part(pa.table(nothing), range(0), {}, defects)
+def parts_of_rows(
+    rows: Iterable[Row],
+    layout: ColumnLayout,
+    file: str,
+    expected: str = "a text or a whole number",
+    defects: Sequence[Defect] = (),
+    position: int = 0,
+) -> Iterator[Part]:
+    """Yield rows of Python values as texts, those of a free layout by their width.
+
+    defects  further rows of the file, which are none
+    """
+    by_width: dict[int, list[Row]] = {}
+    for number, row in rows:
+        by_width.setdefault(len(row), []).append((number, row))
+    defects, parts = list(defects), []
+    for width, alike in by_width.items():
+        if layout.free and width in FREE_LAYOUTS:
+            parts += by_mark(_part_of(alike, FREE_LAYOUTS[width], file, expected))
+        elif not layout.free and width > max(layout.columns.values()):
+            parts.append(_part_of(alike, layout, file, expected))
+        else:
+            found = counted(width, "column") + " (--columns says which to take)" * (width > 5)
+            wanted = "3, 4 or 5 columns" if layout.free else counted(layout.width, "column")
+            defects += [Defect(file, number, "row", found, wanted) for number, _ in alike]
+    first, *others = parts or [_part_of([], layout, file, expected)]
+    yield replace(first, defects=[*first.defects, *defects], position=position)
+    yield from others
+
+
+def _part_of(rows: list[Row], layout: ColumnLayout, file: str, expected: str) -> Part:
+    """Return rows of one width as texts; a row with a value that has none is bad."""
+    columns, bad, labels = {}, dict[int, str](), layout.labels
+    for role, place in layout.columns.items():
+        columns[role] = pa.array([text_of(row[place]) for _, row in rows], pa.string())
+        for row in np.flatnonzero(columns[role].is_null()).tolist():
+            bad.setdefault(row, role)
+    defects = []
+    for row, role in sorted(bad.items()):
+        number, value = rows[row][0], rows[row][1][layout.columns[role]]
+        text = str(value) if isinstance(value, float) else json.dumps(value, default=str)
+        defects.append(Defect(file, number, labels[role], shown(text), expected))
+    numbers = np.asarray([number for number, _ in rows], np.int64)
+    is_bad = np.isin(np.arange(len(rows)), list(bad))
+    return Part(pa.table(columns), numbers, labels, defects).without(is_bad)
+
+
+def text_of(value: Any) -> str | None:
+    """Return the text of a value; None where it has none that could be a name or a time."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        return None
+    try:
+        text = str(value)
+        text.encode()
+    except ValueError:  # half of a surrogate pair, or more digits than Python prints
+        return None
+    return text
+
+
+def by_mark(part: Part) -> list[Part]:
+    """Return the rows apart whose fourth cell says which end the fifth one is."""
+    if "until" not in part.labels:
+        return [part]
+    column = texts_of(part.table.column("since"))
+    masks = {
+        role: rows_where(column, pc.is_in(column.dictionary, value_set=pa.array(marks)))
+        for role, marks in (("since", SINCE_MARKS), ("until", UNTIL_MARKS))
+    }
+    plain = ~(masks["since"] | masks["until"])
+    if plain.all():
+        return [part]
+    parts = [part.without(~plain)]
+    for role, mask in masks.items():
+        rows = part.without(~mask)
+        table = rows.table.drop_columns(["since", "until"])
+        table = table.append_column(role, rows.table.column("until"))
+        labels = {**part.labels, role: f"column 5 ({role})"}
+        parts.append(replace(rows, table=table, labels=labels, defects=()))
+    return parts
 
 
 def texts_of(column: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
@@ -114,16 +196,8 @@ def good_rows(part: Part, file: str, names: Mapping[str, Mapping[str, str]]) -> 
         rows = np.flatnonzero(rows_where(columns[role], texts) & ~bad)
         bad[rows] = True
         for row in rows.tolist():
-            found, expected = fault(columns[role][row].as_py())
-            defects.append(
-                Defect(
-                    file=file,
-                    line=int(part.numbers[row]),
-                    column=part.labels[role],
-                    found=found,
-                    expected=expected,
-                )
-            )
+            fault_of = fault(columns[role][row].as_py())
+            defects.append(Defect(file, int(part.numbers[row]), part.labels[role], *fault_of))
 
     for role in [role for role in columns if role in part.labels]:
         texts = columns[role].dictionary

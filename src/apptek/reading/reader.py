@@ -1,6 +1,6 @@
-"""Files of facts, frames and tuples become a Dataset: read_dataset."""
+"""Sources of facts become a Dataset: read_dataset."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -11,25 +11,19 @@ from apptek.facts.benchmarks import BENCHMARKS
 from apptek.facts.facts import Dataset
 from apptek.reading.assembly import assemble, finish
 from apptek.reading.collector import FactCollector
-from apptek.reading.columnar import open_parquet
-from apptek.reading.columns import SPLIT, FindLayout, find_layout
-from apptek.reading.frames import is_frame, is_list_of_facts, open_frame, open_tuples
-from apptek.reading.json_lines import open_json_lines
-from apptek.reading.options import OF_FACTS, OF_FILES, ReadOptions
-from apptek.reading.parts import Content
-from apptek.reading.sheets import open_sheet
-from apptek.reading.sources import JSON_LINES, SHEETS, SUFFIXES, Located, located
-from apptek.reading.streams import is_compressed, stem_and_suffix
-from apptek.reading.text import TEXT_FORMATS, open_text
+from apptek.reading.columns import SPLIT
+from apptek.reading.options import OF_FACTS, ReadOptions
+from apptek.reading.sources import (
+    OBJECT_KINDS,
+    Located,
+    check_options,
+    kinds_of,
+    located,
+    open_file,
+)
 from apptek.safe_text import counted
 
 Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
-_OPENERS: dict[str, Callable[..., Content]] = {
-    **dict.fromkeys(TEXT_FORMATS, open_text),
-    **dict.fromkeys(JSON_LINES, open_json_lines),
-    **dict.fromkeys(SHEETS, open_sheet),
-    ".parquet": open_parquet,
-}
 
 
 def read_dataset(
@@ -54,15 +48,14 @@ def read_dataset(
     what; and so are several files that are read as one, and a frame.
     """
     chosen = ReadOptions(**options)
-    if is_frame(source) or is_list_of_facts(source):
-        chosen = replace(chosen, **{n: v for n, v in (remembered or {}).items() if n in OF_FACTS})
-        if is_frame(source):
-            return _read_content(open_frame, source, chosen, chosen.column_of(), "frame")
-        return _read_content(open_tuples, source, chosen, None, "facts")
+    for kind, holder in OBJECT_KINDS.items():
+        if holder.holds(source):
+            known = {n: value for n, value in (remembered or {}).items() if n in OF_FACTS}
+            return _read_object(source, kind, replace(chosen, **known), chosen.column_of(), kind)
     with located(source, chosen.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
         given, chosen = chosen, _with_remembered(chosen, files[0], remembered or {})
-        _check_options(chosen, files)
+        check_options(chosen, kinds_of(files), files[0].name)
         rows = FactCollector(chosen)
         _read_files(rows, found, progress)
     if chosen != given:
@@ -73,31 +66,23 @@ def read_dataset(
     return finish(dataset, chosen, has_splits=is_split, is_benchmark=is_benchmark)
 
 
-def read_frame(frame: Any, columns: Mapping[str, Any], name: str, **options: Any) -> Dataset:
-    """Read a frame; columns (role -> column) are the usual ones where none is named."""
-    if columns.get(SPLIT):
-        options["split"] = str(columns[SPLIT])
-    return _read_content(open_frame, frame, ReadOptions(**options), columns, name)
-
-
-def read_tuples(facts: Iterable[Sequence[Any]], name: str, **options: Any) -> Dataset:
-    """Read tuples of (subject, predicate, object), with a time or with since and until."""
-    return _read_content(open_tuples, facts, ReadOptions(**options), None, name)
-
-
-def _read_content(
-    opener: Callable[..., Content],
-    source: Any,
-    options: ReadOptions,
-    columns: Mapping[str, Any] | None,
-    name: str,
+def read_object(
+    source: Any, kind: str, columns: Mapping[str, Any] | None, name: str, **options: Any
 ) -> Dataset:
-    """Read what is in memory; the options of files are refused."""
-    usual, meaningless = ReadOptions(), (*OF_FILES[1:], "max_bytes")
-    for option in meaningless if opener is open_frame else ("columns", "split", *meaningless):
-        if getattr(options, option) != getattr(usual, option):
-            raise UnfitOptionsError(f"{name}: --{option.replace('_', '-')} has no meaning here")
-    content = opener(source, columns, name)
+    """Read a frame by its columns (role -> column; none: the usual ones), or tuples.
+
+    kind  a key of OBJECT_KINDS
+    """
+    if columns and columns.get(SPLIT):
+        options["split"] = str(columns[SPLIT])
+    return _read_object(source, kind, ReadOptions(**options), columns, name)
+
+
+def _read_object(
+    source: Any, kind: str, options: ReadOptions, columns: Mapping[str, Any] | None, name: str
+) -> Dataset:
+    check_options(options, [OBJECT_KINDS[kind]], name)
+    content = OBJECT_KINDS[kind].open(source, options, columns, name)
     rows = FactCollector(options)
     rows.read(name, "train", content, lambda _: None)
     dataset, is_split = assemble(name, rows, has_splits=False)
@@ -167,37 +152,8 @@ def _with_remembered(
         return options
     wanted = replace(options, **fresh)
     try:
-        _check_options(wanted, [file])
+        check_options(wanted, kinds_of([file]), file.name)
         open_file(file, wanted, wanted.column_of())
     except UnfitOptionsError:
         return replace(options, **{name: fresh[name] for name in OF_FACTS if name in fresh})
     return wanted
-
-
-def open_file(
-    file: Path,
-    options: ReadOptions,
-    columns: dict[str, str] | None,
-    find: FindLayout = find_layout,
-) -> Content:
-    """The content of a file of any kind; DataError if it is of none."""
-    _, suffix = stem_and_suffix(file)
-    if suffix not in _OPENERS or (suffix in SHEETS and is_compressed(file)):
-        known = ", ".join(SUFFIXES)
-        raise DataError(f"{file}: unknown kind of file; expected {known}, also .gz, .zst and .zip")
-    return _OPENERS[suffix](file, options, columns, find)
-
-
-def _check_options(options: ReadOptions, files: list[Path]) -> None:
-    """Refuses options that none of the files can heed."""
-    suffixes = {stem_and_suffix(file)[1] for file in files}
-    text, lines = suffixes & TEXT_FORMATS.keys(), suffixes & set(JSON_LINES)
-    for name, heeded in (
-        ("delimiter", text),
-        ("encoding", text or lines),
-        ("format", text),
-        ("sheet", suffixes & set(SHEETS)),
-    ):
-        if getattr(options, name) and not heeded:
-            where = files[0].name
-            raise UnfitOptionsError(f"{where}: --{name} has no meaning for this kind of file")

@@ -1,24 +1,63 @@
-"""Where data is: paths, patterns, standard input or a benchmark's name become files by split."""
+"""All kinds of sources, and where data is.
+
+A kind of source is one function that makes Arrow tables of text columns of it: see SourceKind.
+Paths, patterns, standard input or a benchmark's name become files by split.
+"""
 
 import glob
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from apptek.errors import DataError, NoFactsError
+from apptek.errors import DataError, NoFactsError, UnfitOptionsError
 from apptek.facts.benchmarks import BENCHMARKS, find_benchmark, find_folder
 from apptek.facts.facts import SPLITS, Split
-from apptek.reading.streams import read_start, stem_and_suffix, too_large
+from apptek.reading.columns import FindLayout, find_layout
+from apptek.reading.frames import is_frame, is_list_of_facts, open_frame, open_parquet, open_tuples
+from apptek.reading.options import OF_SOURCES, ReadOptions
+from apptek.reading.parts import Content
+from apptek.reading.streams import is_compressed, read_start, stem_and_suffix, too_large
+from apptek.reading.text import TEXT_FORMATS, open_text
+from apptek.reading.values import open_json, open_sheet
 
-TEXT_SUFFIXES = (".txt", ".tsv", ".tab", ".csv")
-JSON_LINES = (".jsonl", ".ndjson", ".json")
-SHEETS = (".xlsx", ".xls", ".ods")
-SUFFIXES = (*TEXT_SUFFIXES, *JSON_LINES, *SHEETS, ".parquet")
+
+@dataclass(frozen=True, slots=True)
+class SourceKind:
+    """A kind of source.
+
+    open   the function that opens it: of files (path, options, columns, find), of other sources
+           (source, options, columns, name); `columns` is role -> column, as far as it was said
+    heeds  the options of OF_SOURCES that have a meaning for it
+    holds  whether something is a source of this kind; files are known by their suffix
+    """
+
+    open: Callable[..., Content]
+    heeds: tuple[str, ...]
+    holds: Callable[[Any], bool] = lambda _: False
+
+
+_OF_FILES = ("columns", "split", "header", "max_bytes")
+_TEXT = SourceKind(open_text, (*_OF_FILES, "delimiter", "encoding", "format"))
+_JSON = SourceKind(open_json, (*_OF_FILES, "encoding"))
+_SHEET = SourceKind(open_sheet, (*_OF_FILES, "sheet"))
+FILE_KINDS: dict[str, SourceKind] = {
+    **dict.fromkeys(TEXT_FORMATS, _TEXT),
+    **dict.fromkeys(
+        (".jsonl", ".ndjson", ".json"), SourceKind(open_json, (*_OF_FILES, "encoding"))
+    ),
+    **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
+    ".parquet": SourceKind(open_parquet, _OF_FILES),
+}
+OBJECT_KINDS: dict[str, SourceKind] = {
+    "frame": SourceKind(open_frame, ("columns", "split"), is_frame),
+    "facts": SourceKind(open_tuples, (), is_list_of_facts),
+}
+SUFFIXES = tuple(FILE_KINDS)
 STANDARD_INPUT = "-"
 SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
     "train": ("train",),
@@ -28,6 +67,37 @@ SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
 _COPY_BYTES = 1 << 24
 _COMPRESSED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
 _KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"{": ".jsonl", b"[": ".json"}
+
+
+def kinds_of(files: Sequence[Path]) -> list[SourceKind]:
+    """Return the kinds of files; DataError if one is of none."""
+    suffixes = [stem_and_suffix(file)[1] for file in files]
+    for file, suffix in zip(files, suffixes, strict=True):
+        if suffix not in FILE_KINDS or (FILE_KINDS[suffix] is _SHEET and is_compressed(file)):
+            raise DataError(
+                f"{file}: unknown kind of file; expected {', '.join(SUFFIXES)}, also .gz, .zst and "
+                ".zip"
+            )
+    return [FILE_KINDS[suffix] for suffix in suffixes]
+
+
+def open_file(
+    file: Path,
+    options: ReadOptions,
+    columns: dict[str, str] | None,
+    find: FindLayout = find_layout,
+) -> Content:
+    """Open a file of any kind."""
+    return kinds_of([file])[0].open(file, options, columns, find)
+
+
+def check_options(options: ReadOptions, kinds: Sequence[SourceKind], name: str) -> None:
+    """Refuse options that none of the sources can heed."""
+    usual, heeded = ReadOptions(), {option for kind in kinds for option in kind.heeds}
+    for option in OF_SOURCES:
+        if getattr(options, option) != getattr(usual, option) and option not in heeded:
+            shown = option.replace("_", "-")
+            raise UnfitOptionsError(f"{name}: --{shown} has no meaning for this kind of source")
 
 
 @dataclass(frozen=True, slots=True)

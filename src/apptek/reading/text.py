@@ -22,18 +22,24 @@ from apptek.arrays import Longs
 from apptek.errors import DataError
 from apptek.facts.facts import Defect
 from apptek.reading.columns import (
-    SINCE_MARKS,
-    UNTIL_MARKS,
+    FREE_LAYOUTS,
     Beginning,
     ColumnLayout,
     FindLayout,
     examine_rows,
     find_layout,
 )
-from apptek.reading.dumps import DUMPS, dump_columns, find_dump, is_gdelt
-from apptek.reading.ids import find_ids
+from apptek.reading.dumps import DUMPS, dump_columns, find_dump, find_ids, is_gdelt
 from apptek.reading.options import ReadOptions
-from apptek.reading.parts import TEXT_TYPE, Content, Part, rows_where, shown, texts_of
+from apptek.reading.parts import (
+    TEXT_TYPE,
+    Content,
+    Part,
+    by_mark,
+    rows_where,
+    shown,
+    texts_of,
+)
 from apptek.reading.streams import (
     BYTE_ORDER_MARK,
     LONGEST_ROW,
@@ -92,7 +98,7 @@ def open_text(
     """Open a file of text; `find` is another for files of queries."""
     source, form, start = examine(file, options)
     skipped = int(_DELIMITER_LINE.match(start) is not None)
-    rows = list(numbered_rows(start, form))[skipped:]
+    rows = first_rows(start, form)[skipped:]
     begin = _begin(file, options, columns, rows, find) if rows else None
     blocks = read_blocks(source, quoted=form.quoted)
     first, line = skip_lines(blocks, rows[begin.above - 1][0] if begin and begin.above else skipped)
@@ -165,7 +171,8 @@ def examine(file: Path, options: ReadOptions) -> tuple[TextSource, TextFormat, s
     wanted = options.delimiter or (said[1] if said else "")
     form = TEXT_FORMATS[stem_and_suffix(file)[1]]
     usual = _OF_GDELT[0] if options.format == "gdelt" else None
-    gdelt = next((f for f in _OF_GDELT if is_gdelt(first_rows(start, f))), usual)
+    samples = ((f, [row for _, row in first_rows(start, f)]) for f in _OF_GDELT)
+    gdelt = next((form for form, rows in samples if is_gdelt(rows)), usual)
     if gdelt is not None and not wanted:
         form = gdelt  # tabs, under the suffix .CSV
     elif wanted:
@@ -226,64 +233,50 @@ def lines_of(sample: bytes, encoding: str | None) -> str:
     return text[:end] if end and is_cut else text
 
 
-def find_delimiter(sample: str, usual: TextFormat) -> TextFormat:
+def find_delimiter(sample: str, usual: TextFormat, fewest: int = 3) -> TextFormat:
     """Return the format of a file that starts with `sample`.
 
     It is the usual one for the file's suffix, unless that splits the first lines in fewer than
-    three cells and another delimiter splits nearly all of them alike. A space counts only where
-    all cells are numbers, as in files of ids.
+    `fewest` cells and another delimiter splits nearly all of them: facts alike, rows of a small
+    table into any number. A space counts only where all cells are numbers, as in files of ids.
     """
-    if _fits(sample, usual):
-        return usual
-    for delimiter in DELIMITERS:
-        form = TextFormat(delimiter, quoted=usual.quoted or delimiter != "\t")
-        if delimiter != usual.delimiter and _fits(sample, form, alike=True):
-            return form
-    spaced = TextFormat(" ", quoted=False)
-    rows = first_rows(sample, spaced)
-    numbers = rows and all(re.fullmatch("-?[0-9]+", cell) for row in rows for cell in row)
-    return spaced if numbers and _fits(sample, spaced, alike=True) else usual
-
-
-def _fits(sample: str, form: TextFormat, *, alike: bool = False) -> bool:
-    """Return whether the first line and nearly all have three cells (alike: equally many)."""
-    counts = [len(row) for row in first_rows(sample, form)]
-    if not counts or counts[0] < 3:
-        return False
-    usual = Counter(counts).most_common(1)[0][0]
-    fitting = sum(count == usual if alike else count >= 3 for count in counts)
-    return fitting >= NEARLY_ALL * len(counts)
-
-
-def find_table_format(sample: str, usual: TextFormat) -> TextFormat:
-    """Return the usual format, unless only another delimiter splits the first line and most."""
     others = (TextFormat(mark, usual.quoted or mark != "\t") for mark in DELIMITERS)
-    for form in (usual, *others):
-        widths = [len(row) for row in first_rows(sample, form)]
-        if widths and widths[0] > 1 and 2 * sum(width > 1 for width in widths) > len(widths):
+    for form in (usual, *others, TextFormat(" ", quoted=False)):
+        rows = [row for _, row in first_rows(sample, form)]
+        counts = [len(row) for row in rows]
+        if not counts or counts[0] < fewest:
+            continue
+        if form.delimiter == " " != usual.delimiter and not all(
+            re.fullmatch("-?[0-9]+", cell) for row in rows for cell in row
+        ):
+            continue
+        commonest = Counter(counts).most_common(1)[0][0]
+        alike = fewest > 2 and form != usual
+        fitting = sum(count == commonest if alike else count >= fewest for count in counts)
+        if fitting >= NEARLY_ALL * len(counts):
             return form
     return usual
 
 
+class _Unquoted(csv.excel):
+    """Cells in which a quote is a character like any other."""
+
+    quoting = csv.QUOTE_NONE
+
+
 def rows_of(text: str, form: TextFormat) -> Iterator[tuple[int, list[str]]]:
     """Yield the rows of a small text with the number of their last line; blank ones are skipped."""
-    lines = io.StringIO(text, "")
-    if form.quoted:
-        reader = csv.reader(lines, delimiter=form.delimiter)
-    else:
-        reader = csv.reader(lines, delimiter=form.delimiter, quoting=csv.QUOTE_NONE)
+    dialect = "excel" if form.quoted else _Unquoted
+    reader = csv.reader(io.StringIO(text, ""), dialect, delimiter=form.delimiter)
     yield from ((reader.line_num, row) for row in reader if row)
 
 
-def first_rows(sample: str, form: TextFormat) -> list[list[str]]:
-    """Return the cells of the first lines that are not empty."""
-    return [row for _, row in numbered_rows(sample, form)]
-
-
-def numbered_rows(sample: str, form: TextFormat) -> Iterator[tuple[int, list[str]]]:
-    """Yield the first rows that are not empty, with the number of their last line."""
+def first_rows(sample: str, form: TextFormat) -> list[tuple[int, list[str]]]:
+    """Return the first rows that are not empty, with the number of their last line."""
+    rows: list[tuple[int, list[str]]] = []
     with suppress(csv.Error):  # a cell that is longer than csv allows: reading will say so
-        yield from islice(rows_of(sample, form), SAMPLE_LINES)
+        rows.extend(islice(rows_of(sample, form), SAMPLE_LINES))
+    return rows
 
 
 @dataclass(slots=True)
@@ -342,49 +335,49 @@ class _Lines:
         text, faults = block.text, dict[int, tuple[int | None, str, str]]()
         if self.form.quoted and not _are_clean(text, self.form.delimiter):
             text, faults = _without_bad_quotes(text, self.form.delimiter)
-        layout = self.layout
-        if layout.free:
-            usual = Counter(width for width in self.widths if 3 <= width <= 5).most_common(1)
-            layout = FREE_LAYOUTS[usual[0][0] if usual else 4]
+        layout = FREE_LAYOUTS[self.usual_width()] if self.layout.free else self.layout
         table, others = parse_rows(text, layout.width, self.form)
         row_count = table.num_rows + len(others)
         numbers: range | Longs = range(row_count)
         if others:
             numbers = np.delete(np.arange(row_count), [number for number, _, _ in others])
         defects = [self._defect(row, *fault) for row, fault in faults.items()]
-        parts = [self._part(table, numbers, layout, block)]
         if block.is_cut and self.layout.free and others and others[-1][0] == row_count - 1:
-            others, cut = others[:-1], others[-1]
-            widths = [width for _, width, _ in others] + [layout.width] * bool(table.num_rows)
-            if cut[1] < min([*self.widths, *widths], default=0):
-                found = f"{counted(cut[1], 'column')} in a last row without a newline"
+            widths = [width for _, width, _ in others[:-1]] + [layout.width] * bool(table.num_rows)
+            if others[-1][1] < min([*self.widths, *widths], default=0):
+                number, width, _ = others.pop()
+                found = f"{counted(width, 'column')} in a last row without a newline"
                 expected = "as many columns as before (cut off?)"
-                defects.append(self._defect(cut[0], None, found, expected))
-            else:
-                others = [*others, cut]
-        for width in (3, 4, 5) if self.layout.free else ():
+                defects.append(self._defect(number, None, found, expected))
+        parts = [self._part(table, numbers, layout, block)]
+        for width in FREE_LAYOUTS if self.layout.free else ():
             rows = [row for row in others if row[1] == width]
             others = [row for row in others if row[1] != width]
             if rows:
-                lines = "\n".join(row[2] for row in rows) + "\n"
+                lines = "\n".join(line for _, _, line in rows) + "\n"
                 table, _ = parse_rows(lines.encode(), width, self.form)
-                numbers = np.asarray([row[0] for row in rows])
+                numbers = np.asarray([number for number, _, _ in rows])
                 parts.append(self._part(table, numbers, FREE_LAYOUTS[width], block))
         expected = "3, 4 or 5 columns" if self.layout.free else counted(layout.width, "column")
         defects += [
-            self._defect(number, None, _found_columns(text, width, self.form), expected)
-            for number, width, text in others
+            self._defect(number, None, _found_columns(line, width, self.form), expected)
+            for number, width, line in others
         ]
         parts = [each for part in parts for each in by_mark(part)] if self.layout.free else parts
         parts[0] = replace(parts[0], defects=defects)
         return parts, row_count
+
+    def usual_width(self) -> int:
+        """Return the number of cells that most of the first rows have."""
+        usual = Counter(width for width in self.widths if width in FREE_LAYOUTS).most_common(1)
+        return usual[0][0] if usual else 4
 
     def _defect(self, row: int, column: int | None, found: str, expected: str) -> Defect:
         roles = {number: role for role, number in self.layout.columns.items()}
         label = "row"
         if column is not None:
             label = f"column {column + 1}" + (f" ({roles[column]})" if column in roles else "")
-        return Defect(file=self.file, line=row, column=label, found=found, expected=expected)
+        return Defect(self.file, row, label, found, expected)
 
     def _part(
         self, table: pa.Table, numbers: range | Longs, layout: ColumnLayout, block: Block
@@ -399,14 +392,6 @@ class _Lines:
             blank &= rows_where(column, pc.equal(column.dictionary, ""))
         part = Part(pa.table(columns), numbers, layout.labels, position=block.position)
         return part.without(blank)
-
-
-_NAMES = {"subject": 0, "predicate": 1, "object": 2}
-FREE_LAYOUTS = {  # by width
-    3: ColumnLayout(3, _NAMES),
-    4: ColumnLayout(4, _NAMES | {"time": 3}),
-    5: ColumnLayout(5, _NAMES | {"since": 3, "until": 4}),
-}
 
 
 def _shifted(numbers: range | Longs, by: int) -> range | Longs:
@@ -514,25 +499,3 @@ def _found_columns(text: str, width: int, form: TextFormat) -> str:
         if width < 3 <= count:
             return f"{columns} ({count} if separated by {separator!r}: see --read delimiter=)"
     return columns
-
-
-def by_mark(part: Part) -> list[Part]:
-    """Return the rows apart whose fourth cell says which end the fifth one is."""
-    if "until" not in part.labels:
-        return [part]
-    column = texts_of(part.table.column("since"))
-    masks = {
-        role: rows_where(column, pc.is_in(column.dictionary, value_set=pa.array(marks)))
-        for role, marks in (("since", SINCE_MARKS), ("until", UNTIL_MARKS))
-    }
-    plain = ~(masks["since"] | masks["until"])
-    if plain.all():
-        return [part]
-    parts = [part.without(~plain)]
-    for role, mask in masks.items():
-        rows = part.without(~mask)
-        table = rows.table.drop_columns(["since", "until"])
-        table = table.append_column(role, rows.table.column("until"))
-        labels = {**part.labels, role: f"column 5 ({role})"}
-        parts.append(replace(rows, table=table, labels=labels, defects=()))
-    return parts

@@ -5,6 +5,7 @@ with the day first and with the month first, nor (unless it is wanted) years and
 facts have is right; of two that are equally frequent, what came first.
 """
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +42,22 @@ FEWEST_STEPS = 3  # distinct integers that show a stride
 ENOUGH_VALUES = 50  # distinct times that make a unit fine enough
 _UNITS: tuple[Unit, ...] = ("year", "month", "day")  # by precision
 _EXCEL_DAYS = (20_000, 60_000)  # from 1954 to 2064
+_MIDNIGHT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
 _FAR = 2**62  # an unknown end contradicts nothing
+
+
+def without_midnight(text: str) -> str:
+    """Return the day of a time at midnight, in the zone in which it is written."""
+    return text[:10] if re.fullmatch(_MIDNIGHT, text) else text
+
+
+def without_midnights(texts: pa.Array) -> pa.Array:
+    """Return the days of times, if all times of day are midnight in the zone that is written."""
+    at_midnight = pc.match_substring_regex(texts, f"^{_MIDNIGHT}$")
+    has_clock = pc.match_substring(texts, ":")
+    if not pc.any(at_midnight).as_py() or pc.any(pc.greater(has_clock, at_midnight)).as_py():
+        return texts
+    return pc.if_else(at_midnight, pc.utf8_slice_codeunits(texts, 0, 10), texts)
 
 
 class TimeVotes:
@@ -56,6 +72,8 @@ class TimeVotes:
     def __init__(
         self, texts: pa.Array, granularity: Granularity, date_format: str, kind: int = EITHER
     ) -> None:
+        if "%" not in date_format and NEEDED.get(granularity, 0) <= NEEDED["day"]:
+            texts = without_midnights(texts)
         self.texts, self.granularity, self.date_format = texts, granularity, date_format
         self.kind = DATE if granularity != "auto" else kind
         self.order = date_format if date_format in FIRST else ""

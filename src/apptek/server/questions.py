@@ -6,7 +6,7 @@ from pydantic import BaseModel, Field
 from apptek.arrays import Bools, Longs
 from apptek.config import View
 from apptek.facts.facts import Facts
-from apptek.facts.name_index import key_of
+from apptek.facts.name_matching import key_of
 from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import between, is_timeless
 from apptek.present.metrics_text import examples_note

@@ -15,7 +15,7 @@ from apptek.arrays import Ints
 from apptek.config import View
 from apptek.errors import ApptekError, ModelError, TimeFormatError, UnknownName
 from apptek.facts.facts import Dataset, Facts
-from apptek.facts.name_index import NameIndex, entity_counts
+from apptek.facts.name_matching import NameIndex, entity_counts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
 from apptek.forecast.window import Window

@@ -84,18 +84,13 @@ class Stream:
     season: str = ""  # name of the season's rule
 
 
-def _reciprocal(name: str, body: str, head: str, probability: float, lags: tuple[int, int]) -> Rule:
-    """(a, body, b) is followed by (b, head, a)."""
-    return Rule(
-        name, "reciprocity", (Pattern("a", body, "b"),), Pattern("b", head, "a"), probability, lags
-    )
-
-
-def _escalating(name: str, body: str, head: str, probability: float, lags: tuple[int, int]) -> Rule:
-    """(a, body, b) is followed by (a, head, b)."""
-    return Rule(
-        name, "escalation", (Pattern("a", body, "b"),), Pattern("a", head, "b"), probability, lags
-    )
+def _followed(
+    kind: Kind, name: str, body: str, head: str, probability: float, lags: tuple[int, int]
+) -> Rule:
+    """Return a rule: (b, head, a), or to escalate (a, head, b), follows (a, body, b)."""
+    subject, object_ = "ba" if kind == "reciprocity" else "ab"
+    result = Pattern(subject, head, object_)
+    return Rule(name, kind, (Pattern("a", body, "b"),), result, probability, lags)
 
 
 _THREAT = Pattern("a", "Mobilize or increase armed forces", "b")
@@ -114,15 +109,17 @@ _RIOT = "Protest violently, riot"
 _ARREST = "Arrest, detain, or charge with legal action"
 _TALKS = "Engage in negotiation"
 # In the order in which they are applied: each rule comes before the rules that build on its facts.
+_BACK: Kind = "reciprocity"
+_ON: Kind = "escalation"
 FOLLOWING = (
-    _reciprocal("visit-is-hosted", "Make a visit", "Host a visit", 0.9, (0, 0)),
-    _reciprocal("consultation-is-returned", "Consult", "Consult", 0.7, (0, 1)),
-    _reciprocal("praise-is-answered", "Praise or endorse", _INTENT, 0.5, (1, 3)),
-    _reciprocal("riot-is-punished", _RIOT, _ARREST, 0.6, (1, 2)),
-    _escalating("accusation-becomes-threat", "Accuse", "Threaten", 0.5, (2, 5)),
-    _escalating("threat-becomes-sanctions", "Threaten", "Impose sanctions", 0.5, (3, 8)),
-    _reciprocal("sanctions-are-rejected", "Impose sanctions", "Reject", 0.6, (1, 3)),
-    _escalating("negotiation-becomes-agreement", _TALKS, "Sign formal agreement", 0.5, (5, 10)),
+    _followed(_BACK, "visit-is-hosted", "Make a visit", "Host a visit", 0.9, (0, 0)),
+    _followed(_BACK, "consultation-is-returned", "Consult", "Consult", 0.7, (0, 1)),
+    _followed(_BACK, "praise-is-answered", "Praise or endorse", _INTENT, 0.5, (1, 3)),
+    _followed(_BACK, "riot-is-punished", _RIOT, _ARREST, 0.6, (1, 2)),
+    _followed(_ON, "accusation-becomes-threat", "Accuse", "Threaten", 0.5, (2, 5)),
+    _followed(_ON, "threat-becomes-sanctions", "Threaten", "Impose sanctions", 0.5, (3, 8)),
+    _followed(_BACK, "sanctions-are-rejected", "Impose sanctions", "Reject", 0.6, (1, 3)),
+    _followed(_ON, "negotiation-becomes-agreement", _TALKS, "Sign formal agreement", 0.5, (5, 10)),
 )
 
 _TERM = Pattern("a", "Head of government of", "b")

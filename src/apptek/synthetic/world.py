@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet
@@ -20,8 +21,14 @@ from apptek.facts.facts import SPLITS, Dataset, Facts, Names, Split
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.files import new_folder
 from apptek.seeding import generator
-from apptek.synthetic.events import Bytes, Ledger, make_events
-from apptek.synthetic.people import ALLY_COUNT, FIRST_DAY, People, make_people
+from apptek.synthetic.events import (
+    ALLY_COUNT,
+    FIRST_DAY,
+    Ledger,
+    People,
+    make_events,
+    make_people,
+)
 from apptek.synthetic.rules import (
     ALLIED,
     FORCES,
@@ -52,13 +59,16 @@ class World:
 
     dataset: Dataset
     rules: tuple[Rule, ...]
-    origins: dict[Split, Bytes]
+    origins: dict[Split, npt.NDArray[np.int8]]
     seed: int
 
 
-# Subjects, predicates, objects, since, until, the rule that made each fact, and whether it must
-# stay in train; ids are positions in People.names and PREDICATES.
-_Columns = tuple[Ints, Ints, Ints, Ints, Ints, Bytes, Bools]
+# Ids are positions in People.names and PREDICATES; origin and pinned: see EVENT.
+_COLUMNS = ("subject", "predicate", "object", "since", "until")
+_Rows = npt.NDArray[Any]  # of _FACT
+_FACT = np.dtype(
+    [*((name, np.int32) for name in _COLUMNS), ("origin", np.int8), ("pinned", np.bool_)]
+)
 
 
 def make_world(facts: int = 20_000, seed: int = 0) -> World:
@@ -77,34 +87,37 @@ def make_world(facts: int = 20_000, seed: int = 0) -> World:
     country_count = max(4, int(0.2 * float(facts) ** 0.6))  # of SLOT_COUNT entities each
     people = make_people(country_count, rng=generator(seed, "world.people"))
     lasting = [_terms(people, rng=generator(seed, "world.terms")), *_undated(people)]
-    event_count = facts - sum(len(part[0]) for part in lasting)
+    event_count = facts - sum(map(len, lasting))
     events = _dated(make_events(people, event_count, seed))
-    return _world(people, [events, *lasting], seed)
+    return _world(people, np.concatenate([events, *lasting]), seed)
 
 
 def _lasting(
-    predicate: str, pairs: Longs, origin: str = "undated", since: Any = None, until: Any = None
-) -> _Columns:
-    """Facts of one predicate between pairs (n, 2) of entities; without times, undated ones."""
-    subjects, objects = pairs.astype(np.int32).T.copy()
-    predicates = np.full(len(pairs), PREDICATES.index(predicate), np.int32)
-    since, until = (np.full(len(pairs), UNKNOWN) if end is None else end for end in (since, until))
-    origins = np.full(len(pairs), ORIGIN[origin], np.int8)
-    ends = since.astype(np.int32).ravel(), until.astype(np.int32).ravel()
-    return subjects, predicates, objects, *ends, origins, np.zeros(len(pairs), np.bool_)
+    predicate: str,
+    pairs: Longs,
+    origin: str = "undated",
+    since: Any = UNKNOWN,
+    until: Any = UNKNOWN,
+) -> _Rows:
+    """Return facts of one predicate between pairs (n, 2) of entities."""
+    rows = np.zeros(len(pairs), _FACT)
+    rows["subject"], rows["object"] = pairs.T
+    rows["predicate"], rows["origin"] = PREDICATES.index(predicate), ORIGIN[origin]
+    rows["since"], rows["until"] = since, until
+    return rows
 
 
-def _terms(people: People, *, rng: np.random.Generator) -> _Columns:
-    """The terms of each country's three leaders, one after the other; the last has an open end.
+def _terms(people: People, *, rng: np.random.Generator) -> _Rows:
+    """Return the terms of each country's leaders, one after the other; the last has an open end.
 
     The first starts before the first day; for one in eight it is unknown when.
     """
-    states = np.arange(people.country_count) * SLOT_COUNT
+    states = np.arange(len(people.changes)) * SLOT_COUNT
     first_days = FIRST_DAY - rng.integers(1, 2000, len(states))
     first_days[rng.random(len(states)) < 1 / 8] = UNKNOWN
     changes = FIRST_DAY + people.changes  # (C, 2)
-    since = np.column_stack([first_days, changes])
-    until = np.column_stack([changes, np.full(len(states), UNKNOWN)])
+    since = np.column_stack([first_days, changes]).ravel()
+    until = np.column_stack([changes, np.full(len(states), UNKNOWN)]).ravel()
     pairs = _pairs(states[:, None] + LEADER + np.arange(LEADER_COUNT), states)
     return _lasting(IN_OFFICE, pairs, "term-of-office", since, until)
 
@@ -114,55 +127,57 @@ def _pairs(subjects: Longs, objects: Longs) -> Longs:
     return np.column_stack([subjects.ravel(), np.repeat(objects, subjects.shape[1])])
 
 
-def _undated(people: People) -> list[_Columns]:
+def _undated(people: People) -> list[_Rows]:
     """Organs are located in their states, states are part of leagues, forces have allies."""
-    states = np.arange(people.country_count) * SLOT_COUNT
-    leagues = np.searchsorted(people.bounds, np.arange(people.country_count), side="right") - 1
+    states = np.arange(len(people.changes)) * SLOT_COUNT
+    leagues = np.searchsorted(people.bounds, np.arange(len(people.changes)), side="right") - 1
     forces = (states[:, None] + np.asarray(FORCES)).ravel()
     pledges = _pairs(people.allies.reshape(-1, ALLY_COUNT), forces)
     return [
         _lasting(LOCATED, _pairs(states[:, None] + np.arange(1, LEADER), states)),
-        _lasting(PART_OF, _pairs(states[:, None], people.country_count * SLOT_COUNT + leagues)),
+        _lasting(PART_OF, _pairs(states[:, None], len(people.changes) * SLOT_COUNT + leagues)),
         _lasting(ALLIED, np.unique(pledges, axis=0)),  # a force may draw one ally twice
     ]
 
 
-def _dated(ledger: Ledger) -> _Columns:
-    """All events of the ledger, by time."""
-    settled = [ledger.settled(predicate) for predicate in PREDICATES]
-    predicates = np.repeat(np.arange(len(settled), dtype=np.int32), [len(part) for part in settled])
-    columns = [[column.astype(np.int32) for column in ledger.unpack(part)] for part in settled]
-    days, subjects, objects = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    order = np.argsort(days.astype(np.int16), kind="stable")  # 16 bits: a radix sort
-    times = days[order] + np.int32(FIRST_DAY)
-    origins, pinned = (
-        np.concatenate(parts)[order]
-        for parts in zip(*((part.origins, part.pinned) for part in settled), strict=True)
-    )
-    return subjects[order], predicates[order], objects[order], times, times, origins, pinned
+def _dated(ledger: Ledger) -> _Rows:
+    """Return all events of the ledger, by time."""
+    rows, start = np.zeros(sum(map(len, ledger.events.values())), _FACT), 0
+    for number, predicate in enumerate(PREDICATES):
+        events = ledger.events.pop(predicate, None)
+        if events is not None:
+            part = rows[start : start + len(events)]
+            part["since"], part["subject"], part["object"] = ledger.unpack(events)
+            part["predicate"], part["origin"] = number, events["origin"]
+            part["pinned"] = events["pinned"]
+            start += len(events)
+    rows = rows[np.argsort(rows["since"].astype(np.int16), kind="stable")]  # a radix sort
+    rows["since"] += FIRST_DAY
+    rows["until"] = rows["since"]
+    return rows
 
 
-def _world(people: People, parts: list[_Columns], seed: int) -> World:
+def _world(people: People, rows: _Rows, seed: int) -> World:
     """Names in byte order, ids to match, and three splits."""
-    subjects, predicate_ids, objects, since, until, origins, pinned = (
-        np.concatenate(column) for column in zip(*parts, strict=True)
-    )
     entities, entity_order = _sorted_names(people.names)
     predicates, predicate_order = _sorted_names(PREDICATES)
     facts = Facts(
-        entity_order[subjects], predicate_order[predicate_ids], entity_order[objects], since, until
+        entity_order[rows["subject"]],
+        predicate_order[rows["predicate"]],
+        entity_order[rows["object"]],
+        *(np.ascontiguousarray(rows[end]) for end in ("since", "until")),
     )
-    rows = _split(pinned, rng=generator(seed, "world.split"))
+    places = _split(rows["pinned"], rng=generator(seed, "world.split"))
     dataset = Dataset(
         name=f"world-{len(facts)}-{seed}",
         entities=entities,
         predicates=predicates,
         axis=TimeAxis("day"),
-        train=facts.take(rows["train"]),
-        valid=facts.take(rows["valid"]),
-        test=facts.take(rows["test"]),
+        train=facts.take(places["train"]),
+        valid=facts.take(places["valid"]),
+        test=facts.take(places["test"]),
     )
-    by_split = {split: read_only(origins[rows[split]]) for split in SPLITS}
+    by_split = {split: read_only(rows["origin"][places[split]]) for split in SPLITS}
     return World(dataset, RULES, by_split, seed)
 
 
