@@ -148,7 +148,7 @@ def test_subject_and_object_may_be_the_same(predictor: Predictor) -> None:
     assert [(r.steps, r.facts, [m.entity for m in r.meeting]) for r in found.all_reasons()] == [
         (0, (), [name])
     ] * 10
-    assert "everything connects them at once" in explanation_text(found)
+    assert "every path connects them" in explanation_text(found)
 
 
 def test_an_unknown_predicate_is_refused_with_near_names(predictor: Predictor) -> None:

@@ -118,7 +118,7 @@ def test_forecasts_show_themselves(predictor: Predictor) -> None:
     assert forecast.length == 7
     for shown in (text, page):
         assert forecast.predicates[0].predicate in shown
-        assert "anything at all" in shown
+        assert "chance that something happens" in shown
     assert json.loads(json.dumps(to_dict(forecast)))["predicates"][0]["share"] > 0
 
 
@@ -233,7 +233,7 @@ def test_what_is_unusual_is_said(predictor: Predictor) -> None:
     assert unknown.unseen == ("Nobody at all",)
     assert unknown.notes[0].kind == "unknown_name"
     assert unknown.notes[0].data == {"names": ["Nobody at all"]}
-    assert "other's rates" in unknown.notes[0].text
+    assert "the activity of the other entity alone" in unknown.notes[0].text
     neither = predictor.forecast("Nobody at all", "No one", allow_unknown=True)
     assert neither.notes[0].text.startswith("Neither Nobody at all nor No one is in the facts")
     assert [note.kind for note in neither.notes].count("unknown_name") == 1
@@ -247,7 +247,7 @@ def test_what_is_unusual_is_said(predictor: Predictor) -> None:
     assert any(note.kind == "window" for note in long.notes)
     assert all("longer than any" in direction.base_sentence for direction in long.directions)
     strangers = [direction.base_sentence for direction in unknown.directions]
-    assert strangers == ["the average of pairs that have not met yet"] * 2
+    assert strangers == ["the base rate of pairs without earlier facts"] * 2
 
 
 def test_a_last_fact_long_ago_is_pointed_out(predictor: Predictor) -> None:

@@ -31,7 +31,7 @@ from apptek.models.occurrence.model import Horizon, LeadEffect, OccurrenceModel,
 from apptek.models.occurrence.snapshots import draw_never_seen
 from apptek.models.updating import late_facts_note
 from apptek.predictor import Predictor
-from apptek.present.backtest_text import ACTIVE, no_skill_lines
+from apptek.present.forecast_words import ACTIVE, no_skill_lines
 from apptek.research.result import Result
 from apptek.results import GroupSkill
 from apptek.seeding import generator

@@ -144,7 +144,7 @@ def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, past_onl
     assert "read from its name" in explanation_text(explained)
     unread = model.explain((NOTHING, KNOWN, DAY), allow_unknown=True)
     assert not any(note.kind == "from_name" for note in unread.notes)
-    assert f"what is usual for {NEW} as the one who acts" not in sentences
+    assert f"what {NEW} usually does" not in sentences
     assert not any(reason.family.startswith("subject") for reason in explained.reasons)
     parts = explained.contributions()
     assert explained.bias + sum(p.log_odds for p in parts) == pytest.approx(explained.log_odds)

@@ -181,11 +181,11 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
         parts = found.contributions()
         words = {part.sentence for part in parts if part.kind == "reranker"}
         met = any((part.kind, part.family) == ("history", "pair") for part in parts)
-        told = f"what the trees make of what {query.subject} did to {query.object}" in words
+        told = f"the tree model, based on what {query.subject} did to {query.object}" in words
         assert told == met
         assert not any("linear model" in text for text in words)
         assert any(f"({query.subject} as " in text for text in words)
-        assert "taken together, how the evidence combines" not in found.paragraph
+        assert "how the evidence combines (several" not in found.paragraph
         score = float(scores[names.find(found.predicate)])
         assert found.score_bias + sum(p.score for p in parts) == pytest.approx(score, abs=2e-5)
         rival = float(scores[names.find(found.runner_up)])
@@ -198,7 +198,7 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
 def test_what_nothing_is_known_of_is_no_reason(predictor: Predictor, data: Dataset) -> None:
     found = predictor.explain(Query("Nobody", "No one", "2019-05-05"), allow_unknown=True)
     words = [part.sentence for part in found.contributions() if part.kind == "reranker"]
-    assert words == ["what the trees make of how probable it would be without them"]
+    assert words == ["the tree model, based on how probable it would be without them"]
     assert "Nothing connects the two" in explanation_text(found)
     known = predictor.explain(Query(data.entities[0], "No one", "2019-05-05"), allow_unknown=True)
     words = [part.sentence for part in known.contributions() if part.kind == "reranker"]

@@ -37,13 +37,13 @@ PART = PredicateForecast(
     subject="A", predicate="040", label="Consult", object=EVIL, probability=0.5, expected=0.7,
     share=0.9,
 )  # fmt: skip
-REASON = OccurrenceReason(family="pair", sentence=f"A did something to {EVIL}", log_odds=1.5)
+REASON = OccurrenceReason(family="pair", sentence=f"A acted towards {EVIL}", log_odds=1.5)
 
 
 def direction(subject: str, object_: str) -> DirectionForecast:
     return DirectionForecast(
         subject=subject, object=object_, probability=0.4, expected=1.0, base=-2.0,
-        reasons=(REASON,), have_met=True, base_sentence="the average of pairs that have met",
+        reasons=(REASON,), have_met=True, base_sentence="the base rate of pairs with earlier facts",
     )  # fmt: skip
 
 

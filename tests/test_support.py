@@ -171,9 +171,9 @@ def test_a_fact_that_training_hides_is_not_said_to_speak_against_itself(
             assert support.is_itself == (part.family == "pair" and of_answer and bool(at_once))
             if support.is_itself:
                 found += 1
-                assert "which training hides" in support.words
+                assert "hidden during training" in support.words
                 is_asked = part.topology[0] == why.predicate
-                assert ("the very fact that is asked about" in support.words) == is_asked
+                assert ("the fact you asked about" in support.words) == is_asked
                 assert ("a fact of the runner-up" in support.words) != is_asked
                 assert "away" in support.when
     assert found > 5
@@ -187,7 +187,7 @@ def test_counts_that_point_the_other_way_are_told_as_such(log_odds: float, whose
     )  # fmt: skip
     assert contradicts_alone(support, log_odds)
     words = support_words(replace(support, contradicts=True), log_odds)
-    assert f"These counts alone favour {whose}" in words
+    assert f"On its own this evidence favours {whose}" in words
     assert "3 times with the runner-up (30.0 %, 2.0 times its usual share)" in words
     assert not contradicts_alone(support, -log_odds)
     assert "alone" not in support_words(support, -log_odds)
@@ -196,4 +196,7 @@ def test_counts_that_point_the_other_way_are_told_as_such(log_odds: float, whose
     assert contradicts_alone(equal, -log_odds)
     words = support_words(replace(equal, contradicts=True), log_odds)
     answer = "this answer" if log_odds > 0 else "the runner-up"
-    assert f"alone favour neither; beside the other reasons, it favours {answer}." in words
+    assert (
+        f"own this evidence favours neither; combined with the other reasons it favours {answer}."
+        in words
+    )

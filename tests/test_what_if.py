@@ -224,7 +224,7 @@ def test_a_predicate_is_compared_with_another(data: Dataset, predictor: Predicto
     assert f"{found.label} (" in found.sentence
     assert f" rather than {found.runner_up_label} (" in found.sentence
     other = predictor.explain(query, ranked[3], against=ranked[2])
-    assert f" less than {other.runner_up_label} (" in other.sentence
+    assert f" is less likely than {other.runner_up_label} (" in other.sentence
     assert f"behind '{other.runner_up_label}'" in other.paragraph
     with pytest.raises(ApptekError, match="cannot be compared with itself"):
         predictor.explain(query, against=ranked[0])

@@ -8,7 +8,7 @@ import pandas as pd
 
 from apptek.config import VIEWS, View, preset
 from apptek.facts.benchmarks import BENCHMARKS
-from apptek.present.backtest_text import GROUPS as PAIR_GROUPS
+from apptek.present.forecast_words import GROUPS as PAIR_GROUPS
 from apptek.research.compare import COMPARISON, PAST_ONLY
 from apptek.research.printed import PRINTED_OWN
 from apptek.research.provenance import RunList

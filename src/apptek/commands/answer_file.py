@@ -18,7 +18,6 @@ from apptek.reading.options import ReadOptions
 from apptek.results import Query
 
 BATCH = 10_000  # queries whose answers are written at a time
-SUFFIXES = (".csv", ".tsv", ".parquet")
 
 
 @dataclass(slots=True)
@@ -60,7 +59,7 @@ def answer_file(
     left_out: list[str] = []
     numbered = _check(predictor, queries, reading, left_out)
     answered = 0
-    with table_writer(out, SCHEMA, SUFFIXES) as write:
+    with table_writer(out, SCHEMA) as write:
         while batch := list(islice(numbered, BATCH)):
             rows = predictor.predict_table(batch, top=top, hide_known=hide_known)
             numbers = pa.array(rows.column("query").to_numpy() + answered)

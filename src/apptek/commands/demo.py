@@ -20,6 +20,7 @@ from apptek.paper.features import topologies_of
 from apptek.paper.single_episode import walk
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
+from apptek.present.template import render
 from apptek.research.printed import statistics
 from apptek.synthetic.world import World, make_world
 from apptek.terminal import output, table, tell
@@ -55,8 +56,9 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
         console.print(explanation_text(explanation, console.width), markup=False, soft_wrap=True)
         report = folder / f"report-{name}.html"
         write_whole(report, predictor.explain(query).html().encode())
-    _show_episode(console, models, query)
-    _show_summary(console, metrics, query, folder)
+    right = {name: round(100 * one.hits_at_1) for name, one in metrics.items()}
+    about = {"right": right, "query": query, "folder": str(folder), **_play(models, query)}
+    console.print(render("demo.txt.j2", **about), soft_wrap=True)
 
 
 def _show_world(console: Console, world: World) -> None:
@@ -133,7 +135,7 @@ def _choose_query(world: World, models: Mapping[str, Predictor]) -> Query:
     return queries[max(range(len(queries)), key=quality)]
 
 
-def _show_episode(console: Console, models: Mapping[str, Predictor], query: Query) -> None:
+def _play(models: Mapping[str, Predictor], query: Query) -> dict[str, Any]:
     """Play one episode on the query: the paper's agent walks from both sides until they meet."""
     predictor = models.get("paper", models[DEFAULT])
     model, asked = predictor.model, predictor.answerer.queries_of([query])
@@ -144,50 +146,16 @@ def _show_episode(console: Console, models: Mapping[str, Predictor], query: Quer
         from apptek.paper.agent import Agent  # needs torch
 
         agent = Agent(process, weights)
-    played = walk(process, asked, agent)
-    policy = "random" if agent is None else "trained"
-    console.print(f"\n[bold]One episode of the paper's agent[/bold], {policy} policy")
-    if agent is None:
-        console.print("PyTorch is missing: pip install 'apptek\\[agent]' trains the agent.")
-    console.print(
-        f"It starts at {query.subject} and at {query.object}. A step picks a predicate and adds "
-        "the facts with it, near that time, on both sides.",
-        soft_wrap=True,
-    )
-    for number, step in enumerate(played.steps, 1):
-        text = (
-            f"  step {number}: {model.dataset.predicates[step.chosen]} (one of {len(step.actions)})"
-        )
-        console.print(text, markup=False, soft_wrap=True)
+    played, data = walk(process, asked, agent), model.dataset
+    steps = [(data.predicates[step.chosen], len(step.actions)) for step in played.steps]
+    about: dict[str, Any] = {
+        "policy": "random" if agent is None else "trained",
+        "steps": steps,
+        "meeting": "",
+    }
     connection = connect(Surroundings(process, asked), played.actions) if played.met else None
-    if connection is None:
-        console.print(f"The two sides have not met after {len(played.actions)} steps.")
-        return
-    meeting = model.dataset.entities[connection.meeting[0]]
-    console.print(f"The two sides meet at {meeting}:", markup=False, soft_wrap=True)
-    facts = dict.fromkeys(fact.fact for fact in connection.core if fact.on_path)
-    for fact in list(facts)[:FACTS_SHOWN]:
-        text = model.dataset.describe(model.graph.facts, fact)
-        console.print(f"  {text}", markup=False, soft_wrap=True)
-
-
-def _show_summary(
-    console: Console, metrics: Mapping[str, Metrics], query: Query, folder: Path
-) -> None:
-    """Say in plain words what was seen, and what to do next."""
-    right = {name: round(100 * one.hits_at_1) for name, one in metrics.items()}
-    pair = f"'{query.subject}' '{query.object}'"
-    lines = (
-        "",
-        "[bold]What you have seen[/bold]",
-        f"The model names the right kind of event for {right[DEFAULT]} of 100 held-out events.",
-        f"Always naming the most frequent kind is right for {right['frequency']} of 100.",
-        "Every answer comes with its evidence: the facts for it and against it.",
-        f"With a drawing: open {folder}/report-{DEFAULT}.html in a browser.",
-        "",
-        f"next: [bold]apptek serve {folder / DEFAULT}[/bold] shows it in the browser.",
-        f"or:   [bold]apptek forecast {folder / DEFAULT} {pair} --days 7[/bold]",
-        "or:   [bold]apptek fit events.csv --out model[/bold] for your own data.",
-    )
-    for line in lines:
-        console.print(line, soft_wrap=True)
+    if connection is not None:
+        path = list(dict.fromkeys(fact.fact for fact in connection.core if fact.on_path))
+        about["facts"] = [data.describe(model.graph.facts, fact) for fact in path[:FACTS_SHOWN]]
+        about["meeting"] = data.entities[connection.meeting[0]]
+    return about

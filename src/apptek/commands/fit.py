@@ -21,7 +21,6 @@ from apptek.commands.options import (
 )
 from apptek.commands.reading_options import Reading, reads_data
 from apptek.extras import require_torch
-from apptek.safe_text import counted
 
 ModelOption = Annotated[
     str,
@@ -179,40 +178,16 @@ def _fit_baseline(dataset: Any, out: Path, options: dict[str, Any]) -> None:
 
 
 def _tell_fitted(model: Any, out: Path) -> None:
-    """What was fitted, how good it is, and what it cannot do."""
+    """Print what was fitted, how good it is, and what it cannot do."""
     from apptek.graph.lookups import is_timeless
     from apptek.models.updating import late_facts_note
-    from apptek.present.metrics_text import VIEWS, quality_text
+    from apptek.present import metrics_text
+    from apptek.present.template import render
     from apptek.terminal import tell, tell_next
 
-    report = model.main.report
-    if report["profiles_cut_short"]:
-        profiles = counted(report["profiles_cut_short"], "profile")
-        tell(f"cut short by a dominant partner: {profiles}")
-    features = ", ".join(f"{count:,} of {part}" for part, count in report["features"].items())
-    tell(f"features: {features}")
-    for view, fitted in model.views.items():
-        if view == "past_only" and is_timeless(model.graph):
-            continue
-        quality = fitted.report["quality"]
-        tell(f"{VIEWS[view]}: {quality_text(quality)}")
-        if model.config.reranker.rounds and fitted.reranker is None:
-            why = (
-                "there is too little to learn from"
-                if quality is None
-                else "they do not raise the MRR"
-            )
-            tell(f"{VIEWS[view]}: the trees of the re-ranker are left out, because {why}")
-    if not model.calibrated:
-        tell("there are no valid facts: nothing was tuned, and probabilities are not calibrated")
-    answering, training = len(model.graph.facts), len(model.dataset.train)
-    which = "all" if answering > training else "the training split's"
-    tell(f"it answers from {which} {counted(answering, 'fact')}")
-    if model.observed_until is None and (note := late_facts_note(model.dataset, model.positions)):
-        tell(f"note: {note}")
-    if model.no_forecasts:
-        tell(f"no forecasts: {model.no_forecasts}")
-    tell(f"the model is in {out}")
+    note = late_facts_note(model.dataset, model.positions) if model.observed_until is None else ""
+    about = {"model": model, "report": model.main.report, "metrics": metrics_text, "note": note}
+    tell(render("fitted.txt.j2", is_timeless=is_timeless(model.graph), out=str(out), **about))
     asking = ["predict", str(out), "SUBJECT", "OBJECT", "TIME"]
     tell_next(*([["evaluate", str(out)]] if len(model.dataset.test) else []), asking)
 

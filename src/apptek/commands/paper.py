@@ -151,7 +151,7 @@ def play(
     from apptek.files import write_whole
     from apptek.paper.agent import Agent
     from apptek.paper.single_episode import walk
-    from apptek.present.html import render_template
+    from apptek.present.template import render
     from apptek.reading.reader import read_dataset
     from apptek.terminal import tell
 
@@ -167,10 +167,11 @@ def play(
     if as_json:
         print_json(about["told"])
     else:
-        typer.echo(render_template("play.txt.j2", **about))
+        typer.echo(render("play.txt.j2", **about))
     if html is not None:
-        drawing = _drawing(played, dataset, (subject, object_, time))
-        write_whole(html, render_template("play.html.j2", drawing=drawing, **about).encode())
+        about |= {"drawing": _drawing(played, dataset, (subject, object_, time))}
+        page = render("play.html.j2", layout="page.html.j2", **about)
+        write_whole(html, page.encode())
         tell(f"the episode is drawn in {html}")
 
 

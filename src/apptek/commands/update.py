@@ -17,9 +17,6 @@ from apptek.commands.options import (
     print_json,
 )
 from apptek.commands.reading_options import Reading, reads_facts
-from apptek.safe_text import counted
-
-PREDICATES_SHOWN = 5
 
 
 @reads_facts
@@ -65,9 +62,8 @@ def update(
         facts_now = {"facts": len(updated.graph.facts)}
         print_json(asdict(report) | facts_now | {"observed_until": observed_text(updated)})
         return
-    names = updated.dataset.entities
-    _tell_update(report, names, added=bool(facts), removed=retract is not None, repeated=repeated)
-    _tell_model(updated, target)
+    about = {"added": bool(facts), "removed": retract is not None, "repeated": repeated}
+    _tell(updated, report, target, **about)
 
 
 def _update(
@@ -110,37 +106,17 @@ def _read_facts(reading: Reading, source: str | list[str], like: Any) -> Any:
         return None
 
 
-def _tell_update(report: Any, names: Any, *, added: bool, removed: bool, repeated: int) -> None:
-    """Print what became of the facts; names: all entities of the model."""
+def _tell(updated: Any, report: Any, target: Path, **about: Any) -> None:
+    """Print what became of the facts, and where the model is."""
     from apptek.facts.name_matching import alike_note
-    from apptek.terminal import tell
-
-    if added:
-        twice = f"; repeated in the file: {repeated:,}" if repeated else ""
-        tell(f"facts added: {report.added:,}; known before: {report.known:,}{twice}")
-        tell(f"new entities: {report.new_entities:,}")
-        if note := alike_note(names, len(names) - report.new_entities):
-            tell(f"note: {note}")
-    if removed:
-        tell(f"facts taken out: {report.retracted:,}; not found: {report.not_found:,}")
-    left_out = sorted(report.unknown_predicates.items(), key=lambda item: -item[1])
-    for name, count in left_out[:PREDICATES_SHOWN]:
-        tell(f"left out, as the model never learned {name!r}: {count:,}")
-    if others := left_out[PREDICATES_SHOWN:]:
-        total = sum(count for _, count in others)
-        more = counted(len(others), "more predicate")
-        tell(f"left out, of {more} that it never learned: {total:,}")
-
-
-def _tell_model(updated: Any, target: Path) -> None:
     from apptek.models.model import observed_text
     from apptek.models.updating import late_facts_note
+    from apptek.present.template import render
     from apptek.terminal import tell, tell_next
 
-    tell(f"observed until {observed_text(updated)}")
-    if updated.observed_until is None and (
-        note := late_facts_note(updated.dataset, updated.positions)
-    ):
-        tell(f"note: {note}")
-    tell(f"the model is in {target}")
+    names, data = updated.dataset.entities, updated.dataset
+    about |= {"observed": observed_text(updated), "target": str(target)}
+    about["alike"] = alike_note(names, len(names) - report.new_entities)
+    late = late_facts_note(data, updated.positions) if updated.observed_until is None else ""
+    tell(render("updated.txt.j2", report=report, note=late, **about))
     tell_next(["predict", str(target), "SUBJECT", "OBJECT", "TIME"])

@@ -32,7 +32,7 @@ from apptek.forecast.window import Window, unit_word
 from apptek.models.model import Model
 from apptek.models.occurrence.events import Meetings, Pairs
 from apptek.models.occurrence.snapshots import counts_in, draw_never_seen
-from apptek.present.backtest_text import GROUPS
+from apptek.present.forecast_words import GROUPS
 from apptek.present.html import reliability_svg
 from apptek.present.tables import json_text
 from apptek.results import Backtest, BacktestWindow, Surprise, to_dict

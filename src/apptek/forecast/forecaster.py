@@ -30,6 +30,7 @@ from apptek.models.occurrence.counts import (
 from apptek.models.occurrence.events import Events, Meetings, Pairs
 from apptek.models.occurrence.model import Occurrence, OccurrenceModel
 from apptek.present import forecast_words as words
+from apptek.present.wording import read_as_notes
 from apptek.results import (
     ChanceUntil,
     ClassForecast,
@@ -183,7 +184,7 @@ class Forecaster:
             seen = occurs[place]
             unseen = tuple(name for name, is_seen in zip(ends, seen, strict=True) if not is_seen)
             notes = [
-                *words.read_as_notes(*zip(asked, ends, strict=True)),
+                *read_as_notes(*zip(asked, ends, strict=True)),
                 *words.unknown_name_notes(unseen),
                 *self._old_pair(directed, 2 * place),
             ]

@@ -27,7 +27,7 @@ from apptek.graph.decayed_counts import decayed_counts
 from apptek.models.occurrence.counts import distinct_times
 from apptek.models.occurrence.events import Events, Pairs
 from apptek.models.occurrence.snapshots import counts_in
-from apptek.present.backtest_text import ACTIVE
+from apptek.present.forecast_words import ACTIVE
 from apptek.results import GroupSkill
 
 ONSET_DAYS = 90

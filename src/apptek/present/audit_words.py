@@ -8,7 +8,7 @@ from apptek.results import AuditReport, SuspectFact
 from apptek.safe_text import counted
 
 COLUMNS = ("fact", "when", "looks wrong", "expected", "why")
-NOTHING_KNOWN = "nothing is known of the two: the base rates of the predicates speak against it"
+NOTHING_KNOWN = "no facts of subject or object; by the base rates of the predicates it is unlikely"
 INSTEAD = {"direction": "subject and object exchanged", "interval": "other dates"}
 
 
@@ -38,14 +38,14 @@ def instead_words(suspect: SuspectFact) -> str:
 def bad_row_lines(report: AuditReport) -> list[str]:
     """Return how many rows are no facts, and where they are."""
     listed, unread = report.bad_rows_listed, report.bad_rows - report.bad_rows_listed
-    lines = [f"{counted(listed, 'row')} with an end before the start stand first."] * bool(listed)
+    lines = [f"{counted(listed, 'row')} with an end before the start come first."] * bool(listed)
     return lines + [f"{counted(unread, 'row')} could not be read."] * bool(unread)
 
 
 def audit_lines(report: AuditReport) -> list[str]:
     """Return how many facts were judged, and what their numbers mean."""
     suspected = ", ".join(f"{count:,} by {kind}" for kind, count in report.suspected.items())
-    hidden = f"{report.facts:,} facts were asked about, each with itself hidden."
+    hidden = f"Each of the {report.facts:,} facts was hidden in turn and predicted from the others."
     if_wrong = (
         f"If {percent(report.prior)} of them are wrong, these are more likely wrong than right"
     )

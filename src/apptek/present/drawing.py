@@ -8,7 +8,7 @@ a file and a notebook look alike.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import cast
 
 from apptek.present.drawing_parts import (
@@ -17,6 +17,7 @@ from apptek.present.drawing_parts import (
     Drawing,
     DrawnEdge,
     Node,
+    Point,
     Role,
     Text,
     fitting,
@@ -185,61 +186,38 @@ class _Sketch:
         )
         names = dict.fromkeys(n for b in self.bundles for n in (b.source, b.target))
         others = [name for name in names if name not in self.ends]
-        between = [n for n in others if n in there and n in back]
-        self.fractions = {n: there[n] / (there[n] + back[n]) for n in between}
-        middles = self._whole_ways(between, most)
+        middles = [name for name in others if name in there and name in back][:most]
+        fractions = {name: there[name] / (there[name] + back[name]) for name in middles}
         columns = [
-            [name for name in middles if self.fractions[name] == fraction]
-            for fraction in sorted({self.fractions[name] for name in middles})
+            [name for name in middles if fractions[name] == fraction]
+            for fraction in sorted(set(fractions.values()))
         ]
         self.width = max(width, (len(columns) + 1) * GAP + 2 * END if len(columns) > 1 else 0.0)
-        self.places = {
-            self.object: (self.width - END, CENTRE),
-            self.subject: (END, CENTRE),
-        }
-        self.roles: dict[str, Role] = {self.object: "object", self.subject: "subject"}
-        self.lanes = [b for b in self.bundles if b.ends == self.ends][:MOST]
-        self.column_of = {name: p for p, column in enumerate(columns, 1) for name in column}
-        self.column_of |= {self.object: len(columns) + 1, self.subject: 0}
         self.gap = (self.width - 2 * END) / (len(columns) + 1)
+        self.lanes = [b for b in self.bundles if b.ends == self.ends][:MOST]
+        self.places: dict[str, Point] = {}
+        self.roles: dict[str, Role] = {}
         self.expanded: set[str] = set()
-        self.below: set[str] = set()  # whom expanding an entity has brought in
-        self.bottom = CENTRE + 18 + LANE * len(self.lanes) + 20
-        self._place_columns(columns)
+        self.below: set[str] = set()  # the entities that expanding another has brought in
+        self._place([self.object], "object", self.width - END, CENTRE)
+        self._place([self.subject], "subject", END, CENTRE)
+        least = self.bottom = CENTRE + 38 + LANE * len(self.lanes)
+        top = self.bottom + 38 + LIFT * max(len(columns) - 1, 0)
+        for number, column in enumerate(columns, 1):
+            self._place(column, "meeting", END + self.gap * number, top, ROW)
+        self.bottom = max([self.bottom, *(self.places[name][1] + 32 for name in middles)])
         for edge, own, other in ((EDGE, there, back), (self.width - EDGE, back, there)):
             lone = [name for name in others if own.get(name) == 1 and name not in other][:most]
-            self._place_periphery(edge, lone)
-        self.bottom = max((y + 20 for _, y in self.places.values()), default=self.bottom)
-        self.bottom = max(self.bottom, CENTRE + 38 + LANE * len(self.lanes))
+            self._place(lone, "bystander", edge, self.bottom + 30, SIDE_ROW)
+        self.bottom = max([least, *(y + 20 for _, y in self.places.values())])
 
-    def _whole_ways(self, names: list[str], most: int) -> list[str]:
-        """The first entities between the two, and those that their way leads through."""
-        if len(set(self.fractions.values())) <= 1:
-            return names[:most]
-        chosen: dict[str, None] = {}
-        for name in names:
-            if len(chosen) >= most:
-                break
-            chosen[name] = None
-            for bundle in (b for b in self.bundles if name in b.ends):
-                chosen |= dict.fromkeys(n for n in bundle.ends if n in self.fractions)
-        return list(chosen)[: 2 * most]
-
-    def _place_columns(self, columns: list[list[str]]) -> None:
-        top = self.bottom + 38 + LIFT * max(map(self._passed, self.bundles), default=0)
-        for place, column in enumerate(columns, 1):
-            for row, name in enumerate(column):
-                self.places[name] = (END + self.gap * place, top + row * ROW)
-                self.roles[name] = "meeting"
-                self.bottom = max(self.bottom, top + row * ROW + 32)
-
-    def _place_periphery(self, edge: float, names: list[str]) -> None:
-        for row, name in enumerate(names):
-            self.places[name] = (edge, self.bottom + 30 + row * SIDE_ROW)
-            self.roles[name] = "bystander"
+    def _place(self, names: list[str], role: Role, x: float, y: float, row: float = 0.0) -> None:
+        """Put entities below each other."""
+        for number, name in enumerate(names):
+            self.places[name], self.roles[name] = (x, y + number * row), role
 
     def expand(self, name: str, facts: Sequence[CitedFact]) -> None:
-        """Adds facts of an entity of the drawing; who is new stands below, side by side."""
+        """Add facts of an entity of the drawing; new entities are below it, side by side."""
         if name not in self.places:
             return
         self.expanded.add(name)
@@ -249,32 +227,31 @@ class _Sketch:
         partners = dict.fromkeys(n for b in bundles for n in (b.source, b.target))
         fresh = [partner for partner in partners if partner not in self.places][:MOST]
         self.bundles += [b for b in bundles if b.ends <= {*self.places, *fresh}]
-        columns = max(1, int((self.width - 2 * EDGE) // GAP))
-        for start in range(0, len(fresh), columns):
-            row = fresh[start : start + columns]
-            step = (self.width - 2 * EDGE) / len(row)
-            for column, partner in enumerate(row):
-                self.places[partner] = (EDGE + (column + 0.5) * step, self.bottom + 40)
-                self.roles[partner] = "bystander"
-                self.below.add(partner)
-            self.bottom += BELOW_ROW
+        self.below |= set(fresh)
+        columns = max(1, min(len(fresh), int((self.width - 2 * EDGE) // GAP)))
+        step = (self.width - 2 * EDGE) / columns
+        for column in range(columns):
+            x = EDGE + (column + 0.5) * step
+            self._place(fresh[column::columns], "bystander", x, self.bottom + 40, BELOW_ROW)
+        self.bottom += BELOW_ROW * -(-len(fresh) // columns)
 
     def _passed(self, bundle: Bundle) -> int:
-        """How many columns a line to an entity between the two passes by."""
-        if bundle.ends <= self.ends or not bundle.ends <= self.column_of.keys():
+        """Return how many columns a line to an entity between the two passes by."""
+        if bundle.ends <= self.ends or self._is_lone(bundle):
             return 0
-        apart = self.column_of[bundle.source] - self.column_of[bundle.target]
-        return max(abs(apart) - 1, 0)
+        apart = abs(self.places[bundle.source][0] - self.places[bundle.target][0])
+        return max(round(apart / self.gap) - 1, 0)
+
+    def _is_lone(self, bundle: Bundle) -> bool:
+        return "bystander" in {self.roles[name] for name in bundle.ends}
 
     def _is_drawn(self, bundle: Bundle) -> bool:
         if bundle.ends == self.ends:
             return bundle in self.lanes
         if not bundle.ends <= self.places.keys() or len(bundle.ends) < 2:
             return False
-        roles = {self.roles[name] for name in bundle.ends}
-        return bool(
-            "bystander" not in roles or bundle.ends & (self.ends | self.below | self.expanded)
-        )
+        shown = self.ends | self.below | self.expanded
+        return not self._is_lone(bundle) or bool(bundle.ends & shown)
 
     def edges(self) -> list[DrawnEdge]:
         """The question, a line for each lane, and one for all facts between two other entities."""
@@ -312,7 +289,7 @@ class _Sketch:
         bundle, lane = bundles[0], self._lane(bundles[0])
         facts = tuple(fact.fact for each in bundles for fact in each.facts)
         group = self.asked.groups.get(bundle.predicate, "")
-        is_lone = "bystander" in {self.roles[name] for name in bundle.ends}
+        is_lone = self._is_lone(bundle)
         (x1, _), (x2, _) = self.places[bundle.source], self.places[bundle.target]
         middle = (x1 + x2) / 2 + (0.75 * BULGE if x1 == x2 else 0.0)
         return DrawnEdge(
@@ -332,7 +309,7 @@ class _Sketch:
             return CENTRE + 18 + (self.lanes.index(bundle) + 1) * LANE
         heights = [self.places[name][1] for name in bundle.ends]
         columns = {self.places[name][0] for name in bundle.ends}
-        if "bystander" in {self.roles[name] for name in bundle.ends} or len(columns) == 1:
+        if self._is_lone(bundle) or len(columns) == 1:
             return sum(heights) / 2
         is_level = not bundle.ends & self.ends and len(set(heights)) == 1
         if is_level or self._passed(bundle):  # above those that it joins or passes by
@@ -358,50 +335,52 @@ class _Sketch:
     def _at_rims(self, ends: set[str], curve: Curve) -> Curve:
         """The curve, cut at the rims of its nodes, with room for the arrow's head."""
         x1, y1, a, b, c, d, x2, y2 = curve
-        radii = {
-            self.places[n]: SMALL_RADIUS if self.roles[n] == "bystander" else RADIUS for n in ends
-        }
+        radii = {self.places[name]: self._radius(name) for name in ends}
         start = _towards(x1, y1, a, b, radii[x1, y1] + 1)
         end = _towards(x2, y2, c, d, radii[x2, y2] + 4)
         return cast("Curve", tuple(round(value, 1) for value in (*start, a, b, c, d, *end)))
 
     def nodes(self, edges: Sequence[DrawnEdge]) -> tuple[Node, ...]:
-        """The entities that lines are drawn to, with their names."""
+        """Return the entities that lines are drawn to, with their names."""
         nodes = []
         for number, name in enumerate(self._ordered()):
             x, y = (round(value, 1) for value in self.places[name])
-            role = self.roles[name]
-            node = Node(
-                id=number, name=name, role=role, x=x, y=y, side="",
-                radius=SMALL_RADIUS if role == "bystander" else RADIUS, texts=(),
+            edge = next((e for e in edges if number in (e.source, e.target)), None)
+            side, texts = self._texts(name, x, y, edge)
+            nodes.append(
+                Node(
+                    id=number, name=name, role=self.roles[name], x=x, y=y, side=side,
+                    radius=self._radius(name), texts=texts,
+                )
             )  # fmt: skip
-            own = next((e for e in edges if number in (e.source, e.target)), None)
-            side, texts = self._texts(node, own)
-            nodes.append(replace(node, side=side, texts=texts))
         return tuple(nodes)
 
-    def _texts(self, node: Node, edge: DrawnEdge | None) -> tuple[str, tuple[Text, ...]]:
-        """On which side of an entity its name stands, and the name; of a bystander, its fact."""
-        x, y = node.x, node.y
-        if node.role in ("subject", "object"):
-            place, anchor = (8.0, "start") if node.role == "subject" else (self.width - 8, "end")
-            words = fitting(node.name, int((self.width / 2 - 12) / NAME_LETTER))
-            side = f"above-{anchor}"
-            return side, (Text(round(place, 1), y - RADIUS - 10, words, "name", anchor),)
-        if node.role == "meeting":
-            words = fitting(node.name, int(min(self.gap, 2 * END + self.gap) / NAME_LETTER) - 1)
+    def _radius(self, name: str) -> float:
+        return SMALL_RADIUS if self.roles[name] == "bystander" else RADIUS
+
+    def _texts(
+        self, name: str, x: float, y: float, edge: DrawnEdge | None
+    ) -> tuple[str, tuple[Text, ...]]:
+        """Return on which side of an entity its name is, and the name; of a bystander, its fact."""
+        role, half = self.roles[name], self.width / 2
+        if role in ("subject", "object"):
+            at, anchor = (8.0, "start") if role == "subject" else (self.width - 8, "end")
+            words = fitting(name, int((half - 12) / NAME_LETTER))
+            text = Text(round(at, 1), y - RADIUS - 10, words, "name", anchor)
+            return f"above-{anchor}", (text,)
+        if role == "meeting":
+            words = fitting(name, int(self.gap / NAME_LETTER) - 1)
             return "below", (Text(x, y + RADIUS + 14, words, "name", "middle"),)
         assert edge is not None
-        if node.name in self.below:
+        if name in self.below:
             neighbours = [abs(x - other[0]) for other in self.places.values() if other[1] == y]
             free = min([2 * x, 2 * (self.width - x), *(apart for apart in neighbours if apart)])
             side, anchor, at, rows = "below", "middle", x, (y + 20, y + 33)
         else:
-            free, is_left = self.width / 2 - 2 * EDGE, x < self.width / 2
-            side, anchor = ("right", "start") if is_left else ("left", "end")
-            at, rows = (x + 12 if is_left else x - 12), (y - 1, y + 12)
+            free, rows = half - 2 * EDGE, (y - 1, y + 12)
+            side, anchor, at = ("right", "start", x + 12) if x < half else ("left", "end", x - 12)
         many, room = how_many(edge), int(free / NAME_LETTER) - 1
-        lines = fitting(node.name, room), fitting(edge.predicate, max(room - len(many), 4)) + many
+        lines = fitting(name, room), fitting(edge.predicate, max(room - len(many), 4)) + many
         texts = zip(lines, rows, ("name", "when"), strict=True)
         return side, tuple(Text(round(at, 1), row, line, kind, anchor) for line, row, kind in texts)
 

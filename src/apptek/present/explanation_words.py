@@ -10,11 +10,10 @@ from apptek.present.wording import (
     general_notes,
     given,
     is_undated,
-    later_notes,
     listed,
-    meant_notes,
     percent,
     presumed,
+    read_as_notes,
     recorded_words,
     signed,
 )
@@ -27,15 +26,14 @@ SMALL = 0.1  # of what weighs most: what weighs less is not told
 FAIR = 1 / 3  # of the weight of a group: what can be told is told before it
 
 FAR = "The time is far from all facts, so the probabilities are not calibrated."
+FOR_IT, AGAINST_IT = "Evidence for it", "Evidence against it, and for"  # titles of reasons
+SAME = "Subject and object are the same entity, so every path connects them."
+BASE = "the base rates of the two predicates"  # what the bias says
 WITHOUT = "because that is common in general"
-ITSELF = "This is the very fact that is asked about, which training hides."
-OF_RUNNER_UP = "This is a fact of the runner-up at that very time, which training hides."
+ITSELF = "This is the fact you asked about. It was hidden during training."
+OF_RUNNER_UP = "This is a fact of the runner-up at that time. It was hidden during training."
 # Where the counts of a reason, taken alone, do not point the way that the reason does.
-NEITHER = "These counts alone favour neither; beside the other reasons, it favours {}."
-ALONE = (
-    "These counts alone favour the runner-up; beside the other reasons, it favours this answer.",
-    "These counts alone favour this answer; beside the other reasons, it favours the runner-up.",
-)
+ALONE = "On its own this evidence favours {}; combined with the other reasons it favours {}."
 
 
 class Told(NamedTuple):
@@ -104,7 +102,7 @@ def _answer_words(explanation: Explanation) -> str:
         return f"Not {words}, but {other}"
     if runner_up_role(explanation) == "runner-up":
         return words
-    than = "rather than" if explanation.log_odds >= 0 else "less than"
+    than = "rather than" if explanation.log_odds >= 0 else "is less likely than"
     return f"{words} {than} {other} ({percent(explanation.runner_up_probability)})"
 
 
@@ -157,8 +155,8 @@ def support_words(support: Support, log_odds: float, *, of_answer: bool = True) 
     words = f"{seen}: {this}, {other}."
     if not support.contradicts:
         return words
-    neither = NEITHER.format("this answer" if log_odds > 0 else "the runner-up")
-    return f"{words} {ALONE[log_odds < 0] if _favoured(support) else neither}"
+    other, favoured = ("the runner-up", "this answer")[:: 1 if log_odds > 0 else -1]
+    return f"{words} {ALONE.format(other if _favoured(support) else 'neither', favoured)}"
 
 
 def contradicts_alone(support: Support, log_odds: float) -> bool:
@@ -176,8 +174,8 @@ def _times(number: int) -> str:
 
 
 def _listed(parts: list[Told]) -> str:
-    """A; B; and, taken together, what they did to others."""
-    return "; ".join(f"taken together, {p.words}" if p.is_sum else p.words for p in parts)
+    """Return A; B; what they did to others (several small effects)."""
+    return "; ".join(f"{p.words} (several small effects)" if p.is_sum else p.words for p in parts)
 
 
 def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
@@ -252,16 +250,19 @@ def name_notes(
 ) -> list[Note]:
     """Which names are not in the facts, which were read as others, and which come later.
 
-    asked  pairs of what was asked and what was meant
+    asked  pairs of the name given and the name meant
     """
-    notes = [Note("unknown_name", text, {"name": n}) for n in unknown for text in general_notes(n)]
-    for name, meant in asked:
-        texts = meant_notes((name, meant))
-        notes += [Note("read_as", text, {"asked": name, "meant": meant}) for text in texts]
-    return notes + [
-        Note("later_name", text, {"name": name, "time": time})
-        for name in later
-        for text in later_notes([name], time)
+    return [
+        *(Note("unknown_name", text, {"name": n}) for n in unknown for text in general_notes(n)),
+        *read_as_notes(*asked),
+        *(
+            Note(
+                "later_name",
+                f"{name} is not in the facts of the model before {time}.",
+                {"name": name, "time": time},
+            )
+            for name in later
+        ),
     ]
 
 
@@ -298,7 +299,7 @@ def _connection_notes(explanation: Explanation) -> list[Note]:
         text = f"Subject and object are the same: the question is what {name} does to itself."
         notes.append(Note("connection", text, {"same": name}))
         if "topology" in kinds:
-            notes.append(Note("connection", "Both are one, so everything connects them at once."))
+            notes.append(Note("connection", SAME))
     return notes
 
 
@@ -351,14 +352,18 @@ def facts_headline(explanation: Explanation, reason: Reason) -> str:
     return f"{words[:1].upper()}{words[1:]}.{same}"
 
 
+def aside_words(count: int) -> str:
+    """Return how many facts of a topology do not lead from one side to the other."""
+    return f"{counted(count, 'fact')} that {'does' if count == 1 else 'do'} not connect them"
+
+
 def rest_words(reason: Reason, shown: int) -> str:
     """What is folded below a table that shows the first facts of a reason."""
     counting, others = reason.cited
     noun = "more fact" if reason.kind == "history" else "more connecting fact"
     words = [counted(len(counting) - shown, noun)] if len(counting) > shown else []
     if others:
-        lead = "lead" if len(others) > 1 else "leads"
-        words.append(f"{counted(len(others), 'bystander')} that {lead} elsewhere")
+        words.append(aside_words(len(others)))
     return ", ".join(words)
 
 

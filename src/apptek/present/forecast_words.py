@@ -1,15 +1,39 @@
-"""Forecasts in words: the evidence, what a chance is compared with, and the notes."""
+"""Forecasts in words: the evidence, the notes, and the tables of a backtest."""
 
 import math
+from collections.abc import Mapping
 
-from apptek.present.wording import GIVEN, listed, meant_notes, percent, period_text
-from apptek.results import DirectionForecast, Forecast, Note, PredicateForecast, WatchList
+from apptek.present.wording import GIVEN, listed, percent, period_text
+from apptek.results import (
+    Backtest,
+    DirectionForecast,
+    Forecast,
+    GroupSkill,
+    Note,
+    PredicateForecast,
+    WatchList,
+)
 from apptek.safe_text import counted
+from apptek.terminal import table_text
 
 CHANGED = "much may have changed since."
+NEITHER_KNOWN = "this is the base rate of pairs without earlier facts."
+ONE_KNOWN = "this is a guess from the activity of the other entity alone."
 RARE = 0.001  # expected facts; below, a number of windows is easier to understand
 UNKNOWN_SHOWN = 10  # names that are not in the facts
-WATCH_COLUMNS = ("pair", "anything", "change", "most probable", "chance")
+WATCH_COLUMNS = ("pair", "chance", "change", "most probable", "its chance")
+ACTIVE = 400  # ordered pairs with most facts so far
+GROUPS = {
+    "all": "all pairs with a fact before",
+    "active": f"the {ACTIVE} most active",
+    "continuations": "continuations",
+    "onsets": "onsets",
+    "never_seen": "never seen before",
+}
+RULES = {"base_rate": "the base rate", "no_change": "no change", "own_rate": "the pair's own rate"}
+RATES = {"own_rate": "the pair's own rate so far", "last_30": "its rate in the last 30 {unit}s"}
+METRICS = ("log_loss", "brier", "auc", "calibration_error")
+IN_TRAINING = "every window lies in the training period: there are no metrics"
 
 
 def window_text(result: Forecast | WatchList) -> str:
@@ -25,10 +49,9 @@ def based_on(forecast: Forecast) -> str:
 
 
 def headline(forecast: Forecast) -> str:
-    """Return the chance of anything and of nothing, and the expected number."""
-    anything, nothing = forecast.probability, 1 - forecast.probability
-    number = expected_words(forecast.expected)
-    return f"anything at all: {percent(anything)}; nothing: {percent(nothing)}; expected: {number}"
+    """Return the chance of at least one fact, and the expected number."""
+    chance, number = percent(forecast.probability), expected_words(forecast.expected)
+    return f"chance that something happens: {chance}; expected: {number}"
 
 
 def expected_words(number: float) -> str:
@@ -67,9 +90,9 @@ def watch_about(watched: WatchList) -> str:
     length = counted(watched.length, watched.unit)
     return (
         f"{counted(len(watched.rows), 'pair')} of {watched.data}, a window of {length}. The chance "
-        f"of anything counts both directions; the change is that against the forecast for the "
-        f"{length} before, as it was made then, in percentage points; beside it is what moved it "
-        "most. The small curves count the facts of each such window in the past."
+        "that something happens counts both directions. The change compares it with the forecast "
+        f"for the {length} before, as it was made then, in percentage points; beside it is what "
+        "changed most. The small curves count the facts of each earlier window."
     )
 
 
@@ -105,10 +128,10 @@ def evidence_sentence(
     subject, object_ = ends if family != "reversed" else ends[::-1]
     if family in ("pair", "reversed"):
         if not count:
-            return f"{subject} has not done anything to {object_} yet"
+            return f"{subject} has not acted towards {object_} yet"
         preposition = "on" if unit == "day" else "at" if unit == "step" else "in"
         times = counted(count, unit)
-        return f"{subject} did something to {object_} {preposition} {times}, the last time {last}"
+        return f"{subject} acted towards {object_} {preposition} {times}, the last time {last}"
     who, role = (subject, "subject") if family == "subject" else (object_, "object")
     if not count:
         return f"{who} is not the {role} of any fact yet"
@@ -127,9 +150,9 @@ def base_sentence(*, met: bool, beyond: bool) -> str:
 
     beyond  whether the window is longer than any that was learned
     """
-    whose = "pairs that have met" if met else "pairs that have not met yet"
-    more = ", and what a window longer than any that was learned adds" if beyond else ""
-    return f"the average of {whose}{more}"
+    whose = "pairs with earlier facts" if met else "pairs without earlier facts"
+    more = ", and what a window longer than any in training adds" if beyond else ""
+    return f"the base rate of {whose}{more}"
 
 
 def why_sentence(best: PredicateForecast, reason: str) -> str:
@@ -139,24 +162,14 @@ def why_sentence(best: PredicateForecast, reason: str) -> str:
     return f"{best.subject} -> {best.object}: {answer}"
 
 
-def read_as_notes(*pairs: tuple[str, str]) -> list[Note]:
-    """Return which names were read as others; pairs of what was asked and what was meant."""
-    return [
-        Note("read_as", text, {"asked": asked, "meant": meant})
-        for asked, meant in pairs
-        for text in meant_notes((asked, meant))
-    ]
-
-
 def unknown_name_notes(unseen: tuple[str, ...]) -> list[Note]:
     """Return that one or both names of a pair are not in the facts."""
     data = {"names": list(unseen)}
     if len(unseen) == 2:
-        strangers = "the forecast is that of two strangers of whom nothing is known."
-        text = f"Neither {unseen[0]} nor {unseen[1]} is in the facts: {strangers}"
+        text = f"Neither {unseen[0]} nor {unseen[1]} is in the facts: {NEITHER_KNOWN}"
         return [Note("unknown_name", text, data)]
-    because = "what is said of it comes from the other's rates."
-    return [Note("unknown_name", f"{name} is not in the facts: {because}", data) for name in unseen]
+    texts = (f"{name} is not in the facts: {ONE_KNOWN}" for name in unseen)
+    return [Note("unknown_name", text, data) for text in texts]
 
 
 def old_pair_note(age: float, oldest: int, unit: str, since: str) -> Note:
@@ -177,7 +190,7 @@ def lead_notes(lead: int, longest: int, unit: str, *, observed: str, since: str)
     )
     notes = [Note("lead", text, {"lead": lead, "observed_until": observed})]
     if lead > longest:
-        text = f"The longest lead that was learned has {counted(longest, unit)}."
+        text = f"The longest lead in training has {counted(longest, unit)}."
         notes.append(Note("lead", text, {"longest": longest}))
     return notes
 
@@ -199,7 +212,7 @@ def past_window_note(start: str, *, learned: bool) -> Note:
 def long_window_note(longest: int, unit: str) -> Note:
     """Return that the window is longer than any that was learned."""
     length = counted(longest, unit)
-    text = f"The longest window that was learned has {length}: beyond it, the same rate goes on."
+    text = f"Training had windows of up to {length}; longer ones are extrapolated at that rate."
     return Note("window", text, {"longest": longest})
 
 
@@ -217,3 +230,94 @@ def all_facts_note(counted_facts: int, learned: int) -> Note:
         "from which predictions are made and explained."
     )
     return Note("model", text, {"facts": counted_facts, "learned": learned})
+
+
+def backtest_text(outcome: Backtest, width: int) -> str:
+    """Return the tables of a backtest, one below the other."""
+    parts = [_windows(outcome, width)]
+    if outcome.figures is None:
+        return "\n".join([*parts, IN_TRAINING])
+    parts += [_metrics(outcome, width), _groups(outcome, width), *no_skill_lines(outcome.groups)]
+    bins = [
+        (
+            f"{percent(part.lower)} to {percent(part.upper)}",
+            part.forecasts,
+            percent(part.forecast),
+            percent(part.happened),
+        )
+        for part in outcome.predicate_reliability
+    ]
+    header = ("forecast at", "forecasts", "on average", "happened")
+    parts.append(table_text("Predicates: what was forecast came true", header, bins, width))
+    surprises = [
+        (
+            f"{part.subject} -> {part.object}",
+            part.first,
+            f"{100 * part.probability:.2f} %",
+            ", ".join(part.predicates),
+        )
+        for part in outcome.surprises
+    ]
+    if surprises:
+        header = ("most surprising", "window", "chance", "what happened")
+        parts.append(table_text("Happened at less than 1 %", header, surprises, width))
+    return "\n".join(parts)
+
+
+def _windows(outcome: Backtest, width: int) -> str:
+    rows = [
+        (
+            period_text(window.first, window.last) + " (training)" * window.in_training,
+            window.pairs,
+            f"{window.expected:,.0f}",
+            window.happened,
+            window.meetings,
+        )
+        for window in outcome.windows
+    ]
+    title = f"{outcome.data}, windows of {counted(outcome.every, outcome.unit)}"
+    title += f", {counted(outcome.lead, outcome.unit)} ahead" if outcome.lead else ""
+    header = ("window", "pairs", "expected", "happened", "new pairs")
+    return table_text(title, header, rows, width)
+
+
+def _metrics(outcome: Backtest, width: int) -> str:
+    rows = [
+        (
+            RATES.get(name, name).format(unit=outcome.unit),
+            *("" if getattr(each, key) is None else f"{getattr(each, key):.4f}" for key in METRICS),
+            f"{outcome.skill[name]:+.3f}" if name in outcome.skill else "",
+        )
+        for name, each in {"forecasts": outcome.figures, **outcome.baselines}.items()
+    ]
+    header = ("", "log-loss", "Brier", "AUC", "calibration error", "Brier skill against it")
+    return table_text("Chance that something happens", header, rows, width)
+
+
+def _groups(outcome: Backtest, width: int) -> str:
+    rows = [
+        (
+            words,
+            f"{group.pairs:,.0f}",
+            percent(group.share),
+            percent(group.forecast),
+            f"{group.brier:.4f}",
+            *("" if value is None else f"{value:+.3f}" for value in group.skill.values()),
+        )
+        for name, words in GROUPS.items()
+        if (group := outcome.groups.get(name)) is not None
+    ]
+    header = ("", "pairs", "with a fact", "forecast", "Brier", "skill: base rate", "no change",
+              "own rate")  # fmt: skip
+    return table_text("Brier skill by kind of pair", header, rows, width)
+
+
+def no_skill_lines(groups: Mapping[str, GroupSkill]) -> list[str]:
+    """Return a sentence for each group whose forecasts are not better than some simple rule."""
+    lines = []
+    for name, group in groups.items():
+        better = [rule for rule, skill in group.skill.items() if skill is not None and skill <= 0]
+        if better:
+            rules = ", ".join(RULES[rule] for rule in better)
+            lines.append(f"no skill for {GROUPS[name]}, against {rules}")
+    return lines

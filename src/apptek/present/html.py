@@ -6,17 +6,14 @@ templates escape everything that they print, and replace characters that cannot 
 
 import math
 from collections.abc import Sequence
-from functools import cache
 from html import escape
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from apptek.facts.predicate_table import labelled
-from apptek.present import audit_words, explanation_words, forecast_words, wording
 from apptek.present.drawing import draw_answer
 from apptek.present.drawing_parts import Drawing
-from apptek.present.explanation_text import BASE
+from apptek.present.template import render
 from apptek.present.text import render_text
+from apptek.present.wording import percent
 from apptek.results import (
     Answer,
     Answers,
@@ -27,13 +24,7 @@ from apptek.results import (
     Result,
     WatchList,
 )
-from apptek.safe_text import printable
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-
-TEMPLATES = Path(__file__).with_name("templates")
-DRAWING_STYLE = (TEMPLATES / "drawing.css.j2").read_text(encoding="utf-8")  # also of the explorer
 SHOWN = 10  # predicates of a forecast
 SPARK_WIDTH, SPARK_HEIGHT = 120, 28
 SIZE, LEFT, TOP, GAP = 360, 60, 40, 70
@@ -53,24 +44,24 @@ _NAMES: dict[type[Result], str] = {
 
 def render_page(result: Result) -> str:
     """Return a result as one HTML file."""
-    return _rendered(_NAMES[type(result)], layout="page.html.j2", result=result)
+    return _rendered(result, "page.html.j2")
 
 
 def render_fragment(result: Result) -> str:
     """Return a result as an element for a notebook; its style reaches nothing around it."""
     if type(result) not in _NAMES:
         return f"<pre>{escape(render_text(result))}</pre>"
-    return _rendered(_NAMES[type(result)], layout="fragment.html.j2", result=result)
+    return _rendered(result, "fragment.html.j2")
 
 
-def render_template(template: str, **values: Any) -> str:
-    """Return a page, or a text, that a template makes of some values."""
-    return _rendered(template, layout="page.html.j2", **values)
+def _rendered(result: Result, layout: str) -> str:
+    functions = {"drawing_of": draw_answer, "spark_points": spark_points}
+    return render(_NAMES[type(result)], layout=layout, result=result, shown=SHOWN, **functions)
 
 
 def draw_svg(drawing: Drawing) -> str:
     """Return a drawing as one <svg> element: lines, then entities, then labels on top of all."""
-    return _rendered("drawing.svg.j2", d=drawing)
+    return render("drawing.svg.j2", drawing=drawing)
 
 
 def spark_points(counts: tuple[int, ...]) -> list[tuple[float, float]]:
@@ -88,14 +79,9 @@ def reliability_svg(panels: Sequence[Panel]) -> str:
         _panel(title, bins, LEFT + index * (SIZE + GAP))
         for index, (title, bins) in enumerate(panels)
     ]
-    size: dict[str, Any] = {
-        "side": SIZE,
-        "top": TOP,
-        "counts": COUNTS,
-        "bottom": TOP + SIZE + COUNTS + 75,
-    }
-    width, height = LEFT + len(panels) * (SIZE + GAP), TOP + SIZE + COUNTS + 85
-    return _rendered("reliability.svg.j2", panels=drawn, width=width, height=height, **size)
+    size = {"side": SIZE, "top": TOP, "counts": COUNTS}
+    width = LEFT + len(panels) * (SIZE + GAP)
+    return render("reliability.svg.j2", panels=drawn, width=width, **size)
 
 
 def _panel(title: str, bins: Sequence[ReliabilityBin], left: float) -> dict[str, Any]:
@@ -108,9 +94,7 @@ def _panel(title: str, bins: Sequence[ReliabilityBin], left: float) -> dict[str,
     dots, bars = [], []
     for part in drawn:
         x, y = left + SIZE * _at(part.forecast), TOP + SIZE * (1 - _at(part.happened))
-        rates = (
-            f"forecast {wording.percent(part.forecast)}, happened {wording.percent(part.happened)}"
-        )
+        rates = f"forecast {percent(part.forecast)}, happened {percent(part.happened)}"
         radius = 2.5 + 1.5 * math.log10(part.forecasts)
         about = f"{rates}, {part.forecasts:,}"
         dots.append({"x": x, "y": y, "radius": radius, "about": about, "true": part.happened > 0})
@@ -126,48 +110,3 @@ def _panel(title: str, bins: Sequence[ReliabilityBin], left: float) -> dict[str,
 def _at(value: float) -> float:
     """Return a probability as a share of the axis."""
     return 1 + math.log10(max(value, _LEAST)) / -math.log10(_LEAST)
-
-
-def _rendered(template: str, *, layout: str = "", **values: Any) -> str:
-    return _environment().get_template(template).render(layout=layout, **values)
-
-
-@cache
-def _environment() -> "Environment":
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
-    from markupsafe import Markup
-
-    def shown(value: Any) -> Any:
-        return printable(value) if type(value) is str else value
-
-    environment = Environment(
-        autoescape=select_autoescape(disabled_extensions=("txt.j2",), default=True),
-        finalize=shown,
-        loader=FileSystemLoader(TEMPLATES),
-        lstrip_blocks=True,
-        trim_blocks=True,
-        undefined=StrictUndefined,
-    )
-    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    # Nested rules: what a page says of its root and its body holds for the element of a fragment.
-    nested = style.replace(":root", "&").replace("body {", "& { padding: 8px 12px;")
-    environment.globals |= {
-        "style": Markup(style),  # noqa: S704 - our own file
-        "nested_style": Markup(nested),  # noqa: S704
-        "spark_points": spark_points,
-        "spark_width": SPARK_WIDTH,
-        "spark_height": SPARK_HEIGHT,
-        "shown": SHOWN,
-        "audit": audit_words,
-        "words": forecast_words,
-        "told": explanation_words,
-        "labelled": labelled,
-        "base": BASE,
-        "drawing_of": draw_answer,
-        "svg_of": lambda drawing: Markup(draw_svg(drawing)),  # noqa: S704 - escapes all texts
-        "drawing_style": Markup(DRAWING_STYLE),  # noqa: S704
-    }
-    names = ("counted", "given", "left_over", "listed", "percent", "points", "shown_time", "signed")
-    environment.filters |= {name: getattr(wording, name) for name in names}
-    environment.filters["g"] = lambda value: f"{value:g}"
-    return environment

@@ -24,7 +24,7 @@ LOOKED_AT = {
     **{family: f"what {who} did to {whom}" for family, (who, whom) in DIRECTIONS.items()},
     "traits": "what {s} and {o} are",
     "topologies": "how {s} and {o} are connected through others",
-    "such actors": "what actors like them do to each other ({actors}), a statistic without facts",
+    "such actors": "what similar actors do to each other ({actors}; a statistic, no facts)",
     "common partners": "what the two did with the same third parties, counted without citing facts",
     "the reversed fact": "whether the same is recorded from the other side",
     "its place in the linear model": "how probable it would be without them",
@@ -36,15 +36,15 @@ TITLES = {
     "long_past": "what happened between the two long {before}",
     "subject": "what {s} and others did to each other",
     "object": "what {o} and others did to each other",
-    "usual": "what is usual for {s} and for {o}",
-    "types": "what kind of actors they are and whom they deal with",
+    "usual": "what {s} usually does, and what others usually do to {o}",
+    "types": "the kinds of actors involved",
     "question": "whether the question has a date",
     "connections": "how the two are connected through others",
     "such_actors": "what actors like {s} and {o} do to each other (a statistic, no facts)",
     "trees": "how the evidence combines (learned by trees; no single fact)",
 }
 OF_TREES = ("such_actors", "trees")  # groups that are no sums of small reasons
-USUAL = {"subject": "what is usual for {s}", "object": "what is usual for {o}"}
+USUAL = {"subject": "what {s} usually does", "object": "what others usually do to {o}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def history_sentence(
     others = partners[0].entity if len(partners) == 1 else OTHERS
     names = (name.format(s=ends.subject, o=ends.object, x=others) for name in DIRECTIONS[family])
     when = when_words(*times, _most(partners))
-    limit = f" among the {times[1].most} facts that are looked at" if times[1].most else ""
+    limit = f", of the {times[1].most} facts considered" if times[1].most else ""
     return f"{did(*names)} {when}".rstrip() + limit
 
 
@@ -180,7 +180,7 @@ def trees_sentence(topic: str, ends: Ends, actors: Sequence[str]) -> str:
     looked_at = LOOKED_AT.get(topic, topic).format(
         s=ends.subject, o=ends.object, x=OTHERS, actors=", ".join(actors)
     )
-    return f"what the trees make of {looked_at}"
+    return f"the tree model, based on {looked_at}"
 
 
 def actor_words(name: str, kinds: Sequence[Kind], entity: int) -> str:
@@ -193,7 +193,7 @@ def _as_one_of(name: str, kind: Kind, entity: int) -> str:
     """What an entity is among others of its type; a guess is told as what it is."""
     value = kind.value(entity)
     if kind.is_guess(entity):
-        return f"one that deals with '{value}' more than with any other {kind.name} that names tell"
+        return f"an actor that interacts most with the {kind.name} '{value}' (inferred from names)"
     if kind.origin == "name" and value in (THE_COUNTRY, _bare(name)):
         return "what other names refer to"
     return f"'{value}'"
@@ -207,9 +207,7 @@ def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[
     if trait.whose == "question":
         return f"the question is {trait.value}"
     if kind is None:
-        if trait.whose == "subject":
-            return f"what is usual for {ends.subject} as the one who acts"
-        return f"what is usual for {ends.object} as the one concerned"
+        return USUAL[trait.whose].format(s=ends.subject, o=ends.object)
     subject, object_ = (
         type_words(name, kind, entity)
         for name, entity in zip((ends.subject, ends.object), entities, strict=True)
@@ -224,7 +222,7 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
     """What is known of the type of an entity, and only that."""
     value = kind.value(entity)
     if kind.is_guess(entity):
-        return f"{name} deals with '{value}' more than with any other {kind.name} that names tell"
+        return f"{name} interacts most with the {kind.name} '{value}' (inferred from names)"
     if kind.origin == "table":
         return f"{name} has the {kind.name} '{value}'"
     if value == THE_COUNTRY:

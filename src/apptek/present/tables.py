@@ -117,18 +117,10 @@ def _watch(watched: WatchList) -> pa.Table:
     """One row for each pair; the most probable predicates in columns of their own."""
     rows: list[dict[str, Any]] = []
     for row in watched.rows:
-        cells: dict[str, Any] = {
-            "subject": row.subject,
-            "object": row.object,
-            "first": watched.first,
-            "last": watched.last,
-            "probability": row.probability,
-            "expected": row.expected,
-            "previous": row.previous,
-            "change": row.change,
-            "reason": row.reason,
-            "unseen": "; ".join(row.unseen),
-        }
+        cells: dict[str, Any] = {"subject": row.subject, "object": row.object}
+        cells |= {"first": watched.first, "last": watched.last}
+        names = ("probability", "expected", "previous", "change", "reason")
+        cells |= {name: getattr(row, name) for name in names} | {"unseen": "; ".join(row.unseen)}
         for number in range(PREDICATES):
             part = row.predicates[number] if number < len(row.predicates) else None
             cells[f"predicate_{number + 1}"] = part.predicate if part else ""
@@ -156,12 +148,7 @@ def _stream(path: Path, schema: pa.Schema, suffix: str) -> Iterator[Callable[[pa
         yield lambda rows: lines.write_table(without_formulas(rows))
 
 
-def _write_stream(path: Path, table: pa.Table, suffix: str) -> None:
-    with _stream(path, table.schema, suffix) as write:
-        write(table)
-
-
-def _write_json_lines(path: Path, table: pa.Table) -> None:
+def _write_json_lines(path: Path, table: pa.Table, _name: str) -> None:
     with path.open("w", encoding="utf-8") as file:
         for row in table.to_pylist():
             file.write(f"{json.dumps(to_dict(row), ensure_ascii=False)}\n")
@@ -195,15 +182,13 @@ def _write_sheet(path: Path, table: pa.Table, name: str) -> None:
             sheet.set_column(place, place, min(max(map(len, [title, *texts])), _WIDEST) + 2)
 
 
+_STREAMED = (".csv", ".tsv", ".parquet")
 _WRITERS: dict[str, Callable[[Path, pa.Table, str], None]] = {
-    ".csv": lambda path, table, _: _write_stream(path, table, ".csv"),
-    ".tsv": lambda path, table, _: _write_stream(path, table, ".tsv"),
-    ".parquet": lambda path, table, _: parquet.write_table(table, path),
     ".xlsx": _write_sheet,
-    ".jsonl": lambda path, table, _: _write_json_lines(path, table),
+    ".jsonl": _write_json_lines,
 }
-TABLES = tuple(_WRITERS)
-SUFFIXES = (".html", *_WRITERS, ".json")  # of a result
+TABLES = (*_STREAMED, *_WRITERS)
+SUFFIXES = (".html", *TABLES, ".json")  # of a result
 
 
 def check_suffix(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
@@ -215,11 +200,9 @@ def check_suffix(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
 
 
 @contextmanager
-def table_writer(
-    path: Path, schema: pa.Schema, suffixes: tuple[str, ...]
-) -> Iterator[Callable[[pa.Table], None]]:
+def table_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
     """Yield a function that appends rows to a .csv, .tsv or .parquet file. Atomic."""
-    check_suffix(path, suffixes)
+    check_suffix(path, _STREAMED)
     with new_file(path) as temporary, ExitStack() as stack:
         with writing(path):
             write = stack.enter_context(_stream(temporary, schema, path.suffix.lower()))
@@ -241,6 +224,10 @@ def table_writer(
 def write_table(path: Path, table: pa.Table, name: str = "table") -> None:
     """Write a table as the suffix of the path says; `name` is that of the sheet. Atomic."""
     check_suffix(path, TABLES)
+    if path.suffix.lower() in _STREAMED:
+        with table_writer(path, table.schema) as write:
+            write(table)
+        return
     with new_file(path) as temporary, writing(path):
         _WRITERS[path.suffix.lower()](temporary, table, name)
 
@@ -249,7 +236,7 @@ def write_result(path: Path, result: Result, name: str = "table") -> None:
     """Write a result as the suffix of the path says: a page, all fields as JSON, or a table."""
     check_suffix(path)
     suffix = path.suffix.lower()
-    if suffix in _WRITERS:
+    if suffix in TABLES:
         write_table(path, to_arrow(result), name)
         return
     text = result.html() if suffix == ".html" else json_text(result)

@@ -4,26 +4,22 @@ from functools import singledispatch
 
 from apptek.evaluation.ranking import Evaluation
 from apptek.present.audit_words import audit_lines, instead_words, shown_predicate, when_words
-from apptek.present.backtest_text import backtest_text
 from apptek.present.explanation_text import contrast_text, counterfactual_text, explanation_text
 from apptek.present.explanation_words import FAR, answer_notes, recorded_answer
 from apptek.present.forecast_words import (
     WATCH_COLUMNS,
-    based_on,
-    class_lines,
-    direction_words,
-    headline,
+    backtest_text,
     watch_lines,
     window_text,
 )
 from apptek.present.metrics_text import evaluation_text
+from apptek.present.template import render
 from apptek.present.wording import (
     general_notes,
     percent,
     points,
     share_lines,
     shown_time,
-    signed,
     similar_lines,
 )
 from apptek.results import (
@@ -109,27 +105,15 @@ def _answers(answers: Answers, width: int) -> str:
 
 @_text.register
 def _forecast(forecast: Forecast, width: int) -> str:
-    lines = [
-        *general_notes(*forecast.unseen),
-        f"{forecast.subject} | ? | {forecast.object} | {window_text(forecast)}",
-        headline(forecast),
-        based_on(forecast),
-    ]
-    for direction in forecast.directions:
-        lines += ["", direction_words(direction)]
-        lines += [f"  {signed(each.log_odds)}  {each.sentence}" for each in direction.reasons]
-        lines.append(f"  {signed(direction.base)}  {direction.base_sentence}")
     rows = [
         (f"{part.subject} -> {part.object}", part.shown, percent(part.probability),
          BAR * round(part.probability * BAR_WIDTH))
         for part in forecast.predicates
     ]  # fmt: skip
-    header = ("", "predicate", "chance", "")
-    lines += ["", table_text("At least once in the window", header, rows, width)]
-    lines += class_lines(forecast)
-    lines += ["", f"why: {forecast.why}", ""] if forecast.why else []
-    lines += [note.text for note in forecast.notes]
-    return "\n".join([*lines, *similar_lines(forecast.similar)])
+    table = table_text("At least once in the window", ("", "predicate", "chance", ""), rows, width)
+    general, similar = general_notes(*forecast.unseen), similar_lines(forecast.similar)
+    about = {"f": forecast, "general": general, "similar": similar}
+    return render("forecast.txt.j2", table=table.split("\n"), **about).rstrip("\n")
 
 
 @_text.register

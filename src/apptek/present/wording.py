@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from apptek.facts.times import TimeAxis
-from apptek.results import Share
+from apptek.results import Note, Share
 from apptek.safe_text import counted
 
 _EXACT = 6  # days below which a span is told exactly
@@ -116,15 +116,10 @@ def similar_lines(similar: Mapping[str, Sequence[str]]) -> list[str]:
     return [f"Similar to {name}: {', '.join(names)}." for name, names in similar.items() if names]
 
 
-def later_notes(names: Sequence[str], time: str) -> list[str]:
-    """A line for each name that the facts contain, but not before a time."""
-    return [f"{name} is not in the facts of the model before {time}." for name in names]
-
-
-def meant_notes(*pairs: tuple[str, str | None]) -> list[str]:
-    """A line for each name that was read as another one; pairs of what was asked and meant."""
+def read_as_notes(*pairs: tuple[str, str | None]) -> list[Note]:
+    """Return a note for each name that was read as another; pairs of the name given and meant."""
     return [
-        f"{asked} was read as {meant}."
+        Note("read_as", f"{asked} was read as {meant}.", {"asked": asked, "meant": meant})
         for asked, meant in pairs
         if meant and asked != meant and asked
     ]

@@ -9,7 +9,7 @@ from fastapi import Depends, FastAPI, Request, Response
 from starlette.exceptions import HTTPException
 
 from apptek import __version__
-from apptek.present.html import DRAWING_STYLE
+from apptek.present.template import DRAWING_STYLE
 from apptek.server.problem_json import (
     add_error_handlers,
     describe_as_problem_json,

@@ -1,0 +1,58 @@
+"""The templates of texts, pages and pictures in `templates/`, by Jinja2.
+
+They replace characters that cannot be shown, and, but for texts, escape everything that they print.
+"""
+
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apptek.facts.predicate_table import labelled
+from apptek.present import audit_words, explanation_words, forecast_words, wording
+from apptek.safe_text import printable
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+TEMPLATES = Path(__file__).with_name("templates")
+DRAWING_STYLE = (TEMPLATES / "drawing.css.j2").read_text(encoding="utf-8")  # also of the explorer
+
+
+def render(template: str, **values: Any) -> str:
+    """Return what a template makes of some values."""
+    return _environment().get_template(template).render(**values)
+
+
+@cache
+def _environment() -> "Environment":
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+    from markupsafe import Markup
+
+    def shown(value: Any) -> Any:
+        return printable(value) if type(value) is str else value
+
+    environment = Environment(
+        autoescape=select_autoescape(disabled_extensions=("txt.j2",), default=True),
+        finalize=shown,
+        loader=FileSystemLoader(TEMPLATES),
+        lstrip_blocks=True,
+        trim_blocks=True,
+        undefined=StrictUndefined,
+    )
+    style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
+    # Nested rules: what a page says of its root and its body holds for the element of a fragment.
+    nested = style.replace(":root", "&").replace("body {", "& { padding: 8px 12px;")
+    environment.globals |= {
+        "style": Markup(style),  # noqa: S704 - our own file
+        "nested_style": Markup(nested),  # noqa: S704
+        "audit": audit_words,
+        "words": forecast_words,
+        "told": explanation_words,
+        "labelled": labelled,
+        "share_lines": wording.share_lines,
+    }
+    names = ("counted", "given", "left_over", "listed", "percent", "points", "presumed",
+             "shown_time", "signed")  # fmt: skip
+    environment.filters |= {name: getattr(wording, name) for name in names}
+    environment.filters["g"] = lambda value: f"{value:g}"
+    return environment
