@@ -50,9 +50,9 @@ def answer_file(
     unknown: UnknownNames | None = None,
     hide_known: bool = False,
 ) -> tuple[int, list[str]]:
-    """Writes the answers to a file of queries; returns how many, and the rows that were left out.
+    """Write the answers to a file of queries; return how many, and the rows that were left out.
 
-    The answers stand in the order of the queries, `top` rows for each, numbered by `query` from 1.
+    The answers are in the order of the queries, `top` rows for each, numbered by `query` from 1.
 
     unknown  counts the names that are not in the data, and the queries that have one
     """

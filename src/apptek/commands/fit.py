@@ -120,7 +120,7 @@ def fit(
 
 
 def _read(data: list[str], reading: Reading, tables: NameTables) -> Any:
-    """Return the data; names that are nearly alike are told."""
+    """Return the data; print a note on names that are nearly alike."""
     from apptek.facts.name_matching import alike_note
     from apptek.terminal import tell
 

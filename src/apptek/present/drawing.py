@@ -99,7 +99,7 @@ def draw_answer(
     """Return the drawing of an answer.
 
     nearby    further facts of the two to draw in the periphery
-    expanded  further facts of other entities, each of whom is drawn already
+    expanded  further facts of other entities that are drawn already
     """
     groups = explanation.predicate_groups
     date = "" if explanation.time == "?" else f"{explanation.time} · "

@@ -63,7 +63,7 @@ class Node:
 class DrawnEdge:
     """A line from node to node: facts with the same ends, or the query itself.
 
-    facts, reasons  all facts that it stands for, and the numbers of the reasons that cite them
+    facts, reasons  all its facts, and the numbers of the reasons that cite them
     more            those of the facts that have another predicate than the one on its label
     distance        of the nearest of them to the query's time
     tone, thickness the class of its colour, by the group of its predicate; the width of the line
@@ -136,12 +136,12 @@ def tone_of(group: str) -> str:
 
 
 def thickness_of(facts: int) -> float:
-    """Lines that stand for many facts are thick."""
+    """Return how thick a line is: the more facts, the thicker."""
     return round(min(1.6 + 0.7 * math.log2(max(facts, 1)), 5.0), 2)
 
 
 def how_many(edge: DrawnEdge) -> str:
-    """What follows a predicate: how many facts a line stands for."""
+    """Return what follows a predicate: the number of facts of a line."""
     own = len(edge.facts) - edge.more
     other = f" +{edge.more}" if edge.more else ""
     return (f" \N{MULTIPLICATION SIGN}{own}" if own > 1 else "") + other

@@ -110,7 +110,7 @@ def _facts(explanation: Explanation, reason: Reason) -> Iterator[str]:
 
 
 def _by_partner(reason: Reason) -> Iterator[str]:
-    """Yield the facts of one entity, bundled by whom they are with."""
+    """Yield the facts of one entity, by the other entity."""
     bundles = reason.bundles()
     for partner, facts in bundles[:SHOWN]:
         yield f"{len(facts)} with {partner}: {listed([*map(_date, facts)], DATES)}"
@@ -150,7 +150,7 @@ def _answers(two: Two) -> str:
 
 
 def _told(two: Two, changes: tuple[Change, ...]) -> list[Change]:
-    """The changes that are large enough to be told; what the two are tells of no change.
+    """Return the changes that are large enough; types of entities do not change.
 
     A reason whose counts alone do not point its way is not told.
     """
@@ -183,7 +183,7 @@ def _because(two: Two, change: Change) -> str:
 
 
 def _words(two: Two, change: Change) -> str:
-    """A change in words; what is said is seen from its own time."""
+    """Return a change in words; each sentence is relative to its own time."""
     first, second = (
         asked_at(each) if is_undated(each.time) else f"relative to {each.time}" for each in two
     )

@@ -22,7 +22,7 @@ from apptek.safe_text import counted
 
 LEADING = 2  # what the sentence tells in favour of the answer; it tells one thing against it
 TOLD = 3  # what the paragraph tells, for the answer and against it
-SMALL = 0.1  # of what weighs most: what weighs less is not told
+SMALL = 0.1  # of what weighs most: what weighs less is left out
 FAIR = 1 / 3  # of the weight of a group: what can be told is told before it
 
 FAR = "The time is far from all facts, so the probabilities are not calibrated."
@@ -46,7 +46,7 @@ class Told(NamedTuple):
 
 
 def sentence(explanation: Explanation) -> str:
-    """The answer in one sentence: what speaks for it most, and what speaks against it.
+    """Return the answer in one sentence: the strongest evidence for it and against it.
 
     A predicate that is not the answer is told the other way round.
     """
@@ -107,7 +107,7 @@ def _answer_words(explanation: Explanation) -> str:
 
 
 def paragraph(explanation: Explanation) -> str:
-    """The answer in a few sentences: what speaks for it and against it."""
+    """Return the answer in a few sentences: the evidence for it and against it."""
     if explanation.is_only:
         return _only(explanation)
     for_it, against = _told(explanation)
@@ -179,7 +179,7 @@ def _listed(parts: list[Told]) -> str:
 
 
 def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
-    """What speaks for the answer and against it, the weightiest first, without what is small.
+    """Return the evidence for the answer and against it, the strongest first, without small parts.
 
     Reasons with the same words are one. A reason whose counts alone do not point its way is
     told only where there is no other on its side, and then with that remark.
@@ -322,7 +322,7 @@ def meeting_words(explanation: Explanation, reason: Reason, mark: str = "") -> s
 
 
 def sequence_words(explanation: Explanation, reason: Reason) -> str:
-    """All steps of a topology, of which its sentence names those that connect."""
+    """Return all steps of a topology; its sentence names only those that connect."""
     steps = [f"'{explanation.shown(name)}'" for name in reason.topology]
     return f"all steps of the topology: {', then '.join(steps)}"
 

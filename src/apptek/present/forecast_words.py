@@ -69,7 +69,7 @@ def expected_cell(number: float) -> str:
 
 
 def direction_words(direction: DirectionForecast) -> str:
-    """Return one direction: who to whom, the chance, the number."""
+    """Return one direction: its ends, the chance, the number."""
     ends = f"{direction.subject} -> {direction.object}"
     return f"{ends}: {percent(direction.probability)}, {expected_words(direction.expected)}"
 

@@ -1,4 +1,4 @@
-"""A reason in words: who did what to whom, how often and when; what the two are."""
+"""A reason in words: what happened between two entities, how often and when; their types."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -86,7 +86,7 @@ class Occurrences:
 
 
 def clause(predicate: str, phrase: str | None, source: str, target: str) -> str:
-    """Somebody did something to somebody: with the phrase of the predicate, where it has one."""
+    """Return a fact as a clause, with the phrase of the predicate if it has one."""
     if phrase:
         return f"{source} {phrase} {target}"
     return f"'{predicate}' was recorded from {source} to {target}"
@@ -219,7 +219,7 @@ def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[
 
 
 def type_words(name: str, kind: Kind, entity: int) -> str:
-    """What is known of the type of an entity, and only that."""
+    """Return the type of an entity in words, and where it comes from."""
     value = kind.value(entity)
     if kind.is_guess(entity):
         return f"{name} interacts most with the {kind.name} '{value}' (inferred from names)"
