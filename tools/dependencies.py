@@ -10,7 +10,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
-EXTRAS = ("agent", "excel", "figures", "max", "mcp", "ray", "serve")  # for users; not dev
+EXTRAS = ("agent", "excel", "figures", "max", "mcp", "ray", "rdf", "serve", "sql")  # not dev
 CORE = ""  # what every installation has
 
 
