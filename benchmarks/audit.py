@@ -13,7 +13,13 @@ from apptek.facts.facts import Dataset
 from apptek.reading.reader import read_dataset
 from apptek.seeding import generator
 from apptek.synthetic.world import make_world
-from benchmarks.planted_errors import SHARE, Error, plant_errors, precision_among_first
+from benchmarks.planted_errors import (
+    SHARE,
+    Error,
+    familiarity,
+    plant_errors,
+    precision_among_first,
+)
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
 FIRST = (100, 1000)
@@ -52,7 +58,7 @@ def _figures(data: Dataset, error: Error, name: str, ending: str, seed: int) -> 
     damaged, wrong = plant_errors(data, error, rng=generator(seed, f"planting {error}"))
     audit = audit_facts(cross_fit(damaged, seed=seed))
     of_kind = audit.direction_odds if error == "direction" else audit.predicate_odds
-    scores = {"": of_kind, "_in_list": audit.odds, "_baseline": -audit.roles.familiarity()}
+    scores = {"": of_kind, "_in_list": audit.odds, "_baseline": -familiarity(audit.roles)}
     figures: dict[str, Any] = {}
     for variant, values in scores.items():
         figures[f"{name}_auc{ending}{variant}"] = area_under_curve(values, wrong)

@@ -6,7 +6,7 @@ from typing import Literal
 import numpy as np
 
 from apptek.arrays import Bools, Doubles
-from apptek.audit.roles import exchanged
+from apptek.audit.audit import Roles, exchanged
 from apptek.errors import DataError
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Dataset, Facts
@@ -55,3 +55,9 @@ def _other_predicates(data: Dataset, error: Error, rng: np.random.Generator) -> 
 def precision_among_first(scores: Doubles, wrong: Bools, count: int) -> float:
     """The share of wrong ones among the `count` highest; of equal ones the first in order."""
     return float(np.mean(wrong[np.argsort(-scores, kind="stable")[:count]]))
+
+
+def familiarity(roles: Roles) -> Doubles:
+    """Return the baseline: how often (s, r) and (r, o) occur, as a sum of logarithms."""
+    familiar: Doubles = np.log1p(roles.subject_does) + np.log1p(roles.object_gets)
+    return familiar

@@ -13,10 +13,9 @@ from oracles import PlainFact
 from pyarrow import csv, parquet
 from worlds import dataset_of, facts_of, plain_facts
 
-from apptek.audit.audit import Audit, audit_facts
+from apptek.audit.audit import FINDINGS, Audit, Roles, audit_facts, is_mirrored
 from apptek.audit.judge import Judge, all_in_train, cross_fit, impossible_partners
 from apptek.audit.report import Reasons, audit_table, table_of_facts
-from apptek.audit.roles import Roles, is_mirrored
 from apptek.evaluation.calibration import area_under_curve
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import training_queries
@@ -25,7 +24,7 @@ from apptek.models.model_folder import load_model
 from apptek.present.wording import GIVEN
 from apptek.seeding import generator
 from apptek.synthetic.world import make_world, write_world
-from benchmarks.planted_errors import Error, plant_errors, precision_among_first
+from benchmarks.planted_errors import Error, familiarity, plant_errors, precision_among_first
 
 SIZE = 4000
 
@@ -46,7 +45,7 @@ def test_planted_errors_are_found(world: Dataset, error: Error) -> None:
     assert np.count_nonzero(wrong) == round(0.01 * len(world.train))
     audit = audit_facts(cross_fit(damaged))
     odds = audit.direction_odds if error == "direction" else audit.predicate_odds
-    scores = (odds, -audit.roles.familiarity(), audit.odds)
+    scores = (odds, -familiarity(audit.roles), audit.odds)
     found, simple, listed = (area_under_curve(score, wrong) or 0.0 for score in scores)
     assert found > 0.9
     assert found > simple
@@ -157,7 +156,7 @@ def test_an_interval_that_ends_before_it_starts_comes_first() -> None:
     audit = audit_facts(cross_fit(dataset_of(plain)))
     count = len(plain)
     assert set(audit.order[:2].tolist()) == {count - 2, count - 1}
-    assert audit.finding(count - 1) == "interval"
+    assert FINDINGS[int(audit.findings[count - 1])] == "interval"
     assert Reasons(audit).of(count - 1).startswith("it ends before it starts: until 4, and another")
 
 
@@ -176,7 +175,7 @@ def test_the_table_has_every_fact_once_and_reasons_for_the_first(audited: Audit)
     reasons = table.column("reason").to_pylist()
     assert all(reasons[:20])
     assert not any(reasons[20:])
-    findings = [audited.finding(int(fact)) for fact in audited.order]
+    findings = [FINDINGS[place] for place in audited.findings[audited.order].tolist()]
     assert table.column("finding").to_pylist() == findings
 
 

@@ -22,7 +22,7 @@ from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.forecast.skill import own_rate, recent_rate
 from apptek.models.manifest import json_bytes
-from apptek.models.occurrence import snapshots
+from apptek.models.occurrence import fitting, snapshots
 from apptek.models.occurrence.counts import NAMES, PairCounts
 from apptek.models.occurrence.events import Events, Meetings, Pairs
 from apptek.models.occurrence.fitting import (
@@ -433,3 +433,49 @@ def test_nobody_is_less_likely_to_meet_than_a_name_without_facts(seed: int) -> N
             chances = forecast(model, events, pairs_of(pairs), window)
             assert chances[0] == chances.min()
             assert chances.max() > chances[0]
+
+
+def test_a_few_days_do_not_decide_the_level_of_small_dense_data() -> None:
+    """Every pair has a fact on 15 % of the days: 68 % in a week, in each of sixteen worlds.
+
+    When windows that overlap counted as if they were independent, the worst was 17 points off.
+    """
+    truth, stated = 1 - 0.85**7, list[float]()
+    for seed in range(16):
+        days, subjects, objects = np.nonzero(
+            (np.random.default_rng(seed).random((200, 4, 4)) < 0.15) & ~np.eye(4, dtype=np.bool_)
+        )
+        ends = (subjects.astype(np.int64), objects.astype(np.int64))
+        events = Events(*ends, days.astype(np.int32), 5)
+        counts = PairCounts(events, Clock(3.0, 5.0, 9.0, 18.0))
+        model = fit_occurrence(counts, (1, 7), Period.of(events), seed=0)
+        assert model is not None
+        pairs = Pairs.at(Meetings(events).before(200), 200, events.width)
+        met = np.ones(len(pairs), np.bool_)
+        stated.append(model.occurrence(counts.features(pairs), met, 7).probabilities.mean())
+    errors = np.asarray(stated) - truth
+    assert abs(errors.mean()) < 0.02
+    assert np.sqrt(np.mean(errors**2)) < 0.05
+    assert np.abs(errors).max() < 0.12
+
+
+def test_busy_pairs_have_a_regression_of_their_own() -> None:
+    """What raises the chance of most pairs does not raise that of busy ones here."""
+    rng = np.random.default_rng(0)
+    features = np.zeros((12_000, len(NAMES)))
+    features[:, 0] = rng.normal(size=12_000)  # pair brief
+    features[::2, NAMES.index("pair ever")] = np.log1p(20)
+    odds = np.where(np.arange(12_000) % 2, -1.0 + 1.5 * features[:, 0], 0.0)
+    hits = rng.random(12_000) < 1 / (1 + np.exp(-odds))
+    ids = np.zeros(12_000, np.int64)
+    pairs = Pairs(ids, ids, ids.astype(np.int32))
+    whole = Outcomes(pairs, hits.astype(np.int64), np.ones(12_000))
+    halves = [np.arange(6_000), np.arange(6_000, 12_000)]
+    parts, rows = [whole.take(half) for half in halves], [features[half] for half in halves]
+    acquainted = fitting._fit_regression(rows, parts)
+    busy = fitting._fit_busy(acquainted, rows, parts)
+    assert busy is not None
+    assert acquainted.weights[0] > 0.4
+    assert abs(busy.weights[0]) < 0.1
+    few = [part.take(np.arange(300)) for part in parts]
+    assert fitting._fit_busy(acquainted, [part[:300] for part in rows], few) is None

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from apptek.arrays import Bools, Doubles, Floats, Ints, Longs, Matrix, read_only
+from apptek.arrays import Bools, Doubles, Floats, Ints, Longs, Matrix
 from apptek.compiling import in_threads
 from apptek.config import DEFAULT, Progress, no_progress, preset
 from apptek.errors import DataError
@@ -97,9 +97,9 @@ class Judgements:
 
     probabilities: Doubles
     ranks: Doubles
-    expected: Ints
     expected_probabilities: Doubles
     leanings: Doubles
+    expected: Ints
 
     def __len__(self) -> int:
         return len(self.ranks)
@@ -126,8 +126,9 @@ def judge_facts(judge: Judge, chosen: Longs) -> Judgements:
         best[part] = masked[rows, expected[part]]
         reversed_ = judge.scores(Queries(asked.objects, asked.subjects, asked.times, asked.hidden))
         leanings[part] = scores[rows, own].astype(np.float64) - reversed_[rows, own]
-    columns = [read_only(column) for column in (probabilities, ranks, best, leanings)]
-    return Judgements(columns[0], columns[1], read_only(expected), columns[2], columns[3])
+    for column in (probabilities, ranks, best, leanings, expected):
+        column.flags.writeable = False
+    return Judgements(probabilities, ranks, best, leanings, expected)
 
 
 def cross_fit(

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from apptek.arrays import Doubles, Ints, Longs
+from apptek.arrays import Ints, Longs
 from apptek.audit.audit import FINDINGS, PRIOR, Audit
 from apptek.explain.explainer import explain
 from apptek.facts.facts import Defect, Names
@@ -57,7 +57,7 @@ def table_of_facts(audit: Audit, order: Longs, explained: int) -> pa.Table:
             "until": _times(data.axis, facts.until[order]),
             "label": labels.take(pa.array(facts.predicates[order])),
             "finding": pa.array(FINDINGS).take(pa.array(audit.findings[order])),
-            "suspicion": _probabilities(odds[order]),
+            "suspicion": np.exp(-np.logaddexp(0.0, -odds[order])),
             "log_odds": odds[order],
             "probability": judged.probabilities[order],
             "rank": judged.ranks[order],
@@ -121,20 +121,15 @@ def _times(axis: TimeAxis, codes: Ints) -> pa.Array:
     return texts.take(pa.array(inverse))
 
 
-def _probabilities(odds: Doubles) -> Doubles:
-    probabilities: Doubles = np.exp(-np.logaddexp(0.0, -odds))
-    return probabilities
-
-
 class Reasons:
     """Writes the reasons of an audit; what explanations share is built once."""
 
     def __init__(self, audit: Audit) -> None:
-        self.audit, self._answerers = audit, audit.judge.answerers()
+        self.audit, self._findings, self._answerers = audit, audit.findings, audit.judge.answerers()
 
     def of(self, fact: int) -> str:
         """Return why this fact looks wrong, by its finding."""
-        finding = self.audit.finding(fact)
+        finding = FINDINGS[int(self._findings[fact])]
         if finding == "interval":
             partner = int(self.audit.partners[fact])
             return words.interval_reason(

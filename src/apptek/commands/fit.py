@@ -180,12 +180,14 @@ def _fit_baseline(dataset: Any, out: Path, options: dict[str, Any]) -> None:
 def _tell_fitted(model: Any, out: Path) -> None:
     """Print what was fitted, how good it is, and what it cannot do."""
     from apptek.graph.lookups import is_timeless
-    from apptek.models.updating import late_facts_note
+    from apptek.models.model import observed_text
     from apptek.present import metrics_text
+    from apptek.present.forecast_words import isolated_facts_note
     from apptek.present.template import render
     from apptek.terminal import tell, tell_next
 
-    note = late_facts_note(model.dataset, model.positions) if model.observed_until is None else ""
+    times = model.isolated_times
+    note = isolated_facts_note(times, observed_text(model)).text if times else ""
     about = {"model": model, "report": model.main.report, "metrics": metrics_text, "note": note}
     tell(render("fitted.txt.j2", is_timeless=is_timeless(model.graph), out=str(out), **about))
     asking = ["predict", str(out), "SUBJECT", "OBJECT", "TIME"]

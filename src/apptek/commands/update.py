@@ -110,13 +110,13 @@ def _tell(updated: Any, report: Any, target: Path, **about: Any) -> None:
     """Print what became of the facts, and where the model is."""
     from apptek.facts.name_matching import alike_note
     from apptek.models.model import observed_text
-    from apptek.models.updating import late_facts_note
+    from apptek.present.forecast_words import isolated_facts_note
     from apptek.present.template import render
     from apptek.terminal import tell, tell_next
 
-    names, data = updated.dataset.entities, updated.dataset
+    names, times = updated.dataset.entities, updated.isolated_times
     about |= {"observed": observed_text(updated), "target": str(target)}
     about["alike"] = alike_note(names, len(names) - report.new_entities)
-    late = late_facts_note(data, updated.positions) if updated.observed_until is None else ""
+    late = isolated_facts_note(times, about["observed"]).text if times else ""
     tell(render("updated.txt.j2", report=report, note=late, **about))
     tell_next(["predict", str(target), "SUBJECT", "OBJECT", "TIME"])

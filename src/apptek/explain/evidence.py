@@ -105,10 +105,6 @@ class Evidence:
         assert self.traits is not None
         return self.traits.trait(column, self.model.dataset.entities)
 
-    def active_keys(self) -> list[Key]:
-        """The keys of all active features, and of what the trees look at."""
-        return [*self._groups, *self._trees]
-
     def _of_trees(self) -> dict[Key, dict[int, float]]:
         """What the re-ranker adds to each candidate."""
         trees = self.fitted.reranker
@@ -319,7 +315,7 @@ class Evidence:
         """The names of entities that the model knows nothing of but parts of their names."""
         if min(int(self.queries.subjects[0]), int(self.queries.objects[0])) >= 0:
             return set()
-        types = (one for key in self.active_keys() for one in self._types(key))
+        types = (one for key in self._groups for one in self._types(key))
         return {name for name, kind, entity in types if is_read_from_name(name, kind, entity)}
 
     @cached_property

@@ -21,7 +21,6 @@ from apptek.graph.lookups import is_lasting, knows_end, time_distance
 from apptek.models.answer_tables import RankedPredicates
 from apptek.models.answerer import Answerer
 from apptek.models.manifest import FORMAT
-from apptek.models.model import Model
 from apptek.present.explanation_text import OF_NAMES, contrast_words
 from apptek.present.explanation_words import (
     contradicts_alone,
@@ -73,7 +72,7 @@ def explain(
     """
     queries = answerer.queries_of([query]) if queries is None else queries
     queries = replace(queries, hidden=np.asarray([hidden], np.int32))
-    view = answerer.view_of(queries)
+    view, model = answerer.view_of(queries), answerer.model
     scored, classifier = view.scored(queries), view.fitted.classifier
     probabilities = view.probabilities(scored.scores)
     ranked = RankedPredicates(queries, probabilities, [view.name])
@@ -94,7 +93,7 @@ def explain(
         paragraph="",
         subject=ends.subject,
         object=ends.object,
-        time=answerer.model.dataset.axis.format(int(queries.times[0])),
+        time=model.dataset.axis.format(int(queries.times[0])),
         **_named_predicates(answerer, probabilities[0], compared),
         log_odds=odds_bias + sum(each.log_odds for _, each in contributions),
         bias=odds_bias,
@@ -105,7 +104,12 @@ def explain(
         against=reasons[len(for_it) :],
         further=further,
         groups=group_all(further, ends, view.name),
-        model=_about(answerer.model),
+        model={
+            "dataset": model.dataset.name,
+            "preset": model.preset,
+            "protocol": model.protocol,
+            "format": FORMAT,
+        },
         asked_subject=query.subject,
         asked_object=query.object,
         **{name: getattr(answer, name) for name in OF_ANSWER},
@@ -228,26 +232,11 @@ def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:
     raise UnknownPredicateError(f"the model knows no predicate {predicate!r}{hint}")
 
 
-def _about(model: Model) -> dict[str, Any]:
-    return {
-        "dataset": model.dataset.name,
-        "preset": model.preset,
-        "protocol": model.protocol,
-        "format": FORMAT,
-    }
-
-
 def _contributions(
     evidence: Evidence, chosen: int, runner_up: int, temperature: float
 ) -> list[Keyed]:
     """What each active key adds, the largest first; of equal ones the shorter topology first."""
-    added = []
-    for key, (score, other) in evidence.added(chosen, runner_up).items():
-        odds = (score - other) / temperature
-        names = evidence.names(key)
-        added.append((-odds, len(names), key[2] if names else 0, key, score))
-    added.sort(key=lambda entry: entry[:3])  # stable: keys are never compared
-    return [
+    added: list[Keyed] = [
         (
             key,
             Contribution(
@@ -258,12 +247,18 @@ def _contributions(
                 guess=evidence.is_guess(key),
                 topology=evidence.names(key),
                 sentence=evidence.sentence(key, chosen),
-                log_odds=-minus_odds,
+                log_odds=(score - other) / temperature,
                 score=score,
             ),
         )
-        for minus_odds, _, _, key, score in added
+        for key, (score, other) in evidence.added(chosen, runner_up).items()
     ]
+
+    def place(keyed: Keyed) -> tuple[float, int, int]:
+        (_, _, number), part = keyed
+        return -part.log_odds, len(part.topology), number if part.topology else 0
+
+    return sorted(added, key=place)
 
 
 def _parts(

@@ -15,7 +15,14 @@ from apptek.explain.explainer import strongest_reason
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
 from apptek.forecast.learning import codes_at, past_shares, with_history
-from apptek.forecast.window import Length, Window, read_window, time_of, unit_word
+from apptek.forecast.window import (
+    Length,
+    Window,
+    looks_like_seconds,
+    read_window,
+    time_of,
+    unit_word,
+)
 from apptek.graph.lookups import incoming, outgoing
 from apptek.models.answerer import Answerer
 from apptek.models.model import Model
@@ -28,7 +35,7 @@ from apptek.models.occurrence.counts import (
     count_and_age,
 )
 from apptek.models.occurrence.events import Events, Meetings, Pairs
-from apptek.models.occurrence.model import Occurrence, OccurrenceModel
+from apptek.models.occurrence.model import Occurrence, OccurrenceModel, is_busy
 from apptek.present import forecast_words as words
 from apptek.present.wording import read_as_notes
 from apptek.results import (
@@ -89,6 +96,10 @@ class Forecaster:
         """All facts in time order."""
         data = self.model.dataset
         return Events.of(self.model.graph.facts, data.axis, len(data.entities))
+
+    @cached_property
+    def _isolated(self) -> list[str]:
+        return self.model.isolated_times
 
     @cached_property
     def _predicate_names(self) -> list[str]:
@@ -281,6 +292,7 @@ class Forecaster:
             have_met=bool(forecasts.met[row]),
             base_sentence=words.base_sentence(
                 met=bool(forecasts.met[row]),
+                busy=self.occurrence.knows_busy and bool(is_busy(features[None])[0]),
                 beyond=forecasts.window.length > self.occurrence.longest,
             ),
         )
@@ -368,6 +380,11 @@ class Forecaster:
             notes.append(words.past_window_note(time_of(axis, window.first), learned=learned))
         if window.length > model.longest:
             notes.append(words.long_window_note(model.longest, unit))
+        if self._isolated:
+            notes.append(words.isolated_facts_note(self._isolated, time_of(axis, self.observed)))
+        if window.chosen and axis.unit == "integer":
+            seconds = looks_like_seconds(axis, self.span[0])
+            notes.append(words.chosen_length_note(window.length, seconds=seconds))
         return (*notes, *self._joined)
 
 

@@ -22,7 +22,7 @@ from apptek.models.answerer import WorkingView
 from apptek.models.fitting.stages import FitOptions
 from apptek.models.model import Model
 from apptek.models.occurrence.counts import PairCounts
-from apptek.models.occurrence.events import Events, Pairs
+from apptek.models.occurrence.events import Events, Pairs, pair_keys
 from apptek.models.occurrence.fitting import (
     FIRST_SHARE,
     LEAST_HITS,
@@ -269,21 +269,19 @@ def predicates_in(
     facts: Facts, axis: TimeAxis, pairs: Pairs, window: int, predicate_count: int
 ) -> Bools:
     """Which predicates the ordered pairs have in the window after their moments: (n, R)."""
-    happened = np.zeros((len(pairs), predicate_count), np.bool_)
-    times = axis.positions(facts.times)
-    width = int(max(facts.subjects.max(initial=0), facts.objects.max(initial=0))) + 2
+    happened, times = np.zeros((len(pairs), predicate_count), np.bool_), axis.positions(facts.times)
+    ids = (facts.subjects, facts.objects, pairs.subjects, pairs.objects)
+    width = 2 + max(int(each.max(initial=0)) for each in ids)
+    subjects, objects = (each.astype(np.int64) for each in ids[:2])
+    of_facts, of_pairs = pair_keys(subjects, objects, width), pairs.keys(width)
     for moment in np.unique(pairs.times).tolist():
-        inside = np.flatnonzero((times >= moment) & (times < moment + window))
         rows = np.flatnonzero(pairs.times == moment)
-        asked = pairs.take(rows)
-        fits = (asked.subjects < width - 1) & (asked.objects < width - 1)
-        rows, keys = rows[fits], asked.take(fits).keys(width)
-        order = np.argsort(keys)
-        of_facts = (facts.subjects[inside].astype(np.int64) + 1) * width + facts.objects[inside] + 1
-        places = np.searchsorted(keys[order], of_facts)
-        found = places < len(keys)
-        found[found] = keys[order][places[found]] == of_facts[found]
-        happened[rows[order][places[found]], facts.predicates[inside][found]] = True
+        rows = rows[np.argsort(of_pairs[rows], kind="stable")]
+        inside = np.flatnonzero((times >= moment) & (times < moment + window))
+        places = np.searchsorted(of_pairs[rows], of_facts[inside])
+        places = rows[np.minimum(places, len(rows) - 1)]
+        found = of_pairs[places] == of_facts[inside]
+        happened[places[found], facts.predicates[inside[found]]] = True
     return happened
 
 

@@ -16,6 +16,7 @@ One time more, with the average share of all pairs, keeps the chance of a pair w
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -31,24 +32,12 @@ from apptek.present.forecast_words import ACTIVE
 from apptek.results import GroupSkill
 
 ONSET_DAYS = 90
-RECENT = 30
+RECENT, ALL_TIMES = 30, int(np.iinfo(np.int32).max)
 Rate = Callable[[Events, Pairs, int], Doubles]
 
 
-def own_rate(events: Events, pairs: Pairs, window: int) -> Doubles:
-    """The chance of anything in the window, by the pair's rate since the first fact of all."""
-    return _rate(events, pairs, window, int(np.iinfo(np.int32).max))
-
-
-def recent_rate(events: Events, pairs: Pairs, window: int) -> Doubles:
-    """The same by the last 30 times."""
-    return _rate(events, pairs, window, RECENT)
-
-
-BASELINES: dict[str, Rate] = {"own_rate": own_rate, "last_30": recent_rate}
-
-
-def _rate(events: Events, pairs: Pairs, window: int, most: int) -> Doubles:
+def own_rate(events: Events, pairs: Pairs, window: int, most: int = ALL_TIMES) -> Doubles:
+    """The chance of anything in the window, by the pair's rate in at most so many last times."""
     keys, times = distinct_times(events)
     first = int(events.times[0])
     asked = pairs.keys(events.width)
@@ -64,6 +53,10 @@ def _rate(events: Events, pairs: Pairs, window: int, most: int) -> Doubles:
     average = counts.sum() / max(1, elapsed.sum())
     chances: Doubles = 1 - (1 - (counts + average) / (elapsed + 1)) ** window
     return chances
+
+
+recent_rate = partial(own_rate, most=RECENT)
+BASELINES: dict[str, Rate] = {"own_rate": own_rate, "last_30": recent_rate}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ _USUAL = (7 * DAY_SECONDS, DAY_SECONDS, 3600, 60)  # seconds of a window without
 _DAILY: tuple[Unit, ...] = ("day", "hour", "minute", "second")
 _STEP = {"day": DAY_SECONDS, **SECONDS}  # seconds
 _SECONDS_OF = {"days": DAY_SECONDS, "hours": 3600, "minutes": 60}
+EPOCH_SECONDS = 500_000_000
 _MOST = 10_000_000  # steps: no window is that long
 _NAMES = ("days", "months", "years", "hours", "minutes", "steps")
 
@@ -38,12 +39,14 @@ class Length:
 class Window:
     """A window by positions on the axis, both included.
 
-    lead  how long before it the facts end that a forecast uses: in steps that nobody observed
+    lead    how long before it the facts end that a forecast uses: in steps that nobody observed
+    chosen  whether a user left its length open
     """
 
     first: int
     last: int
     lead: int = 0
+    chosen: bool = False
 
     @property
     def length(self) -> int:
@@ -91,7 +94,9 @@ def read_window(
     first += (span[1] - first) % axis.stride  # nothing can happen between two steps
     unit, known = unit_word(axis.unit), span[1] - span[0] + 1
     lead = max(0, first - span[1] - axis.stride)
-    window = Window(first, _last(axis, first, length, (known, typical)), lead)
+    usual = usual_length(axis, known, typical, seconds=looks_like_seconds(axis, span[0]))
+    last = _last(axis, first, length) if length.given() else first + usual - 1
+    window = Window(first, last, lead, chosen=not length.given())
     begins = time_of(axis, first)
     if window.length < 1:
         ends = time_of(axis, window.last)
@@ -126,12 +131,21 @@ def _position(axis: TimeAxis, text: str) -> int:
     return axis.position(code)
 
 
-def usual_length(axis: TimeAxis, known: int, typical: float = 1.0) -> int:
+def looks_like_seconds(axis: TimeAxis, first: int) -> bool:
+    """Return whether integers look like seconds since 1970: none is before late 1985."""
+    return axis.unit == "integer" and first >= EPOCH_SECONDS
+
+
+def usual_length(axis: TimeAxis, known: int, typical: float = 1.0, *, seconds: bool = False) -> int:
     """The length of a window without one: a week, a day, an hour or a minute, in steps.
 
     The longest of these that is at most half the time of the facts; one step where the unit is
-    longer than a day, or none fits. Of integers, about the median time between two facts of a pair.
+    longer than a day, or none fits. Of integers, about the median time between two facts of a pair,
+    unless they are seconds.
     """
+    if seconds:
+        fitting = [steps for steps in _USUAL if 2 * steps <= known]
+        return max(1, max(fitting, default=1) // axis.stride) * axis.stride
     if axis.unit == "integer":
         return max(1, min(round(typical / axis.stride), known // (2 * axis.stride))) * axis.stride
     if axis.unit not in _DAILY:
@@ -144,10 +158,8 @@ def _best_name(axis: TimeAxis) -> str:
     return f"{axis.unit}s" if f"{axis.unit}s" in _NAMES else "steps"
 
 
-def _last(axis: TimeAxis, first: int, length: Length, usual: tuple[int, float]) -> int:
+def _last(axis: TimeAxis, first: int, length: Length) -> int:
     given = length.given()
-    if not given:
-        return first + usual_length(axis, *usual) - 1
     if len(given) > 1:
         raise ApptekError(f"the length of a window is given twice, by {' and '.join(given)}")
     (name,) = given

@@ -25,6 +25,9 @@ from apptek.setting_rules import changed_settings
 
 MANY_ADDED = 0.2  # facts added for each training fact; with more, a new fit is advisable
 MANY_UNKNOWN = 0.01  # the same for facts with predicates that were never learned
+LATE = 0.25  # of the time of all facts before: facts after a longer gap are isolated
+OUTLIERS = 3  # facts at most that may lie after the last observed time, far from the others
+SUPPORT = 30  # facts before a gap, below which no fact counts as isolated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +63,7 @@ class Model:
     updates: tuple[dict[str, Any], ...] = ()  # what was added since the fit, in order
     occurrence: OccurrenceModel | None = None
     no_forecasts: str = ""  # why there is no occurrence model
-    observed_until: int | None = None  # the position that a user stated; None: the last fact
+    observed_until: int | None = None  # the position that a user stated; None: by the facts
 
     @property
     def changed(self) -> dict[str, Any]:
@@ -74,13 +77,26 @@ class Model:
         if self.observed_until is not None:
             return self.observed_until
         positions = self.positions
-        return int(positions[-1]) if len(positions) else None
+        return last_supported(positions, self.dataset.axis.stride) if len(positions) else None
 
     @property
     def positions(self) -> Ints:
         """The positions of all dated facts that it holds, ascending."""
         final = self.occurrence is not None and self.occurrence.all_facts
         return positions_of(self.dataset, self.graph.facts, all_facts=final)
+
+    @property
+    def isolated_times(self) -> list[str]:
+        """The times of facts that lie so far after all others that they do not count as observed.
+
+        None where a user stated until when facts were observed.
+        """
+        last, positions = self.last_observed, self.positions
+        if self.observed_until is not None or last is None:
+            return []
+        return list(
+            map(TimeAxis(self.dataset.axis.unit).format, positions[positions > last].tolist())
+        )
 
     @property
     def main_view(self) -> View:
@@ -122,6 +138,19 @@ class Model:
                 f"{len(self.dataset.predicates)} predicates"
             )
         return space
+
+
+def last_supported(positions: Ints, stride: int = 1) -> int:
+    """Return the last position that is not isolated, of some ascending ones.
+
+    Isolated are up to OUTLIERS last facts after a gap that is longer than LATE of the time before.
+    As many first facts do not count for that time: one of them may be mistyped, too.
+    """
+    for place in range(max(SUPPORT, len(positions) - OUTLIERS), len(positions)):
+        before, last = int(positions[place - 1]), int(positions[place])
+        if last - before > max(LATE * (before - int(positions[OUTLIERS])), 2 * stride):
+            return before
+    return int(positions[-1])
 
 
 def positions_of(data: Dataset, known: Facts, *, all_facts: bool) -> Ints:

@@ -16,11 +16,7 @@ from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.new_names import NewNames
 from apptek.features.traits import Kind
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.model import FittedView, Model
-from apptek.safe_text import counted
-
-LATE = 0.25  # of the time of all facts before: a gap that is longer is worth a note
-OUTLIERS = 3  # facts at most that may lie after the last observed time, far from the others
+from apptek.models.model import OUTLIERS, FittedView, Model, last_supported
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,11 +76,13 @@ def update_model(
             new_entities=len(extended) - len(entities),
             unknown_predicates=left_out,
         )
-        if (stated := model.observed_until) is not None:
-            latest = model.dataset.axis.positions(added.times).max(initial=stated)
-            model = replace(model, observed_until=int(latest))
         kept, entities = join_facts(kept, added), extended
     updated = _with_facts(model, kept, entities, report)
+    if new is not None and (stated := model.observed_until) is not None:
+        end = last_supported(updated.positions, model.dataset.axis.stride)
+        latest = model.dataset.axis.positions(added.times)
+        until = latest[latest <= end].max(initial=stated)
+        updated = replace(updated, observed_until=int(until))
     if observed_until is not None:
         position = observed_position(updated.dataset, updated.positions, observed_until)
         updated = replace(updated, observed_until=position)
@@ -176,21 +174,6 @@ def _with_more_entities(view: FittedView, entities: Names) -> FittedView:
         )
 
     return replace(view, kinds=tuple(map(extended, view.kinds)))
-
-
-def late_facts_note(data: Dataset, positions: Ints) -> str | None:
-    """Name a last fact that lies far after the others, as a mistyped date does."""
-    for place in range(max(1, len(positions) - OUTLIERS), len(positions)):
-        before, last = int(positions[place - 1]), int(positions[place])
-        if last - before > max(LATE * (before - int(positions[0])), 2 * data.axis.stride):
-            plain, unit = TimeAxis(data.axis.unit), data.axis.unit
-            steps = counted(last - before, "step" if unit == "integer" else unit)
-            return (
-                f"a fact of {plain.format(last)} lies {steps} after the one before it; forecasts "
-                "begin after the last fact: retract it, or give --observed-until "
-                f"{plain.format(before)}"
-            )
-    return None
 
 
 def observed_position(data: Dataset, positions: Ints, text: str) -> int:

@@ -1,7 +1,7 @@
 """Forecasts in words: the evidence, the notes, and the tables of a backtest."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from apptek.present.wording import GIVEN, listed, percent, period_text
 from apptek.results import (
@@ -145,12 +145,14 @@ def _ago(age: float, unit: str, oldest: float) -> str:
     return f"the {unit} before" if round(age) == 1 else f"{counted(round(age), unit)} before"
 
 
-def base_sentence(*, met: bool, beyond: bool) -> str:
+def base_sentence(*, met: bool, busy: bool, beyond: bool) -> str:
     """Return what the reasons are added to.
 
+    busy    whether the two have a regression of their own, as they had many facts
     beyond  whether the window is longer than any that was learned
     """
-    whose = "pairs with earlier facts" if met else "pairs without earlier facts"
+    known = "pairs with many earlier facts" if busy else "pairs with earlier facts"
+    whose = known if met else "pairs without earlier facts"
     more = ", and what a window longer than any in training adds" if beyond else ""
     return f"the base rate of {whose}{more}"
 
@@ -214,6 +216,28 @@ def long_window_note(longest: int, unit: str) -> Note:
     length = counted(longest, unit)
     text = f"Training had windows of up to {length}; longer ones are extrapolated at that rate."
     return Note("window", text, {"longest": longest})
+
+
+def isolated_facts_note(times: Sequence[str], observed: str | None) -> Note:
+    """Return which facts lie too far after all others to say until when facts were observed."""
+    text = (
+        f"Facts count as observed until {observed}: {counted(len(times), 'later fact')} "
+        f"({listed(list(dict.fromkeys(times)))}) {'is' if len(times) == 1 else 'are'} far "
+        f"from all others, perhaps by a mistyped date. Correct it, or state the time with "
+        f"--observed-until {times[-1]}."
+    )
+    return Note("model", text, {"observed_until": observed, "times": list(times)})
+
+
+def chosen_length_note(steps: int, *, seconds: bool) -> Note:
+    """Return how the length of a window was chosen where times are numbers."""
+    why = (
+        "because the times look like seconds since 1970"
+        if seconds
+        else "about the median time between two facts of a pair"
+    )
+    text = f"The window has {counted(steps, 'step')}, {why}; --steps gives another length."
+    return Note("window", text, {"length": steps})
 
 
 def begins_note(last: str | None) -> Note:

@@ -8,8 +8,12 @@ The effect of a lead is a difference: how the log-odds must be changed for windo
 minus how they must be changed for the windows at once, on the same pairs and moments: the model may
 be a little off at these moments, which lie before those of its calibration. Facts of a long time
 are counted with decay: a count of all facts grows, and so would the effect.
+
+Windows that overlap tell the same again. Each counts as much as the share of it that no other has,
+so that a few days at the end of small data do not decide the level of all forecasts.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -25,6 +29,7 @@ from apptek.models.occurrence.counts import NAMES, SIGNS, PairCounts
 from apptek.models.occurrence.events import Events
 from apptek.models.occurrence.model import (
     PAIR_LONG,
+    Effects,
     Horizon,
     LeadEffect,
     OccurrenceModel,
@@ -32,6 +37,7 @@ from apptek.models.occurrence.model import (
     Trees,
     active_steps,
     hazards_of,
+    is_busy,
 )
 from apptek.models.occurrence.snapshots import (
     Outcomes,
@@ -59,6 +65,10 @@ LEAD_SNAPSHOTS, LEAD_ROWS = 24, 30_000  # for each window length and lead
 LEAD_PENALTY = 30.0  # draws the effect of a lead to none where little was observed
 FIT_SNAPSHOTS, CALIBRATION_SNAPSHOTS = 24, 6  # for each window length
 FIRST_SHARE, CALIBRATION_SHARE = 1 / 3, 0.15  # of the facts: before the first snapshot; at the end
+PENALTY = 3.0  # draws weights to 0 where little was observed
+BUSY_PENALTY = 10.0  # draws the regression of busy pairs to that of all pairs that have met
+LEVEL_PENALTY = 10.0  # draws the level after the calibration to the one before
+BUSY_HITS = 200  # busy pairs with a fact in the snapshots, below which they are as all others
 LEAST_HITS = 20  # pairs with a fact in the snapshots, below which nothing is fitted
 _TREES = {
     "objective": "binary", "learning_rate": 0.05, "num_leaves": 31, "min_data_in_leaf": 200,
@@ -184,53 +194,79 @@ def fit_horizon(
     window = moments.window
     rng = generator(seed, f"occurrence {window // stride}")
     parts = (moments.fit, moments.calibration)
-    known = [draw_acquainted(counts.candidates, part, window, rng=rng) for part in parts]
+    known = [
+        draw_acquainted(counts.candidates, part, window, rng=rng).weighted(_apart(part, window))
+        for part in parts
+    ]
     if min(int(part.hits.sum()) for part in known) < LEAST_HITS:
         return None
     strangers = [
-        draw_strangers(counts.candidates, part, window, rng=rng, members=counts.members)
+        draw_strangers(counts.candidates, part, window, rng=rng, members=counts.members).weighted(
+            _apart(part, window)
+        )
         for part in parts
     ]
     features = [counts.features(part.pairs) for part in known]
     acquainted = _fit_regression(features, known)
+    busy = _fit_busy(acquainted, features, known)
     fitted_trees = _fit_trees(features, known, seed) if trees else None
     unacquainted = acquainted  # in dense data everybody may have met
     if all(len(part.hits) for part in strangers):
         described = [counts.features(part.pairs) for part in strangers]
         unacquainted = _fit_regression(described, strangers, rising=True)
-    horizon = Horizon(window, acquainted, unacquainted, (0.0, 1.0), fitted_trees)
+    horizon = Horizon(window, acquainted, unacquainted, (0.0, 1.0), fitted_trees, busy=busy)
     met = np.ones(len(known[1].pairs), np.bool_)
     hazards = hazards_of((*shorter, horizon), features[1], met)[-1]
     burst = _fit_burst(active_steps(hazards, window / stride), known[1])
     return replace(horizon, burst=burst)
 
 
+def _apart(moments: list[int], window: int) -> float:
+    """Return which share of their windows' facts no other window has, on average."""
+    return min(1.0, ((moments[-1] - moments[0]) / window + 1) / len(moments))
+
+
+def _fit_busy(
+    acquainted: Regression, features: list[Doubles], parts: list[Outcomes]
+) -> Regression | None:
+    """Return how busy pairs differ from all that have met; None: too few of them have a fact."""
+    rows = [np.flatnonzero(is_busy(part)) for part in features]
+    busy = [part.take(some) for part, some in zip(parts, rows, strict=True)]
+    if min(int(part.hits.sum()) for part in busy) < BUSY_HITS:
+        return None
+    described = [part[some] for part, some in zip(features, rows, strict=True)]
+    return _fit_regression(described, busy, start=acquainted)
+
+
 def _fit_lead(
     counts: PairCounts, horizon: Horizon, period: Period, lead: int, *, seed: int
-) -> tuple[int, LeadEffect, LeadEffect] | None:
-    """The effect of a lead on pairs that have met, and on strangers; None: too little happens."""
+) -> tuple[int, Effects] | None:
+    """The effect of a lead on each group of pairs; None: too little happens."""
     window = horizon.window
     rng = generator(seed, f"occurrence {window // period.stride} after {lead // period.stride}")
     moments, events = period.lead_moments(window, lead), counts.candidates
     if not moments:
         return None
-    drawn = (
-        draw_acquainted(events, moments, window, lead, rng=rng, most=LEAD_ROWS),
-        draw_strangers(events, moments, window, lead, rng=rng, members=counts.members),
-    )
-    # Windows that overlap tell the same again.
-    apart = min(1.0, ((moments[-1] - moments[0]) / window + 1) / len(moments))
+    acquainted = draw_acquainted(events, moments, window, lead, rng=rng, most=LEAD_ROWS)
+    strangers = draw_strangers(events, moments, window, lead, rng=rng, members=counts.members)
     effects = list[LeadEffect | None]()
-    for part, met in zip(drawn, (True, False), strict=True):
-        later = counts_at(events, part.pairs, window, lead) > 0
-        if min(int(part.hits.sum()), int(later.sum())) < LEAST_HITS:
+    for part, met, of_busy in (
+        (acquainted, True, False), (strangers, False, False), (acquainted, True, True)
+    ):  # fmt: skip
+        features = counts.features(part.pairs)
+        rows = np.flatnonzero((is_busy(features) & met) == of_busy)
+        features, drawn = features[rows], part.take(rows).weighted(_apart(moments, window))
+        later = counts_at(events, drawn.pairs, window, lead) > 0
+        if min(int(drawn.hits.sum()), int(later.sum())) < LEAST_HITS:
             effects.append(None)
             continue
-        features = counts.features(part.pairs)
         odds = horizon.log_odds(features, np.full(len(features), met))
-        effects.append(_fit_effect(odds, features, (part.hits, later), part.weights * apart))
-    acquainted, strangers = effects
-    return None if acquainted is None else (lead, acquainted, strangers or LeadEffect())
+        effects.append(_fit_effect(odds, features, (drawn.hits, later), drawn.weights))
+    known, unknown, busy = effects
+    if known is None and busy is None:
+        return None
+    none = LeadEffect()
+    return lead, (known or busy or none, unknown or none, busy or known or none)
 
 
 def _fit_effect(
@@ -246,10 +282,15 @@ def _fit_effect(
 
 
 def _fit_regression(
-    features: list[Doubles], parts: list[Outcomes], *, rising: bool = False
+    features: list[Doubles],
+    parts: list[Outcomes],
+    *,
+    rising: bool = False,
+    start: Regression | None = None,
 ) -> Regression:
     """Fit a regression on the first part, and calibrate it on the second.
 
+    start   what it differs from, by as little as the rows allow; by default from nothing
     rising  whether no count may lower the chance, and no age raise it: then nobody is less likely
             to meet than a name without facts. Few strangers meet, too few to tell the counts of
             different time scales apart, so that one of them may come out with the wrong sign.
@@ -261,14 +302,19 @@ def _fit_regression(
     centred = features[0] - means  # the penalty is the same in every unit of time
     while True:
         table = np.concatenate([centred[:, kept], np.ones((len(fit.hits), 1))], axis=1)
-        offsets = np.zeros(len(fit.hits))
-        *fitted, bias = fit_logistic(table, fit.hits, fit.weights, offsets=offsets).tolist()
+        offsets = np.zeros(len(fit.hits)) if start is None else start.log_odds(features[0])
+        penalty = PENALTY if start is None else BUSY_PENALTY
+        *fitted, bias = fit_logistic(
+            table, fit.hits, fit.weights, offsets=offsets, penalty=penalty
+        ).tolist()
         wrong = np.asarray(fitted) * SIGNS[kept] < 0
         if not rising or not wrong.any():
             break
         kept = kept[~wrong]
     weights[kept] = fitted
     bias -= float(means @ weights)
+    if start is not None:
+        weights, bias = start.weights + weights, start.bias + bias
     raw = Regression(weights, bias, means)
     shift, slope = calibrate(raw.log_odds(features[1]), later.hits, later.weights)
     return Regression(
@@ -281,9 +327,11 @@ def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, floa
 
     The slope is not below 0: what speaks for a fact does not come to speak against it.
     """
-    shapes = np.stack([np.ones(len(odds)), odds], axis=1)
-    shift, change = fit_logistic(shapes, hits, weights, offsets=odds).tolist()
-    return round(shift, _DIGITS), round(max(0.0, 1.0 + change), _DIGITS)
+    mean, scale = float(np.average(odds, weights=weights)), math.sqrt(LEVEL_PENALTY)
+    shapes = np.stack([np.full(len(odds), 1 / scale), odds - mean], axis=1)
+    level, change = fit_logistic(shapes, hits, weights, offsets=odds).tolist()
+    slope = max(0.0, 1.0 + change)
+    return round(level / scale + mean * (1.0 - slope), _DIGITS), round(slope, _DIGITS)
 
 
 def _fit_trees(features: list[Doubles], parts: list[Outcomes], seed: int) -> Trees:

@@ -1,11 +1,11 @@
 """The occurrence model: the probability that one entity does anything to another in a window.
 
-For each of a few window lengths there is a logistic regression over the features of counts.py, one
-for pairs that have met and one for strangers. What is added up over time is the cumulative hazard
--log(1 - P). A longer window has no smaller one. Where P comes near 1, outcomes no longer tell
-hazards apart: there a longer window has no higher rate than the shorter one. Between two lengths
-the logarithm of the hazard is interpolated in the logarithm of the length; beyond them, the rate of
-the nearest length goes on.
+For each of a few window lengths there are three logistic regressions over the features of
+counts.py: for pairs that have met, for the busy ones among them, and for strangers. What is added
+up over time is the cumulative hazard -log(1 - P). A longer window has no smaller one. Where P comes
+near 1, outcomes no longer tell hazards apart: there a longer window has no higher rate than the
+shorter one. Between two lengths the logarithm of the hazard is interpolated in the logarithm of the
+length; beyond them, the rate of the nearest length goes on.
 
 The features are those of the moment until which facts were observed; the lead is the time from
 there to the window. With it the log-odds become shift + slope * log-odds + long * (the feature
@@ -33,7 +33,8 @@ from apptek.features.clock import Clock
 from apptek.models.occurrence.counts import NAMES
 
 _PLAIN = ("all_facts", "either", "fitted_until", "stride")  # as JSON has them
-PAIR_LONG = NAMES.index("pair long")
+PAIR_LONG, PAIR_EVER = NAMES.index("pair long"), NAMES.index("pair ever")
+BUSY = 8  # times with a fact of the ordered pair, from which on it has a regression of its own
 _LEAST = 1e-9  # no probability is below it, or above 1 minus it
 _TINY = 1e-300
 SATURATED = 3.0  # the cumulative hazard, P = 95 %, from which on outcomes tell little about it
@@ -121,11 +122,21 @@ class LeadEffect(NamedTuple):
         return changed
 
 
+def is_busy(features: Doubles) -> Bools:
+    """Return which ordered pairs had facts at BUSY times or more."""
+    busy: Bools = features[:, PAIR_EVER] > math.log(BUSY + 0.5)
+    return busy
+
+
+Effects = tuple[LeadEffect, LeadEffect, LeadEffect]  # on the three groups of pairs of a horizon
+
+
 @dataclass(frozen=True, slots=True)
 class Horizon:
     """What was fitted for one length of the window.
 
-    effects  of a few leads, ascending: on pairs that have met, and on strangers
+    busy     of pairs with many facts; None: too few of them to learn from
+    effects  of a few leads, ascending: on pairs that have met, on strangers, and on busy pairs
     """
 
     window: int
@@ -133,40 +144,49 @@ class Horizon:
     strangers: Regression
     burst: tuple[float, float]  # a and b of the expected number
     trees: Trees | None = None
-    effects: tuple[tuple[int, LeadEffect, LeadEffect], ...] = ()
+    effects: tuple[tuple[int, Effects], ...] = ()
+    busy: Regression | None = None
 
     def log_odds(self, features: Doubles, met: Bools, lead: int = 0) -> Doubles:
         """The log-odds of anything in the window, which begins a lead after the features."""
-        known = self.acquainted if self.trees is None else self.trees
         odds = np.empty(len(features))
-        if met.any():  # LightGBM takes no empty table
-            odds[met] = known.log_odds(features[met])
-        odds[~met] = self.strangers.log_odds(features[~met])
-        for rows, effect in zip((met, ~met), self.effects_of(lead), strict=True):
-            odds[rows] = effect.log_odds(odds[rows], features[rows])
+        groups = zip(*self._groups(features, met), self.effects_of(lead), strict=True)
+        for rows, fitted, effect in groups:
+            if rows.any():  # LightGBM takes no empty table
+                odds[rows] = effect.log_odds(fitted.log_odds(features[rows]), features[rows])
         return odds
 
     def contributions(self, features: Doubles, met: Bools, lead: int, *, of_trees: bool) -> Doubles:
         """What each feature adds to them, then the rest."""
-        known = self.trees if self.trees is not None and of_trees else self.acquainted
         added = np.empty((len(features), len(NAMES) + 1))
-        if met.any():
-            added[met] = known.contributions(features[met])
-        added[~met] = self.strangers.contributions(features[~met])
-        for rows, effect in zip((met, ~met), self.effects_of(lead), strict=True):
-            added[rows] = effect.contributions(added[rows], features[rows])
+        parts = self._groups(features, met, of_trees=of_trees)
+        for rows, fitted, effect in zip(*parts, self.effects_of(lead), strict=True):
+            if rows.any():
+                before = fitted.contributions(features[rows])
+                added[rows] = effect.contributions(before, features[rows])
         return added
 
-    def effects_of(self, lead: int) -> tuple[LeadEffect, LeadEffect]:
-        """The effects of a lead on pairs that have met and on strangers."""
-        known = np.asarray([0.0, *(math.log1p(each) for each, *_ in self.effects)])
-        none = LeadEffect()
-        of_leads = np.asarray([(none, none), *(both for _, *both in self.effects)])  # (n, 2, 3)
-        acquainted, strangers = (
+    def _groups(
+        self, features: Doubles, met: Bools, *, of_trees: bool = True
+    ) -> tuple[list[Bools], list[Regression | Trees]]:
+        """The rows of pairs that have met, of strangers and of busy pairs, and what fits each."""
+        busy = met & is_busy(features)
+        known: Regression | Trees = self.acquainted
+        often: Regression | Trees = self.busy or known
+        if self.trees is not None and of_trees:
+            known = often = self.trees
+        return [met & ~busy, ~met, busy], [known, self.strangers, often]
+
+    def effects_of(self, lead: int) -> Effects:
+        """The effects of a lead on the three groups of pairs."""
+        known = np.asarray([0.0, *(math.log1p(each) for each, _ in self.effects)])
+        none = (LeadEffect(),) * 3
+        of_leads = np.asarray([none, *(effects for _, effects in self.effects)])  # (n, 3, 3)
+        acquainted, strangers, busy = (
             LeadEffect(*(float(np.interp(math.log1p(lead), known, values)) for values in part.T))
             for part in of_leads.transpose(1, 0, 2)
         )
-        return acquainted, strangers
+        return acquainted, strangers, busy
 
 
 def hazards_of(
@@ -225,9 +245,14 @@ class OccurrenceModel:
         return self.horizons[-1].window
 
     @property
+    def knows_busy(self) -> bool:
+        """Whether pairs with many facts have a regression of their own, for some length."""
+        return any(horizon.busy is not None for horizon in self.horizons)
+
+    @property
     def leads(self) -> list[int]:
         """The leads that something was learned for, ascending from 0."""
-        return sorted({0, *(lead for horizon in self.horizons for lead, *_ in horizon.effects)})
+        return sorted({0, *(lead for horizon in self.horizons for lead, _ in horizon.effects)})
 
     def occurrence(self, features: Doubles, met: Bools, window: int, lead: int = 0) -> Occurrence:
         """The probability of anything in a window of this length, and the expected number.
@@ -325,8 +350,9 @@ class OccurrenceModel:
                     "burst": horizon.burst,
                     "acquainted": asdict(horizon.acquainted),
                     "strangers": asdict(horizon.strangers),
+                    "busy": horizon.busy and asdict(horizon.busy),
                     "trees": horizon.trees and [horizon.trees.shift, horizon.trees.slope],
-                    "leads": horizon.effects,
+                    "leads": [(lead, *effects) for lead, effects in horizon.effects],
                 }
                 for horizon in self.horizons
             ],
@@ -355,11 +381,16 @@ def _horizon(entry: Mapping[str, Any], texts: Mapping[int, str]) -> Horizon:
     scale = entry["trees"]
     trees = None if scale is None else Trees(texts[entry["window"]], *scale)
     acquainted, strangers = (_regression(entry[name]) for name in ("acquainted", "strangers"))
+    busy = entry["busy"] and _regression(entry["busy"])
     shift, slope = entry["burst"]
     effects = tuple(
-        (lead, LeadEffect(*known), LeadEffect(*unknown)) for lead, known, unknown in entry["leads"]
+        (lead, (_effect(a), _effect(b), _effect(c))) for lead, a, b, c in entry["leads"]
     )
-    return Horizon(entry["window"], acquainted, strangers, (shift, slope), trees, effects)
+    return Horizon(entry["window"], acquainted, strangers, (shift, slope), trees, effects, busy)
+
+
+def _effect(entry: Sequence[float]) -> LeadEffect:
+    return LeadEffect(*entry)
 
 
 def _regression(entry: Mapping[str, Any]) -> Regression:

@@ -5,7 +5,7 @@ the *strangers*, all others. Almost nothing happens to almost all of them, so th
 drawn, each with the weight that makes the sums right. The window begins a *lead* after the moment.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -28,6 +28,14 @@ class Outcomes:
     def hits(self) -> Bools:
         """Whether there was any fact."""
         return self.counts > 0
+
+    def take(self, rows: Longs) -> "Outcomes":
+        """Some of the rows."""
+        return Outcomes(self.pairs.take(rows), self.counts[rows], self.weights[rows])
+
+    def weighted(self, share: float) -> "Outcomes":
+        """The same rows, each standing for this share of what it stood for."""
+        return replace(self, weights=self.weights * share)
 
 
 def counts_in(events: Events, keys: Longs, first: int, last: int) -> Longs:
