@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from command_line import apptek
+from command_line import apptek, apptek_process
 from fitted_models import SharedModel
 from hypothesis import given
 from hypothesis import strategies as st
@@ -314,6 +314,17 @@ def test_of_equally_probable_predicates_the_larger_share_comes_first(
 )
 def test_expected_numbers_in_words(number: float, words: str) -> None:
     assert expected_words(number) == words
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
+def test_an_output_without_some_signs_is_no_error(
+    predictor: Predictor, folder: Path, encoding: str
+) -> None:
+    """A minus sign and bars are in no 8-bit encoding, as of a redirected output on Windows."""
+    words = ("forecast", str(folder), *busiest(predictor), "--days", "30")
+    done = apptek_process(*words, PYTHONIOENCODING=encoding)
+    assert done.returncode == 0, done.stderr
+    assert "expected:" in done.stdout
 
 
 def test_next_to_nothing_has_no_minus() -> None:
