@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -9,7 +11,7 @@ from apptek.config import AgentConfig
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.lookups import time_distance
-from apptek.paper.connection import Surroundings, connect
+from apptek.paper.connection import connect
 from apptek.paper.environment import DecisionProcess
 from apptek.present.wording import apart_text, when_text
 
@@ -53,8 +55,8 @@ def test_replaying_agrees_with_the_definitions(
 ) -> None:
     sequence = [action % PREDICATES for action in wanted]
     query = data.draw(plain_queries(plain))
-    near = Surroundings(DecisionProcess(graph_of(plain), config), queries_of([query]))
-    found = connect(near, sequence)
+    config = replace(config, max_steps=len(sequence))
+    found = connect(DecisionProcess(graph_of(plain), config), queries_of([query]), sequence)
     episode, steps = plain_episode(plain, query, config, len(sequence)), 0
     while not episode.met() and steps < len(sequence):
         episode.step(sequence[steps])
@@ -88,16 +90,14 @@ def test_the_shortest_connection_comes_first_and_the_others_stand_by() -> None:
         PlainFact(4, 0, 1, 5, 5),
         PlainFact(0, 1, 1, 5, 5),  # of another predicate
     ]
-    near = Surroundings(
-        DecisionProcess(graph_of(plain), AgentConfig()), queries_of([(0, 1, 5, None)])
-    )
-    found = connect(near, [0, 2])
+    near = DecisionProcess(graph_of(plain), AgentConfig()), queries_of([(0, 1, 5, None)])
+    found = connect(*near, [0, 2])
     assert found is not None
     assert (found.steps, found.meeting, found.hops) == (1, (2, 3), ((1, 1), (1, 1)))
     assert [c.fact for c in found.core] == [0, 1, 2, 3, 4]
     assert [c.on_path for c in found.core] == [True] * 4 + [False]
-    assert connect(near, [2]) is None
-    direct = connect(near, [1])
+    assert connect(*near, [2]) is None
+    direct = connect(*near, [1])
     assert direct is not None
     assert [(c.fact, c.side) for c in direct.core] == [(5, "both")]
     assert direct.meeting == (0, 1)
@@ -137,7 +137,5 @@ def test_distances_have_a_sign_and_read_as_words() -> None:
 
 def test_unknown_queries_have_no_connection() -> None:
     unknown = Queries(*(np.asarray([value], np.int32) for value in (-1, -1, 0, -1)))
-    near = Surroundings(
-        DecisionProcess(graph_of([PlainFact(0, 0, 1, 0, 0)]), AgentConfig()), unknown
-    )
-    assert connect(near, [0]) is None
+    process = DecisionProcess(graph_of([PlainFact(0, 0, 1, 0, 0)]), AgentConfig())
+    assert connect(process, unknown, [0]) is None

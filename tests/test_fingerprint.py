@@ -183,7 +183,7 @@ def test_a_marked_fingerprint_is_the_maximum_of_its_members(
         assert torch.allclose(values, expected, rtol=0, atol=1e-6)
     with torch.no_grad():
         assert torch.allclose(module(states_of(rows)), found, rtol=0, atol=1e-6)
-    frozen = FrozenPolicy(network.float()).values(states_of(rows))
+    frozen = torch.from_numpy(FrozenPolicy(network.float()).values(states_of(rows)))
     assert torch.allclose(frozen, network(states_of(rows)), rtol=0, atol=1e-5)
 
 

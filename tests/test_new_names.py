@@ -26,7 +26,7 @@ from apptek.features.traits import (
     types_from_names,
 )
 from apptek.models.fitting.stages import TypeTable
-from apptek.paper.connection import Surroundings
+from apptek.paper.connection import connect
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.present.explanation_text import explanation_text
 from apptek.reading.reader import read_dataset
@@ -209,6 +209,4 @@ def test_to_the_agent_every_new_name_is_unknown(predictor: Predictor) -> None:
     one, other = (Environment(process, asked) for asked in (queries, unknown))
     assert np.array_equal(one.edges, other.edges)
     assert one.edges.any()
-    near = Surroundings(process, queries)
-    near.look_up(near.starts)
-    assert near.edges_of(near.starts[0]) == []
+    assert connect(process, queries, np.flatnonzero(one.edges[0]).tolist()) is None

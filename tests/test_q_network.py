@@ -41,7 +41,9 @@ number = st.floats(-5, 5, width=32)
 def test_the_best_legal_action_wins(data: list[list[tuple[float, bool]]]) -> None:
     values = torch.tensor([[value for value, _ in row] for row in data])
     legal = torch.tensor([[allowed for _, allowed in row] for row in data])
-    for row, action in zip(data, masked_argmax(values, legal).tolist(), strict=True):
+    for row, action in zip(
+        data, masked_argmax(values.numpy(), legal.numpy()).tolist(), strict=True
+    ):
         candidates = [place for place, (_, allowed) in enumerate(row) if allowed]
         assert action == max(candidates, key=lambda place: (row[place][0], -place), default=0)
 
@@ -49,14 +51,14 @@ def test_the_best_legal_action_wins(data: list[list[tuple[float, bool]]]) -> Non
 def test_an_illegal_action_does_not_win_over_negative_values() -> None:
     values, legal = torch.tensor([[-3.0, 5.0, -2.0]]), torch.tensor([[True, False, True]])
     assert (values * legal).argmax() == 1  # the paper's product: the illegal action has 0
-    assert masked_argmax(values, legal).tolist() == [2]
+    assert masked_argmax(values.numpy(), legal.numpy()).tolist() == [2]
 
 
 def test_the_lowest_of_equal_actions_wins() -> None:
     values = torch.ones(3, 300)
     legal = torch.ones(3, 300, dtype=torch.bool)
     legal[1, :7] = False
-    assert masked_argmax(values, legal).tolist() == [0, 7, 0]
+    assert masked_argmax(values.numpy(), legal.numpy()).tolist() == [0, 7, 0]
 
 
 @given(states=state_lists, data=st.data())

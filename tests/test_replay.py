@@ -8,7 +8,6 @@ from agent_parts import random_legal_mask, random_states, rows_of, states_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.errors import ApptekError
 from apptek.paper.replay import Batch, Replay
 
 ACTIONS = 4
@@ -126,29 +125,6 @@ def test_an_empty_memory_is_saved_and_loaded_but_not_drawn_from() -> None:
     assert len(replay) == 0
     with pytest.raises(ValueError, match="empty"):
         replay.sample(1, rng=np.random.default_rng(0))
-
-
-@pytest.mark.parametrize(
-    ("name", "array"),
-    [
-        ("next_legal", np.ones((6, ACTIONS + 1), np.bool_)),
-        ("actions", np.zeros(6, np.float64)),
-        ("rewards", np.zeros(5, np.float32)),
-        ("offsets", np.zeros(13, np.int64)),
-        ("offsets", np.zeros(0, np.int64)),
-        ("surplus", np.zeros(1)),
-        ("done", None),
-    ],
-)
-def test_a_state_that_does_not_fit_is_refused_and_nothing_is_lost(name: str, array: Any) -> None:
-    replay, rng = Replay(10, ACTIONS), np.random.default_rng(0)
-    replay.add(random_batch(6, rng))
-    before = replay.state_dict()
-    broken = {key: value for key, value in (before | {name: array}).items() if value is not None}
-    with pytest.raises(ApptekError, match=r"^replay memory: "):
-        replay.load_state_dict(broken)
-    after = replay.state_dict()
-    assert all(np.array_equal(before[key], after[key]) for key in before)
 
 
 def test_columns_of_unequal_length_are_refused() -> None:

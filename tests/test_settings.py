@@ -67,7 +67,7 @@ def test_a_setting_that_is_unknown_is_refused(text: str, message: str) -> None:
         ("history.pair_facts", "less than or equal to 1024", ["1025"]),
         ("history.profile_weight", "less than 100", ["100"]),
         ("traits.entities", "greater than or equal to 0", ["-1"]),
-        ("mining.policy", "'agent', 'random', 'one-step' or 'two-step'", ["guess"]),
+        ("mining.policy", "'agent', 'random' or 'one-step'", ["guess"]),
         ("classifier.l2", "a list of different values", ["[]", "[1.0, 1.0]"]),
         ("classifier.l2.0", "greater than or equal to 0", ["[-1.0]"]),
         ("classifier.l2.0", "a valid number", ["[[1]]"]),

@@ -11,9 +11,9 @@ from apptek.config import AgentConfig
 from apptek.errors import ApptekError
 from apptek.facts.facts import Names
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable
-from apptek.facts.queries import Queries, training_queries
+from apptek.facts.queries import training_queries
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.paper import application, features
+from apptek.paper import application
 from apptek.paper.application import apply_topologies
 from apptek.paper.environment import DecisionProcess, Episodes, play
 from apptek.paper.topologies import describe, from_names, mine, to_names, topology_set
@@ -118,21 +118,3 @@ def test_a_topology_reads_as_a_sentence_and_survives_json() -> None:
         from_names(["Sing"], names)
     with pytest.raises(ApptekError, match="at least one action"):
         topology_set([()])
-
-
-def test_two_steps_are_enumerated_exhaustively() -> None:
-    """s -a-> m <-b- o, and s -c-> o: every order that connects in at most two steps."""
-    plain = [PlainFact(0, 0, 2, 1, 1), PlainFact(1, 1, 2, 1, 1), PlainFact(0, 2, 3, 1, 1)]
-    process = DecisionProcess(graph_of(plain), AgentConfig(tknn=5))
-    queries = Queries(
-        np.asarray([0, 0], np.int32),
-        np.asarray([1, 3], np.int32),
-        np.asarray([1, 1], np.int32),
-        np.asarray([-1, -1], np.int32),
-    )
-    episodes, owners = features._two_steps(process, queries, 0)
-    found = {
-        (owner, tuple(action for action in way if action >= 0))
-        for owner, way in zip(owners.tolist(), episodes.trail.tolist(), strict=True)
-    }
-    assert found == {(0, (0, 1)), (0, (1, 0)), (1, (2,)), (1, (0, 2))}

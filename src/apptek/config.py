@@ -14,7 +14,7 @@ from apptek.setting_rules import Different, changed_settings, checked_dataclass,
 Traversal = Literal["both", "outgoing"]
 Reward = Literal["reached", "literal"]
 FingerprintKind = Literal["paper", "marked"]
-Policy = Literal["agent", "random", "one-step", "two-step"]
+Policy = Literal["agent", "random", "one-step"]
 Family = Literal["pair", "reversed", "subject_out", "subject_in", "object_out", "object_in"]
 Kernel = Literal[
     "same", "before", "after", "close", "short", "middle", "long", "ever",
@@ -131,9 +131,7 @@ class AgentConfig:
 class MiningConfig:
     """Where topologies come from, and how many are kept."""
 
-    policy: Policy = setting(
-        "agent", "random, one-step and two-step (all of them, enumerated) are controls"
-    )
+    policy: Policy = setting("agent", "random and one-step (every predicate alone) are controls")
     top: int = setting(25, "[m] most frequent topologies kept for each predicate", ge=1)
     rollouts: int = setting(2, "episodes of every training query", ge=1)
     epsilon: float = setting(0.6, "share of random actions while mining", ge=0, le=1)

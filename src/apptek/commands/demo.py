@@ -14,10 +14,9 @@ from apptek.evaluation.ranking import EvaluationQueries, Metrics, evaluate_score
 from apptek.extras import has_torch
 from apptek.facts.facts import Dataset
 from apptek.files import write_whole
-from apptek.paper.connection import Surroundings, connect
+from apptek.paper.connection import connect, walk
 from apptek.paper.environment import DecisionProcess
 from apptek.paper.features import topologies_of
-from apptek.paper.single_episode import walk
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.template import render
@@ -153,7 +152,7 @@ def _play(models: Mapping[str, Predictor], query: Query) -> dict[str, Any]:
         "steps": steps,
         "meeting": "",
     }
-    connection = connect(Surroundings(process, asked), played.actions) if played.met else None
+    connection = connect(process, asked, played.actions) if played.met else None
     if connection is not None:
         path = list(dict.fromkeys(fact.fact for fact in connection.core if fact.on_path))
         about["facts"] = [data.describe(model.graph.facts, fact) for fact in path[:FACTS_SHOWN]]

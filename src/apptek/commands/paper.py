@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from apptek.facts.facts import Dataset
     from apptek.facts.predicate_table import PredicateTable
     from apptek.models.model import Model
+    from apptek.paper.connection import Walk
     from apptek.paper.reproduce import Execute
-    from apptek.paper.single_episode import Walk
     from apptek.present.drawing_parts import Drawing
 
 What = Literal[
@@ -150,7 +150,7 @@ def play(
     from apptek.facts.queries import Queries
     from apptek.files import write_whole
     from apptek.paper.agent import Agent
-    from apptek.paper.single_episode import walk
+    from apptek.paper.connection import walk
     from apptek.present.template import render
     from apptek.reading.reader import read_dataset
     from apptek.terminal import tell

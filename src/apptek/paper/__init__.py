@@ -9,13 +9,13 @@ Where each part of the paper is, and the test that compares it with a slow refer
 3.2 MDP formulation
     N_tknn, |t_q - t_p| < Delta tknn            graph/tknn.py          tests/test_graph.py
     core c_x (Eq. 7): c_0 empty, then the facts of p_x with r = a
-                                                side_kernels._move_to_core
+                                                episode_kernels._move_to_core
     periphery p_x (Eq. 3): N_tknn of the entities in c_x, without c_x
-                                                side_kernels._add_neighbours
+                                                episode_kernels._add_neighbours
     state S = c_u + p_u + c_v + p_v             Environment.side, .states
     actions A = rel(p_u + p_v)                  Environment.legal
     transition: both sides by one action        episode_kernels.advance
-    reward (Eq. 8): ent(c_u) and ent(c_v) meet  side_kernels.sides_meet
+    reward (Eq. 8): ent(c_u) and ent(c_v) meet  episode_kernels.sides_meet
                                                 all: tests/test_environment.py
     sequences -> m binary features              topologies.mine, application.apply_topologies
                                                 tests/test_topologies.py
@@ -43,7 +43,6 @@ _HOMES = {
     "Learner": "dqn",
     "QNetwork": "fingerprint",
     "Replay": "replay",
-    "Surroundings": "connection",
     "TemporalGraphEnv": "gym",
     "TemporalGraphVectorEnv": "gym",
     "Topologies": "features",
@@ -55,7 +54,7 @@ _HOMES = {
     "topologies_of": "features",
     "topology_set": "topologies",
     "train": "training_run",
-    "walk": "single_episode",
+    "walk": "connection",
 }
 __all__ = list(_HOMES)
 _MODULES = {name: f"{__name__}.{home}" for name, home in _HOMES.items()}

@@ -9,14 +9,20 @@ import numpy as np
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import load, save
 
-from apptek.compiling import in_threads
+from apptek.arrays import Ints
 from apptek.config import AgentConfig
 from apptek.errors import ApptekError, ConfigError
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.paper.dqn import FrozenPolicy, build_network, random_legal
-from apptek.paper.environment import DecisionProcess, Environment, Episodes
+from apptek.paper.environment import (
+    Choose,
+    DecisionProcess,
+    Environment,
+    Episodes,
+    play_in_chunks,
+)
 from apptek.paper.fingerprint import QNetwork
 from apptek.paper.states import pair_table
 from apptek.reading.reader import read_dataset
@@ -62,7 +68,7 @@ class Agent:
 
     def values(self, environment: Environment) -> "np.ndarray[Any, np.dtype[np.float32]]":
         """The Q-values of all actions in every episode, (B, actions); minus infinity: illegal."""
-        values = self.policy.values(environment.states(self.pair_of_fact)).numpy()
+        values = self.policy.values(environment.states(self.pair_of_fact))
         return np.where(environment.legal, values, np.float32(-np.inf))
 
     def play(self, queries: Queries, *, epsilon: float = 0.0, seed: int = 0) -> Episodes:
@@ -71,40 +77,20 @@ class Agent:
         A share `epsilon` of the actions is random; each chunk draws from a stream of its own.
         """
 
-        def play_chunk(start: int) -> Episodes:
-            rows = np.arange(start, min(start + CHUNK, len(queries)))
-            environment = Environment(self.process, queries.take(rows))
-            return self._play_chunk(
-                environment, epsilon, generator(seed, f"exploring from {start}")
-            )
+        def policy(start: int) -> Choose:
+            rng = generator(seed, f"exploring from {start}")
 
-        parts = in_threads(play_chunk, range(0, len(queries), CHUNK))
-        nothing = np.empty((0, self.process.config.max_steps), np.int32)
-        return Episodes(
-            np.concatenate([np.zeros(0, np.bool_), *(part.met for part in parts)]),
-            np.concatenate([nothing, *(part.trail for part in parts)]),
-            np.concatenate([nothing, *(part.legal_counts for part in parts)]),
-        )
-
-    def _play_chunk(
-        self, environment: Environment, epsilon: float, rng: np.random.Generator
-    ) -> Episodes:
-        steps = environment.max_steps
-        trail = np.full((len(environment), steps), -1, np.int32)
-        legal_counts = np.zeros((len(environment), steps), np.int32)
-        for step in range(steps):
-            going = ~environment.done
-            if not going.any():
-                break
-            legal = environment.legal
-            actions = self.policy.greedy(environment.states(self.pair_of_fact), legal)
-            if epsilon:
+            def choose(environment: Environment) -> Ints:
+                legal = environment.legal
+                actions = self.policy.greedy(environment.states(self.pair_of_fact), legal)
+                if not epsilon:
+                    return actions
                 explore = rng.random(len(actions)) < epsilon
-                actions = np.where(explore, random_legal(legal, rng=rng), actions)
-            trail[going, step] = actions[going]
-            legal_counts[going, step] = legal[going].sum(axis=1)
-            environment.step(actions)
-        return Episodes(environment.met, trail, legal_counts)
+                return np.where(explore, random_legal(legal, rng=rng), actions)
+
+            return choose
+
+        return play_in_chunks(self.process, queries, policy, chunk=CHUNK)
 
 
 def pack(network: QNetwork, config: AgentConfig, digest: str) -> bytes:

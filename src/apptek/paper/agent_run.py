@@ -3,9 +3,10 @@
 import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -68,7 +69,15 @@ def run_agent(run: AgentRun) -> Result:
     source = str(Path(run.source).resolve()) if Path(run.source).exists() else run.source
     about = {"data": source, "read_with": dict(run.dataset.read_with)}
     write_whole(run.folder / DATA, json.dumps(about, indent=1).encode())
-    result = _result(trainer, run.dataset, run.seed)
+    agent = trainer.agent()
+    extras = {
+        "rewards": reward_curve(trainer.history),
+        "legal_actions": mean_legal_actions(agent.play(trainer.queries).legal_counts),
+        "success": success_course(trainer.history, run.dataset),
+        "episodes": trainer.episodes_done,
+        "environment_steps": trainer.environment_steps,
+    }
+    rewards = rewards_by_split(process, run, agent)
     # The time before a resumed run was stopped is not known.
     training_seconds = trained - started if is_new else None
     seconds = {
@@ -76,9 +85,7 @@ def run_agent(run: AgentRun) -> Result:
         "train_ms_per_episode": training_seconds and 1000 * training_seconds / len(trainer.order),
         "evaluate": time.monotonic() - trained,
     }
-    result = replace(result, seconds=seconds)
-    write_result(run.folder / RESULT, result)
-    return result
+    return _write(run, model="agent", metrics=rewards, extras=extras, seconds=seconds)
 
 
 def run_controls(run: AgentRun) -> Result:
@@ -87,54 +94,61 @@ def run_controls(run: AgentRun) -> Result:
     How often they connect depends on tknn and on whether a training query sees its own fact.
     """
     process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
-    queries_of = {"train": process.training_queries(), "valid": held_out_queries(run.dataset.valid)}
-    metrics = {
-        split: {
-            "queries": len(queries),
-            "random": float(play(process, queries, "random", seed=run.seed).met.mean()),
-            "commonest": float(play(process, queries, "commonest").met.mean()),
-        }
-        for split, queries in queries_of.items()
-        if len(queries)
-    }
-    result = Result(
-        model="controls",
-        dataset=run.dataset.name,
-        seed=run.seed,
-        settings={"agent": plain_settings(run.config)},
-        metrics=metrics,
-    )
+    rewards = rewards_by_split(process, run)
     try:
         run.folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ApptekError(f"{run.folder} cannot be written: {error.strerror}") from None
+    return _write(run, model="controls", metrics=rewards)
+
+
+def _write(run: AgentRun, **entries: Any) -> Result:
+    result = Result(
+        dataset=run.dataset.name,
+        seed=run.seed,
+        settings={"agent": plain_settings(run.config)},
+        **entries,
+    )
     write_result(run.folder / RESULT, result)
     return result
 
 
-def _result(trainer: Trainer, dataset: Dataset, seed: int) -> Result:
-    agent = trainer.agent()
-    queries_of = {"train": trainer.queries, "valid": held_out_queries(dataset.valid)}
-    metrics = {
-        split: asdict(compare_with_controls(agent, queries, seed=seed))
+def rewards_by_split(
+    process: DecisionProcess, run: AgentRun, agent: Agent | None = None
+) -> dict[str, dict[str, Any]]:
+    """The rewards of the controls, and of an agent, on the queries of train and valid."""
+    queries_of = {"train": process.training_queries(), "valid": held_out_queries(run.dataset.valid)}
+    return {
+        split: compare_with_controls(process, queries, agent, seed=run.seed)
         for split, queries in queries_of.items()
         if len(queries)
     }
-    greedy = agent.play(trainer.queries)
-    return Result(
-        model="agent",
-        dataset=dataset.name,
-        seed=seed,
-        settings={"agent": plain_settings(trainer.config)},
-        metrics=metrics,
-        extras={
-            "rewards": reward_curve(trainer.history),
-            "legal_actions": mean_legal_actions(greedy.legal_counts),
-            "success": success_course(trainer.history, dataset),
-            "episodes": trainer.episodes_done,
-            "environment_steps": trainer.environment_steps,
-        },
-    )
+
+
+def compare_with_controls(
+    process: DecisionProcess, queries: Queries, agent: Agent | None = None, *, seed: int
+) -> dict[str, Any]:
+    """Mean rewards of both controls and of the greedy agent, paired over the queries."""
+    met = {} if agent is None else {"agent": agent.play(queries).met}
+    controls = {
+        "random": play(process, queries, "random", seed=seed).met,
+        "commonest": play(process, queries, "commonest").met,
+    }
+    means = {name: float(each.mean()) for name, each in (met | controls).items()}
+    differences = {
+        f"agent_minus_{name}": paired_difference(met["agent"], control)
+        for name, control in controls.items()
+        if met
+    }
+    return {"queries": len(queries), **means, **differences}
+
+
+def paired_difference(rewards: Bools, control: Bools) -> dict[str, float]:
+    """Rewards minus those of a control: the mean, and its normal 95 % interval."""
+    differences = rewards.astype(np.float64) - control
+    mean = float(differences.mean())
+    half = NORMAL_95 * float(differences.std(ddof=1)) / len(differences) ** 0.5
+    return {"mean": mean, "low": mean - half, "high": mean + half}
 
 
 def reward_curve(history: History) -> dict[str, list[float]]:
@@ -184,47 +198,3 @@ def nearest_names(names: Sequence[str], known: Sequence[str]) -> list[str]:
         left = [other for other in known if other not in nearest]
         nearest += [name] if name in left else get_close_matches(name, left, n=1, cutoff=0.0)
     return nearest
-
-
-@dataclass(frozen=True, slots=True)
-class PairedDifference:
-    """The mean difference of two policies' rewards on the same queries, with its 95 % interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
-def paired_difference(rewards: Bools, control: Bools) -> PairedDifference:
-    """Rewards minus those of a control, with the normal interval of the mean difference."""
-    differences = rewards.astype(np.float64) - control
-    mean, error = differences.mean(), differences.std(ddof=1) / np.sqrt(len(differences))
-    half = NORMAL_95 * error
-    return PairedDifference(float(mean), float(mean - half), float(mean + half))
-
-
-@dataclass(frozen=True, slots=True)
-class Comparison:
-    """The agent and both controls on the same queries."""
-
-    queries: int
-    agent: float
-    random: float
-    commonest: float
-    agent_minus_random: PairedDifference
-    agent_minus_commonest: PairedDifference
-
-
-def compare_with_controls(trained: Agent, queries: Queries, *, seed: int) -> Comparison:
-    """Mean rewards of the greedy agent and of both controls, paired over the queries."""
-    agent = trained.play(queries).met
-    random = play(trained.process, queries, "random", seed=seed).met
-    commonest = play(trained.process, queries, "commonest").met
-    return Comparison(
-        len(queries),
-        float(agent.mean()),
-        float(random.mean()),
-        float(commonest.mean()),
-        paired_difference(agent, random),
-        paired_difference(agent, commonest),
-    )

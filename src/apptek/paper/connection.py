@@ -1,110 +1,145 @@
-"""The facts behind a topology: what both sides of a query reach by it, and where they meet."""
+"""One episode as people see it: played step by step, or a topology replayed until it connects."""
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 
+from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.features.space import Connection, CoreFact, Side
 from apptek.graph.lookups import time_distance
-from apptek.paper.environment import DecisionProcess
+from apptek.paper.environment import DecisionProcess, Environment
+from apptek.seeding import generator
 
 UNDATED = 2**31  # farther than any dated fact
+Core = dict[int, tuple[int, int]]  # the facts of a side, each with the step and action behind it
+Nearness = Callable[[int], tuple[int, int]]  # a key to sort facts by: distance in time, then index
+
+
+class Values(Protocol):
+    """What has a value for every action, as the trained agent."""
+
+    def values(self, environment: Environment) -> Any:
+        """Return the values of all actions in every episode, (B, actions)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
-    """A fact as seen from an entity: the action that it allows, and where it leads."""
+class Step:
+    """One step of an episode as people see it.
 
-    fact: int
-    action: int
-    other: int
-
-
-class Surroundings:
-    """N_tknn around one query: the facts that each entity shows at its time, looked up once.
-
-    Plain Python: it explains single queries, and must agree with the kernels.
+    sizes    facts in the core and in the periphery of either side before it
+    actions  the legal ones: predicate, its facts in both peripheries, its Q-value (None: a control)
+    chosen   the predicate
+    added    the facts that join the core of the subject's and of the object's side
     """
 
-    def __init__(self, process: DecisionProcess, queries: Queries, row: int = 0) -> None:
-        self.process, self.graph = process, process.graph
-        self.starts = max(-1, int(queries.subjects[row])), max(-1, int(queries.objects[row]))
-        self._code, self._hidden = int(queries.times[row]), int(queries.hidden[row])
-        self.moment = int(process.graph.axis.positions(queries.times[row : row + 1])[0])
-        self._edges: dict[int, list[Edge]] = {}
+    sizes: tuple[tuple[int, int], tuple[int, int]]
+    actions: list[tuple[int, int, float | None]]
+    chosen: int
+    added: tuple[list[int], list[int]]
 
-    def look_up(self, entities: Iterable[int]) -> None:
-        """Fetches the facts that these entities show, those of the new ones all at once."""
-        new = sorted(set(entities) - self._edges.keys())
-        if not new:
-            return
-        config = self.process.config
-        nearest = self.graph.nearest(
-            new,
-            np.full(len(new), self._code, np.int64),
-            config.tknn,
-            hidden=np.full(len(new), self._hidden),
-            traversal=config.traversal,
-            strict=config.tknn_strict,
-        )
-        facts = self.graph.facts
-        for entity, indices in zip(new, nearest.tolist(), strict=True):
-            ends = [(f, int(facts.subjects[f]), int(facts.objects[f])) for f in indices if f >= 0]
-            self._edges[entity] = [
-                Edge(fact, int(facts.predicates[fact]), object_ if subject == entity else subject)
-                for fact, subject, object_ in ends
-            ]
 
-    def edges_of(self, entity: int) -> list[Edge]:
-        """The edges of an entity that has been looked up, nearest in time first."""
-        return self._edges[entity]
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """A played episode: its steps, whether the sides met, and the entities where."""
 
-    def nearness(self, fact: int) -> tuple[int, int]:
-        """A key to sort facts by: their distance to the query's time, then their index."""
-        distance = time_distance(self.graph, fact, self.moment)
+    steps: list[Step]
+    met: bool
+    meeting: list[int]
+
+    @property
+    def actions(self) -> tuple[int, ...]:
+        """The actions taken: a topology, where the sides met."""
+        return tuple(step.chosen for step in self.steps)
+
+
+def walk(
+    process: DecisionProcess, query: Queries, agent: Values | None = None, *, seed: int = 0
+) -> Walk:
+    """Play the first query step by step: greedily by an agent, else at random."""
+    environment, steps = Environment(process, query.take(np.arange(1))), list[Step]()
+    rng = generator(seed, "walk")
+    while not environment.done[0]:
+        counts = environment.edges[0].copy()
+        legal = np.flatnonzero(counts)
+        values = None if agent is None else agent.values(environment)[0]
+        chosen = int(rng.choice(legal)) if values is None else int(values.argmax())
+        before = [environment.side(side) for side in range(2)]
+        environment.step([chosen])
+        added = [
+            sorted(set(environment.side(side)[1].tolist()) - set(before[side][1].tolist()))
+            for side in range(2)
+        ]
+        listed = [
+            (int(a), int(counts[a]), None if values is None else float(values[a])) for a in legal
+        ]
+        sizes = [(len(core), len(periphery)) for _, core, periphery in before]
+        steps.append(Step((sizes[0], sizes[1]), listed, chosen, (added[0], added[1])))
+    reached = [set(environment.side(side)[0].tolist()) for side in range(2)]
+    meeting = sorted(reached[0] & reached[1]) if environment.met[0] else []
+    return Walk(steps, bool(environment.met[0]), meeting)
+
+
+def connect(
+    process: DecisionProcess, queries: Queries, sequence: Sequence[int], row: int = 0
+) -> Connection | None:
+    """Replays a topology on a query until the sides meet; None if they do not."""
+    environment = Environment(process, queries.take(np.arange(row, row + 1)))
+    cores: tuple[Core, Core] = {}, {}
+    steps = 0
+    for action in sequence:
+        if environment.done[0]:
+            break
+        steps += 1
+        if environment.legal[0, action]:
+            environment.step([action])
+            for side, core in enumerate(cores):
+                for fact in environment.side(side)[1].tolist():
+                    core.setdefault(fact, (steps, action))
+    if not environment.met[0]:
+        return None
+    moment = int(process.graph.axis.positions(queries.times[row : row + 1])[0])
+
+    def nearness(fact: int) -> tuple[int, int]:
+        distance = time_distance(process.graph, fact, moment)
         return UNDATED if distance is None else abs(distance), fact
 
+    reached = [set(environment.side(side)[0].tolist()) for side in range(2)]
+    starts = int(queries.subjects[row]), int(queries.objects[row])
+    facts = process.graph.facts
+    paths = [_shortest_paths(facts, c, s, nearness) for c, s in zip(cores, starts, strict=True)]
 
-@dataclass(slots=True)
-class _Core:
-    """One side of an episode: what it has reached, and the step and action behind each fact."""
+    def order(entity: int) -> tuple[int, int, int]:
+        return sum(p.hops[entity] for p in paths), sum(p.costs[entity] for p in paths), entity
 
-    start: int
-    reached: set[int]
-    facts: dict[int, tuple[int, int]] = field(default_factory=dict)
-
-    def expand(self, near: Surroundings, action: int, step: int) -> None:
-        """Takes the facts of an action out of the periphery into the core."""
-        near.look_up(self.reached)
-        # All edges first: an entity that is reached in this step must not be expanded in it.
-        edges = [e for entity in self.reached for e in near.edges_of(entity) if e.action == action]
-        for edge in edges:
-            self.facts.setdefault(edge.fact, (step, action))
-            self.reached.add(edge.other)
+    meeting = sorted(reached[0] & reached[1], key=order)
+    return Connection(
+        steps,
+        tuple(meeting),
+        tuple((paths[0].hops[entity], paths[1].hops[entity]) for entity in meeting),
+        _core_facts(cores, paths, meeting, nearness),
+    )
 
 
-def _meet(one: _Core, other: _Core, *, literal: bool) -> bool:
-    if literal and not (one.facts and other.facts):
-        return False
-    return bool(one.reached & other.reached)
+def _core_facts(
+    cores: tuple[Core, Core], paths: "Sequence[_Paths]", meeting: Sequence[int], nearness: Nearness
+) -> tuple[CoreFact, ...]:
+    """The facts of both cores: those on a path first, then the others, nearest in time first."""
+    on_path: dict[int, None] = {}  # a set that keeps its order
+    for entity in meeting:
+        for layer in (*paths[0].layers_to(entity), *reversed(paths[1].layers_to(entity))):
+            on_path |= dict.fromkeys(sorted(layer, key=nearness))
+    core = cores[0] | cores[1]
+    bystanders = sorted(core.keys() - on_path.keys(), key=nearness)
 
+    def core_fact(fact: int) -> CoreFact:
+        both = fact in cores[0] and fact in cores[1]
+        side: Side = "both" if both else "subject" if fact in cores[0] else "object"
+        return CoreFact(fact, side, *core[fact], fact in on_path)
 
-def connect(near: Surroundings, sequence: Sequence[int]) -> Connection | None:
-    """Replays a topology on the query until the sides meet; None if they do not."""
-    if min(near.starts) < 0:
-        return None
-    sides = tuple(_Core(start, {start}) for start in near.starts)
-    steps = 0
-    literal = near.process.literal
-    while not _meet(sides[0], sides[1], literal=literal):
-        if steps == len(sequence):
-            return None
-        for side in sides:
-            side.expand(near, sequence[steps], steps + 1)
-        steps += 1
-    return _connection(near, sides[0], sides[1], steps)
+    return tuple(core_fact(fact) for fact in (*on_path, *bystanders))
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,16 +166,15 @@ class _Paths:
         return layers
 
 
-def _shortest_paths(near: Surroundings, core: _Core) -> _Paths:
+def _shortest_paths(facts: Facts, core: Core, start: int, nearness: Nearness) -> _Paths:
     """Breadth first, the nearest facts in time first."""
-    facts = near.graph.facts
     links: dict[int, list[tuple[int, int]]] = {}
-    for fact in sorted(core.facts, key=near.nearness):
+    for fact in sorted(core, key=nearness):
         subject, object_ = int(facts.subjects[fact]), int(facts.objects[fact])
         links.setdefault(subject, []).append((fact, object_))
         links.setdefault(object_, []).append((fact, subject))
-    paths = _Paths({core.start: 0}, {core.start: 0}, {core.start: []})
-    layer = [core.start]
+    paths = _Paths({start: 0}, {start: 0}, {start: []})
+    layer = [start]
     while layer:
         following: list[int] = []
         for origin in layer:
@@ -150,34 +184,7 @@ def _shortest_paths(near: Surroundings, core: _Core) -> _Paths:
                     following.append(end)
                 if paths.hops[end] == paths.hops[origin] + 1:
                     paths.back[end].append((fact, origin))
-                    cost = paths.costs[origin] + near.nearness(fact)[0]
+                    cost = paths.costs[origin] + nearness(fact)[0]
                     paths.costs[end] = min(paths.costs.get(end, cost), cost)
         layer = following
     return paths
-
-
-def _connection(near: Surroundings, of_subject: _Core, of_object: _Core, steps: int) -> Connection:
-    paths = _shortest_paths(near, of_subject), _shortest_paths(near, of_object)
-
-    def order(entity: int) -> tuple[int, int, int]:
-        return sum(p.hops[entity] for p in paths), sum(p.costs[entity] for p in paths), entity
-
-    meeting = sorted(of_subject.reached & of_object.reached, key=order)
-    on_path: dict[int, None] = {}  # a set that keeps its order
-    for entity in meeting:
-        for layer in (*paths[0].layers_to(entity), *reversed(paths[1].layers_to(entity))):
-            on_path |= dict.fromkeys(sorted(layer, key=near.nearness))
-    core = of_subject.facts | of_object.facts
-    bystanders = sorted(core.keys() - on_path.keys(), key=near.nearness)
-
-    def core_fact(fact: int) -> CoreFact:
-        by_subject, by_object = fact in of_subject.facts, fact in of_object.facts
-        side: Side = "both" if by_subject and by_object else "subject" if by_subject else "object"
-        return CoreFact(fact, side, *core[fact], fact in on_path)
-
-    return Connection(
-        steps,
-        tuple(meeting),
-        tuple((paths[0].hops[entity], paths[1].hops[entity]) for entity in meeting),
-        tuple(core_fact(fact) for fact in (*on_path, *bystanders)),
-    )

@@ -1,7 +1,6 @@
 """Section 3.3.3, deep Q-learning: L = E[(r + gamma max_a q(s', a) - q(s, a))^2], and policies."""
 
 import copy
-from dataclasses import dataclass
 
 import numpy as np
 import torch
@@ -9,11 +8,10 @@ from torch import Tensor, nn
 
 from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.config import AgentConfig
-from apptek.errors import ApptekError
+from apptek.paper.environment import nth_legal
 from apptek.paper.fingerprint import (
     Fingerprint,
     QNetwork,
-    as_tensor,
     masked_argmax,
     mlp_sizes,
     pool,
@@ -63,10 +61,7 @@ def build_network(
 
 def random_legal(legal: Bools, *, rng: np.random.Generator) -> Ints:
     """One of the legal actions of each row, all equally likely, (B,); 0 where none is legal."""
-    ranks = np.cumsum(legal, axis=1, dtype=np.int32)  # (B, actions)
-    skipped = rng.integers(np.maximum(ranks[:, -1], 1))  # legal actions before the chosen one
-    actions: Ints = (ranks > skipped[:, None]).argmax(axis=1).astype(np.int32)
-    return actions
+    return nth_legal(legal, rng.integers(np.maximum(legal.sum(axis=1), 1)))
 
 
 class Learner:
@@ -82,42 +77,42 @@ class Learner:
         self.config = config
         self.updates = 0
         self._weights = _flatten(network)
+        self._target_weights = torch.empty(0) if self.target is None else _flatten(self.target)
         self._squares = torch.zeros_like(self._weights)
         self.gradients: Floats = np.zeros(len(self._weights), np.float32)
-        self._layout = Layout.of(network)
+        self._encoding, self._valuing = _layout(network)
 
     def learn(self, batch: Batch) -> float:
         """One update; returns the mean squared error of the values before it."""
-        weights, gradients, layout = self._weights.numpy(), self.gradients, self._layout
+        weights, gradients = self._weights.numpy(), self.gradients
         count = len(batch.actions)
         states = batch.states
         if self.target is None:  # the network itself looks ahead: both are encoded at once
             states = join_states(batch.states, batch.next_states)
         distinct, members = distinct_members(states.members)
-        encoded = encode_members(weights, *layout.encoding, distinct)
+        encoded = encode_members(weights, *self._encoding, distinct)
         pooled, winners = pool(encoded, members, states.offsets)
         both = pooled.reshape(-1, 2 * pooled.shape[1])
         targets = self._targets(batch, both[count:])
         gradients[:] = 0.0
         loss, passed = learn_values(
-            weights, *layout.valuing, both[:count], batch.actions, targets, gradients
+            weights, *self._valuing, both[:count], batch.actions, targets, gradients
         )
         rows, spread = spread_maxima(
             passed.reshape(2 * count, -1), winners[: 2 * count], len(distinct)
         )
-        learn_encoding(weights, *layout.encoding, distinct[rows], spread, gradients)
+        learn_encoding(weights, *self._encoding, distinct[rows], spread, gradients)
         rates = self.config.learning_rate, self.config.weight_decay
         rmsprop(weights, gradients, self._squares.numpy(), *rates)
         self.updates += 1
         if self.target is not None and self.updates % self.config.target_network == 0:
-            self.target.load_state_dict(self.network.state_dict())
+            self._target_weights.copy_(self._weights)
         return loss
 
     def _targets(self, batch: Batch, next_both: Floats) -> Floats:
         """The targets; `next_both` are the next fingerprints, if the network itself looks ahead."""
         if self.target is None:
-            valuing = self._layout.valuing
-            best = best_values(self._weights.numpy(), *valuing, next_both, batch.next_legal)
+            best = best_values(self._weights.numpy(), *self._valuing, next_both, batch.next_legal)
         else:
             with torch.inference_mode():
                 values = self.target(batch.next_states).numpy()
@@ -127,7 +122,7 @@ class Learner:
     def greedy(self, states: States, legal: Bools) -> Ints:
         """The best legal action of each state, (B,): the lowest of equals, 0 if none is legal."""
         with torch.inference_mode():
-            return _actions(self.network(states), legal)
+            return masked_argmax(self.network(states).numpy(), legal)
 
     def act(
         self, states: States, legal: Bools, epsilon: float, *, rng: np.random.Generator
@@ -142,31 +137,20 @@ class Learner:
         return actions
 
     def state_dict(self) -> dict[str, Tensor]:
-        """Copies of the weights and of RMSprop's mean squares, by flat names."""
+        """Copies of the weights and of RMSprop's mean squares."""
         state = {name: tensor.detach().clone() for name, tensor in self._tensors().items()}
         return state | {"updates": torch.tensor(self.updates)}
 
     def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Continues from a `state_dict`; ApptekError if it is that of another network."""
-        own = self._tensors()
-        shapes = {name: tuple(tensor.shape) for name, tensor in own.items()} | {"updates": ()}
-        for name in sorted(shapes.keys() | state.keys()):
-            shape = tuple(state[name].shape) if name in state else None
-            if shape is None or shape != shapes.get(name):
-                expected = shapes.get(name)
-                raise ApptekError(f"network: {name} has shape {shape}, expected {expected}")
+        """Continues from a `state_dict` of the same network."""
         with torch.no_grad():
-            for name, tensor in own.items():
+            for name, tensor in self._tensors().items():
                 tensor.copy_(state[name])
         self.updates = int(state["updates"])
 
     def _tensors(self) -> dict[str, Tensor]:
-        networks = {"network": self.network, "target": self.target}
-        tensors: dict[str, Tensor] = {"square_avg": self._squares}
-        for kind, network in networks.items():
-            weights = [] if network is None else network.named_parameters()
-            tensors |= {f"{kind}.{name}": weight for name, weight in weights}
-        return tensors
+        own = {"weights": self._weights, "square_avg": self._squares}
+        return own if self.target is None else own | {"target": self._target_weights}
 
 
 def _flatten(network: QNetwork) -> Tensor:
@@ -180,28 +164,20 @@ def _flatten(network: QNetwork) -> Tensor:
     return weights
 
 
-@dataclass(frozen=True, slots=True)
-class Layout:
+def _layout(network: QNetwork) -> tuple[tuple[Longs, Longs, Ints], tuple[int, Longs]]:
     """Where the vector of a network's weights has what, as the kernels of an update take it.
 
-    encoding   sizes of the embeddings, where times and layers begin, the number of marks; sizes of
-               the layers; the pairs of the graph
-    valuing    where the layers begin, and their sizes
+    For encoding: the sizes of both embeddings, where times and layers begin, and the number of
+    marks; the sizes of the layers; the pairs of the graph. For valuing: where the layers begin,
+    and their sizes.
     """
-
-    encoding: tuple[Longs, Longs, Ints]
-    valuing: tuple[int, Longs]
-
-    @classmethod
-    def of(cls, network: QNetwork) -> "Layout":
-        """The layout of a network whose weights are one vector in the order of torch."""
-        fingerprint = network.fingerprint
-        psi, xi = fingerprint.psi.weight, fingerprint.xi.weight
-        begin = psi.numel() + xi.numel()
-        shape = np.asarray([psi.shape[1], xi.shape[1], psi.numel(), begin, fingerprint.marks])
-        end = begin + sum(weight.numel() for weight in fingerprint.layers.parameters())
-        encoding = (shape, mlp_sizes(fingerprint.layers), fingerprint.columns.numpy())
-        return cls(encoding, (end, mlp_sizes(network.layers)))
+    fingerprint = network.fingerprint
+    psi, xi = fingerprint.psi.weight, fingerprint.xi.weight
+    begin = psi.numel() + xi.numel()
+    shape = np.asarray([psi.shape[1], xi.shape[1], psi.numel(), begin, fingerprint.marks])
+    end = begin + sum(weight.numel() for weight in fingerprint.layers.parameters())
+    encoding = (shape, mlp_sizes(fingerprint.layers), fingerprint.columns.numpy())
+    return encoding, (end, mlp_sizes(network.layers))
 
 
 class FrozenPolicy:
@@ -212,19 +188,15 @@ class FrozenPolicy:
 
     def __init__(self, network: QNetwork) -> None:
         self._network = network
-        self._encoded = network.fingerprint.encode_all()  # (P, d_f)
+        self._encoded = network.fingerprint.encode_all().numpy()  # (P, d_f)
 
-    def values(self, states: States) -> Tensor:
+    def values(self, states: States) -> Floats:
         """The values of all actions, (B, actions), as the network gives them."""
         with torch.inference_mode():
-            pooled, _ = pool(self._encoded.numpy(), states.members, states.offsets)
-            return self._network.values(torch.from_numpy(pooled))
+            pooled, _ = pool(self._encoded, states.members, states.offsets)
+            values: Floats = self._network.values(torch.from_numpy(pooled)).numpy()
+        return values
 
     def greedy(self, states: States, legal: Bools) -> Ints:
         """The best legal action of each state, (B,): the lowest of equals, 0 if none is legal."""
-        return _actions(self.values(states), legal)
-
-
-def _actions(values: Tensor, legal: Bools) -> Ints:
-    best = masked_argmax(values, as_tensor(legal, values.device))
-    return best.cpu().numpy().astype(np.int32)
+        return masked_argmax(self.values(states), legal)

@@ -1,28 +1,28 @@
 """The Markov decision process, and its episodes: many at once, as flat arrays."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Bools, Ints, read_only
+from apptek.arrays import Bools, Ints, Words, read_only
 from apptek.compiling import in_threads
 from apptek.config import AgentConfig
 from apptek.errors import ApptekError
 from apptek.facts.queries import Queries, QueryColumns, held_out_queries, training_queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.paper.episode_kernels import (
-    COMMONEST,
-    RANDOM,
+    DROP,
+    KEEP,
+    START,
+    Moves,
     State,
     advance,
-    marked_members_of,
     members_of,
-    roll_out,
 )
-from apptek.paper.side_kernels import DROP, KEEP, START, Moves
-from apptek.paper.states import States
+from apptek.paper.states import MARKS, States
 from apptek.seeding import generator
 
 CHUNK = 2048  # episodes that one thread plays at a time
@@ -147,11 +147,11 @@ class Environment:
 
         With marks, if the settings say so.
         """
-        process = self._process
-        if process.config.fingerprint == "paper":
-            return States(*members_of(self._state, pair_of_fact))
-        about = (self._moves.facts, process.graph.entity_count)
-        return States(*marked_members_of(self._state, *about, pair_of_fact))
+        process, facts = self._process, self._moves.facts
+        marks = 1 if process.config.fingerprint == "paper" else MARKS
+        return States(
+            *members_of(self._state, facts, process.graph.entity_count, pair_of_fact, marks)
+        )
 
     def side(self, row: int) -> tuple[Ints, Ints, Ints]:
         """Entities, core facts and periphery facts of row 2b (subject's) or 2b + 1 (object's)."""
@@ -188,6 +188,42 @@ class Episodes:
     legal_counts: Ints  # (n, max_steps) legal actions before each step, 0 after the last
 
 
+Choose = Callable[[Environment], Ints]  # an action for every episode; any for those that are done
+
+
+def play_in_chunks(
+    process: DecisionProcess,
+    queries: Queries,
+    policy: Callable[[int], Choose],
+    *,
+    chunk: int,
+    threads: int | None = None,
+) -> Episodes:
+    """Plays episodes to their end, by a policy for the episodes that begin with each chunk."""
+
+    def play_chunk(start: int) -> Episodes:
+        rows = np.arange(start, min(start + chunk, len(queries)))
+        environment, choose = Environment(process, queries.take(rows)), policy(start)
+        trail = np.full((len(rows), environment.max_steps), -1, np.int32)
+        legal_counts = np.zeros_like(trail)
+        while not environment.done.all():
+            going = np.flatnonzero(~environment.done)
+            actions, taken = choose(environment), environment.steps[going]
+            trail[going, taken] = actions[going]
+            legal_counts[going, taken] = np.count_nonzero(environment.edges[going], axis=1)
+            environment.step(actions)
+        return Episodes(environment.met, trail, legal_counts)
+
+    nothing = np.empty((0, process.config.max_steps), np.int32)
+    played = in_threads(play_chunk, range(0, len(queries), chunk), threads)
+    parts = [Episodes(np.zeros(0, np.bool_), nothing, nothing), *played]
+    return Episodes(
+        np.concatenate([part.met for part in parts]),
+        np.concatenate([part.trail for part in parts]),
+        np.concatenate([part.legal_counts for part in parts]),
+    )
+
+
 def play(
     process: DecisionProcess,
     queries: Queries,
@@ -200,18 +236,36 @@ def play(
 
     Each episode has a random stream of its own, so that threads and chunks do not matter.
     """
-    steps, arguments = process.config.max_steps, (process.moves(), process.config.tknn)
-    columns = process.kernel_queries(queries)
     seeds = generator(seed, "episodes").integers(0, 2**64, len(queries), np.uint64)
-    met = np.zeros(len(queries), np.bool_)
-    trail, legal_counts = np.empty((2, len(queries), steps), np.int32)
-    policy_code = {"random": RANDOM, "commonest": COMMONEST}[policy]
 
-    def play_chunk(start: int) -> None:
-        rows = slice(start, start + CHUNK)
-        part: Any = tuple(read_only(column[rows]) for column in columns)
-        draws = policy_code, read_only(seeds[rows])
-        roll_out(*arguments, part, *draws, met[rows], trail[rows], legal_counts[rows])
+    def random(start: int) -> Choose:
+        words = seeds[start : start + CHUNK].copy()
 
-    in_threads(play_chunk, range(0, len(queries), CHUNK), threads)
-    return Episodes(met, trail, legal_counts)
+        def choose(environment: Environment) -> Ints:
+            legal = environment.legal
+            # The high 32 bits times the count, divided by 2^32: uniform without a remainder.
+            shares = (next_words(words) >> np.uint64(32)) * legal.sum(axis=1, dtype=np.uint64)
+            return nth_legal(legal, shares >> np.uint64(32))
+
+        return choose
+
+    def commonest(_: int) -> Choose:
+        return lambda environment: environment.edges.argmax(axis=1).astype(np.int32)
+
+    chosen = {"random": random, "commonest": commonest}[policy]
+    return play_in_chunks(process, queries, chosen, chunk=CHUNK, threads=threads)
+
+
+def next_words(words: Words) -> Words:
+    """The next number of each splitmix64 stream, whose states are changed in place."""
+    words += np.uint64(0x9E3779B97F4A7C15)
+    mixed: Words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return mixed ^ (mixed >> np.uint64(31))
+
+
+def nth_legal(legal: Bools, skipped: npt.NDArray[Any]) -> Ints:
+    """The legal action of each row after so many others, (B,); 0 where none is legal."""
+    ranks = np.cumsum(legal, axis=1, dtype=np.int32)  # (B, actions)
+    actions: Ints = (ranks > skipped[:, None]).argmax(axis=1).astype(np.int32)
+    return actions

@@ -1,29 +1,198 @@
-"""Kernels of many episodes: one step of a ragged batch, and whole episodes without a network."""
+"""Section 3.2 as kernels over flat arrays: one side x of a query, and a step of many episodes.
 
-from typing import Any
+A side has the *entities* that it has reached (the first is x), the core c_x and the periphery p_x,
+both sets of facts. Expanding it by an action a moves the facts of p_x with the predicate a to c_x
+(Eq. 7), and the N_tknn facts of every entity that is new join p_x (Eq. 3). Two sides meet where
+they have reached a common entity (Eq. 8).
+
+Arrays grow where they must: there is no cap. One hash table answers every membership test. Its keys
+are facts, and entities as -1 - entity. A slot carries the generation in which it was filled, so
+that clearing the table is adding 1 to a number.
+"""
+
+from typing import NamedTuple
 
 import numpy as np
 
-from apptek.arrays import Bools, Ints, Longs, Words
+from apptek.arrays import Bools, Ints, Longs
 from apptek.compiling import kernel, leaf
 from apptek.facts.queries import QueryColumns
-from apptek.graph.incidence import FactColumns
-from apptek.graph.tknn import work_space
-from apptek.paper.side_kernels import (
-    DROP,
-    KEEP,
-    START,
-    Moves,
-    count_actions,
-    expand_side,
-    grown,
-    sides_meet,
-)
-from apptek.paper.states import FAR, IN_CORE, MARKS, REACHED, SEEN
+from apptek.graph.incidence import FactColumns, Incidence
+from apptek.graph.tknn import Space, nearest_facts, work_space
+from apptek.paper.states import FAR, IN_CORE, REACHED, SEEN
 
-RANDOM, COMMONEST = 0, 1  # policies that need no network
-
+KEEP, START, DROP = -1, -2, -3  # instead of an action: leave the side, begin it, empty it
 State = tuple[Ints, Ints, Ints, Ints, Ints, Ints]  # entities, core, periphery: offsets and values
+
+
+class Moves(NamedTuple):
+    """What a side can be expanded by: the facts, in which directions, and how Eq. 3 and 8 are read.
+
+    directions  may include STRICT: Eq. 3 to the letter, only facts nearer than the k-th
+    literal     1: Eq. 8 to the letter, a side with an empty core has no entities
+    """
+
+    incidence: Incidence
+    facts: FactColumns
+    directions: int
+    predicate_count: int
+    literal: int
+
+
+@leaf
+def find_slot(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> int:
+    """The slot of a key, or the free slot where it belongs: one that this generation left alone."""
+    # The low bits of the product depend on the low bits of the key alone: shift before masking.
+    slot = (key * 2654435761 >> 7) & mask
+    while stamps[slot] == generation and keys[slot] != key:
+        slot = (slot + 1) & mask
+    return slot
+
+
+@leaf
+def _put(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> bool:
+    """Puts a key into the table; False where it is there already."""
+    slot = find_slot(keys, stamps, mask, generation, key)
+    if stamps[slot] == generation:
+        return False
+    stamps[slot] = generation
+    keys[slot] = key
+    return True
+
+
+@leaf
+def _table_size(count: int) -> int:
+    """The power of two that keeps a table of `count` keys mostly empty."""
+    size = 64
+    while size < 3 * count:
+        size *= 2
+    return size
+
+
+@kernel
+def grown(array: Ints, size: int) -> Ints:
+    """The array itself if it has at least `size` places, else a copy with room for more."""
+    if size <= array.size:
+        return array
+    larger = np.empty(max(size, 2 * array.size), np.int32)
+    larger[: array.size] = array
+    return larger
+
+
+@leaf
+def _add_neighbours(
+    moves: Moves, when: int, hidden: int, keys: Ints, stamps: Ints, mask: int, generation: int,
+    space: Space, nearest: Ints, entities: Ints, periphery: Ints, size: int,
+) -> int:  # fmt: skip
+    """Adds the N_tknn facts of new entities to the periphery (Eq. 3); returns its new size."""
+    for entity in entities:
+        count = nearest_facts(
+            moves.incidence, moves.directions, entity, when, hidden, space, nearest
+        )
+        for i in range(count):
+            if _put(keys, stamps, mask, generation, nearest[i]):
+                periphery[size] = nearest[i]
+                size += 1
+    return size
+
+
+@leaf
+def _move_to_core(
+    predicates: Ints, action: int, core: Ints, core_count: int, periphery: Ints, size: int,
+    keys: Ints, stamps: Ints, mask: int, generation: int,
+) -> tuple[int, int]:  # fmt: skip
+    """Moves the facts of an action to the core (Eq. 7); returns the sizes of core and periphery.
+
+    Afterwards the table has every fact of both.
+    """
+    kept = 0
+    for i in range(size):
+        fact = periphery[i]
+        if predicates[fact] == action:
+            core[core_count] = fact
+            core_count += 1
+        else:
+            periphery[kept] = fact
+            kept += 1
+            _put(keys, stamps, mask, generation, fact)
+    for i in range(core_count):
+        _put(keys, stamps, mask, generation, core[i])
+    return core_count, kept
+
+
+@kernel
+def expand_side(
+    moves: Moves, when: int, hidden: int, action: int, entities: Ints, core: Ints, periphery: Ints,
+    counts: Longs, keys: Ints, stamps: Ints, clock: Longs, space: Space, nearest: Ints,
+) -> tuple[Ints, Ints, Ints, Ints, Ints]:  # fmt: skip
+    """Expands a side by an action, or, with START, begins it at entities[0] (-1: at none).
+
+    `counts` holds how many entities and facts in core and periphery there are; `clock` holds
+    the last generation of the table. Returns entities, core, periphery, keys and stamps, any of
+    which may have been replaced by a larger array.
+    """
+    if action == START:
+        counts[0], counts[1], counts[2] = entities[0] >= 0, 0, 0
+    reached, core_count, size = counts[0], counts[1], counts[2]
+    predicates = moves.facts.predicates
+    # Room for the worst case is made here, once, so that the leaves below never allocate. One end
+    # of every fact in the periphery is reached already: each brings at most one new entity. The
+    # 1 more is for the entity that START begins with.
+    matched = 0
+    for i in range(size):
+        matched += predicates[periphery[i]] == action
+    room = size + (matched + 1) * nearest.size
+    core = grown(core, core_count + matched)
+    entities = grown(entities, reached + matched)
+    periphery = grown(periphery, room)
+    slots = _table_size(reached + matched + core_count + matched + room)
+    if slots > keys.size:
+        keys, stamps = np.empty(slots, np.int32), np.full(slots, -1, np.int32)
+    # Of a table that has grown before, only the front is used: that touches less memory.
+    clock[0] += 1
+    generation, mask = clock[0], slots - 1
+    core_count, size = _move_to_core(
+        predicates, action, core, core_count, periphery, size, keys, stamps, mask, generation
+    )
+    for i in range(reached):
+        _put(keys, stamps, mask, generation, -1 - entities[i])
+    first_new = 0 if action == START else reached
+    for i in range(core_count - matched, core_count):
+        for entity in (moves.facts.subjects[core[i]], moves.facts.objects[core[i]]):
+            if _put(keys, stamps, mask, generation, -1 - entity):
+                entities[reached] = entity
+                reached += 1
+    # The facts of the older entities are in core or periphery already.
+    size = _add_neighbours(
+        moves, when, hidden, keys, stamps, mask, generation, space, nearest,
+        entities[first_new:reached], periphery, size,
+    )  # fmt: skip
+    counts[0], counts[1], counts[2] = reached, core_count, size
+    return entities, core, periphery, keys, stamps
+
+
+@leaf
+def sides_meet(
+    subject_entities: Ints, subject_count: int, object_entities: Ints, object_count: int,
+    keys: Ints, stamps: Ints, clock: Longs,
+) -> bool:  # fmt: skip
+    """Whether the two sides of an episode have reached a common entity (Eq. 8)."""
+    # The table is large enough: it has held these entities, and more, when the side was expanded.
+    mask = _table_size(subject_count) - 1
+    clock[0] += 1
+    for i in range(subject_count):
+        _put(keys, stamps, mask, clock[0], subject_entities[i])
+    for i in range(object_count):
+        if stamps[find_slot(keys, stamps, mask, clock[0], object_entities[i])] == clock[0]:
+            return True
+    return False
+
+
+@leaf
+def count_actions(predicates: Ints, periphery: Ints, size: int, facts: Ints) -> None:
+    """Adds how many facts of a periphery have each predicate to `facts`, (actions,)."""
+    for i in range(size):
+        facts[predicates[periphery[i]]] += 1
 
 
 @kernel
@@ -105,24 +274,6 @@ def advance(
     )  # fmt: skip
 
 
-@kernel
-def members_of(state: State, pair_of_fact: Ints) -> tuple[Ints, Longs]:
-    """The pairs of the facts in core and periphery, ragged by row: members and offsets."""
-    _, _, core_rows, core, edge_rows, edges = state
-    offsets = np.zeros(core_rows.size, np.int64)
-    members = np.empty(core.size + edges.size, np.int32)
-    end = 0
-    for row in range(core_rows.size - 1):
-        for i in range(core_rows[row], core_rows[row + 1]):
-            members[end] = pair_of_fact[core[i]]
-            end += 1
-        for i in range(edge_rows[row], edge_rows[row + 1]):
-            members[end] = pair_of_fact[edges[i]]
-            end += 1
-        offsets[row + 1] = end
-    return members, offsets
-
-
 @leaf
 def _mark_of(ends: tuple[int, int], own: Ints, seen: Ints, reached: Ints, stamp: int) -> int:
     """What the other side knows of the far end of a fact: the end that is not reached here."""
@@ -135,124 +286,39 @@ def _mark_of(ends: tuple[int, int], own: Ints, seen: Ints, reached: Ints, stamp:
 
 
 @kernel
-def marked_members_of(
-    state: State, columns: FactColumns, entity_count: int, pair_of_fact: Ints
+def members_of(
+    state: State, facts: FactColumns, entity_count: int, pair_of_fact: Ints, marks: int
 ) -> tuple[Ints, Longs]:
-    """As `members_of`, each pair with the mark of its fact: MARKS * pair + mark.
+    """The pairs of the facts in core and periphery, ragged by row: members and offsets.
 
-    IN_CORE, or of a fact in the periphery: its far end is REACHED by the other side, an end of a
-    fact in the other side's periphery (SEEN), or neither (FAR).
+    With MARKS marks, a member is MARKS * pair + mark: IN_CORE, or of a fact in the periphery: its
+    far end is REACHED by the other side, an end of a fact in the other side's periphery (SEEN), or
+    neither (FAR). With 1, the paper's fingerprint, it is the pair alone.
     """
     entity_rows, entities, core_rows, core, edge_rows, edges = state
-    subjects, _, objects = columns
     offsets = np.zeros(core_rows.size, np.int64)
     members = np.empty(core.size + edges.size, np.int32)
     # Who knows an entity, by the row for which that was written last.
-    own, seen, reached = (
-        np.zeros(entity_count, np.int32), np.zeros(entity_count, np.int32),
-        np.zeros(entity_count, np.int32),
-    )  # fmt: skip
+    known = np.zeros((3, entity_count if marks > 1 else 0), np.int32)
+    own, seen, reached = known[0], known[1], known[2]
     end = 0
     for row in range(core_rows.size - 1):
         other, stamp = row ^ 1, row + 1
-        for i in range(entity_rows[row], entity_rows[row + 1]):
-            own[entities[i]] = stamp
-        for i in range(entity_rows[other], entity_rows[other + 1]):
-            reached[entities[i]] = stamp
-        for i in range(edge_rows[other], edge_rows[other + 1]):
-            seen[subjects[edges[i]]] = stamp
-            seen[objects[edges[i]]] = stamp
+        if marks > 1:
+            own[entities[entity_rows[row] : entity_rows[row + 1]]] = stamp
+            reached[entities[entity_rows[other] : entity_rows[other + 1]]] = stamp
+            for i in range(edge_rows[other], edge_rows[other + 1]):
+                seen[facts.subjects[edges[i]]] = stamp
+                seen[facts.objects[edges[i]]] = stamp
         for i in range(core_rows[row], core_rows[row + 1]):
-            members[end] = MARKS * pair_of_fact[core[i]] + IN_CORE
+            members[end] = marks * pair_of_fact[core[i]] + IN_CORE
             end += 1
         for i in range(edge_rows[row], edge_rows[row + 1]):
-            fact = edges[i]
-            mark = _mark_of((subjects[fact], objects[fact]), own, seen, reached, stamp)
-            members[end] = MARKS * pair_of_fact[fact] + mark
+            fact, mark = edges[i], 0
+            if marks > 1:
+                ends = facts.subjects[fact], facts.objects[fact]
+                mark = _mark_of(ends, own, seen, reached, stamp)
+            members[end] = marks * pair_of_fact[fact] + mark
             end += 1
         offsets[row + 1] = end
     return members, offsets
-
-
-@leaf
-def _next_word(words: Words) -> Any:
-    """The next number of a splitmix64 stream, whose state is words[0]."""
-    words[0] += np.uint64(0x9E3779B97F4A7C15)
-    word = words[0]
-    word = (word ^ (word >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-    word = (word ^ (word >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-    return word ^ (word >> np.uint64(31))
-
-
-@leaf
-def _choose(policy: int, edges: Ints, words: Words) -> int:
-    """The action of a policy that needs no network; -1 where no action is legal.
-
-    Equally common actions: the lowest.
-    """
-    chosen, legal_count = -1, 0
-    for action in range(edges.size):
-        if edges[action]:
-            legal_count += 1
-            if chosen < 0 or (policy == COMMONEST and edges[action] > edges[chosen]):
-                chosen = action
-    if policy == COMMONEST or legal_count == 0:
-        return chosen
-    # The high 32 bits times the count, divided by 2^32: uniform without a slow remainder.
-    share = (_next_word(words) >> np.uint64(32)) * np.uint64(legal_count)
-    to_skip = np.int64(share >> np.uint64(32))
-    for action in range(edges.size):
-        if edges[action]:
-            if to_skip == 0:
-                return action
-            to_skip -= 1
-    return -1
-
-
-@kernel
-def roll_out(
-    moves: Moves, k: int, queries: QueryColumns, policy: int, seeds: Words, met: Bools,
-    trail: Ints, legal_counts: Ints,
-) -> None:  # fmt: skip
-    """Plays episodes to their end by a policy without a network.
-
-    Fills met (n,), trail (n, steps) with the actions taken, -1 after the last, and legal_counts
-    (n, steps) with how many were legal before each. Each episode draws from a stream of its own, so
-    that the result does not depend on how queries are cut into chunks.
-    """
-    keys, stamps = np.empty(64, np.int32), np.full(64, -1, np.int32)
-    clock, words = np.zeros(1, np.int64), np.zeros(1, np.uint64)
-    counts = (np.zeros(3, np.int64), np.zeros(3, np.int64))
-    space, nearest = work_space(k), np.empty(k, np.int32)
-    edges = np.zeros(moves.predicate_count, np.int32)
-    # Lists, because the arrays of a side are replaced when they grow; one pair serves all episodes.
-    entities = [np.empty(64, np.int32), np.empty(64, np.int32)]
-    core = [np.empty(64, np.int32), np.empty(64, np.int32)]
-    periphery = [np.empty(64, np.int32), np.empty(64, np.int32)]
-    for episode in range(len(met)):
-        words[0] = seeds[episode]
-        action, taken = START, 0
-        trail[episode] = -1
-        legal_counts[episode] = 0
-        while True:
-            edges[:] = 0
-            for side in range(2):
-                if action == START:
-                    entities[side][0] = queries[side][episode]
-                entities[side], core[side], periphery[side], keys, stamps = expand_side(
-                    moves, queries[2][episode], queries[3][episode], action, entities[side],
-                    core[side], periphery[side], counts[side], keys, stamps, clock, space, nearest,
-                )  # fmt: skip
-                count_actions(moves.facts.predicates, periphery[side], counts[side][2], edges)
-            empty = counts[0][1] == 0 or counts[1][1] == 0
-            met[episode] = not (moves.literal and empty) and sides_meet(
-                entities[0], counts[0][0], entities[1], counts[1][0], keys, stamps, clock
-            )
-            if met[episode] or taken == trail.shape[1]:
-                break
-            action = _choose(policy, edges, words)
-            if action < 0:
-                break
-            legal_counts[episode, taken] = np.count_nonzero(edges)
-            trail[episode, taken] = action
-            taken += 1

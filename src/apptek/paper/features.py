@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Bools, Ints
+from apptek.arrays import Ints
 from apptek.extras import one_torch_thread
 from apptek.facts.facts import Names
 from apptek.facts.queries import Queries, training_queries
@@ -20,8 +20,8 @@ from apptek.files import make_folder, write_whole
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import Model
 from apptek.paper.application import apply_topologies
-from apptek.paper.connection import Surroundings, connect
-from apptek.paper.environment import DecisionProcess, Environment, Episodes, play
+from apptek.paper.connection import connect
+from apptek.paper.environment import DecisionProcess, Episodes, play
 from apptek.paper.topologies import (
     Mined,
     MinedTopology,
@@ -32,10 +32,7 @@ from apptek.paper.topologies import (
     topology_set,
 )
 from apptek.ragged import Ragged
-from apptek.seeding import generator
 
-ENUMERATED = 3000  # queries for which every sequence of one and two actions is tried
-AT_ONCE = 50  # of these, how many are expanded side by side: bounds the memory
 TOPOLOGIES, AGENT = "topologies.json", "agent.safetensors"  # in a model folder
 
 
@@ -72,7 +69,7 @@ class Topologies:
 
     def connection(self, queries: Queries, column: int) -> Connection | None:
         """How a topology connects the first query."""
-        return connect(Surroundings(self.process, queries), self.found.sequences[column])
+        return connect(self.process, queries, self.found.sequences[column])
 
     def on(self, graph: TemporalGraph) -> "Topologies":
         """The same on another graph."""
@@ -157,10 +154,6 @@ def discover(task: FamilyFit, process: DecisionProcess) -> Mined:
     )  # fmt: skip
     if config.policy == "one-step":
         return _one_step(process, predicates)
-    if config.policy == "two-step":
-        with task.stage("mine"):
-            episodes, rows = _two_steps(process, queries, task.seed)
-            return mine([episodes], predicates[rows], config.top)
     if config.policy == "agent":
         rollouts = _agent_rollouts(task, process, queries)
     else:
@@ -201,39 +194,3 @@ def _one_step(process: DecisionProcess, predicates: Ints) -> Mined:
     trail = np.arange(process.action_count, dtype=np.int32)[:, None]
     episodes = Episodes(np.ones(len(trail), np.bool_), trail, np.ones_like(trail))
     return mine([episodes], np.resize(predicates[:1], len(trail)), len(trail))
-
-
-def _two_steps(process: DecisionProcess, queries: Queries, seed: int) -> tuple[Episodes, Ints]:
-    """Every sequence of one or two actions that connects some query, and the query's row."""
-    sample = generator(seed, "two steps").permutation(len(queries))[:ENUMERATED]
-    sample = sample[queries.subjects[sample] != queries.objects[sample]]
-    trails: list[Ints] = []
-    owners: list[Ints] = []
-    for start in range(0, len(sample), AT_ONCE):
-        rows = sample[start : start + AT_ONCE].astype(np.int32)
-        trail = np.full((len(rows), 0), -1, np.int32)
-        for _ in range(2):
-            rows, trail, met = _extend(process, queries, rows, trail)
-            trails.append(np.pad(trail[met], ((0, 0), (0, 2 - trail.shape[1])), constant_values=-1))
-            owners.append(rows[met])
-            rows, trail = rows[~met], trail[~met]  # what has met would stay met
-    connecting = np.concatenate(trails)
-    episodes = Episodes(np.ones(len(connecting), np.bool_), connecting, np.ones_like(connecting))
-    return episodes, np.concatenate(owners)
-
-
-def _extend(
-    process: DecisionProcess, queries: Queries, rows: Ints, trail: Ints
-) -> tuple[Ints, Ints, Bools]:
-    """Every continuation by one legal action: the query's row, the actions, whether they meet."""
-    origins, actions = np.nonzero(_after(process, queries, rows, trail).legal)
-    longer = np.column_stack([trail[origins], actions.astype(np.int32)])
-    return rows[origins], longer, _after(process, queries, rows[origins], longer).met
-
-
-def _after(process: DecisionProcess, queries: Queries, rows: Ints, trail: Ints) -> Environment:
-    """The environment of these queries after the actions of `trail`."""
-    environment = Environment(process, queries.take(rows))
-    for actions in trail.T:
-        environment.step(np.ascontiguousarray(actions))
-    return environment

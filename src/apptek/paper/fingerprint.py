@@ -7,14 +7,12 @@ wherever the legal ones have negative values.
 """
 
 import itertools
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from apptek.arrays import Floats, Ints, Longs
+from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.paper.states import PairTable, States, distinct_members, pool_maxima
 
 CHUNK = 65_536  # pairs that `encode_all` encodes at a time: bounds the memory
@@ -67,20 +65,19 @@ class Fingerprint(nn.Module):
         """Every possible member before the maximum, (P * marks, d_f), without gradients."""
         with torch.no_grad():
             count = self.columns.shape[1] * self.marks
-            members = torch.arange(count, device=self.columns.device)
+            members = torch.arange(count)
             starts = range(0, len(members), CHUNK)
             return torch.cat([self.encode(members[start : start + CHUNK]) for start in starts])
 
     def forward(self, states: States) -> Tensor:
         """The fingerprints of all rows, (2B, d_f); each distinct member is encoded once."""
         distinct, members = distinct_members(states.members)
-        encoded = self.encode(as_tensor(distinct, self.columns.device))
-        host = encoded.detach().cpu().numpy()
-        pooled, winners = pool(host, members, states.offsets)
+        encoded = self.encode(torch.from_numpy(distinct))
+        pooled, winners = pool(encoded.detach().numpy(), members, states.offsets)
         if not torch.is_grad_enabled() or not len(distinct):
-            return as_tensor(pooled, encoded.device)
+            return torch.from_numpy(pooled)
         # The maximum passes gradients to its winners alone.
-        index = as_tensor(winners, encoded.device).long()
+        index = torch.from_numpy(winners).long()
         return encoded.gather(0, index.clamp(min=0)).masked_fill(index < 0, 0.0)
 
 
@@ -90,11 +87,6 @@ def pool(encoded: Floats, members: Ints, offsets: Longs) -> tuple[Floats, Ints]:
     maxima, winners = np.empty(shape, encoded.dtype), np.empty(shape, np.int32)
     pool_maxima(encoded, members, offsets, maxima, winners)
     return maxima, winners
-
-
-def as_tensor(array: npt.NDArray[Any], device: torch.device) -> Tensor:
-    """The array as a tensor on this device: the same memory where both allow it."""
-    return torch.from_numpy(array if array.flags.writeable else array.copy()).to(device)
 
 
 def mlp(sizes: tuple[int, ...]) -> nn.Sequential:
@@ -132,6 +124,7 @@ class QNetwork(nn.Module):
         return values
 
 
-def masked_argmax(values: Tensor, legal: Tensor) -> Tensor:
+def masked_argmax(values: Floats, legal: Bools) -> Ints:
     """The best legal action of each row, (B,): the lowest of equals, 0 where none is legal."""
-    return values.masked_fill(~legal, -torch.inf).argmax(dim=1)
+    best: Ints = np.where(legal, values, -np.inf).argmax(axis=1).astype(np.int32)
+    return best

@@ -19,7 +19,7 @@ from gymnasium.vector.utils import batch_space
 from apptek.errors import ApptekError
 from apptek.facts.queries import Queries
 from apptek.paper.environment import DecisionProcess, Environment
-from apptek.paper.side_kernels import KEEP
+from apptek.paper.episode_kernels import KEEP
 
 Observation = npt.NDArray[np.float32]
 

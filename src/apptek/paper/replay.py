@@ -2,16 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
-from apptek.arrays import Bools, Floats, Ints, Longs
-from apptek.errors import ApptekError
+from apptek.arrays import Arrays, Bools, Floats, Ints, Longs
 from apptek.paper.states import States
-
-Arrays = dict[str, npt.NDArray[Any]]
 
 
 class Transition(NamedTuple):
@@ -103,30 +99,15 @@ class Replay:
         }
 
     def load_state_dict(self, state: Arrays) -> None:
-        """Replace the transitions by those of a `state_dict`; ApptekError if it does not fit."""
-        own = self.state_dict()
-        for name in sorted(own.keys() | state.keys()):
-            kinds = [
-                (a.dtype, a.shape[1:]) for a in (own.get(name), state.get(name)) if a is not None
-            ]
-            if len(kinds) < 2 or kinds[0] != kinds[1]:
-                raise ApptekError(f"replay memory: {name} is damaged")
-        for prefix in ("", "next_"):
-            offsets, members = state[f"{prefix}offsets"], state[f"{prefix}members"]
-            whole = len(offsets) % 2 and offsets[0] == 0 and offsets[-1] == len(members)
-            if not whole or (np.diff(offsets) < 0).any():
-                raise ApptekError("replay memory: the offsets of its states are damaged")
-        batch = Batch(
-            states=States(state["members"], state["offsets"]),
-            next_states=States(state["next_members"], state["next_offsets"]),
-            **{name: state[name] for name in ("actions", "rewards", "next_legal", "done")},
+        """Replace the transitions by those of a `state_dict`."""
+        self._rows = []
+        self.add(
+            Batch(
+                states=States(state["members"], state["offsets"]),
+                next_states=States(state["next_members"], state["next_offsets"]),
+                **{name: state[name] for name in ("actions", "rewards", "next_legal", "done")},
+            )
         )
-        stored = Replay(self.capacity, self.action_count)
-        try:
-            stored.add(batch)
-        except ValueError:
-            raise ApptekError("replay memory: its columns are not equally long") from None
-        self._rows = stored._rows
 
 
 def _rows_of(states: States) -> list[tuple[Ints, Longs]]:

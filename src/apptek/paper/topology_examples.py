@@ -7,7 +7,7 @@ from apptek.errors import ApptekError
 from apptek.facts.queries import Queries, training_queries
 from apptek.features.space import Connection, CoreFact
 from apptek.models.model import Model
-from apptek.paper.connection import Surroundings, connect
+from apptek.paper.connection import connect
 from apptek.paper.environment import DecisionProcess
 from apptek.paper.features import Topologies, topologies_of
 from apptek.paper.topologies import MinedTopology, to_names
@@ -61,10 +61,7 @@ def _example(
     model: Model, process: DecisionProcess, queries: Queries, mined: MinedTopology
 ) -> dict[str, Any] | None:
     """The example with the fewest facts on its path; None where replaying connects none."""
-    connections = (
-        (row, connect(Surroundings(process, queries, row), mined.sequence))
-        for row in mined.examples
-    )
+    connections = ((row, connect(process, queries, mined.sequence, row)) for row in mined.examples)
     met = [(row, connection) for row, connection in connections if connection is not None]
     if not met:
         return None

@@ -2,19 +2,25 @@
 
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
-from apptek.arrays import Bools
+from apptek.arrays import Arrays, Bools
 from apptek.errors import CheckpointError
 from apptek.files import write_whole
 from apptek.paper.agent import WEIGHTS
-from apptek.paper.checkpoint import STAGE, load_checkpoint, save_checkpoint, stage_cache
 from apptek.paper.trainer import History, Trainer
+from apptek.resuming import StageCache
 
 REWARDS = "rewards.csv"
+STAGE = "training"  # of the checkpoint
+COUNTERS = ("started", "episodes_done", "environment_steps", "debt")  # of a trainer
+STREAMS, SLOTS = ("act_rng", "sample_rng"), ("slots", "trail", "legal_counts")
 REWARD_ROWS_EVERY = 500  # episodes
 WINDOWS = (500, 10_000)  # of the moving averages, as in the paper's figure
 Observer = Callable[[Trainer], None]
@@ -84,3 +90,59 @@ def moving_means(met: Bools, ends: npt.NDArray[np.intp]) -> npt.NDArray[np.float
     rewards = sums[ends][:, None] - sums[starts]
     means: npt.NDArray[np.float64] = rewards / np.maximum(ends[:, None] - starts, 1)
     return means
+
+
+def stage_cache(trainer: Trainer, folder: Path) -> StageCache:
+    """Return where a run keeps its checkpoint, which only an equal run goes on from."""
+    identity = {
+        "seed": trainer.seed,
+        "data": trainer.process.graph.facts.digest(),
+        "settings": asdict(trainer.config),
+    }
+    return StageCache(folder, identity)
+
+
+def save_checkpoint(trainer: Trainer, folder: Path) -> None:
+    """Write the run as it stands; the checkpoint before it stays intact until this one is."""
+    done = trainer.episodes_done
+    arrays: Arrays = {name: getattr(trainer, name) for name in SLOTS}
+    arrays |= {f"history.{name}": a[:done] for name, a in trainer.history.columns().items()}
+    arrays |= {f"replay.{name}": array for name, array in trainer.replay.state_dict().items()}
+    learner = trainer.learner.state_dict()
+    arrays |= {f"learner.{name}": tensor.cpu().numpy() for name, tensor in learner.items()}
+    position = {name: getattr(trainer, name) for name in COUNTERS}
+    position |= {name: getattr(trainer, name).bit_generator.state for name in STREAMS}
+    stage_cache(trainer, folder).save(STAGE, arrays, position)
+
+
+def load_checkpoint(trainer: Trainer, folder: Path) -> bool:
+    """Bring a new trainer to where the checkpoint was; return False where there is none."""
+    cache = stage_cache(trainer, folder)
+    stored = cache.load(STAGE)
+    if stored is None:
+        return False
+    try:
+        _restore(trainer, *stored)
+    except (KeyError, ValueError, IndexError) as error:
+        raise CheckpointError(f"{cache.path(STAGE)} is damaged: {error!r}") from None
+    return True
+
+
+def _restore(trainer: Trainer, arrays: Arrays, position: dict[str, Any]) -> None:
+    for name in COUNTERS:
+        setattr(trainer, name, position[name])
+    for name in STREAMS:
+        getattr(trainer, name).bit_generator.state = position[name]
+    for name in SLOTS:
+        getattr(trainer, name)[:] = arrays[name]
+    for name, column in trainer.history.columns().items():
+        column[: trainer.episodes_done] = arrays[f"history.{name}"]
+    trainer.replay.load_state_dict(_part(arrays, "replay."))
+    learner = {name: torch.from_numpy(a.copy()) for name, a in _part(arrays, "learner.").items()}
+    trainer.learner.load_state_dict(learner)
+    # The state of the environment is not stored: replaying the trails is exact, and small.
+    trainer.rebuild()
+
+
+def _part(arrays: Arrays, prefix: str) -> Arrays:
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)}

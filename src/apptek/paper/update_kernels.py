@@ -5,21 +5,119 @@ as small as the paper's is nearly all of the time. All weights are in one vector
 which torch lists them: psi, xi, the layers of the fingerprint, the layers of the Q-network; each
 layer its weights (outputs, inputs) and then its biases. Sums are added up in the order that is
 written, so that every processor learns the same.
+
+Layers work on blocks of BLOCK examples side by side: row i of a block, (rows, BLOCK), is output i
+of a layer. The loops over a block become vector instructions.
 """
 
 import numpy as np
 
 from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.compiling import fast, leaf
-from apptek.paper.layer_kernels import (
-    BLOCK,
-    block_backward,
-    block_forward,
-    new_parts,
-    output_of,
-)
 
+BLOCK = 64
 SMOOTHING, TINY = 0.99, 1e-8  # alpha and eps of torch.optim.RMSprop
+
+
+@leaf
+def _add_to_block(left: Floats, right: Floats, results: Floats) -> None:
+    """Adds left @ right, (n,) times (n, BLOCK), to the results: four products at a time."""
+    whole = left.size - left.size % 4
+    for i in range(0, whole, 4):
+        a, b, c, d = left[i], left[i + 1], left[i + 2], left[i + 3]
+        w, x, y, z = right[i], right[i + 1], right[i + 2], right[i + 3]
+        for r in range(BLOCK):
+            results[r] += (a * w[r] + b * x[r]) + (c * y[r] + d * z[r])
+    for i in range(whole, left.size):
+        for r in range(BLOCK):
+            results[r] += left[i] * right[i, r]
+
+
+@leaf
+def _add_gradients(slope: Floats, across: Floats, gradients: Floats) -> None:
+    """Adds slope @ across, (BLOCK,) times (BLOCK, inputs), to the gradients of weights."""
+    for r in range(0, BLOCK, 4):
+        a, b, c, d = slope[r], slope[r + 1], slope[r + 2], slope[r + 3]
+        w, x, y, z = across[r], across[r + 1], across[r + 2], across[r + 3]
+        for i in range(gradients.size):
+            gradients[i] += (a * w[i] + b * x[i]) + (c * y[i] + d * z[i])
+
+
+@fast
+def _new_parts(sizes: Longs) -> Floats:
+    """A block for the inputs and one for the outputs of each layer, (layers + 1, rows, BLOCK).
+
+    Inputs are 0 where a block is not filled up.
+    """
+    return np.zeros((sizes.size, sizes.max(), BLOCK), np.float32)
+
+
+@leaf
+def _forward(weights: Floats, start: int, sizes: Longs, parts: Floats, layers: int) -> int:
+    """Fills parts[1 : layers + 1] from parts[0]: outputs of layers, after ReLU but for the last.
+
+    The layers begin at weights[start]; returns where they end. `parts` is of `_new_parts`.
+    """
+    for layer in range(layers):
+        inputs, outputs = sizes[layer], sizes[layer + 1]
+        biases = start + inputs * outputs
+        for j in range(outputs):
+            results, row = parts[layer + 1, j], start + j * inputs
+            results[:] = weights[biases + j]
+            _add_to_block(weights[row : row + inputs], parts[layer], results)
+            if layer < sizes.size - 2:
+                for r in range(BLOCK):
+                    results[r] = max(results[r], np.float32(0))
+        start = biases + outputs
+    return start
+
+
+@leaf
+def _output(row: Floats, bias: np.float32, given: Floats, example: int) -> np.float32:
+    """One output of one example, as `_forward` adds it up."""
+    output, whole = bias, row.size - row.size % 4
+    for i in range(0, whole, 4):
+        one = row[i] * given[i, example] + row[i + 1] * given[i + 1, example]
+        output += one + (row[i + 2] * given[i + 2, example] + row[i + 3] * given[i + 3, example])
+    for i in range(whole, row.size):
+        output += row[i] * given[i, example]
+    return output
+
+
+@fast
+def _backward(
+    weights: Floats, end: int, sizes: Longs, parts: Floats, slopes: Floats, gradients: Floats
+) -> None:
+    """Adds the gradients of the layers that end at weights[end], and fills slopes[:-1].
+
+    parts is as `_forward` left it; slopes, of the same shape, has the gradients of the outputs in
+    slopes[-1], 0 for the examples that a block is filled up with.
+    """
+    for layer in range(sizes.size - 2, -1, -1):
+        inputs, outputs = sizes[layer], sizes[layer + 1]
+        biases = end - outputs
+        start = biases - inputs * outputs
+        given, passed = parts[layer, :inputs], slopes[layer, :inputs]
+        passed[:] = 0.0
+        across = np.ascontiguousarray(given.T)  # (BLOCK, inputs)
+        for j in range(outputs):
+            slope, row = slopes[layer + 1, j], start + j * inputs
+            if not slope.any():  # nearly all of the last layer, where one action was taken
+                continue
+            total = np.float32(0)
+            for r in range(0, BLOCK, 4):
+                total += (slope[r] + slope[r + 1]) + (slope[r + 2] + slope[r + 3])
+            gradients[biases + j] += total
+            _add_gradients(slope, across, gradients[row : row + inputs])
+            for i in range(inputs):
+                weight, into = weights[row + i], passed[i]
+                for r in range(BLOCK):
+                    into[r] += weight * slope[r]
+        if layer:
+            for i in range(inputs):
+                for r in range(BLOCK):
+                    passed[i, r] = passed[i, r] if given[i, r] > 0 else np.float32(0)
+        end = start
 
 
 @fast
@@ -48,14 +146,14 @@ def _embed(weights: Floats, shape: Longs, columns: Ints, members: Ints, block: F
 def encode_members(
     weights: Floats, shape: Longs, sizes: Longs, columns: Ints, members: Ints
 ) -> Floats:
-    """Each member before the maximum, (members, d_f). `shape` is of `Layout`."""
+    """Each member before the maximum, (members, d_f). `shape` is of `dqn._layout`."""
     size = sizes[-1]
     encoded = np.empty((members.size, size), np.float32)
-    parts = new_parts(sizes)
+    parts = _new_parts(sizes)
     for first in range(0, members.size, BLOCK):
         block = members[first : first + BLOCK]
         _embed(weights, shape, columns, block, parts[0])
-        block_forward(weights, shape[3], sizes, parts, sizes.size - 1)
+        _forward(weights, shape[3], sizes, parts, sizes.size - 1)
         for r in range(block.size):
             for i in range(size):
                 encoded[first + r, i] = parts[-1, i, r]
@@ -68,17 +166,17 @@ def learn_encoding(
     gradients: Floats,
 ) -> None:  # fmt: skip
     """Adds the gradients of embeddings and layers from those of the encoded members, slopes_of."""
-    parts = new_parts(sizes)
-    slopes = new_parts(sizes)
+    parts = _new_parts(sizes)
+    slopes = _new_parts(sizes)
     for first in range(0, members.size, BLOCK):
         block = members[first : first + BLOCK]
         _embed(weights, shape, columns, block, parts[0])
-        end = block_forward(weights, shape[3], sizes, parts, sizes.size - 1)
+        end = _forward(weights, shape[3], sizes, parts, sizes.size - 1)
         slopes[-1] = 0.0
         for r in range(block.size):
             for i in range(sizes[-1]):
                 slopes[-1, i, r] = slopes_of[first + r, i]
-        block_backward(weights, end, sizes, parts, slopes, gradients)
+        _backward(weights, end, sizes, parts, slopes, gradients)
         _add_embedding_gradients(slopes[0], shape, columns, block, gradients)
 
 
@@ -108,11 +206,11 @@ def best_values(weights: Floats, start: int, sizes: Longs, both: Floats, legal: 
     """
     values = np.empty(len(both), np.float32)
     listed = np.empty(sizes[-1], np.int64)  # the legal actions of one example
-    parts = new_parts(sizes)
+    parts = _new_parts(sizes)
     for first in range(0, len(both), BLOCK):
         block = both[first : first + BLOCK]
         parts[0, : sizes[0], : len(block)] = block.T
-        block_forward(weights, start, sizes, parts, sizes.size - 1)
+        _forward(weights, start, sizes, parts, sizes.size - 1)
         for r in range(len(block)):
             count = 0
             for action in range(sizes[-1]):  # without a branch, which would be hard to foresee
@@ -135,24 +233,24 @@ def learn_values(
     Returns the error, and its gradients by the fingerprints of both sides, (B, 2 d_f).
     """
     passed = np.empty_like(both)
-    parts = new_parts(sizes)
-    slopes = new_parts(sizes)
+    parts = _new_parts(sizes)
+    slopes = _new_parts(sizes)
     loss, inputs = 0.0, sizes[-2]  # of the last layer
     for first in range(0, len(both), BLOCK):
         block = both[first : first + BLOCK]
         for r in range(len(block)):
             for i in range(sizes[0]):
                 parts[0, i, r] = block[r, i]
-        last = block_forward(weights, start, sizes, parts, sizes.size - 2)
+        last = _forward(weights, start, sizes, parts, sizes.size - 2)
         biases = last + inputs * sizes[-1]
         slopes[-1] = 0.0
         for r in range(len(block)):
             action = actions[first + r]
-            row, bias = last + action * inputs, weights[biases + action]
-            error = output_of(weights, row, bias, parts[-2, :inputs], r) - targets[first + r]
+            row = weights[last + action * inputs : last + (action + 1) * inputs]
+            error = _output(row, weights[biases + action], parts[-2], r) - targets[first + r]
             slopes[-1, action, r] = error * np.float32(2 / len(both))
             loss += error * error
-        block_backward(weights, biases + sizes[-1], sizes, parts, slopes, gradients)
+        _backward(weights, biases + sizes[-1], sizes, parts, slopes, gradients)
         for r in range(len(block)):
             for i in range(sizes[0]):
                 passed[first + r, i] = slopes[0, i, r]

@@ -14,7 +14,7 @@ from apptek.facts.queries import Queries
 from apptek.features.space import CoreFact, Side
 from apptek.models.answerer import WorkingView
 from apptek.models.model import with_training_facts
-from apptek.paper.connection import Surroundings, connect
+from apptek.paper.connection import connect
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.paper.features import topologies_of
 from apptek.paper.topologies import from_names
@@ -115,7 +115,7 @@ def _play(process: DecisionProcess, queries: Queries, trail: tuple[int, ...]) ->
         for side, (_, core, _) in sides
         for fact in core.tolist()[:FACTS]
     ]
-    connection = connect(Surroundings(process, queries), trail)
+    connection = connect(process, queries, trail)
     if connection is not None:
         facts = [fact for fact in connection.core if fact.on_path]
     return _Episode(environment, reached[0] & reached[1], facts)
