@@ -129,6 +129,19 @@ def test_bad_input_gives_one_clear_line(folders: tuple[Path, Path], tmp_path: Pa
         check_agent(agent, AgentConfig(), "0")
 
 
+def test_a_query_without_facts_has_no_step(tmp_path: Path) -> None:
+    facts = [f"{a}\tmet\t{b}\t2014-01-{day:02}" for day in range(1, 20) for a, b in ("AB", "BC")]
+    for split, rows in (
+        ("train", facts),
+        ("valid", facts[:2]),
+        ("test", ["D\tmet\tE\t2014-01-03"]),
+    ):
+        (tmp_path / f"{split}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
+    run("paper", "train", str(tmp_path), "--out", str(tmp_path / "agent"))
+    said = one_line("paper", "play", str(tmp_path / "agent"), "D", "E", "2014-01-03")
+    assert said == "neither D nor E has training facts: there is no step"
+
+
 def one_line(*words: str) -> str:
     result = CliRunner().invoke(app, list(words))
     assert result.exit_code != 0

@@ -10,7 +10,7 @@ from apptek.config import VIEWS, View, preset
 from apptek.facts.benchmarks import BENCHMARKS
 from apptek.present.forecast_words import GROUPS as PAIR_GROUPS
 from apptek.research.compare import COMPARISON, PAST_ONLY
-from apptek.research.printed import PRINTED_OWN
+from apptek.research.printed import PRINTED_MODELS, PRINTED_OWN
 from apptek.research.provenance import RunList
 from apptek.research.result import Result, mean_seconds, plain_settings
 from apptek.research.tables import (
@@ -171,6 +171,38 @@ def prediction_table(results: Results) -> str:
             }
         )
     return markdown(rows)
+
+
+def choices_table(results: Results, model: str, row: str) -> str:
+    """What each open choice gives, beside what the paper prints; means over the seeds."""
+    columns: dict[str, dict[str, str]] = {}
+    for title, runs in as_frame(
+        {n: r for n, r in results.items() if r.extras.get("of") == model and r.model == "choices"}
+    ).groupby("data", sort=False):
+        trials = [run.extras["trials"] for run in runs["result"]]
+        ways = {
+            "ours": ("ours", "filtered"),
+            "raw ranks": ("ours", "raw"),
+            "worst rank over ties": ("ours", "filtered, pessimistic"),
+            **{
+                name: (name, "raw, pessimistic" if name.startswith("all") else "filtered")
+                for name in trials[0]
+                if name != "ours"
+            },
+        }
+        texts = {
+            "printed": " / ".join(map(four_digits, PRINTED_MODELS[row][runs["dataset"].iloc[0]]))
+        }
+        for name, (trial, way) in ways.items():
+            found = pd.DataFrame(each[trial][way] for each in trials if trial in each)
+            texts[name] = " / ".join(four_digits(found[key].mean()) for key in KEYS)
+        columns[f"{title}, {counted(len(runs), 'seed')}"] = texts
+    if not columns:
+        return NOTHING
+    table = pd.DataFrame(columns)
+    order = [name for name in ("printed", *ways) if not name.startswith("all")]
+    order += [name for name in ways if name.startswith("all")]
+    return markdown(table.reindex(order).reset_index(names="changed"))
 
 
 def controls_table(results: Results) -> str:
@@ -563,6 +595,8 @@ SERVICE = {"slow_clients": _slow_clients, "load": _load}
 DOCS_TABLES: dict[str, Maker] = {
     "prediction": prediction_table,
     "controls": controls_table,
+    "choices": partial(choices_table, model="paper", row="APPTeK"),
+    "choices-tnt": partial(choices_table, model="tnt_complex", row="TNTComplEx"),
     "models": models_table,
     "groups": groups_table,
     "ablation": ablation_table,

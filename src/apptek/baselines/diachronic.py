@@ -22,7 +22,7 @@ from torch import Tensor, nn
 from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
-from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
+from apptek.baselines.embedding_training import TrainingConfig
 from apptek.facts.calendar import DAY_SECONDS, SECONDS, day_and_second
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
@@ -232,9 +232,8 @@ SPACE = {
     "training.learning_rate": (1e-3, 3e-3, 1e-2),
     "training.batch_size": (256, 512, 1024),
 }
-QUICK = {**QUICK_TRAINING, "model.size": 16}
 DEFINITIONS = {
-    "de_transe": embedding_baseline(DeTransE, PRESETS, SPACE, QUICK),
-    "de_distmult": embedding_baseline(DeDistMult, PRESETS, SPACE, QUICK),
-    "de_simple": embedding_baseline(DeSimplE, PRESETS, SPACE, QUICK),
+    "de_transe": embedding_baseline(DeTransE, PRESETS, SPACE),
+    "de_distmult": embedding_baseline(DeDistMult, PRESETS, SPACE),
+    "de_simple": embedding_baseline(DeSimplE, PRESETS, SPACE),
 }

@@ -51,7 +51,7 @@ class EmbeddingScorer:
 
 
 def embedding_baseline(
-    build: Build, presets: Mapping[str, Any], space: Space, quick_settings: Mapping[str, Any]
+    build: Build, presets: Mapping[str, Any], space: Space
 ) -> BaselineDefinition:
     """The definition of a baseline from the class of its embedding.
 
@@ -62,7 +62,6 @@ def embedding_baseline(
         fit=partial(_fit, build),
         load=partial(_load, build),
         space=space,
-        quick_settings=quick_settings,
     )
 
 

@@ -22,7 +22,6 @@ from apptek.terminal import tell
 Objective = Literal["predicates", "entities"]
 Optimizer = Literal["adagrad", "adam"]
 MASKED = -1e30  # the logit of a predicate that takes no part in the softmax
-QUICK_TRAINING = {"training.epochs": 2, "training.batch_size": 500}  # for a tiny world
 
 
 @checked_dataclass

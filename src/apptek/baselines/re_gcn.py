@@ -25,7 +25,7 @@ from torch.nn import functional
 from apptek.arrays import Ints
 from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
-from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
+from apptek.baselines.embedding_training import TrainingConfig
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import filtered_mrr
@@ -298,10 +298,4 @@ SPACE = {
     "training.learning_rate": (5e-4, 1e-3, 2e-3, 4e-3),
     "training.batch_size": (100, 200, 500),
 }
-QUICK = {
-    **QUICK_TRAINING,
-    "model.size": 16,
-    "model.channels": 4,
-    "model.history": 2,
-}
-DEFINITIONS = {"re_gcn": embedding_baseline(ReGcn, PRESETS, SPACE, QUICK)}
+DEFINITIONS = {"re_gcn": embedding_baseline(ReGcn, PRESETS, SPACE)}

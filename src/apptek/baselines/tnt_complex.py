@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from apptek.arrays import Ints
 from apptek.baselines.embedding import Embedding, EncodedQueries, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
-from apptek.baselines.embedding_training import QUICK_TRAINING, TrainingConfig
+from apptek.baselines.embedding_training import TrainingConfig
 from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.setting_rules import checked_dataclass, setting
@@ -138,5 +138,4 @@ SPACE = {
     "training.learning_rate": (0.03, 0.1, 0.3),
     "training.batch_size": (300, 1000, 3000),
 }
-QUICK = {**QUICK_TRAINING, "model.rank": 16}
-DEFINITIONS = {"tnt_complex": embedding_baseline(TntComplEx, PRESETS, SPACE, QUICK)}
+DEFINITIONS = {"tnt_complex": embedding_baseline(TntComplEx, PRESETS, SPACE)}

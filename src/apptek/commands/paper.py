@@ -36,9 +36,12 @@ from apptek.extras import require_torch
 if TYPE_CHECKING:
     from apptek.facts.facts import Dataset
     from apptek.facts.predicate_table import PredicateTable
+    from apptek.facts.queries import Queries
     from apptek.models.model import Model
     from apptek.paper.connection import Walk
+    from apptek.paper.environment import DecisionProcess
     from apptek.paper.reproduce import Execute
+    from apptek.present.drawing import Asked
     from apptek.present.drawing_parts import Drawing
 
 What = Literal[
@@ -151,6 +154,7 @@ def play(
     from apptek.files import write_whole
     from apptek.paper.agent import Agent
     from apptek.paper.connection import walk
+    from apptek.present.drawing import Asked
     from apptek.present.template import render
     from apptek.reading.reader import read_dataset
     from apptek.terminal import tell
@@ -163,14 +167,18 @@ def play(
     if query.subjects[0] == query.objects[0]:
         raise ApptekError("subject and object are the same: the sides meet before the first step")
     played = walk(trained.process, query, trained)
+    if not played.steps:
+        raise ApptekError(f"neither {subject} nor {object_} has training facts: there is no step")
     about: dict[str, Any] = {"told": _told(played, dataset), "asked": (subject, object_, time)}
     if as_json:
         print_json(about["told"])
     else:
         typer.echo(render("play.txt.j2", **about))
     if html is not None:
-        about |= {"drawing": _drawing(played, dataset, (subject, object_, time))}
-        page = render("play.html.j2", layout="page.html.j2", **about)
+        title = f"({subject}, ?, {object_}, {time})"
+        asked = Asked(subject, object_, title=title, when=time)
+        drawing = _drawing(played, trained.process, query, dataset, asked)
+        page = render("play.html.j2", layout="page.html.j2", drawing=drawing, **about)
         write_whole(html, page.encode())
         tell(f"the episode is drawn in {html}")
 
@@ -198,37 +206,19 @@ def _told(played: "Walk", dataset: "Dataset") -> dict[str, Any]:
     return {"met": played.met, "meeting": meeting, "steps": steps}
 
 
-def _drawing(played: "Walk", dataset: "Dataset", asked: tuple[str, str, str]) -> "Drawing":
-    """Return a drawing of the facts of all cores."""
-    from apptek.facts.times import UNKNOWN
-    from apptek.present.drawing import Asked, draw_facts
-    from apptek.present.wording import when_text
-    from apptek.results import CitedFact
+def _drawing(
+    played: "Walk", process: "DecisionProcess", query: "Queries", dataset: "Dataset", asked: "Asked"
+) -> "Drawing":
+    """Return a drawing of the facts of both cores, each with its step."""
+    from apptek.explain.explainer import cited_fact
+    from apptek.paper.connection import core_facts, replay
+    from apptek.present.drawing import draw_topology
 
-    facts, cited = dataset.train, dict[int, CitedFact]()
-    for number, step in enumerate(played.steps, 1):
-        for side, added in zip(("subject", "object"), step.added, strict=True):
-            for fact in added:
-                ends = facts.since[fact], facts.until[fact]
-                since, until = (dataset.axis.format(int(end)) for end in ends)
-                cited[fact] = CitedFact(
-                    fact=fact,
-                    subject=dataset.entities[int(facts.subjects[fact])],
-                    predicate=dataset.predicates[int(facts.predicates[fact])],
-                    object=dataset.entities[int(facts.objects[fact])],
-                    since=since,
-                    until=until,
-                    date=when_text(since, until) if facts.since[fact] != UNKNOWN else "undated",
-                    distance=None,
-                    apart=f"step {number}",
-                    side=side,
-                    step=number,
-                    expanded_by=dataset.predicates[step.chosen],
-                    on_path=True,
-                )
-    subject, object_, time = asked
-    about = Asked(subject, object_, title=f"({subject}, ?, {object_}, {time})", when=time)
-    return draw_facts(about, [(fact, 0) for fact in cited.values()])
+    moment = int(process.graph.axis.positions(query.times)[0])
+    _, cores, _ = replay(process, query, played.actions)
+    facts = core_facts(cores, cores[0] | cores[1], set(cores[0] | cores[1]))
+    cited = (cited_fact(dataset, process.graph, moment, fact) for fact in facts)
+    return draw_topology(asked, cited)
 
 
 @paper_app.command()
@@ -342,7 +332,7 @@ def reproduce(
     execute = None if only_recorded else _executor(context)
     with _output_folder(out, None if quick else listed.parent) as root:
         if quick:
-            runs = quick_runs(runs, root)
+            runs = quick_runs(listed.with_name("quick.toml"), root)
         made = make(what, runs, root, tell, execute=execute, only=only)
         for name, table in made.tables.items():
             typer.echo(f"{name}\n\n{table}\n")

@@ -82,7 +82,15 @@ def counterfactual(
     (about,) = answerer.table(ranked, top=1).answers([query])
     subject, object_ = about.meant_subject or query.subject, about.meant_object or query.object
     evidence = Evidence(answerer, view, scored, Ends(subject, object_))
-    cited = [cited_fact(evidence, CoreFact(fact, "both", 1, 0, True)) for fact in facts]
+    cited = [
+        cited_fact(
+            evidence.model.dataset,
+            evidence.graph,
+            evidence.moment,
+            CoreFact(fact, "both", 1, 0, True),
+        )
+        for fact in facts
+    ]
     outcome = trial.outcome(trial.scores(facts)) if facts else None
     additions = _additions(trial, evidence) if add else None
     outcomes = [outcome, *(each.outcome for each in additions or ())]

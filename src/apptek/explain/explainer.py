@@ -11,13 +11,14 @@ from apptek.arrays import Matrix
 from apptek.config import View
 from apptek.errors import ApptekError, UnknownPredicateError
 from apptek.explain.evidence import DIRECT, Evidence, Key
-from apptek.facts.facts import Names
+from apptek.facts.facts import Dataset, Names
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
 from apptek.features.space import Connection, CoreFact, Side
 from apptek.features.support import near_distance
 from apptek.graph.lookups import is_lasting, knows_end, time_distance
+from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answer_tables import RankedPredicates
 from apptek.models.answerer import Answerer
 from apptek.models.manifest import FORMAT
@@ -280,7 +281,10 @@ def _reasons(
     for key, contribution in detailed:
         met = evidence.connection(key) if key[0] == "topology" else None
         core = met.core if met is not None else _core(evidence, key)
-        facts = tuple(cited_fact(evidence, fact) for fact in core)
+        facts = tuple(
+            cited_fact(evidence.model.dataset, evidence.graph, evidence.moment, fact)
+            for fact in core
+        )
         path = {fact.fact for fact in facts if fact.on_path}
         earlier = (r.number for r in reasons if path and {f.fact for f in r.path} == path)
         reasons.append(
@@ -336,10 +340,9 @@ def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:
     return tuple(CoreFact(fact, side, 1, key[2], direct) for fact in evidence.facts(key))
 
 
-def cited_fact(evidence: Evidence, core: CoreFact) -> CitedFact:
-    """A fact in words, as seen from the query."""
-    data, graph = evidence.model.dataset, evidence.graph
-    facts, axis, moment = graph.facts, graph.axis, evidence.moment
+def cited_fact(data: Dataset, graph: TemporalGraph, moment: int, core: CoreFact) -> CitedFact:
+    """A fact in words, as seen from a query at a moment."""
+    facts, axis = graph.facts, graph.axis
     since, until = int(facts.since[core.fact]), int(facts.until[core.fact])
     if until != since and not knows_end(graph, core.fact, moment):
         until = UNKNOWN  # what was known then does not tell when it ends

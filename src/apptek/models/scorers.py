@@ -68,19 +68,17 @@ class SavedScorer:
 class BaselineDefinition:
     """All that the package needs to know of a baseline beyond its line in the registry.
 
-    presets         its settings by the name of the preset; "default" is always there
-    fit             returns the scorer, and a report of what was chosen on valid
-    load            reads the scorer of a view from a model folder
-    space           what `apptek research search` may try; empty if there is nothing to search
-    quick_settings  by section.key, what makes a fit on a tiny world take seconds
-    views           what a query may see; of our own baselines the registry says it
+    presets  its settings by the name of the preset; "default" is always there
+    fit      returns the scorer, and a report of what was chosen on valid
+    load     reads the scorer of a view from a model folder
+    space    what `apptek research search` may try; empty if there is nothing to search
+    views    what a query may see; of our own baselines the registry says it
     """
 
     presets: Mapping[str, Any]
     fit: Callable[[FitTask], tuple[Scorer, dict[str, Any]]]
     load: Callable[["SavedScorer"], Scorer]
     space: Space = field(default_factory=dict)
-    quick_settings: Mapping[str, Any] = field(default_factory=dict)
     views: tuple[View, ...] = ("all_facts",)
 
 

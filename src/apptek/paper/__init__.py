@@ -51,6 +51,7 @@ _HOMES = {
     "connect": "connection",
     "mine": "topologies",
     "play": "environment",
+    "replay": "connection",
     "topologies_of": "features",
     "topology_set": "topologies",
     "train": "training_run",

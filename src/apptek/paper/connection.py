@@ -1,6 +1,6 @@
 """One episode as people see it: played step by step, or a topology replayed until it connects."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -82,22 +82,33 @@ def walk(
     return Walk(steps, bool(environment.met[0]), meeting)
 
 
-def connect(
+def replay(
     process: DecisionProcess, queries: Queries, sequence: Sequence[int], row: int = 0
-) -> Connection | None:
-    """Replays a topology on a query until the sides meet; None if they do not."""
+) -> tuple[Environment, tuple[Core, Core], int]:
+    """Replays actions on a query until the sides meet: both cores, and how many were tried.
+
+    An action that is not legal changes nothing.
+    """
     environment = Environment(process, queries.take(np.arange(row, row + 1)))
     cores: tuple[Core, Core] = {}, {}
-    steps = 0
+    tried = 0
     for action in sequence:
         if environment.done[0]:
             break
-        steps += 1
+        tried += 1
         if environment.legal[0, action]:
             environment.step([action])
             for side, core in enumerate(cores):
                 for fact in environment.side(side)[1].tolist():
-                    core.setdefault(fact, (steps, action))
+                    core.setdefault(fact, (tried, action))
+    return environment, cores, tried
+
+
+def connect(
+    process: DecisionProcess, queries: Queries, sequence: Sequence[int], row: int = 0
+) -> Connection | None:
+    """Replays a topology on a query until the sides meet; None if they do not."""
+    environment, cores, steps = replay(process, queries, sequence, row)
     if not environment.met[0]:
         return None
     moment = int(process.graph.axis.positions(queries.times[row : row + 1])[0])
@@ -119,11 +130,11 @@ def connect(
         steps,
         tuple(meeting),
         tuple((paths[0].hops[entity], paths[1].hops[entity]) for entity in meeting),
-        _core_facts(cores, paths, meeting, nearness),
+        _facts_in_order(cores, paths, meeting, nearness),
     )
 
 
-def _core_facts(
+def _facts_in_order(
     cores: tuple[Core, Core], paths: "Sequence[_Paths]", meeting: Sequence[int], nearness: Nearness
 ) -> tuple[CoreFact, ...]:
     """The facts of both cores: those on a path first, then the others, nearest in time first."""
@@ -131,15 +142,21 @@ def _core_facts(
     for entity in meeting:
         for layer in (*paths[0].layers_to(entity), *reversed(paths[1].layers_to(entity))):
             on_path |= dict.fromkeys(sorted(layer, key=nearness))
-    core = cores[0] | cores[1]
-    bystanders = sorted(core.keys() - on_path.keys(), key=nearness)
+    bystanders = sorted((cores[0] | cores[1]).keys() - on_path.keys(), key=nearness)
+    return core_facts(cores, [*on_path, *bystanders], set(on_path))
 
-    def core_fact(fact: int) -> CoreFact:
+
+def core_facts(
+    cores: tuple[Core, Core], order: Iterable[int], on_path: set[int]
+) -> tuple[CoreFact, ...]:
+    """The facts of both cores in this order, each with its side, step and action."""
+    either = cores[0] | cores[1]
+
+    def side_of(fact: int) -> Side:
         both = fact in cores[0] and fact in cores[1]
-        side: Side = "both" if both else "subject" if fact in cores[0] else "object"
-        return CoreFact(fact, side, *core[fact], fact in on_path)
+        return "both" if both else "subject" if fact in cores[0] else "object"
 
-    return tuple(core_fact(fact) for fact in (*on_path, *bystanders))
+    return tuple(CoreFact(f, side_of(f), *either[f], f in on_path) for f in order)
 
 
 @dataclass(frozen=True, slots=True)

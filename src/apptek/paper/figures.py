@@ -5,7 +5,6 @@ colours are those of Okabe and Ito; lines that differ in colour also differ in t
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -29,43 +28,17 @@ PURPLE, GREY = "#CC79A7", "#595959"
 STYLES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"), (GREY, "v"))
 COURSE_WINDOW = 10  # hundredths of a training, over which success is averaged
 LEAST_EPISODES = 5  # in such a window; with fewer there is no point
-LOOK: Any = {
-    "font.size": 8,
-    "axes.titlesize": 8,
-    "axes.labelsize": 8,
-    "legend.fontsize": 7,
-    "xtick.labelsize": 7,
-    "ytick.labelsize": 7,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "grid.color": "#dddddd",
-    "grid.linewidth": 0.5,
-    "axes.axisbelow": True,
-    "lines.linewidth": 1.2,
-    "lines.markersize": 4,
-    "legend.frameon": False,
-    "font.family": "DejaVu Sans",  # comes with Matplotlib: the same on every machine
-    "svg.hashsalt": "apptek",  # the same ids, and so the same bytes, each time
-    "savefig.dpi": 300,
-}
-
-
-@contextmanager
-def drawing_style() -> Iterator[None]:
-    """Matplotlib with the style of our figures, and as before after the block."""
-    require_matplotlib()
-    import matplotlib as mpl
-
-    with mpl.rc_context(LOOK):
-        yield
+STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
 def write_figure(name: str, results: Results, folder: Path) -> list[Path]:
     """Writes NAME.svg and NAME.png from the results of its runs; no file where there are none."""
     if not results:
         return []
-    with drawing_style():
+    require_matplotlib()
+    from matplotlib import style
+
+    with style.context(STYLE):
         figure = FIGURES[name](results)
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
         try:
@@ -113,8 +86,9 @@ def agent_figure(
     for panel, (title, recorded) in zip(axes, panels.items(), strict=True):
         panel.set_title(title)
         draw(panel, recorded)
-    handles, labels = axes[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
+    if axes[0].get_legend() is None:  # else each panel has its own
+        handles, labels = axes[0].get_legend_handles_labels()
+        figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
     axes[-1].set_xlabel(xlabel)
     return figure
 
@@ -168,6 +142,7 @@ def _draw_success(panel: "Axes", results: Results) -> None:
             label=f"{predicate} ({sum(course['episodes']):,})",
         )  # fmt: skip
     panel.set(ylabel="share connected", ylim=(-0.03, 1.03))
+    panel.legend(loc="lower right", fontsize=6)
 
 
 FIGURES: "dict[str, Callable[[Results], Figure]]" = {
@@ -175,7 +150,7 @@ FIGURES: "dict[str, Callable[[Results], Figure]]" = {
     "figure-rewards": partial(
         agent_figure,
         draw=_draw_rewards,
-        xlabel="episodes (thin: mean of 500; thick: of 10,000)",
+        xlabel="episodes\nthin: mean of the last 500; thick: of 10,000, or all so far",
     ),
     "figure-success": partial(
         agent_figure, draw=_draw_success, xlabel="% of the training (mean of the last tenth)"

@@ -15,20 +15,14 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
-
-import numpy as np
 
 from apptek.errors import ApptekError, CheckpointError, StoppedError
 from apptek.extras import require_matplotlib, require_pandas
-from apptek.facts.benchmarks import BENCHMARKS
 from apptek.files import make_folder
-from apptek.models.registry import BASELINES, find_baseline
-from apptek.paper.topology_examples import mined_topologies
+from apptek.paper.topology_figure import mined_topologies
 from apptek.predictor import Predictor
-from apptek.reading.reader import read_dataset
 from apptek.research.model_result import describe_model
-from apptek.research.provenance import RunList
+from apptek.research.provenance import RunList, read_runs
 from apptek.research.result import Result, read_result, read_results, write_result
 from apptek.setting_rules import setting_texts
 from apptek.synthetic.world import make_world, write_world
@@ -38,12 +32,6 @@ Execute = Callable[[list[str], list[str]], str]  # words to run, words to record
 UNRECORDED = ("first_facts", "reading", "bad_row_list")  # of the statistics of data
 SEARCHED = re.compile(r"--set @(\S+)")  # in a run: the best settings of that search
 QUICK_FACTS = 2_000
-QUICK_MINUTES = "0.01"  # for a search
-QUICK_SETTINGS: dict[str, dict[str, Any]] = {
-    "paper": {"classifier.epochs": 2, "classifier.l2": [3.0], "mining.rollouts": 1},
-    "default": {"classifier.epochs": 1},
-    "max": {"classifier.epochs": 1, "reranker.rounds": 5},
-}
 TABLES = (
     "table1", "table2", "table3", "table-m", "table-agent", "table-search", "table-forecast",
 )  # fmt: skip
@@ -190,46 +178,15 @@ def _write_topologies(path: Path, folder: Path, line: str) -> None:
     write_result(path, result)
 
 
-def quick_runs(runs: RunList, root: Path) -> RunList:
-    """Return the runs with one seed, on a small world below `root`, with settings for seconds."""
+def quick_runs(path: Path, root: Path) -> RunList:
+    """Read the runs on a small world, and write that world below `root`."""
     world = root / "world"
     if not world.exists():
         write_world(make_world(QUICK_FACTS, 0), world)
-    data = read_dataset(str(world))
-    counts = np.bincount(data.train.predicates, minlength=len(data.predicates))
-    commonest = [data.predicates[int(row)] for row in np.argsort(-counts, kind="stable")]
-    commands: dict[str, str] = {}
-    names: dict[str, str] = {}
-    for name in sorted(runs.commands, key=lambda name: "icews14" not in name):
-        dataset = next(known for known in BENCHMARKS if known in name)
-        names[name] = re.sub(r"-seed\d+$", "", name).replace(dataset, world.name)
-        # The world has no published dates to cut at; its splits are as good to try a run.
-        words = {dataset: str(world), name: names[name], "forecast": "official"}
-        words[f"{name}.json"] = f"{names[name]}.json"
-        for search in SEARCHED.findall(runs.commands[name]):
-            words[f"@{search}"] = f"@{search.replace(dataset, world.name)}"
-        words |= dict(zip(_predicates(runs.commands[name]), commonest, strict=False))
-        lines = runs.commands[name].split(" && ")
-        commands.setdefault(names[name], " && ".join(_quick_line(line, words) for line in lines))
-    shown = {
-        what: list(dict.fromkeys(names[name] for name in of_table))
-        for what, of_table in runs.shown.items()
-    }
-    return RunList(commands, shown)
-
-
-def _quick_line(line: str, replaced: Mapping[str, str]) -> str:
-    """Return a command line with some words replaced, and settings that take seconds."""
-    words = [replaced.get(word, word) for word in shlex.split(line)]
-    if "--minutes" in words:
-        words[words.index("--minutes") + 1] = QUICK_MINUTES
-    if "--seed" in words:  # it fits something
-        for model in (word.partition(":")[0] for word in words):  # a baseline may have a preset
-            if model in BASELINES or model in QUICK_SETTINGS:
-                quick = QUICK_SETTINGS.get(model) or find_baseline(model).quick_settings
-                words += [word for text in setting_texts(quick) for word in ("--set", text)]
-                break
-    return shlex.join(words)
+    runs = read_runs(path)
+    place = shlex.quote(str(world))
+    lines = {name: line.replace("WORLD", place) for name, line in runs.commands.items()}
+    return RunList(lines, runs.shown)
 
 
 def _predicates(line: str) -> list[str]:

@@ -13,6 +13,7 @@ from apptek.arrays import AnyInts, Floats, Ints, Longs, read_only
 from apptek.compiling import kernel, leaf
 from apptek.facts.facts import Facts
 from apptek.facts.times import UNKNOWN
+from apptek.ragged import Ragged
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,32 +98,15 @@ class States:
 
     def take(self, rows: npt.NDArray[np.intp]) -> "States":
         """The states of these rows, in that order."""
-        return gather(self.members, self.offsets[:-1:2][rows], self.sizes()[rows])
+        both = np.stack((2 * rows, 2 * rows + 1), axis=1).ravel()
+        found = Ragged(self.offsets, self.members).take(both)
+        return States(found.columns, found.offsets)
 
 
 def join_states(first: States, second: States) -> States:
     """The states of both, one after the other."""
     offsets = (first.offsets, second.offsets[1:] + first.offsets[-1])
     return States(np.concatenate((first.members, second.members)), np.concatenate(offsets))
-
-
-def gather(members: Ints, starts: Longs, sizes: Longs) -> States:
-    """The states whose members begin at `starts`, with `sizes` (B, 2) of them on either side."""
-    offsets = np.zeros(sizes.size + 1, np.int64)
-    np.cumsum(sizes, out=offsets[1:])
-    gathered = np.empty(offsets[-1], np.int32)
-    _copy_ranges(members, starts, offsets[::2], gathered)
-    return States(gathered, offsets)
-
-
-@kernel
-def _copy_ranges(members: Ints, starts: Longs, offsets: Longs, gathered: Ints) -> None:
-    """Fills gathered[offsets[i]:offsets[i + 1]] with the members from starts[i] on."""
-    for i in range(starts.size):
-        target = gathered[offsets[i] : offsets[i + 1]]
-        source = members[starts[i] : starts[i] + target.size]
-        for k in range(target.size):
-            target[k] = source[k]
 
 
 @kernel

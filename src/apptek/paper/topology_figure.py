@@ -1,117 +1,178 @@
-"""The paper's figure of topologies: a column for each predicate, its topologies below."""
+"""The paper's figure of topologies: what a model has mined, each drawn on an example query."""
 
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from apptek.errors import ApptekError
+from apptek.explain.explainer import cited_fact
+from apptek.facts.queries import Queries, training_queries
+from apptek.features.space import Connection, CoreFact
+from apptek.models.model import Model
+from apptek.paper.connection import connect
+from apptek.paper.environment import DecisionProcess
+from apptek.paper.features import Topologies, topologies_of
+from apptek.paper.topologies import MinedTopology, to_names
+from apptek.present.drawing import Asked, draw_topology
+from apptek.present.drawing_parts import Drawing
 from apptek.research.result import Result
+from apptek.results import CitedFact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-WIDTH, ROW, HEAD = 6.9, 1.25, 0.75  # inches: both columns of a page, and the heights of its rows
-SHOWN = 3  # topologies of each predicate
-BETWEEN = 2  # entities drawn between subject and object
-FAN = 3  # bystanders drawn on a side
-QUERY, MEETING, OTHER = "#E69F00", "#56B4E9", "#CC79A7"
-SUBJECT, OBJECT = (0.25, 0.5), (0.75, 0.5)
-Point = tuple[float, float]
+SHOWN_OF_FACT = ("subject", "predicate", "object", "date", "side", "step")
+SHOWN = 2  # topologies of each predicate, side by side, as many as in the paper
+WIDTH, SHEET = 6.9, 440.0  # inches of a page, points of a drawing
+SCALE = WIDTH / (SHOWN * 1.03 * SHEET)  # inches of a point
+COLOURS = {"subject": "#E69F00", "object": "#E69F00", "meeting": "#56B4E9", "bystander": "#CC79A7"}
+TOP = 10  # topologies of each predicate
+FACTS = 8  # of an example's path
+
+
+def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """The topologies of each predicate, ready for JSON; those first that connected most episodes.
+
+    connected  the episodes of the predicate's training queries that it connected
+    share      their share of all these episodes
+    weight     what it adds to the predicate's score where it connects a query
+    example    one of these queries, the facts that connect it, and the number of other facts
+    """
+    names = model.dataset.predicates
+    for name in predicates:
+        if names.find(name) is None:
+            raise ApptekError(f"{model.dataset.name} has no predicate {name!r}")
+    part = topologies_of(model)
+    if part is None:
+        raise ApptekError("the model has no topologies: fit it with --model paper")
+    process = DecisionProcess(model.graph, model.config.agent)
+    queries = training_queries(model.dataset.train)
+    described = {}
+    for name in predicates:
+        row = names.find(name)
+        most_frequent = [m for m in part.mined.topologies if m.predicate == row][:TOP]
+        described[name] = [
+            {
+                "topology": to_names(mined.sequence, names),
+                "connected": mined.queries,
+                "share": mined.queries / part.mined.tried[mined.predicate],
+                "weight": _weight(model, part, mined),
+                "example": _example(model, process, queries, mined),
+            }
+            for mined in most_frequent
+        ]
+    return described
+
+
+def _weight(model: Model, part: Topologies, mined: MinedTopology) -> float:
+    column = model.space(model.main_view).first(part.name)
+    column += part.found.sequences.index(mined.sequence)
+    return float(model.main.classifier.weights[column, mined.predicate])
+
+
+def _example(
+    model: Model, process: DecisionProcess, queries: Queries, mined: MinedTopology
+) -> dict[str, Any] | None:
+    """The example with the fewest facts on its path; None where replaying connects none."""
+    connections = ((row, connect(process, queries, mined.sequence, row)) for row in mined.examples)
+    met = [(row, connection) for row, connection in connections if connection is not None]
+    if not met:
+        return None
+    row, connection = min(met, key=lambda pair: (len(_path(pair[1])), pair[0]))
+    data, train, names = model.dataset, model.dataset.train, model.dataset.entities
+    moment = int(model.graph.axis.positions(queries.times[row : row + 1])[0])
+    others = [fact for fact in connection.core if not fact.on_path]
+    return {
+        "subject": names[int(train.subjects[row])],
+        "object": names[int(train.objects[row])],
+        "time": model.dataset.axis.format(int(queries.times[row])),
+        "meeting": [names[entity] for entity in connection.meeting],
+        "facts": [
+            {
+                key: getattr(cited_fact(data, model.graph, moment, fact), key)
+                for key in SHOWN_OF_FACT
+            }
+            for fact in _path(connection)[:FACTS]
+        ],
+        "bystanders": {
+            side: sum(fact.side in (side, "both") for fact in others)
+            for side in ("subject", "object")
+        },
+    }
+
+
+def _path(connection: Connection) -> list[CoreFact]:
+    return [fact for fact in connection.core if fact.on_path]
 
 
 def topologies_figure(results: Sequence[Result]) -> "Figure":
     """For each predicate the mined topologies with the largest weights, each on an example."""
     from matplotlib.figure import Figure
 
-    topologies_of = results[0].topologies
-    rows = max(min(len(topologies), SHOWN) for topologies in topologies_of.values())
-    figure = Figure(figsize=(WIDTH, HEAD + ROW * rows), layout="constrained")
-    heights = [HEAD, *[ROW] * rows]
-    axes = figure.subplots(rows + 1, len(topologies_of), squeeze=False, height_ratios=heights)
+    rows = [
+        [
+            (mined, drawn)
+            for mined in sorted(topologies, key=lambda mined: -mined["weight"])
+            if (drawn := _drawn(predicate, mined["example"]))
+        ][:SHOWN]
+        for predicate, topologies in results[0].topologies.items()
+    ]
+    heights = [max([90.0, *(drawing.height for _, drawing in row)]) for row in rows]
+    figure = Figure(figsize=(WIDTH, SCALE * (sum(heights) + 45 * len(rows))), layout="constrained")
+    axes = figure.subplots(len(rows), SHOWN, squeeze=False, height_ratios=heights)
     for panel in axes.flat:
-        panel.set(xlim=(0, 1), ylim=(0, 1))
         panel.axis("off")
-    for column, (predicate, topologies) in enumerate(topologies_of.items()):
-        _draw_query(axes[0, column], predicate)
-        heaviest = sorted(topologies, key=lambda mined: -mined["weight"])[:SHOWN]
-        for panel, mined in zip(axes[1:, column], heaviest, strict=False):
-            _draw_topology(panel, mined)
+    for panels, row, height in zip(axes, rows, heights, strict=True):
+        for panel, (mined, drawing) in zip(panels, row, strict=False):
+            draw_panel(panel, drawing, height)
+            steps = textwrap.fill(", then ".join(mined["topology"]), 60)
+            share = f"{mined['share']:.1%} of its episodes, weight {mined['weight']:+.2f}"
+            panel.set_title(f"{steps}\n{share}", fontsize=6.5)
     return figure
 
 
-def _draw_query(panel: "Axes", predicate: str) -> None:
-    subject, object_ = (SUBJECT[0], 0.3), (OBJECT[0], 0.3)
-    _arrow(panel, subject, object_, -0.25)
-    panel.text(0.5, 0.68, _wrapped(predicate, 26), ha="center", va="bottom", weight="bold")
-    for at in (subject, object_):
-        _entity(panel, at, QUERY, 9)
-    panel.axhline(0, color="#888888", linewidth=0.6, linestyle="--")
-
-
-def _draw_topology(panel: "Axes", mined: dict[str, Any]) -> None:
-    """One topology: the facts that connect its example, and other reached entities outside."""
-    steps = ", then ".join(mined["topology"])
-    share = f"{mined['share']:.1%} of its episodes, weight {mined['weight']:+.2f}"
-    panel.text(0.5, 0.0, f"{_wrapped(steps, 44)}\n{share}", ha="center", va="bottom", size=6.5)
-    example = mined["example"]
+def _drawn(predicate: str, example: dict[str, Any] | None) -> Drawing | None:
+    """The facts that connect an example; None where there is none."""
     if example is None:
-        return
-    points = {example["subject"]: SUBJECT, example["object"]: OBJECT}
-    between = [
-        name
-        for name in dict.fromkeys(f[end] for f in example["facts"] for end in ("subject", "object"))
-        if name not in points
-    ][:BETWEEN]
-    points |= {name: (0.5, 0.86 - 0.22 * row) for row, name in enumerate(between)}
-    _draw_bystanders(panel, example["bystanders"])
-    _draw_facts(panel, example["facts"], points)
-    for name, at in points.items():
-        _entity(panel, at, MEETING if name in between else QUERY, 7)
-        side = {SUBJECT: "left", OBJECT: "right"}.get(at, "center")
-        below = 0.1 if side != "center" else -0.07
-        x = {"left": 0.02, "right": 0.98}.get(side, at[0])
-        panel.text(
-            x, at[1] - below, _wrapped(name, 20), ha=side, va="top" if below > 0 else "bottom",
-            size=6,
+        return None
+    facts = [
+        CitedFact(
+            **fact, fact=number, since=fact["date"], until=fact["date"], distance=number,
+            apart="", expanded_by="", on_path=True,
+        )
+        for number, fact in enumerate(example["facts"])
+    ]  # fmt: skip
+    title = f"{example['subject']}, {predicate}, {example['object']}"
+    asked = Asked(example["subject"], example["object"], title, f"{predicate}?", example["time"])
+    return draw_topology(asked, facts, width=SHEET)
+
+
+def draw_panel(panel: "Axes", drawing: Drawing, height: float) -> None:
+    """Draws what `present` has laid out: lines, entities and texts."""
+    from matplotlib.patches import FancyArrowPatch
+    from matplotlib.path import Path
+
+    panel.set(xlim=(0, drawing.width), ylim=(height, 0), aspect="equal")
+    for edge in drawing.edges:
+        points = list(zip(edge.curve[::2], edge.curve[1::2], strict=True))
+        line = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+        dashed = "--" if edge.kind == "question" else "-"
+        panel.add_patch(FancyArrowPatch(
+            path=line, arrowstyle="-|>", mutation_scale=6, linewidth=0.8, linestyle=dashed,
+            color="#555555",
+        ))  # fmt: skip
+    for node in drawing.nodes:
+        panel.plot(
+            node.x, node.y, "o", markersize=1.8 * node.radius * SCALE * 72,
+            color=COLOURS[node.role], markeredgecolor="black", markeredgewidth=0.5,
         )  # fmt: skip
-
-
-def _draw_facts(panel: "Axes", facts: Sequence[dict[str, Any]], points: dict[str, Point]) -> None:
-    """One arrow for each ordered pair of drawn entities that a fact connects."""
-    pairs = dict.fromkeys(
-        (fact["subject"], fact["object"])
-        for fact in facts
-        if fact["subject"] in points and fact["object"] in points
-    )
-    for subject, object_ in pairs:
-        _arrow(panel, points[subject], points[object_], -0.12)
-
-
-def _draw_bystanders(panel: "Axes", counts: dict[str, int]) -> None:
-    for side, at, outwards in (("subject", SUBJECT, -0.14), ("object", OBJECT, 0.14)):
-        number = min(counts[side], FAN)
-        for index in range(number):
-            end = (at[0] + outwards, at[1] + 0.14 * (index - (number - 1) / 2) + 0.1)
-            panel.plot(*zip(at, end, strict=True), color="#999999", linewidth=0.6, zorder=1)
-            _entity(panel, end, OTHER, 3.5)
-
-
-def _entity(panel: "Axes", at: Point, colour: str, size: float) -> None:
-    panel.plot(*at, marker="o", markersize=size, color=colour, markeredgecolor="black",
-               markeredgewidth=0.5, zorder=3)  # fmt: skip
-
-
-def _arrow(panel: "Axes", start: Point, end: Point, bend: float) -> None:
-    panel.annotate(
-        "", end, start,
-        arrowprops={
-            "arrowstyle": "-|>", "connectionstyle": f"arc3,rad={bend}", "shrinkA": 5, "shrinkB": 5,
-            "linewidth": 0.9, "color": "black", "mutation_scale": 7,
-        },
-    )  # fmt: skip
-
-
-def _wrapped(text: str, width: int) -> str:
-    """The text in at most two lines, the second one cut where it is too long."""
-    lines = textwrap.wrap(text, width)
-    return "\n".join(lines if len(lines) <= 2 else [lines[0], f"{lines[1][: width - 3]} ..."])
+    of_edges = (text for edge in drawing.edges if edge.room for text in edge.texts)
+    for text in (*of_edges, *(text for node in drawing.nodes for text in node.texts)):
+        aligned = {"start": "left", "middle": "center", "end": "right"}[text.anchor]
+        panel.text(
+            text.x, text.y, text.words, ha=aligned, va="baseline",
+            size=(11 if text.kind == "when" else 12) * SCALE * 72,
+            weight="bold" if text.kind == "name" else "normal",
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85},
+        )  # fmt: skip

@@ -8,7 +8,7 @@ a file and a notebook look alike.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import cast
 
 from apptek.present.drawing_parts import (
@@ -101,9 +101,18 @@ def draw_answer(
     nearby    further facts of the two to draw in the periphery
     expanded  further facts of other entities that are drawn already
     """
+    asked = asked_of(explanation)
+    cited = [(fact, r.number) for r in explanation.all_reasons() for fact in r.facts]
+    more = [(fact, 0) for fact in nearby]
+    most = MOST + (FURTHER if nearby else 0)
+    return draw_facts(asked, [*cited, *more], width=width, most=most, expanded=expanded)
+
+
+def asked_of(explanation: Explanation) -> Asked:
+    """Return the question of an explanation."""
     groups = explanation.predicate_groups
     date = "" if explanation.time == "?" else f"{explanation.time} · "
-    asked = Asked(
+    return Asked(
         explanation.subject,
         explanation.object,
         explanation.sentence or "What is known about the two",
@@ -113,10 +122,6 @@ def draw_answer(
         groups,
         explanation.shown,
     )
-    cited = [(fact, r.number) for r in explanation.all_reasons() for fact in r.facts]
-    more = [(fact, 0) for fact in nearby]
-    most = MOST + (FURTHER if nearby else 0)
-    return draw_facts(asked, [*cited, *more], width=width, most=most, expanded=expanded)
 
 
 def draw_facts(
@@ -144,6 +149,14 @@ def draw_facts(
             note=f"+{counted(missing, 'more fact')} not drawn" if missing else "",
         )
     )
+
+
+def draw_topology(
+    asked: Asked, facts: Iterable[CitedFact], *, width: float = WIDTH, most: int = MOST
+) -> Drawing:
+    """Return the drawing of one topology: its core facts, each with the step that reached it."""
+    numbered = [(replace(fact, apart=f"step {fact.step}"), 0) for fact in facts]
+    return draw_facts(asked, numbered, width=width, most=most)
 
 
 def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
-from apptek.present.drawing import draw_answer
+from apptek.present.drawing import asked_of, draw_answer, draw_topology
 from apptek.present.drawing_parts import Drawing
 from apptek.present.template import render
 from apptek.present.text import render_text
@@ -55,7 +55,11 @@ def render_fragment(result: Result) -> str:
 
 
 def _rendered(result: Result, layout: str) -> str:
-    functions = {"drawing_of": draw_answer, "spark_points": spark_points}
+    functions = {
+        "drawing_of": draw_answer,
+        "topology_of": lambda e, reason: draw_topology(asked_of(e), reason.facts),
+        "spark_points": spark_points,
+    }
     return render(_NAMES[type(result)], layout=layout, result=result, shown=SHOWN, **functions)
 
 

@@ -1,5 +1,6 @@
 """The paper's exploration step by step: a predicate expands both sides, until they meet."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -7,20 +8,18 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from apptek.arrays import Ints
-from apptek.explain.evidence import Evidence
 from apptek.explain.explainer import cited_fact, with_labels_of
 from apptek.explain.explainer import explain as explain_query
 from apptek.facts.queries import Queries
-from apptek.features.space import CoreFact, Side
-from apptek.models.answerer import WorkingView
+from apptek.features.space import CoreFact
+from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import with_training_facts
-from apptek.paper.connection import connect
+from apptek.paper.connection import connect, core_facts, replay
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.paper.features import topologies_of
 from apptek.paper.topologies import from_names
-from apptek.present.drawing import WIDTH, draw_answer
+from apptek.present.drawing import FURTHER, MOST, WIDTH, asked_of, draw_topology
 from apptek.present.drawing_parts import Drawing
-from apptek.present.sentences import Ends
 from apptek.server.problem_json import ServiceError
 from apptek.server.requests import StepsBody
 from apptek.server.served_model import Question, ServedModel
@@ -64,7 +63,7 @@ class _Episode:
 
     environment: Environment
     met: set[int]
-    facts: list[CoreFact]
+    facts: Sequence[CoreFact]
 
 
 def explore(served: ServedModel, body: StepsBody) -> Steps:
@@ -89,32 +88,23 @@ def explore(served: ServedModel, body: StepsBody) -> Steps:
         if over
         else _choices(served, process, queries, trail, played.environment.edges[0]),
         agent=None if over else _of_agent(served, queries, trail),
-        drawing=_drawing(question, view, played, body.width or WIDTH),
+        drawing=_drawing(question, process.graph, played, body.width or WIDTH),
     )
 
 
 def _play(process: DecisionProcess, queries: Queries, trail: tuple[int, ...]) -> _Episode:
-    environment = Environment(process, queries)
-    for action in trail:
-        if environment.done[0] or not environment.legal[0, action]:
-            raise ServiceError(
-                422,
-                "Neither side has a fact with that predicate near in time, or the episode is over.",
-                advice="Take one of the `choices`.",
-                where="steps",
-                title="Such a step cannot be taken",
-            )
-        environment.step([action])
-    sides: list[tuple[Side, tuple[Ints, Ints, Ints]]] = [
-        ("subject", environment.side(0)),
-        ("object", environment.side(1)),
-    ]
-    reached = [set(entities.tolist()) for _, (entities, _, _) in sides]
-    facts = [
-        CoreFact(fact, side, 1, 0, True)
-        for side, (_, core, _) in sides
-        for fact in core.tolist()[:FACTS]
-    ]
+    environment, cores, _ = replay(process, queries, trail)
+    if environment.steps[0] < len(trail):
+        raise ServiceError(
+            422,
+            "Neither side has a fact with that predicate near in time, or the episode is over.",
+            advice="Take one of the `choices`.",
+            where="steps",
+            title="Such a step cannot be taken",
+        )
+    reached = [set(environment.side(side)[0].tolist()) for side in range(2)]
+    first = [fact for core in cores for fact in list(core)[:FACTS]]
+    facts: Sequence[CoreFact] = core_facts(cores, dict.fromkeys(first), set(first))
     connection = connect(process, queries, trail)
     if connection is not None:
         facts = [fact for fact in connection.core if fact.on_path]
@@ -145,15 +135,15 @@ def _choices(
     return sorted(found, key=lambda choice: not choice.meets)[:CHOICES]
 
 
-def _drawing(question: Question, view: WorkingView, played: _Episode, width: float) -> Drawing:
+def _drawing(question: Question, graph: TemporalGraph, played: _Episode, width: float) -> Drawing:
     """Return what was reached, drawn as the reasons of an answer are."""
     answerer, queries = question.answerer, question.ids
     explanation = explain_query(answerer, question.query, most=0, queries=queries)
-    ends = Ends(explanation.subject, explanation.object)
-    evidence = Evidence(answerer, view, view.scored(queries), ends)
-    facts = list({core.fact: cited_fact(evidence, core) for core in played.facts}.values())
+    moment = int(graph.axis.positions(queries.times[:1])[0])
+    dataset = answerer.model.dataset
+    facts = [cited_fact(dataset, graph, moment, core) for core in played.facts]
     labelled = with_labels_of(answerer, explanation, facts)
-    return draw_answer(labelled, width=width, nearby=facts)
+    return draw_topology(asked_of(labelled), facts, width=width, most=MOST + FURTHER)
 
 
 def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> str | None:
