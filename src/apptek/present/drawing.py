@@ -155,7 +155,10 @@ def draw_topology(
     asked: Asked, facts: Iterable[CitedFact], *, width: float = WIDTH, most: int = MOST
 ) -> Drawing:
     """Return the drawing of one topology: its core facts, each with the step that reached it."""
-    numbered = [(replace(fact, apart=f"step {fact.step}"), 0) for fact in facts]
+    numbered = [
+        (replace(fact, since="", until="", date=f"{fact.date} · step {fact.step}", apart=""), 0)
+        for fact in facts
+    ]
     return draw_facts(asked, numbered, width=width, most=most)
 
 
@@ -222,7 +225,9 @@ class _Sketch:
         for edge, own, other in ((EDGE, there, back), (self.width - EDGE, back, there)):
             lone = [name for name in others if own.get(name) == 1 and name not in other][:most]
             self._place(lone, "bystander", edge, self.bottom + 30, SIDE_ROW)
-        self.bottom = max([least, *(y + 20 for _, y in self.places.values())])
+        below = {"meeting": 32}  # the name of an entity is below it
+        ends = (y + below.get(self.roles[name], 20) for name, (_, y) in self.places.items())
+        self.bottom = max([least, *ends])
 
     def _place(self, names: list[str], role: Role, x: float, y: float, row: float = 0.0) -> None:
         """Put entities below each other."""
