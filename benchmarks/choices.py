@@ -79,6 +79,7 @@ def main() -> None:
             split="test",
             seed=asked.seed,
             settings=plain_settings(config),
+            metrics=done["ours"]["filtered"],
             extras={"of": asked.model, "trials": done},
         )
         write_result(asked.result, result)

@@ -13,7 +13,7 @@ from apptek.files import write_whole
 from apptek.models.manifest import FORMAT
 from apptek.predictor import Predictor, Query
 from apptek.present import drawing_parts as labels
-from apptek.present.drawing import draw_answer
+from apptek.present.drawing import asked_of, draw_answer, draw_topology
 from apptek.present.html import draw_svg
 from apptek.results import (
     CitedFact,
@@ -115,7 +115,11 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
         assert f"preset paper, protocol official, format {FORMAT}" in page.words
         drawing = draw_answer(found)
         assert draw_svg(drawing) in text
-        assert text.count("<svg ") == 1
+        alone = [r for r in found.all_reasons() if r.facts and not r.same_as]
+        assert text.count("<svg ") == 1 + len(alone)
+        for reason in alone:  # every reason of this model is a topology
+            assert draw_svg(draw_topology(asked_of(found), reason.facts)) in text
+            assert f"step {reason.facts[0].step}" in page.words
         assert all(words in page.words for words in drawing.unplaced())
     write_whole(tmp_path / "page.html", text.encode())
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == text

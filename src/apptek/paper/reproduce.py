@@ -11,7 +11,7 @@ import re
 import shlex
 import shutil
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 from pathlib import Path
@@ -162,14 +162,10 @@ def _write_topologies(path: Path, folder: Path, line: str) -> None:
     """Write what the figure of topologies shows of a model."""
     fitted, predicates = Predictor.load(folder), _predicates(line)
     about, run = describe_model(fitted), json.loads((folder / "run.json").read_text("utf-8"))
-    result = Result(
+    result = replace(
+        about,
         model="topologies",
-        dataset=about.dataset,
         preset=about.model.removeprefix("apptek_"),
-        protocol=about.protocol,
-        seed=about.seed,
-        settings=about.settings,
-        changed=about.changed,
         topologies=mined_topologies(fitted.model, predicates),
         seconds=run.get("seconds") or {},
         command=line,
