@@ -13,6 +13,7 @@ from model_folders import change_array, files_of, rewrite_manifest
 
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.facts.facts import Dataset
+from apptek.models.manifest import FORMAT
 from apptek.models.registry import LEARNED_NAMES, NAMES, find_baseline, preset_of
 from apptek.predictor import Predictor
 from apptek.resuming import open_work
@@ -45,7 +46,7 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     shutil.copytree(folder, broken)
     about = json.loads((broken / "model.json").read_text())
     for change, said in (
-        ({"format": 99}, "format 99, this version reads 6: fit it again"),
+        ({"format": 99}, f"format 99, this version reads {FORMAT}: fit it again"),
         ({"settings": []}, "is damaged: the settings must be an object"),
         ({"settings": {"counting": []}}, "is damaged: counting must be an object"),
         ({"settings": {"counting": {"luck": 1}}}, r"there is no setting counting\.luck"),

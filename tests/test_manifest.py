@@ -123,7 +123,7 @@ def test_a_model_json_that_is_none_or_missing_is_damage(folder: Path) -> None:
         Predictor.load(folder)
 
 
-@pytest.mark.parametrize("version", [5, 7, None, "6"])
+@pytest.mark.parametrize("version", [FORMAT - 1, FORMAT + 1, None, str(FORMAT)])
 def test_a_folder_of_another_format_says_how_to_fit_again(folder: Path, version: object) -> None:
     about = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps(about | {"format": version}))
