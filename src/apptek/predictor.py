@@ -32,6 +32,7 @@ from apptek.results import (
     Forecast,
     Query,
     WatchList,
+    WhatIf,
 )
 from apptek.resuming import work_folder
 from apptek.safe_text import counted
@@ -183,6 +184,7 @@ class Predictor:
         top: int | None = 10,
         hide_known: bool = False,
         allow_unknown: bool = False,
+        suppose: Any = None,
     ) -> Answers:
         """The most probable predicates of each query; unseen entities and times are flagged.
 
@@ -197,6 +199,9 @@ class Predictor:
                     answer a single query about a name that is not in the data, in general; without
                     it, such a name raises UnknownName. Lists and frames are always answered, and
                     the flags of an answer name what is unknown
+        suppose     supposed facts, for a single query: "SUBJECT | PREDICATE | OBJECT | TIME" or
+                    tuples of the four. `what_if` of the answer has the probabilities without and
+                    with them; nothing is added to the model
 
         A query after the last fact is answered from the facts before its time.
         """
@@ -204,7 +209,19 @@ class Predictor:
         asked = asked_queries(asked, self.model.dataset.axis)
         if single:
             self.answerer.check(asked[0], allow_unknown=allow_unknown)
-        return Answers(self._table(asked, top, hide_known=hide_known).answers(asked))
+        answers = Answers(self._table(asked, top, hide_known=hide_known).answers(asked))
+        if suppose is None:
+            return answers
+        if not single or hide_known:
+            raise ArgumentError("suppose is for a single query, without hide_known")
+        return Answers([replace(answers[0], what_if=self._what_if(asked[0], suppose))])
+
+    def _what_if(self, query: Query, suppose: Any, *compared: str | None) -> WhatIf:
+        from apptek.explain.what_if import what_if
+
+        self.model.require_features()
+        predicate, against = compared or (None, None)
+        return what_if(self.answerer, query, suppose, predicate, against=against)
 
     def predict_table(
         self, asked: Any, *, top: int | None = 10, hide_known: bool = False
@@ -251,6 +268,7 @@ class Predictor:
         most: int = 5,
         hidden: int = -1,
         allow_unknown: bool = False,
+        suppose: Any = None,
     ) -> Explanation:
         """Why a predicate (the most probable, unless named): reasons, contributions, facts.
 
@@ -261,6 +279,7 @@ class Predictor:
         allow_unknown
                  explain the general answer about a name that is not in the data, instead of
                  raising UnknownName
+        suppose  as of `predict`: `what_if` has the reasons that supposed facts change
         """
         from apptek.explain.explainer import explain
 
@@ -268,8 +287,13 @@ class Predictor:
         check_count("hidden", hidden, -1)
         if hidden >= (known := len(self.model.graph.facts)):
             raise ArgumentError(f"hidden is {hidden:,}; the model has the facts 0 to {known - 1:,}")
+        if suppose is not None and hidden >= 0:
+            raise ArgumentError("hidden does not go with suppose")
         asked = self._asked(query, allow_unknown)
-        return explain(self.answerer, asked, predicate, against=against, most=most, hidden=hidden)
+        why = explain(self.answerer, asked, predicate, against=against, most=most, hidden=hidden)
+        if suppose is None:
+            return why
+        return replace(why, what_if=self._what_if(asked, suppose, predicate, against))
 
     def counterfactual(
         self,
@@ -332,6 +356,7 @@ class Predictor:
         *,
         top: int = 10,
         allow_unknown: bool = False,
+        suppose: Any = None,
         **length: Any,
     ) -> Forecast:
         """What will happen between two entities in a window, from the facts before it, and why.
@@ -342,14 +367,28 @@ class Predictor:
         allow_unknown
                 forecast in general terms where a name is not in the data, instead of
                 raising UnknownName
+        suppose as of `predict`: `what_if` has the chances without and with supposed facts. They
+                count if they are before the window, which by default begins after the last of them
         """
         for name in (subject, object_):
             if not isinstance(name, str):
                 raise ApptekError(f"found {name!r}, expected the name of an entity")
-        window = self._window("forecast", start, length)
         self.answerer.entities.check(subject, object_, allow_unknown=allow_unknown)
+        supposed = None
+        if suppose is not None:
+            from apptek.explain.what_if import read_supposed
+            from apptek.forecast.what_if import forecast_what_if, start_after
+
+            supposed = read_supposed(self.forecaster.answerer, suppose)
+            start = start_after(self.forecaster, supposed) if start is None else start
+        window = self._window("forecast", start, length)
         (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
-        return replace(forecast, similar=self.similar_names(subject, object_))
+        forecast = replace(forecast, similar=self.similar_names(subject, object_))
+        if supposed is None:
+            return forecast
+        ids = self.forecaster.ids([subject, object_])
+        changes = forecast_what_if(self.forecaster, forecast, ids, window, supposed)
+        return replace(forecast, what_if=changes)
 
     def watch(
         self, pairs: Any = None, *, most: int = 20, start: When = None,

@@ -31,6 +31,7 @@ NOTE_KINDS = {
     "read_as": "a name was read as a name of the data",
     "similar_name": "names of the data that are like an unknown one",
     "recorded": "facts that the question asks for are in the data",
+    "supposed": "a supposed fact does not count",
     "undated": "no fact has the date in question, or there is no date",
     "unknown_name": "a name is not in the data",
     "view": "which facts the answer is based on",
@@ -113,6 +114,64 @@ class Note:
     def __post_init__(self) -> None:
         if self.kind not in NOTE_KINDS:
             raise ValueError(f"unknown kind of note {self.kind!r}; expected one of {NOTE_KINDS}")
+
+
+@record
+class SupposedFact:
+    """A fact that is not in the data and is supposed to be."""
+
+    sentence: str = described("The fact in words.")
+    subject: str = described("Who acts.")
+    predicate: str = described("The predicate, as the data names it.")
+    object: str = described("Who is acted upon.")
+    date: str = described("When it would take place.")
+    counts: bool = described("Whether the answer may use it; if not, a note says why.")
+
+
+@record
+class SupposedChance:
+    """A probability without and with the supposed facts."""
+
+    kind: str = described("What it is the probability of: event, predicate, class or group.")
+    name: str = described("The predicate, class or group; empty for an event of any kind.")
+    label: str = described("How to show it.")
+    subject: str = described("Who acts; empty for either direction.")
+    object: str = described("Who is acted upon; empty for either direction.")
+    without: float = described("The probability without the supposed facts.")
+    supposed: float = described("The probability with them.")
+    change: float = described("supposed - without.")
+
+
+@record
+class Change:
+    """What one reason adds to the log-odds in each of two answers."""
+
+    kind: str = described("The kind of the reason; in a forecast, the direction.")
+    family: str = described("Its family.")
+    first_sentence: str = described("The reason in the first answer; empty where there is none.")
+    second_sentence: str = described("The reason in the second answer; empty where there is none.")
+    first: float = described("What it adds in the first answer.")
+    second: float = described("What it adds in the second answer.")
+    change: float = described("second - first.")
+
+
+@record
+class WhatIf:
+    """An answer without and with some supposed facts. The model itself does not change."""
+
+    sentence: str = described("What changes, in one sentence.")
+    facts: tuple[SupposedFact, ...] = described("The supposed facts.")
+    chances: tuple[SupposedChance, ...] = described(
+        "The probabilities side by side, the largest of each kind first."
+    )
+    compared: tuple[str, ...] = described(
+        "The two predicates whose log-odds the changes are about. In a forecast, changes with the "
+        "kind A -> B are about the chance that something happens in that direction."
+    )
+    changes: tuple[Change, ...] = described(
+        "The reasons that changed: first without, second with the supposed facts."
+    )
+    notes: tuple[Note, ...] = described("Why some supposed facts do not count.", default=())
 
 
 @record
@@ -211,6 +270,9 @@ class Forecast(Result):
     unseen: tuple[str, ...] = described("The names that the facts do not contain.", default=())
     notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
+    what_if: WhatIf | None = described(
+        "What supposed facts would change; null where none were supposed.", default=None
+    )
 
 
 @record
@@ -372,6 +434,9 @@ class Answer(Result):
     )
     age_note: str = described(
         "How old the newest fact is, where the time lies after all facts; else empty."
+    )
+    what_if: WhatIf | None = described(
+        "What supposed facts would change; null where none were supposed.", default=None
     )
 
     @property
@@ -611,6 +676,9 @@ class Explanation(Result):
     )
     notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
+    what_if: WhatIf | None = described(
+        "What supposed facts would change; null where none were supposed.", default=None
+    )
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -644,19 +712,6 @@ def unknown_names(asked: Any, later: tuple[str, ...] = ()) -> tuple[str, ...]:
     """Return the names of a question that the facts do not contain at any time."""
     unseen = ((asked.subject, asked.unseen_subject), (asked.object, asked.unseen_object))
     return tuple(dict.fromkeys(name for name, is_so in unseen if is_so and name not in later))
-
-
-@record
-class Change:
-    """What one reason adds to the log-odds at either time."""
-
-    kind: str = described("The kind of the reason.")
-    family: str = described("Its family.")
-    first_sentence: str = described("The reason at the first time; empty where there is none.")
-    second_sentence: str = described("The reason at the second time; empty where there is none.")
-    first: float = described("What it adds at the first time.")
-    second: float = described("What it adds at the second time.")
-    change: float = described("second - first.")
 
 
 @record

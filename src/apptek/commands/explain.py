@@ -13,9 +13,11 @@ from apptek.commands.options import (
     ObjectArgument,
     PastOnlyOption,
     SubjectArgument,
+    SupposeOption,
     TimeArgument,
     option,
     print_result,
+    read_suppose,
 )
 
 _PANEL = "What would change it"
@@ -71,6 +73,7 @@ def explain(
     counterfactual: CounterfactualOption = False,
     to: ToOption = None,
     add: AddOption = False,
+    suppose: SupposeOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Explain an answer: the evidence for a predicate and against it, with the facts behind it.
@@ -89,6 +92,8 @@ def explain(
         raise typer.BadParameter(f"--counterfactual does not go with {given[0]}")
     if versus is not None and html is not None:
         raise typer.BadParameter("--html shows one time: leave out --versus")
+    if suppose and (counterfactual or versus is not None):
+        raise typer.BadParameter("--suppose does not go with --counterfactual or --versus")
     predictor = Predictor.load(model, past_only=past_only)
     query, known = Query(subject, object_, time), {"allow_unknown": allow_unknown}
     shown: dict[str, Any] = {
@@ -103,7 +108,8 @@ def explain(
         contrast = predictor.contrast(query, versus, predicate, against, **known)
         print_result(contrast, render=partial(texts.contrast_text, length=length), **shown)
         return
-    explanation = predictor.explain(query, predicate, against=against, most=top, **known)
+    supposed: dict[str, Any] = {"suppose": read_suppose(suppose, predictor.model.dataset), **known}
+    explanation = predictor.explain(query, predicate, against=against, most=top, **supposed)
     if html is not None:
         write_whole(html, explanation.html().encode())
         tell(f"The explanation with its drawing is in {html}")

@@ -10,12 +10,14 @@ from apptek.commands.options import (
     AllowUnknownOption,
     JsonOption,
     ModelArgument,
+    SupposeOption,
     TopOption,
     WindowOptions,
     argument,
     check_result_file,
     option,
     print_result,
+    read_suppose,
     takes_window,
 )
 from apptek.commands.reading_options import SkipBadOption, list_skipped
@@ -31,6 +33,7 @@ def forecast(
     object_: Annotated[str, argument("B", "The other entity.")],
     top: TopOption = 10,
     allow_unknown: AllowUnknownOption = False,
+    suppose: SupposeOption = None,
     as_json: JsonOption = False,
     *,
     window: WindowOptions,
@@ -40,7 +43,8 @@ def forecast(
     `predict` assumes that an event happens; `forecast` estimates how likely one is. It uses only
     facts before the window, even if later ones are known. By default the window has 7 days; where
     the facts cover less than two weeks, a day, an hour or a minute; and one step of data that is
-    dated by weeks, months, years or numbers.
+    dated by weeks, months, years or numbers. `--suppose "A | Threaten | B | 2021-12-31"` compares
+    the forecast with that of a world in which the fact happens.
 
     Example: `apptek forecast model Coresia Falgard --days 7`
     """
@@ -48,8 +52,9 @@ def forecast(
 
     predictor = Predictor.load(model, past_only=True)
     made = predictor.forecast(
-        subject, object_, top=top, allow_unknown=allow_unknown, **window.keywords()
-    )
+        subject, object_, top=top, allow_unknown=allow_unknown,
+        suppose=read_suppose(suppose, predictor.model.dataset), **window.keywords(),
+    )  # fmt: skip
     print_result(made, as_json=as_json)
 
 

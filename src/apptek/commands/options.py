@@ -133,6 +133,35 @@ PastOnlyOption = Annotated[
 ]
 
 
+SupposeOption = Annotated[
+    list[str] | None,
+    option(
+        "--suppose",
+        "Also answer as if this fact were in the data, 'SUBJECT | PREDICATE | OBJECT | TIME', or "
+        "all facts of a file; repeatable. Nothing is written to the model.",
+        "FACT",
+    ),
+]
+
+
+def read_suppose(values: list[str] | None, data: "Dataset") -> list[Any] | None:
+    """Return the facts of --suppose; a text without | is a file, which is read like the data."""
+    from apptek.reading.reader import read_more
+
+    facts: list[Any] = []
+    for value in values or []:
+        if "|" in value:
+            facts.append(value)
+            continue
+        read = read_more(data, Path(value))
+        columns = [column.tolist() for column in read.all_facts().columns()[:4]]
+        facts += [
+            (read.entities[s], read.predicates[p], read.entities[o], read.axis.format(when))
+            for s, p, o, when in zip(*columns, strict=True)
+        ]
+    return facts or None
+
+
 TopOption = Annotated[int, option("--top", "Number of rows to print.", "N", min=1)]
 
 
@@ -283,11 +312,12 @@ def print_result(
 
         print_json(to_dict(result) | more | ({} if similar is None else {"similar": similar}))
         return
-    from apptek.present.text import render_text
+    from apptek.present.text import render_text, with_what_if
     from apptek.present.wording import similar_lines
 
     def text(*, width: int) -> str:
-        return "\n".join([(render or render_text)(result, width), *similar_lines(similar or {})])
+        usual = (with_what_if(result, width, render) if render else render_text(result, width),)
+        return "\n".join([*usual, *similar_lines(similar or {})])
 
     print_text(text)
 

@@ -11,9 +11,11 @@ from apptek.commands.options import (
     JsonOption,
     ModelArgument,
     PastOnlyOption,
+    SupposeOption,
     argument,
     option,
     print_result,
+    read_suppose,
 )
 from apptek.commands.reading_options import Reading, list_skipped, reads_queries
 from apptek.safe_text import counted
@@ -59,6 +61,7 @@ def predict(
     hide_known: HideKnownOption = False,
     past_only: PastOnlyOption = False,
     allow_unknown: AllowUnknownOption = False,
+    suppose: SupposeOption = None,
     as_json: JsonOption = False,
     *,
     reading: Reading,
@@ -68,6 +71,8 @@ def predict(
     Probabilities assume that some event occurs between the two at that time. For the probability
     of any event, use `apptek forecast`.
 
+    `--suppose` shows what a fact would change: the answer without and with it.
+
     Example: `apptek predict model Coresia Falgard 2019-07-26`
     """
     from apptek.predictor import Predictor
@@ -75,6 +80,8 @@ def predict(
 
     if queries is not None and allow_unknown:
         raise typer.BadParameter("--allow-unknown is for a single question: files are answered")
+    if suppose and (queries is not None or hide_known):
+        raise typer.BadParameter("--suppose is for a single question, without --hide-known")
     if queries is not None and out is not None and (subject, object_, time) == (None, None, None):
         answering = Predictor.load(model, past_only=past_only)
         how = {"top": top, "hide_known": hide_known}
@@ -87,8 +94,9 @@ def predict(
     predictor = Predictor.load(model, past_only=past_only)
     asked = Query(subject, object_, time)
     (answer,) = predictor.predict(
-        asked, top=top, hide_known=hide_known, allow_unknown=allow_unknown
-    )
+        asked, top=top, hide_known=hide_known, allow_unknown=allow_unknown,
+        suppose=read_suppose(suppose, predictor.model.dataset),
+    )  # fmt: skip
     print_result(answer, as_json=as_json, similar=predictor.similar_names(subject, object_))
     if not as_json:
         _tell_limits(predictor.model, answer, time)

@@ -402,9 +402,7 @@ def contrast(
     asked = (query, replace(query, time=other))
     ids = answerer.queries_of(asked) if queries is None else queries
     chances = answerer.ranked(ids).probabilities
-    chosen, compared = compared_predicates(answerer, chances[0], predicate, against)
-    if against is None and (winner := int(chances[1].argmax())) != chosen:
-        compared = winner
+    chosen, compared = contrasted(answerer, chances, predicate, against)
     names = answerer.model.dataset.predicates
     first, later = (
         explain(
@@ -413,7 +411,7 @@ def contrast(
         )
         for row, each in enumerate(asked)
     )  # fmt: skip
-    changes = _changes(first, later)
+    changes = reason_changes(first, later)
     sentence, paragraph = contrast_words((first, later), changes)
     return Contrast(
         sentence=sentence,
@@ -427,6 +425,15 @@ def contrast(
     )
 
 
+def contrasted(
+    answerer: Answerer, chances: Matrix, predicate: str | None, against: str | None
+) -> tuple[int, int]:
+    """Return the predicate to explain in two answers, (2, R), and what it is compared with."""
+    chosen, compared = compared_predicates(answerer, chances[0], predicate, against)
+    winner = int(chances[1].argmax())
+    return chosen, winner if against is None and winner != chosen else compared
+
+
 def _notes(first: Explanation, second: Explanation) -> tuple[Note, ...]:
     """What is unusual about the names and the two times, each of it once."""
     names = [note for note in first.notes if note.kind in ("unknown_name", *OF_NAMES)]
@@ -435,7 +442,8 @@ def _notes(first: Explanation, second: Explanation) -> tuple[Note, ...]:
     return tuple({note.text: note for note in (*names, *times)}.values())
 
 
-def _changes(first: Explanation, second: Explanation) -> tuple[Change, ...]:
+def reason_changes(first: Explanation, second: Explanation) -> tuple[Change, ...]:
+    """Return what each reason adds in two answers, the largest change first."""
     parts = [{_identity(part): part for part in each.contributions()} for each in (first, second)]
     changes = []
     for key in dict.fromkeys((*parts[0], *parts[1])):

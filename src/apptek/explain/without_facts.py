@@ -18,7 +18,7 @@ from apptek.models.answerer import Answerer, Views, WorkingView
 class PartOfFacts:
     """An answerer on a part of the facts.
 
-    kept  which fact of the whole graph each of its facts is
+    kept  which fact of the whole graph each of its facts is; added ones are numbered after it
     """
 
     answerer: Answerer
@@ -44,7 +44,8 @@ def without_facts(
         rows = [look(graph, end) for end in ends if end >= 0 for look in (outgoing, incoming)]
         relevant = np.concatenate([np.zeros(0, np.int64), *rows])
     kept = np.setdiff1d(relevant, np.asarray(removed, np.int64)).astype(np.int64)
-    return PartOfFacts(with_only(answerer, kept, added), kept)
+    numbers = len(graph.facts) + np.arange(0 if added is None else len(added))
+    return PartOfFacts(with_only(answerer, kept, added), np.concatenate([kept, numbers]))
 
 
 def with_only(answerer: Answerer, kept: Longs, added: Facts | None = None) -> Answerer:

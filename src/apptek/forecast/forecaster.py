@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from copy import copy
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -90,6 +91,13 @@ class Forecaster:
         self.span = (int(dated.min()), int(dated.max()))
         last = self.model.last_observed
         self.observed = self.span[1] if last is None else last
+
+    def on(self, answerer: Answerer) -> "Forecaster":
+        """Return the same on the facts of another answerer of this model."""
+        changed = copy(self)
+        changed.model, changed.answerer = answerer.model, answerer
+        changed.__dict__.pop("events", None)
+        return changed
 
     @cached_property
     def events(self) -> Events:

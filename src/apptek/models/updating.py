@@ -68,7 +68,7 @@ def update_model(
             raise DataError("nothing would be left: every fact was to be taken out")
     if new is not None:
         facts, extended, left_out = _translate(new, model.dataset, entities)
-        added = facts.take(_is_new(facts, kept))
+        added = facts.take(is_new(facts, kept))
         report = replace(
             report,
             added=len(added),
@@ -154,12 +154,12 @@ def _on_axis(codes: Ints, axis: TimeAxis, target: TimeAxis) -> Ints:
     return read_only(np.asarray(translated, np.int32)[places])
 
 
-def _is_new(facts: Facts, known: Facts) -> Bools:
-    """Which facts the known ones do not contain, each of them once."""
+def is_new(facts: Facts, known: Facts) -> Bools:
+    """Return which facts the known ones do not contain, each of them once."""
     keys, known_keys = fact_keys(facts, known)
-    is_new: Bools = ~np.isin(keys, known_keys)
+    fresh: Bools = ~np.isin(keys, known_keys)
     firsts = first_occurrences(keys)
-    return is_new if firsts is None else is_new & firsts
+    return fresh if firsts is None else fresh & firsts
 
 
 def _with_more_entities(view: FittedView, entities: Names) -> FittedView:

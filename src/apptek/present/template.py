@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apptek.facts.predicate_table import labelled
-from apptek.present import audit_words, explanation_words, forecast_words, wording
+from apptek.present import audit_words, explanation_words, forecast_words, what_if_words, wording
 from apptek.safe_text import printable
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def _environment() -> "Environment":
         "audit": audit_words,
         "words": forecast_words,
         "told": explanation_words,
+        "supposed": what_if_words,
         "labelled": labelled,
         "share_lines": wording.share_lines,
     }

@@ -1,5 +1,6 @@
 """Results as text, for `__repr__` and for the command line."""
 
+from collections.abc import Callable
 from functools import singledispatch
 
 from apptek.evaluation.ranking import Evaluation
@@ -14,8 +15,11 @@ from apptek.present.forecast_words import (
 )
 from apptek.present.metrics_text import evaluation_text
 from apptek.present.template import render
+from apptek.present.what_if_words import COLUMNS as SIDE_BY_SIDE
+from apptek.present.what_if_words import IN_TEXT, chance_cells
 from apptek.present.wording import (
     general_notes,
+    listed,
     percent,
     points,
     share_lines,
@@ -34,6 +38,7 @@ from apptek.results import (
     Result,
     WatchList,
     WatchRow,
+    WhatIf,
 )
 from apptek.safe_text import counted, printable_lines
 from apptek.terminal import BAR, table_text
@@ -45,7 +50,21 @@ SHOWN = 10  # answers
 
 def render_text(result: Result, width: int = WIDTH) -> str:
     """Return a result as text without a newline at its end. Sentences are not wrapped."""
-    return printable_lines(_text(result, width))
+    return printable_lines(with_what_if(result, width, _text))
+
+
+def with_what_if(result: Result, width: int, render: Callable[..., str]) -> str:
+    """Return the text of a result; what supposed facts would change comes first."""
+    what_if, text = getattr(result, "what_if", None), render(result, width)
+    return text if what_if is None else f"{what_if_text(what_if, width)}\n\nWithout them:\n{text}"
+
+
+def what_if_text(what_if: WhatIf, width: int) -> str:
+    """Return the answers side by side and the reasons that changed."""
+    rows = [chance_cells(row) for row in what_if.chances if row.kind in IN_TEXT]
+    title = f"Suppose: {listed([fact.sentence for fact in what_if.facts])}"
+    table = table_text(title, SIDE_BY_SIDE, rows, width)
+    return render("what_if.txt.j2", w=what_if, table=table.split("\n")).rstrip("\n")
 
 
 @singledispatch

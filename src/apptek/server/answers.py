@@ -3,6 +3,7 @@
 from dataclasses import fields, replace
 from functools import partial
 from itertools import chain
+from typing import Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from apptek.models.answer_tables import AskedColumns
 from apptek.present.drawing import WIDTH, draw_answer
 from apptek.present.explanation_words import missing_facts_notes
 from apptek.present.wording import apart_text, when_text
-from apptek.results import Answer, CitedFact, Explanation, Query, Reason, extended
+from apptek.results import Answer, CitedFact, Explanation, Query, Reason, WhatIf, extended
 from apptek.server.requests import ExplainBody, PredictBatch, PredictQuery
 from apptek.server.responses import (
     ANSWER_FIELDS,
@@ -30,7 +31,7 @@ from apptek.server.responses import (
     ServedExplanation,
     Side,
 )
-from apptek.server.served_model import ServedModel
+from apptek.server.served_model import Question, ServedModel
 from apptek.server.timelines import describe_fact
 
 CHUNK = 250  # queries of a batch that one thread answers
@@ -56,6 +57,9 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
         return list(map(partial(served_answer, served), answers, part.times.tolist()))
 
     answers = [*chain(*in_threads(answer_chunk, range(0, len(asked), CHUNK)))]
+    if isinstance(body, PredictQuery) and body.suppose:
+        changes: Any = {"what_if": served.what_if(question, body.suppose)}
+        answers = [replace(answers[0], **changes)]
     names = [*(query.subject for query in asked), *(query.object for query in asked)]
     return Answers(
         answers,
@@ -121,11 +125,22 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
     missing = missing_facts_notes([fact for fact in body.without if fact >= known])
     return extended(
         ServedExplanation,
-        replace(explanation, notes=(*explanation.notes, *missing), similar=question.similar),
+        replace(
+            explanation,
+            notes=(*explanation.notes, *missing),
+            similar=question.similar,
+            what_if=_supposed(served, replace(question, answerer=answerer), body),
+        ),
         drawing=drawing,
         periphery=periphery,
         without=[_as_seen(data, graph, fact, served.position(question.time)) for fact in without],
     )
+
+
+def _supposed(served: ServedModel, question: Question, body: ExplainBody) -> WhatIf | None:
+    if not body.suppose:
+        return None
+    return served.what_if(question, body.suppose, body.predicate, against=body.against)
 
 
 def _renamed(explanation: Explanation, kept: Longs) -> Explanation:

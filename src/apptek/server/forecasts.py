@@ -6,7 +6,9 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from apptek.errors import ApptekError
+from apptek.explain.what_if import read_supposed
 from apptek.forecast.reliability import Reliability, facts_in, past_forecasts
+from apptek.forecast.what_if import forecast_what_if, start_after
 from apptek.forecast.window import Length, Window, time_of
 from apptek.models.model import observed_text
 from apptek.present.forecast_words import begins_note
@@ -55,10 +57,17 @@ def make_forecast(served: ServedModel, body: ForecastBody) -> MadeForecast:
     for text, where in ((body.start, "from"), (body.until, "until")):
         if text is not None:
             served.time(text, where)
-    window = window_of(served, body.start, body.length)
-    (made,) = served.predictor.forecaster.forecast(
-        [names], window, top=body.top, why=True, ids=np.asarray([pair], np.int64)
-    )
+    forecaster, ids, start = served.predictor.forecaster, np.asarray(pair, np.int64), body.start
+    with served.supposing():
+        rows = [each.row() for each in body.suppose]
+        supposed = read_supposed(forecaster.answerer, rows) if rows else None
+    if supposed is not None and start is None:
+        start = start_after(forecaster, supposed)
+    window = window_of(served, start, body.length)
+    (made,) = forecaster.forecast([names], window, top=body.top, why=True, ids=ids[None])
+    if supposed is not None:
+        changes = forecast_what_if(forecaster, made, ids, window, supposed)
+        made = replace(made, what_if=changes)
     return MadeForecast(replace(made, similar=served.similar(names, pair)), pair, window)
 
 

@@ -19,17 +19,18 @@ from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import dated_in, ends_of, facts_between, facts_of
 from apptek.present.explanation_words import answer_notes, recorded_answer
 from apptek.present.wording import GIVEN, presumed, share_lines
-from apptek.results import VIEW, Forecast, Reason, Share, SuspectFact, to_dict
+from apptek.results import VIEW, Forecast, Reason, Share, SuspectFact, WhatIf, to_dict
 from apptek.server.answers import served_answer
 from apptek.server.forecasts import make_forecast
 from apptek.server.lists import audited
 from apptek.server.model_info import find_entities
-from apptek.server.requests import ForecastBody, Name, QueryFields, Steps, Time
+from apptek.server.requests import ForecastBody, Name, QueryFields, Steps, Suppose, Time
 from apptek.server.responses import Entities, KnownPredicate
 from apptek.server.served_model import Question, ServedModel
 from apptek.server.timelines import describe_fact, read_window
 
 FACTS = 8  # cited with a reason
+WHAT_IF = "What supposed facts would change; null where none were supposed."
 LATEST = 5  # facts cited with a forecast
 PastOnly = Annotated[
     bool,
@@ -69,6 +70,7 @@ class Prediction(BaseModel):
     by_group: list[Share]
     view: View = Field(description=VIEW)
     notes: list[str]
+    what_if: WhatIf | None = Field(default=None, description=WHAT_IF)
 
 
 class ReasonFound(BaseModel):
@@ -97,6 +99,7 @@ class WhyPredicate(BaseModel):
     further: int = Field(description="How many small reasons are left out.")
     view: View = Field(description=VIEW)
     notes: list[str]
+    what_if: WhatIf | None = Field(default=None, description=WHAT_IF)
 
 
 _FIELDS: dict[str, Any] = {
@@ -157,12 +160,14 @@ class Questions:
         time: Time = "?",
         past_only: PastOnly = False,
         top: Top = 5,
+        suppose: Suppose = [],  # noqa: B006 - nobody changes it
     ) -> Prediction:
         """Which predicate (kind of event or relation) holds between subject and object at a time?
 
         Returns ranked predicates. Their probabilities presume that there is a fact between the
         two at that time: use `forecast` for the chance that anything happens at all. `known`
-        means that the data has this very fact.
+        means that the data has this very fact. With `suppose`, `what_if` compares the answer
+        with that of a world in which these facts happen.
         """
         asked = self._question(subject, object, time, past_only)
         ranked = asked.answerer.ranked(asked.ids)
@@ -182,6 +187,7 @@ class Questions:
             by_group=list(answer.by_group[:top]),
             view=answer.view,
             notes=notes,
+            what_if=self.served.what_if(asked, suppose) if suppose else None,
         )
 
     def explain(
@@ -192,11 +198,13 @@ class Questions:
         predicate: Name | None = None,
         against: Name | None = None,
         past_only: PastOnly = False,
+        suppose: Suppose = [],  # noqa: B006
     ) -> WhyPredicate:
         """Why this predicate between subject and object at a time, and not another?
 
         Explains the most probable predicate, or `predicate`, compared with the runner-up, or
-        with `against`. Each reason cites facts of the data: quote them with their dates.
+        with `against`. Each reason cites facts of the data: quote them with their dates. With
+        `suppose`, `what_if` has the reasons that these facts would change.
         """
         self.served.check_predicates(predicate=predicate, against=against)
         asked = self._question(subject, object, time, past_only)
@@ -209,6 +217,11 @@ class Questions:
                 "against": [_reason(reason) for reason in why.against],
                 "further": len(why.further),
                 "notes": [note.text for note in why.notes],
+                "what_if": to_dict(
+                    self.served.what_if(asked, suppose, predicate, against=against)
+                    if suppose
+                    else None
+                ),
             }
         )
 
@@ -225,16 +238,18 @@ class Questions:
         years: WindowLength = None,
         steps: WindowLength = None,
         top: Top = 5,
+        suppose: Suppose = [],  # noqa: B006
     ) -> PairForecast:
         """What will happen between two entities in a window of time, and whether anything will?
 
         Only facts before the window are used. `probability` is the chance of at least one fact,
         in either direction; `predicates` has the chance of each kind, `why` and the directions
-        the reasons, `latest` the last facts of the two before the window.
+        the reasons, `latest` the last facts of the two before the window. With `suppose`,
+        `what_if` compares the chances without and with facts that are supposed to happen before.
         """
         body = ForecastBody(
             subject=subject, object=object, start=start, until=until, days=days, hours=hours,
-            minutes=minutes, months=months, years=years, steps=steps, top=top,
+            minutes=minutes, months=months, years=years, steps=steps, top=top, suppose=suppose,
         )  # fmt: skip
         made, graph = make_forecast(self.served, body), self.served.model.graph
         facts = facts_between(graph, *made.ids)

@@ -49,6 +49,28 @@ class _StrictBody(BaseModel):
         return body
 
 
+class SupposedBody(_StrictBody):
+    """A fact that is supposed: it is added to no model."""
+
+    subject: Name
+    predicate: Name
+    object: Name
+    time: Annotated[str, Field(max_length=100, description="When it would happen.")]
+
+    def row(self) -> tuple[str, str, str, str]:
+        """Return the fact as a tuple."""
+        return self.subject, self.predicate, self.object, self.time
+
+
+Suppose = Annotated[
+    list[SupposedBody],
+    Field(
+        max_length=100,
+        description="Facts that are supposed; `what_if` compares answers without and with them.",
+    ),
+]
+
+
 class QueryFields(_StrictBody):
     """A query: which predicate holds between subject and object at that time?"""
 
@@ -63,6 +85,7 @@ class PredictQuery(QueryFields):
     top: Top = 10
     view: View = None
     allow_unknown: AllowUnknown = False
+    suppose: Suppose = []
 
 
 class PredictBatch(_StrictBody):
@@ -143,6 +166,7 @@ class ExplainBody(QueryFields):
         description="Entities of the drawing whose own facts nearest in time are drawn, too.",
     )
     allow_unknown: AllowUnknown = False
+    suppose: Suppose = []
 
 
 class CounterfactualBody(QueryFields):
@@ -199,6 +223,7 @@ class ForecastBody(_StrictBody):
     steps: Steps | None = None
     top: Top = 10
     allow_unknown: AllowUnknown = False
+    suppose: Suppose = []
 
     @property
     def length(self) -> Length:

@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,6 +14,7 @@ import numpy as np
 from apptek.arrays import Ints
 from apptek.config import View
 from apptek.errors import ApptekError, ModelError, TimeFormatError, UnknownName
+from apptek.explain.what_if import what_if
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.name_matching import NameIndex, entity_counts
 from apptek.facts.queries import Queries
@@ -27,14 +28,16 @@ from apptek.models.manifest import model_digest, open_folder, verify_folder
 from apptek.models.model import Model
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.predictor import Predictor, Query
+from apptek.results import WhatIf
 from apptek.server.problem_json import ServiceError, quoted, refused, unknown_name
-from apptek.server.requests import QueryFields
+from apptek.server.requests import QueryFields, SupposedBody
 from apptek.server.workers import BackgroundWork
 
 SAMPLES = 4
 BEYOND = 30  # steps after the last fact that are shown at most
 UNKNOWN_NAMES = 50  # unknown names of a batch for which others are offered
 FAR_TIME = "A time far from all facts"
+NOT_SUPPOSED = "A fact that cannot be supposed"
 CANDIDATES = 400  # tuning facts that the samples are chosen from
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where there is no other place, as in a container
 
@@ -157,6 +160,35 @@ class ServedModel:
         ids = Queries(*(np.asarray([value], np.int32) for value in (*pair, code, -1)))
         similar = self.similar((query.subject, query.object), pair)
         return Question(query, ids, self.answerer(view), similar)
+
+    def what_if(
+        self,
+        question: Question,
+        suppose: Sequence[SupposedBody],
+        predicate: str | None = None,
+        *,
+        against: str | None = None,
+    ) -> WhatIf:
+        """Return the answer without and with supposed facts.
+
+        Raises a ServiceError for a fact that cannot be supposed.
+        """
+        with self.supposing():
+            return what_if(
+                question.answerer, question.query, [each.row() for each in suppose], predicate,
+                against=against, queries=question.ids,
+            )  # fmt: skip
+
+    @contextmanager
+    def supposing(self) -> Iterator[None]:
+        """Turn what is wrong with supposed facts into a ServiceError."""
+        try:
+            yield
+        except UnknownName as error:
+            raise unknown_name(error, "suppose") from None
+        except ApptekError as error:
+            advice = "Give names and predicates of the data, and a time near its facts."
+            raise refused(error, advice=advice, where="suppose", title=NOT_SUPPOSED) from None
 
     def batch(self, asked: AskedColumns, where: Callable[[str, int], str]) -> Queries:
         """Look up many queries, among them some with unknown names.

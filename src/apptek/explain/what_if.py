@@ -1,0 +1,173 @@
+"""What if: an answer with supposed facts beside the answer without them. No model changes."""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Bools, Ints, Matrix
+from apptek.errors import ApptekError, ArgumentError, TimeFormatError
+from apptek.explain.explainer import contrasted, explain, find_predicate, reason_changes
+from apptek.explain.without_facts import without_facts
+from apptek.facts.facts import Facts
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN
+from apptek.models.answerer import Answerer
+from apptek.models.updating import is_new
+from apptek.present.sentences import clause
+from apptek.present.what_if_words import (
+    FORM,
+    answer_sentence,
+    known_fact_note,
+    late_fact_note,
+)
+from apptek.present.wording import at_time
+from apptek.reading.frames import time_text
+from apptek.results import Change, Note, Query, SupposedChance, SupposedFact, WhatIf
+
+LISTED = 10  # predicates whose probabilities are shown side by side
+LEAST = 0.005  # log-odds that a reason must change by: less is shown as 0
+
+
+@dataclass(frozen=True, slots=True)
+class Supposition:
+    """Supposed facts: as ids, in words, and which of them count."""
+
+    facts: Facts
+    listed: tuple[SupposedFact, ...]
+    counts: Bools
+    notes: tuple[Note, ...] = ()
+
+    def before(self, positions: Ints, moment: int, shown: str) -> "Supposition":
+        """Return the same, where only facts before a moment count; `shown` is that moment."""
+        late = self.counts & (positions >= moment)
+        listed = zip(self.listed, late.tolist(), strict=True)
+        notes = [late_fact_note(fact, shown) for fact, is_late in listed if is_late]
+        return Supposition(self.facts, self.listed, self.counts & ~late, (*self.notes, *notes))
+
+    @property
+    def counted(self) -> Facts:
+        """The facts that count."""
+        return self.facts.take(self.counts)
+
+    def told(self) -> tuple[SupposedFact, ...]:
+        """Return the facts in words, each with whether it counts."""
+        both = zip(self.listed, self.counts.tolist(), strict=True)
+        return tuple(replace(fact, counts=counts) for fact, counts in both)
+
+
+def read_supposed(answerer: Answerer, suppose: Any) -> Supposition:
+    """Look up supposed facts: "SUBJECT | PREDICATE | OBJECT | TIME", or tuples of the four.
+
+    UnknownName, UnknownPredicateError, TimeFormatError or ApptekError name the first one that
+    cannot be. A fact that the data has does not count twice.
+    """
+    suppose = [suppose] if isinstance(suppose, str | tuple) else suppose
+    rows = [_row(answerer, each, f"supposed fact {n}") for n, each in enumerate(suppose, 1)]
+    if not rows:
+        raise ArgumentError(f"there is no supposed fact; expected {FORM}")
+    columns = [np.asarray(column, np.int32) for column in zip(*rows, strict=True)]
+    facts = Facts(columns[0], columns[1], columns[2], columns[3], columns[3])
+    listed = tuple(_in_words(answerer, row) for row in rows)
+    fresh = is_new(facts, answerer.model.graph.facts)
+    notes = [known_fact_note(listed[row]) for row in np.flatnonzero(~fresh)]
+    return Supposition(facts, listed, fresh, tuple(notes))
+
+
+def _row(answerer: Answerer, given: Any, where: str) -> tuple[int, int, int, int]:
+    cells = [cell.strip() for cell in given.split("|")] if isinstance(given, str) else [*given]
+    if len(cells) != 4 or not all(isinstance(cell, str) and cell for cell in cells[:3]):
+        raise ArgumentError(f"{where}: found {given!r}, expected {FORM}")
+    subject, predicate, object_, time = (*cells[:3], time_text(cells[3]))
+    answerer.entities.check(subject, object_, where=where)
+    try:
+        known = find_predicate(
+            predicate, answerer.predicate_names, answerer.model.dataset.predicates
+        )
+        code = answerer.model.dataset.axis.parse(time)
+        answerer.seen.check_time(code)
+    except ApptekError as error:
+        raise type(error)(f"{where}: {error}") from None
+    if code == UNKNOWN:
+        raise TimeFormatError(f"{where}: found {time!r}, expected the time when it would happen")
+    return answerer.entity_id(subject), known, answerer.entity_id(object_), code
+
+
+def _in_words(answerer: Answerer, row: tuple[int, int, int, int]) -> SupposedFact:
+    data, labels = answerer.model.dataset, answerer.labels
+    subject, object_ = data.entities[row[0]], data.entities[row[2]]
+    predicate, date = data.predicates[row[1]], data.axis.format(row[3])
+    did = clause(labels.label(predicate), labels.phrase(predicate), subject, object_)
+    sentence = f"{did} {at_time(date)}"
+    return SupposedFact(sentence, subject, predicate, object_, date, True)
+
+
+def what_if(
+    answerer: Answerer,
+    query: Query,
+    suppose: Any,
+    predicate: str | None = None,
+    *,
+    against: str | None = None,
+    queries: Queries | None = None,
+) -> WhatIf:
+    """Return the answer to a query without and with supposed facts, and the reasons that change.
+
+    The view stays that of the query: from the past alone, a supposed fact that is not before the
+    query's time does not count. `queries` is the query as ids, where it was looked up already.
+    """
+    queries = answerer.queries_of([query]) if queries is None else queries
+    supposed = read_supposed(answerer, suppose)
+    data, code = answerer.model.dataset, int(queries.times[0])
+    if answerer.view_of(queries).name == "past_only" and code != UNKNOWN:
+        positions = data.axis.positions(supposed.facts.times)
+        supposed = supposed.before(positions, data.axis.position(code), data.axis.format(code))
+    changed = without_facts(answerer, queries, [], supposed.counted).answerer
+    two = (answerer, changed)
+    chances = np.concatenate([each.ranked(queries).probabilities for each in two])
+    compared, changes = changed_reasons(
+        two, query, queries, contrasted(answerer, chances, predicate, against)
+    )
+    rows = _chances(answerer, chances)
+    return WhatIf(
+        sentence=answer_sentence(rows, supposed.told()),
+        facts=supposed.told(),
+        chances=rows,
+        compared=compared,
+        changes=changes,
+        notes=supposed.notes,
+    )
+
+
+def changed_reasons(
+    two: tuple[Answerer, Answerer], query: Query, queries: Queries, compared: tuple[int, int]
+) -> tuple[tuple[str, ...], tuple[Change, ...]]:
+    """Return two predicates as they are shown, and the reasons between them that changed."""
+    names = [two[0].model.dataset.predicates[predicate] for predicate in compared]
+    first, second = (
+        explain(each, query, names[0], against=names[1], queries=queries) for each in two
+    )
+    changes = [each for each in reason_changes(first, second) if abs(each.change) >= LEAST]
+    return tuple(map(two[0].labels.label, names)), tuple(changes)
+
+
+def _chances(answerer: Answerer, both: Matrix) -> tuple[SupposedChance, ...]:
+    """Return the probabilities of (2, R) that are largest in either answer."""
+    names, labels = answerer.model.dataset.predicates, answerer.labels
+    order = np.argsort(-both.max(axis=0), kind="stable")[:LISTED]
+    return tuple(
+        chance("predicate", names[place], labels.label(names[place]), *both[:, place].tolist())
+        for place in order.tolist()
+    )
+
+
+def chance(
+    kind: str,
+    name: str,
+    label: str,
+    without: float,
+    supposed: float,
+    ends: tuple[str, str] = ("", ""),
+) -> SupposedChance:
+    """Return a probability without and with the supposed facts."""
+    return SupposedChance(kind, name, label, *ends, without, supposed, supposed - without)

@@ -1,0 +1,104 @@
+"""What if, for forecasts: the forecast of a pair with supposed facts beside the one without."""
+
+import numpy as np
+
+from apptek.arrays import Longs
+from apptek.explain.explainer import contrasted
+from apptek.explain.what_if import LEAST, LISTED, Supposition, chance, changed_reasons
+from apptek.explain.without_facts import without_facts
+from apptek.facts.facts import Facts
+from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.learning import codes_at
+from apptek.forecast.window import Window, time_of
+from apptek.present.what_if_words import forecast_sentence
+from apptek.results import Change, ClassForecast, Forecast, Query, SupposedChance, WhatIf
+
+
+def start_after(forecaster: Forecaster, supposed: Supposition) -> str | None:
+    """Return the first time of a window after the last supposed fact; None: the usual one."""
+    axis = forecaster.model.dataset.axis
+    last = int(axis.positions(supposed.facts.times).max())
+    return time_of(axis, last + axis.stride) if last > forecaster.observed else None
+
+
+def forecast_what_if(
+    forecaster: Forecaster, forecast: Forecast, ids: Longs, window: Window, supposed: Supposition
+) -> WhatIf:
+    """Return the forecast of a pair without and with supposed facts, and what changed.
+
+    Supposed facts count if they are before the window. Those of the lead, which nobody observed,
+    count as if they were of the last observed time: so the rest of the forecast stays the same.
+    """
+    axis = forecaster.model.dataset.axis
+    positions = axis.positions(supposed.facts.times)
+    supposed = supposed.before(positions, window.first, time_of(axis, window.first))
+    facts, latest = supposed.counted, window.moment - axis.stride
+    times = codes_at(axis, np.minimum(axis.positions(facts.times), latest).astype(np.int64))
+    facts = Facts(facts.subjects, facts.predicates, facts.objects, times, times)
+    moment = codes_at(axis, np.asarray([window.moment]))
+    ends = [np.asarray([entity], np.int32) for entity in ids.tolist()]
+    queries = Queries(ends[0], ends[1], moment, np.full(1, UNKNOWN, np.int32))
+    two = (forecaster.answerer, without_facts(forecaster.answerer, queries, [], facts).answerer)
+    changed = forecaster.on(two[1])
+    pair, both = [(forecast.subject, forecast.object)], ids[None]
+    (first,), (second,) = (
+        each.forecast(pair, window, top=None, why=True, ids=both) for each in (forecaster, changed)
+    )
+    chances = _chances(first, second)
+    shares = np.concatenate([each.ranked(queries).probabilities for each in two])
+    asked = Query(first.subject, first.object, time_of(axis, window.moment))
+    compared, of_predicates = changed_reasons(
+        two, asked, queries, contrasted(two[0], shares, None, None)
+    )
+    return WhatIf(
+        sentence=forecast_sentence(first, chances, supposed.told()),
+        facts=supposed.told(),
+        chances=chances,
+        compared=compared,
+        changes=tuple(sorted([*_changes(first, second), *of_predicates], key=_size)),
+        notes=supposed.notes,
+    )
+
+
+def _chances(first: Forecast, second: Forecast) -> tuple[SupposedChance, ...]:
+    rows = [chance("event", "", "", first.probability, second.probability)]
+    for one, other in zip(first.directions, second.directions, strict=True):
+        ends = (one.subject, one.object)
+        rows.append(chance("event", "", "", one.probability, other.probability, ends))
+    after = {(part.subject, part.predicate): part.probability for part in second.predicates}
+    predicates = [
+        chance(
+            "predicate", part.predicate, part.label, part.probability,
+            after[part.subject, part.predicate], (part.subject, part.object),
+        )
+        for part in first.predicates
+    ]  # fmt: skip
+    rows += sorted(predicates, key=lambda row: -max(row.without, row.supposed))[:LISTED]
+    rows += _of_classes("group", first.by_group, second.by_group)
+    return (*rows, *_of_classes("class", first.by_class, second.by_class)[:LISTED])
+
+
+def _of_classes(
+    kind: str, first: tuple[ClassForecast, ...], second: tuple[ClassForecast, ...]
+) -> list[SupposedChance]:
+    after = {part.name: part.probability for part in second}
+    rows = [chance(kind, p.name, p.name, p.probability, after[p.name]) for p in first]
+    return sorted(rows, key=lambda row: -max(row.without, row.supposed))
+
+
+def _size(change: Change) -> float:
+    return -abs(change.change)
+
+
+def _changes(first: Forecast, second: Forecast) -> list[Change]:
+    """Return the reasons of both directions that changed."""
+    changes = []
+    for one, other in zip(first.directions, second.directions, strict=True):
+        kind, after = f"{one.subject} -> {one.object}", {r.family: r for r in other.reasons}
+        pairs = [(r.family, r.sentence, after[r.family].sentence, r.log_odds,
+                  after[r.family].log_odds) for r in one.reasons]  # fmt: skip
+        pairs.append(("base", one.base_sentence, other.base_sentence, one.base, other.base))
+        changes += [Change(kind, *each, each[-1] - each[-2]) for each in pairs]
+    return [each for each in changes if abs(each.change) >= LEAST]

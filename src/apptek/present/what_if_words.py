@@ -1,0 +1,75 @@
+"""Supposed facts in words: the answers side by side, and what changed."""
+
+from collections.abc import Sequence
+
+from apptek.present.wording import percent, period_text, points
+from apptek.results import Change, Forecast, Note, SupposedChance, SupposedFact
+
+FORM = "SUBJECT | PREDICATE | OBJECT | TIME"
+IN_TEXT = ("event", "predicate", "group")  # JSON has the classes, too
+SHOWN = 5  # reasons that changed
+NOTHING = "None of the supposed facts counts: the answer stays the same."
+COLUMNS = ("", "without", "with", "change")
+
+
+def known_fact_note(fact: SupposedFact) -> Note:
+    """Return that a supposed fact is in the data."""
+    return _note(fact, "This fact is in the data already")
+
+
+def late_fact_note(fact: SupposedFact, moment: str) -> Note:
+    """Return that a supposed fact comes too late."""
+    return _note(fact, f"Only facts before {moment} count, so this one does not")
+
+
+def _note(fact: SupposedFact, why: str) -> Note:
+    return Note("supposed", f"{why}: {fact.sentence}.", {"date": fact.date})
+
+
+def answer_sentence(chances: Sequence[SupposedChance], facts: Sequence[SupposedFact]) -> str:
+    """Return the most probable predicate without and with the supposed facts."""
+    if not any(fact.counts for fact in facts):
+        return NOTHING
+    first = max(chances, key=lambda each: each.without)
+    second = max(chances, key=lambda each: each.supposed)
+    if first == second:
+        before, after = percent(first.without), percent(first.supposed)
+        return f"The most probable predicate stays {first.label}: {after}, {before} without."
+    return (
+        f"The most probable predicate becomes {second.label} ({percent(second.supposed)}, "
+        f"{percent(second.without)} without), and {first.label} has {percent(first.supposed)} "
+        f"({percent(first.without)} without)."
+    )
+
+
+def forecast_sentence(
+    forecast: Forecast, chances: Sequence[SupposedChance], facts: Sequence[SupposedFact]
+) -> str:
+    """Return the chance of any event, which comes first, without and with the supposed facts."""
+    if not any(fact.counts for fact in facts):
+        return NOTHING
+    window, chance = period_text(forecast.first, forecast.last), chances[0]
+    most = max(
+        (each for each in chances if each.kind == "predicate"), key=lambda each: abs(each.change)
+    )
+    name, without, supposed, _ = chance_cells(most)
+    return (
+        f"The chance that something happens from {window} is {percent(chance.supposed)}, "
+        f"{percent(chance.without)} without. "
+        f"Largest change: {name} ({supposed}, {without} without)."
+    )
+
+
+def change_words(change: Change) -> str:
+    """Return a reason that changed; in a forecast, the direction that it is about comes first."""
+    sentence = change.second_sentence or change.first_sentence
+    return f"{change.kind}: {sentence}" if " -> " in change.kind else sentence
+
+
+def chance_cells(row: SupposedChance) -> tuple[str, str, str, str]:
+    """Return what it is, both probabilities, and the change in percentage points."""
+    ends = f"{row.subject} -> {row.object}" if row.subject else ""
+    what = row.label if row.kind != "event" else "any event"
+    name = f"{row.kind} {what}" if row.kind in ("class", "group") else what
+    shown = f"{ends}: {name}" if ends else name
+    return shown, percent(row.without), percent(row.supposed), points(row.change)

@@ -1,0 +1,193 @@
+"""Supposed facts: the answers with them are those of an updated model, and no fact leaks."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import apptek
+from service_parts import client_of, problem
+
+from apptek.errors import ApptekError, ArgumentError, TimeFormatError, UnknownName
+from apptek.facts.facts import Dataset
+from apptek.predictor import Predictor
+from apptek.results import Answer, Explanation, Forecast, WhatIf, to_dict
+from apptek.server.mcp_tools import Questions
+from apptek.server.requests import SupposedBody
+from apptek.server.served_model import ServedModel
+
+Fact = tuple[str, str, str, str]
+
+
+@pytest.fixture(scope="module")
+def predictor(forecast_model: Path) -> Predictor:
+    return Predictor.load(forecast_model, past_only=True)
+
+
+@pytest.fixture(scope="module")
+def last(predictor: Predictor) -> Fact:
+    """The last fact of the data, as (subject, another predicate, object, its day)."""
+    data, facts = predictor.forecaster.model.dataset, predictor.forecaster.model.graph.facts
+    row = int(data.axis.positions(facts.times).argmax())
+    other = (int(facts.predicates[row]) + 1) % len(data.predicates)
+    ends = (data.entities[int(facts.subjects[row])], data.entities[int(facts.objects[row])])
+    return ends[0], data.predicates[other], ends[1], data.axis.format(int(facts.times[row]))
+
+
+def day(predictor: Predictor, fact: Fact, later: int) -> str:
+    axis = predictor.model.dataset.axis
+    return axis.format(axis.parse(fact[3]) + later)
+
+
+def what_if_of(result: Answer | Explanation | Forecast) -> WhatIf:
+    assert result.what_if is not None
+    return result.what_if
+
+
+def chances(what_if: WhatIf, kind: str = "predicate") -> dict[tuple[str, str], float]:
+    return {(e.subject, e.name): e.supposed for e in what_if.chances if e.kind == kind}
+
+
+def test_a_supposed_answer_is_that_of_an_updated_model(predictor: Predictor, last: Fact) -> None:
+    before = predictor.model.graph.facts.digest()
+    query = (last[0], last[2], day(predictor, last, 1))
+    (answer,) = predictor.predict(query, suppose=[last], top=None)
+    told = what_if_of(answer)
+    updated, report = predictor.update(Dataset.from_facts([last]))
+    assert report.added == 1
+    (expected,) = updated.predict(query, top=None)
+    known = dict(zip(expected.predicates, expected.probabilities, strict=True))
+    without = dict(zip(answer.predicates, answer.probabilities, strict=True))
+    for row in told.chances:
+        assert row.supposed == pytest.approx(known[row.name], abs=1e-5)
+        assert row.without == pytest.approx(without[row.name], abs=1e-5)
+        assert row.change == pytest.approx(row.supposed - row.without)
+    assert max(abs(row.change) for row in told.chances) > 0.001
+    assert told.facts[0].counts
+    assert any(last[0] in change.second_sentence for change in told.changes)
+    why = predictor.explain(query, suppose=[" | ".join(last)])
+    assert what_if_of(why) == told
+    assert predictor.model.graph.facts.digest() == before
+
+
+def test_a_supposed_forecast_is_that_of_an_updated_model(predictor: Predictor, last: Fact) -> None:
+    told = what_if_of(predictor.forecast(last[0], last[2], days=7, suppose=last))
+    expected = predictor.update(Dataset.from_facts([last]))[0].forecast(last[0], last[2], days=7)
+    event = next(row for row in told.chances if not row.subject)
+    assert event.supposed == pytest.approx(expected.probability, abs=1e-6)
+    assert event.without == pytest.approx(predictor.forecast(last[0], last[2]).probability)
+    first = expected.predicates[0]
+    assert chances(told)[first.subject, first.predicate] == pytest.approx(
+        first.probability, abs=1e-5
+    )
+
+
+def test_a_supposed_fact_after_the_last_one_moves_the_window(
+    predictor: Predictor, last: Fact
+) -> None:
+    tomorrow = (*last[:3], day(predictor, last, 2))
+    made = predictor.forecast(last[0], last[2], days=7, suppose=[tomorrow])
+    assert (made.first, made.lead) == (day(predictor, last, 3), 2)
+    plain = predictor.forecast(last[0], last[2], made.first, days=7)
+    told = what_if_of(made)
+    assert plain.probability == made.probability == told.chances[0].without
+    assert any(abs(row.change) > 1e-4 for row in told.chances)
+
+
+def test_no_supposed_fact_leaks_into_the_past(predictor: Predictor, last: Fact) -> None:
+    time = day(predictor, last, -1)
+    results: list[Any] = [
+        predictor.predict((last[0], last[2], time), suppose=[last, (*last[:3], time)])[0],
+        predictor.explain((last[0], last[2], time), suppose=[last]),
+        predictor.forecast(last[0], last[2], time, days=3, suppose=[last, (*last[:3], time)]),
+    ]
+    for told in map(what_if_of, results):
+        assert all(row.change == pytest.approx(0, abs=1e-6) for row in told.chances)
+        assert not told.changes
+        assert not any(fact.counts for fact in told.facts)
+        assert len(told.notes) == len(told.facts)
+        assert f"Only facts before {time} count" in told.notes[0].text
+        assert "None of the supposed facts counts" in told.sentence
+
+
+def test_a_fact_of_the_data_is_not_counted_twice(predictor: Predictor, last: Fact) -> None:
+    data, facts = predictor.model.dataset, predictor.model.graph.facts
+    names = [data.entities, data.predicates, data.entities]
+    known: tuple[str, ...] = tuple(
+        table[int(column[0])] for table, column in zip(names, facts.columns(), strict=False)
+    )
+    fact = (*known, data.axis.format(int(facts.times[0])))
+    told = what_if_of(predictor.predict((fact[0], fact[2], last[3]), suppose=[fact])[0])
+    assert not told.facts[0].counts
+    assert "in the data already" in told.notes[0].text
+
+
+@pytest.mark.parametrize(
+    ("place", "text", "error", "said"),
+    [
+        (0, "Nobody", UnknownName, "supposed fact 2: 'Nobody' is not in this data"),
+        (1, "Nothing", ApptekError, "supposed fact 2: the model knows no predicate 'Nothing'"),
+        (3, "2020-02-30", TimeFormatError, "supposed fact 2: time '2020-02-30': expected a day"),
+        (3, "2999-01-01", ApptekError, "supposed fact 2: 2999-01-01 is .* that is too far"),
+        (3, "?", TimeFormatError, r"supposed fact 2: found '\?', expected the time"),
+        (2, "", ArgumentError, r"supposed fact 2: found .*, expected SUBJECT \| PREDICATE"),
+    ],
+)
+def test_what_cannot_be_supposed_is_said(
+    predictor: Predictor, last: Fact, place: int, text: str, error: type[Exception], said: str
+) -> None:
+    bad = [*last]
+    bad[place] = text
+    for ask in (
+        lambda: predictor.predict((last[0], last[2], last[3]), suppose=[last, tuple(bad)]),
+        lambda: predictor.forecast(last[0], last[2], suppose=[last, " | ".join(bad)]),
+    ):
+        with pytest.raises(error, match=said):
+            ask()
+
+
+def test_suppose_is_for_single_questions(predictor: Predictor, last: Fact) -> None:
+    query = (last[0], last[2], last[3])
+    for many in ([query, query], [query]):
+        with pytest.raises(ArgumentError, match="for a single query"):
+            predictor.predict(many, suppose=[last])
+    with pytest.raises(ArgumentError, match="hidden does not go with suppose"):
+        predictor.explain(query, hidden=0, suppose=[last])
+    with pytest.raises(ArgumentError, match="no supposed fact"):
+        predictor.predict(query, suppose=[])
+
+
+def test_the_command_line_the_service_and_the_tools_say_the_same(
+    predictor: Predictor, forecasting: ServedModel, forecast_model: Path, last: Fact, tmp_path: Path
+) -> None:
+    pair, time = {"subject": last[0], "object": last[2]}, day(predictor, last, 1)
+    query = pair | {"time": time}
+    row = dict(zip(("subject", "predicate", "object", "time"), last, strict=True))
+    expected = to_dict(what_if_of(predictor.predict(tuple(query.values()), suppose=[last])[0]))
+    made = to_dict(what_if_of(predictor.forecast(last[0], last[2], suppose=[last])))
+    client = client_of(forecasting)
+    bodies = {"predict": query | {"view": "past_only"}, "explain": query | {"view": "past_only"}}
+    for path, body in bodies.items():
+        response = client.post(f"/api/{path}", json=body | {"suppose": [row]}).json()
+        answer = response["answers"][0] if path == "predict" else response
+        assert answer["what_if"] == expected
+        assert client.post(f"/api/{path}", json=body).json().get("what_if") is None
+    assert client.post("/api/forecast", json=pair | {"suppose": [row]}).json()["what_if"] == made
+    refused = client.post("/api/forecast", json=pair | {"suppose": [row | {"time": "someday"}]})
+    assert problem(refused, 422)["where"] == "suppose"
+    unknown = client.post("/api/predict", json=query | {"suppose": [row | {"object": "Nobody"}]})
+    assert problem(unknown, 404)["where"] == "suppose"
+    tools: Any = Questions(forecasting)
+    supposed = [SupposedBody(**row)]
+    asked = {"past_only": True, "suppose": supposed}
+    assert to_dict(tools.predict(*query.values(), **asked).what_if) == expected
+    assert to_dict(tools.explain(*query.values(), **asked).what_if) == expected
+    assert to_dict(tools.forecast(*pair.values(), suppose=supposed).what_if) == made
+    file = tmp_path / "facts.csv"
+    file.write_text("subject,predicate,object,time\n" + ",".join(f'"{cell}"' for cell in last))
+    model = str(forecast_model)
+    for given in (str(file), " | ".join(last)):
+        done = apptek("predict", model, *query.values(), "--past-only", "--suppose", given)
+        assert done.stdout.startswith("Suppose: ")
+        assert expected["sentence"] in done.stdout
+    page = predictor.explain(tuple(query.values()), suppose=[last]).html()
+    assert expected["facts"][0]["sentence"] in page
