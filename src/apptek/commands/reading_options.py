@@ -1,5 +1,6 @@
 """The options with which commands read data, and what they print about it."""
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 BAD_ROWS_SHOWN = 20
 SHARES = "0.8/0.1/0.1"
 Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month", "year", "mixed"]
-Format = Literal["", "gdelt", "icews", "polecat", "acled"]
+Format = Literal["", "gdelt", "icews", "polecat", "acled", "nt", "nq", "ttl", "trig"]
 SkipBadOption = Annotated[
     bool, option("--skip-bad", "Skip bad rows and list them, instead of stopping.")
 ]
@@ -34,6 +35,12 @@ def _positive(text: str) -> int:
     if (number := int(text)) < 1:
         raise ValueError
     return number
+
+
+def _language(text: str) -> str:
+    if not re.fullmatch("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", text):
+        raise ValueError
+    return text.lower()
 
 
 def _shares(text: str) -> tuple[float, ...]:
@@ -56,9 +63,13 @@ READ_KEYS: dict[str, tuple[Callable[[str], Any], str]] = {
     "merge_intervals": (_yes_or_no, "yes or no"),
     "undirected": (_yes_or_no, "yes or no"),
     "max_bytes": (_positive, "a number from 1"),
+    "lang": (_language, "a language of RDF labels, such as en or pt-br"),
+    "literals": (_yes_or_no, "yes or no"),
+    "prefixes": (str, "prefixes of RDF, such as 'ex=http://example.org/ foo=urn:foo:'"),
 }
 OF_FILES = ("delimiter", "encoding", "sheet", "max_bytes")  # also of files of queries
-OF_FACTS = ("header", *OF_FILES, "merge_intervals", "undirected")  # also of facts for a model
+OF_RDF = ("lang", "literals", "prefixes")
+OF_FACTS = ("header", *OF_FILES, "merge_intervals", "undirected", *OF_RDF)  # also for a model
 
 
 def _reading(words: str, help_text: str, metavar: str | None = None, **more: Any) -> Any:
@@ -82,7 +93,8 @@ class Reading:
         Format,
         _reading(
             "--format",
-            "A dump of event data: gdelt, icews, polecat or acled.  [default: recognised]",
+            "A dump of event data: gdelt, icews, polecat or acled; or RDF: nt, nq, ttl or trig.  "
+            "[default: recognised]",
             "NAME",
             show_default=False,
         ),
@@ -200,7 +212,7 @@ def tell_how(report: "ReadReport") -> None:
     ]
     if found:
         tell(f"found: {', '.join(found)}")
-    if how.get("format", "text") not in ("text", "parquet", "jsonl", "sheet"):
+    if how.get("format", "text") not in ("text", "parquet", "jsonl", "sheet", "rdf"):
         tell(f"read as {how['format']}")
     if "%" in how.get("date_format", ""):
         tell(f"dates are read as {how['date_format']}")

@@ -77,6 +77,8 @@ def update_model(
             unknown_predicates=left_out,
         )
         kept, entities = join_facts(kept, added), extended
+        aliases = {**new.aliases, **model.dataset.aliases}
+        model = replace(model, dataset=replace(model.dataset, aliases=aliases))
     updated = _with_facts(model, kept, entities, report)
     if new is not None and (stated := model.observed_until) is not None:
         end = last_supported(updated.positions, model.dataset.axis.stride)

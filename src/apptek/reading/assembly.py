@@ -1,5 +1,6 @@
 """Collected rows become a Dataset: names in byte order, times on one axis, each fact once."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -23,11 +24,11 @@ from apptek.facts.facts import (
 )
 from apptek.facts.protocols import Splitting, split_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
-from apptek.reading.collector import FactCollector, unify
+from apptek.reading.collector import FactCollector
 from apptek.reading.columns import COLUMNS_HELP, shown_row
 from apptek.reading.dumps import DUMPS
 from apptek.reading.options import ReadOptions
-from apptek.reading.parts import NAME_ROLES
+from apptek.reading.parts import NAME_ROLES, unify
 from apptek.reading.streams import one_line
 
 MAX_NAMES = 2**31 - 1
@@ -36,8 +37,13 @@ FIRST = 10  # facts that are kept as they were read
 ON_GRID = 0.9  # of the times, at least, that show a grid although others lie off it
 
 
-def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Dataset, bool]:
-    """Build the data set; return it, and whether the facts are split."""
+def assemble(
+    name: str, rows: FactCollector, *, has_splits: bool, named: Mapping[str, str] | None = None
+) -> tuple[Dataset, bool]:
+    """Build the data set; return it, and whether the facts are split.
+
+    named  alias -> name of a model: see Vocabulary.rename
+    """
     splits = rows.settle(has_splits=has_splits)
     times, counts = rows.times, rows.count_times()
     try:
@@ -46,6 +52,9 @@ def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Datas
         raise DataError(f"{name}: {error}") from None
     known = codes[(counts > 0) & (codes != UNKNOWN)]
     is_cut = axis.unit != "integer" and len(np.unique(known)) < len(known)
+    labels, aliases = None, dict[str, str]()
+    if rows.vocabulary is not None:
+        aliases, labels = rows.vocabulary.rename(rows.columns, named or {})
     notes = [*rows.notes, *rows.extras.notes(), *_trim_names(rows)]
     entities, ids = _number_names(rows, ("subject", "object"), "entities")
     subjects, objects = np.split(ids, 2)
@@ -73,6 +82,8 @@ def assemble(name: str, rows: FactCollector, *, has_splits: bool) -> tuple[Datas
         train=parts[0],
         valid=parts[1],
         test=parts[2],
+        labels=labels,
+        aliases=aliases,
         report=replace(
             counted,
             defects=tuple(rows.sorted_defects()),

@@ -10,7 +10,6 @@ from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from apptek.arrays import Bools, Ints, Longs
 from apptek.errors import DataError
@@ -19,7 +18,8 @@ from apptek.facts.written_times import DATE, DMY, EITHER, MDY
 from apptek.reading.columns import SPLIT
 from apptek.reading.dumps import ExtraCounts
 from apptek.reading.options import ReadOptions
-from apptek.reading.parts import NAME_ROLES, Content, Part, good_rows, shown, texts_of
+from apptek.reading.parts import NAME_ROLES, Content, Part, good_rows, shown, texts_of, unify
+from apptek.reading.rdf_names import Vocabulary
 from apptek.reading.sources import SPLIT_NAMES
 from apptek.reading.time_votes import TimeVotes
 
@@ -59,6 +59,7 @@ class FactCollector:
     notes: list[str] = field(default_factory=list)
     extras: ExtraCounts = field(default_factory=ExtraCounts)
     dump: str | None = None
+    vocabulary: Vocabulary | None = None
     times: TimeVotes = field(init=False)
     since: Ints = field(init=False)
     until: Ints = field(init=False)
@@ -88,6 +89,9 @@ class FactCollector:
                 self.batches.append(Batch(file, split, part.numbers, part.labels, content.first))
                 self._add_columns(part)
             progress(part.position)
+        if content.vocabulary is not None:
+            self.vocabulary = self.vocabulary or Vocabulary()
+            self.vocabulary.join(content.vocabulary)
         self.notes += [note for note in content.notes if note not in self.notes]
         if row_count and row_count == sum(self.extras.left_out.values()) - left_out:
             lacking = " or ".join(self.extras.left_out)
@@ -334,32 +338,6 @@ class FactCollector:
                 if len(bad) > 1:
                     rows = f"all {len(bad):,} rows are bad; the first"
                 raise DataError(f"{name}: {rows}: {first}")
-
-
-def unify(columns: list[pa.DictionaryArray], *, ordered: bool = False) -> tuple[pa.Array, Ints]:
-    """Return all distinct texts, and the id of the text of each row.
-
-    ordered  by their bytes; else an empty text comes first
-
-    Only the dictionaries of the columns are compared; the rows are mapped once. The list is empty
-    at the end, so that the memory of each column is free once it was mapped.
-    """
-    nothing = pa.array([""][ordered:], pa.string())
-    unified = pa.concat_arrays([nothing, *(c.dictionary for c in columns)]).dictionary_encode()
-    texts, entries = unified.dictionary, unified.indices.to_numpy()
-    if ordered:
-        order = pc.array_sort_indices(texts)  # Arrow compares strings by their bytes
-        ranks = np.empty(len(texts), np.int32)
-        ranks[order.to_numpy()] = np.arange(len(texts), dtype=np.int32)
-        texts, entries = texts.take(order), ranks[entries]
-    ids = np.empty(sum(len(column) for column in columns), np.int32)
-    row, entry = 0, len(nothing)
-    while columns:
-        column = columns.pop(0)
-        mapped = entries[entry : entry + len(column.dictionary)]
-        np.take(mapped, column.indices.to_numpy(), out=ids[row : row + len(column)])
-        row, entry = row + len(column), entry + len(column.dictionary)
-    return texts, ids
 
 
 def _split_code(text: str) -> int:

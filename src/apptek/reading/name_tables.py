@@ -98,12 +98,12 @@ def read_aliases(path: Path) -> dict[str, str]:
 
 
 def with_aliases(dataset: Dataset, given: Mapping[str, str] | str | Path | None) -> Dataset:
-    """The data set with aliases: a table of them, or alias -> name."""
+    """The data set with further aliases: a table of them, or alias -> name."""
     if given is None:
         return dataset
     aliases = dict(given) if isinstance(given, Mapping) else read_aliases(Path(given))
     check_aliases(aliases, dataset.entities)
-    return replace(dataset, aliases=aliases)
+    return replace(dataset, aliases={**dataset.aliases, **aliases})
 
 
 def check_aliases(aliases: Mapping[str, str], entities: Names) -> None:

@@ -9,7 +9,11 @@ from apptek.facts.times import Granularity
 from apptek.reading.columns import SPLIT, parse_columns
 
 OF_FACTS = ("undirected", "merge_intervals")
-OF_SOURCES = ("columns", "split", "header", "delimiter", "encoding", "format", "sheet", "max_bytes")
+OF_RDF = ("lang", "literals", "prefixes")
+OF_SOURCES = (
+    *("columns", "split", "header", "delimiter", "encoding", "format", "sheet", "max_bytes"),
+    *OF_RDF,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,12 +30,16 @@ class ReadOptions:
                      coarsest of day, hour, minute and second with at least 50 distinct values); or
                      mixed: years beside days are meant, and each is read as it is written
     date_format      a pattern of strptime, where dates may be read in two ways: %d/%m/%Y
-    format           gdelt, icews, polecat or acled, where a dump of event data is not recognised
+    format           gdelt, icews, polecat or acled, where a dump of event data is not recognised;
+                     nt, nq, ttl or trig, where the suffix does not say that a file is RDF
     undirected       add to each fact the one with subject and object exchanged
     sheet            the name or number of a sheet (default: the first)
     delimiter        what separates cells (default: found by the first megabyte)
     encoding         of text (default: found by the first megabyte)
     max_bytes        what a compressed file may grow to (default: 256 MB, or 200 times its size)
+    lang             of the labels of RDF (default: en)
+    literals         make entities of the literals of RDF, too
+    prefixes         further prefixes that shorten IRIs: ex=http://example.org/ foo=urn:foo:
     open_end         what a fact with a start and no end means: it is ongoing, or a point at its
                      start (default: ongoing where other facts have both ends; a point else)
     """
@@ -44,12 +52,15 @@ class ReadOptions:
     splitting: Splitting | None = None
     granularity: Granularity = "auto"
     date_format: str = ""
-    format: Literal["", "gdelt", "icews", "polecat", "acled"] = ""
+    format: Literal["", "gdelt", "icews", "polecat", "acled", "nt", "nq", "ttl", "trig"] = ""
     undirected: bool = False
     sheet: str = ""
     delimiter: str = ""
     encoding: str = ""
     max_bytes: int | None = None
+    lang: str = ""
+    literals: bool = False
+    prefixes: str = ""
     open_end: OpenEnd | None = None
 
     def column_of(self) -> dict[str, str] | None:

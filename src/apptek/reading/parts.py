@@ -13,9 +13,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from apptek.arrays import Bools, Longs
+from apptek.arrays import Bools, Ints, Longs
 from apptek.facts.facts import Defect
 from apptek.reading.columns import FREE_LAYOUTS, SINCE_MARKS, UNTIL_MARKS, ColumnLayout
+from apptek.reading.rdf_names import Vocabulary
 from apptek.reading.streams import MARKED
 from apptek.safe_text import counted
 
@@ -56,6 +57,7 @@ class Content:
     first  the number of its first row, where that is no known header, but may be one
     names  by role, what the texts in a column stand for, where they are ids
     dump   the name of the dump of event data that it is
+    vocabulary  of RDF: its names are IRIs, which become labels; complete like the notes
     """
 
     parts: Iterator[Part]
@@ -64,6 +66,7 @@ class Content:
     first: int | None = None
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     dump: str | None = None
+    vocabulary: Vocabulary | None = None
 
 
 def parts_of_rows(
@@ -165,6 +168,32 @@ def texts_of(column: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
             texts = pa.concat_arrays([texts, pa.array([""])])
         column = pa.DictionaryArray.from_arrays(indices, texts)
     return column
+
+
+def unify(columns: list[pa.DictionaryArray], *, ordered: bool = False) -> tuple[pa.Array, Ints]:
+    """Return all distinct texts, and the id of the text of each row.
+
+    ordered  by their bytes; else an empty text comes first
+
+    Only the dictionaries of the columns are compared; the rows are mapped once. The list is empty
+    at the end, so that the memory of each column is free once it was mapped.
+    """
+    nothing = pa.array([""][ordered:], pa.string())
+    unified = pa.concat_arrays([nothing, *(c.dictionary for c in columns)]).dictionary_encode()
+    texts, entries = unified.dictionary, unified.indices.to_numpy()
+    if ordered:
+        order = pc.array_sort_indices(texts)  # Arrow compares strings by their bytes
+        ranks = np.empty(len(texts), np.int32)
+        ranks[order.to_numpy()] = np.arange(len(texts), dtype=np.int32)
+        texts, entries = texts.take(order), ranks[entries]
+    ids = np.empty(sum(len(column) for column in columns), np.int32)
+    row, entry = 0, len(nothing)
+    while columns:
+        column = columns.pop(0)
+        mapped = entries[entry : entry + len(column.dictionary)]
+        np.take(mapped, column.indices.to_numpy(), out=ids[row : row + len(column)])
+        row, entry = row + len(column), entry + len(column.dictionary)
+    return texts, ids
 
 
 def rows_where(column: pa.DictionaryArray, texts: pa.Array) -> Bools:

@@ -31,6 +31,7 @@ def read_dataset(
     *,
     progress: Progress | None = None,
     remembered: Mapping[str, Any] | None = None,
+    named: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Dataset:
     """Read a folder with train, valid and test, files, a benchmark by its name, or a frame.
@@ -44,6 +45,7 @@ def read_dataset(
         read_dataset([("Iran", "Consult", "China", "2014-02-02"), ...])
 
     The options are the fields of ReadOptions; `remembered` are others, which are taken if they fit.
+    In RDF, an IRI whose short form is an alias in `named` gets that name.
     A single file is split into train, valid and test, unless a column `split` says which row is
     what; and so are several files that are read as one, and a frame.
     """
@@ -55,12 +57,14 @@ def read_dataset(
     with located(source, chosen.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
         given, chosen = chosen, _with_remembered(chosen, files[0], remembered or {})
-        check_options(chosen, kinds_of(files), files[0].name)
+        check_options(chosen, kinds_of(files, chosen), files[0].name)
         rows = FactCollector(chosen)
         _read_files(rows, found, progress)
     if chosen != given:
         rows.notes.append("read like the files of the model: its --columns and other options")
-    dataset, is_split = assemble(found.name, rows, has_splits=found.has_splits)
+    dataset, is_split = assemble(found.name, rows, has_splits=found.has_splits, named=named)
+    if rows.vocabulary is not None:  # so that further files have the same names
+        chosen = replace(chosen, prefixes=rows.vocabulary.shown_prefixes(), format="")
     give_memory_back()
     is_benchmark = str(source) in BENCHMARKS
     return finish(dataset, chosen, has_splits=is_split, is_benchmark=is_benchmark)
@@ -135,7 +139,8 @@ def read_more(like: Dataset, source: Any, **options: Any) -> Dataset:
     """Further facts for a data set, read like its own where nothing else is said."""
     if isinstance(source, Dataset):
         return source
-    return read_dataset(source, remembered=like.read_with, **like.axis.how_to_read() | options)
+    options = like.axis.how_to_read() | options
+    return read_dataset(source, remembered=like.read_with, named=like.aliases, **options)
 
 
 def _with_remembered(
@@ -152,7 +157,7 @@ def _with_remembered(
         return options
     wanted = replace(options, **fresh)
     try:
-        check_options(wanted, kinds_of([file]), file.name)
+        check_options(wanted, kinds_of([file], wanted), file.name)
         open_file(file, wanted, wanted.column_of())
     except UnfitOptionsError:
         return replace(options, **{name: fresh[name] for name in OF_FACTS if name in fresh})

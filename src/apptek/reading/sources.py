@@ -19,8 +19,9 @@ from apptek.facts.benchmarks import BENCHMARKS, find_benchmark, find_folder
 from apptek.facts.facts import SPLITS, Split
 from apptek.reading.columns import FindLayout, find_layout
 from apptek.reading.frames import is_frame, is_list_of_facts, open_frame, open_parquet, open_tuples
-from apptek.reading.options import OF_SOURCES, ReadOptions
+from apptek.reading.options import OF_RDF, OF_SOURCES, ReadOptions
 from apptek.reading.parts import Content
+from apptek.reading.rdf import RDF_FORMATS, open_rdf
 from apptek.reading.streams import is_compressed, read_start, stem_and_suffix, too_large
 from apptek.reading.text import TEXT_FORMATS, open_text
 from apptek.reading.values import open_json, open_sheet
@@ -45,6 +46,7 @@ _OF_FILES = ("columns", "split", "header", "max_bytes")
 _TEXT = SourceKind(open_text, (*_OF_FILES, "delimiter", "encoding", "format"))
 _JSON = SourceKind(open_json, (*_OF_FILES, "encoding"))
 _SHEET = SourceKind(open_sheet, (*_OF_FILES, "sheet"))
+_RDF = SourceKind(open_rdf, ("format", "max_bytes", *OF_RDF))
 FILE_KINDS: dict[str, SourceKind] = {
     **dict.fromkeys(TEXT_FORMATS, _TEXT),
     **dict.fromkeys(
@@ -52,6 +54,7 @@ FILE_KINDS: dict[str, SourceKind] = {
     ),
     **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
     ".parquet": SourceKind(open_parquet, _OF_FILES),
+    **dict.fromkeys(RDF_FORMATS, _RDF),
 }
 OBJECT_KINDS: dict[str, SourceKind] = {
     "frame": SourceKind(open_frame, ("columns", "split"), is_frame),
@@ -65,18 +68,21 @@ SPLIT_NAMES: dict[Split, tuple[str, ...]] = {
     "test": ("test",),
 }
 _COPY_BYTES = 1 << 24
-_COMPRESSED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst"}
+_COMPRESSED = {b"\x1f\x8b": ".gz", b"\x28\xb5\x2f\xfd": ".zst", b"BZh": ".bz2", b"\xfd7zX": ".xz"}
 _KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"{": ".jsonl", b"[": ".json"}
+_KINDS |= {b"@prefix": ".ttl", b"PREFIX": ".ttl"}
 
 
-def kinds_of(files: Sequence[Path]) -> list[SourceKind]:
+def kinds_of(files: Sequence[Path], options: ReadOptions) -> list[SourceKind]:
     """Return the kinds of files; DataError if one is of none."""
+    if f".{options.format}" in RDF_FORMATS:
+        return [_RDF] * len(files)
     suffixes = [stem_and_suffix(file)[1] for file in files]
     for file, suffix in zip(files, suffixes, strict=True):
         if suffix not in FILE_KINDS or (FILE_KINDS[suffix] is _SHEET and is_compressed(file)):
             raise DataError(
-                f"{file}: unknown kind of file; expected {', '.join(SUFFIXES)}, also .gz, .zst and "
-                ".zip"
+                f"{file}: unknown kind of file; expected {', '.join(SUFFIXES)}, also .gz, .bz2, .xz, "
+                ".zst and .zip"
             )
     return [FILE_KINDS[suffix] for suffix in suffixes]
 
@@ -88,7 +94,7 @@ def open_file(
     find: FindLayout = find_layout,
 ) -> Content:
     """Open a file of any kind."""
-    return kinds_of([file])[0].open(file, options, columns, find)
+    return kinds_of([file], options)[0].open(file, options, columns, find)
 
 
 def check_options(options: ReadOptions, kinds: Sequence[SourceKind], name: str) -> None:

@@ -1,6 +1,7 @@
 """The bytes of a file: plain or compressed, in any encoding, as blocks of whole lines."""
 
 import codecs
+import lzma
 import zipfile
 import zlib
 from collections.abc import Iterator
@@ -23,11 +24,18 @@ MAX_EXPANSION = 200
 SMALL_BYTES = 1 << 28
 # Bytes that are no UTF-8 become characters of a private area, so that the bad rows can be named.
 MARKED = 0x10FF00
-_CODECS = {".gz": "gzip", ".zst": "zstd", ".zip": "zip"}
+_CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 # Whatever Arrow, a decompressor or a reader of sheets may raise about a damaged file.
 DAMAGE = (
     *(OSError, ValueError, LookupError, TypeError, RuntimeError, ArithmeticError, MemoryError),
-    *(EOFError, zlib.error, zipfile.BadZipFile, zipfile.LargeZipFile, pa.ArrowException),
+    *(
+        EOFError,
+        zlib.error,
+        lzma.LZMAError,
+        zipfile.BadZipFile,
+        zipfile.LargeZipFile,
+        pa.ArrowException,
+    ),
 )
 
 
@@ -186,7 +194,7 @@ def _open(path: Path) -> Iterator[tuple[Any, Any]]:
     """Open the stream of a file's content, and the one of its bytes on the disk."""
     codec = _CODECS.get(path.suffix.lower())
     try:
-        raw = path.open("rb") if codec == "zip" else pa.OSFile(str(path))
+        raw = path.open("rb") if codec in ("xz", "zip") else pa.OSFile(str(path))
     except OSError as error:
         raise DataError(f"{path}: cannot be opened ({one_line(error)})") from None
     with raw:
@@ -196,7 +204,8 @@ def _open(path: Path) -> Iterator[tuple[Any, Any]]:
             with _open_member(path, raw) as stream:
                 yield stream, raw
         else:
-            with pa.CompressedInputStream(raw, codec) as stream:
+            unpacked = lzma.open(raw) if codec == "xz" else pa.CompressedInputStream(raw, codec)
+            with unpacked as stream:
                 yield stream, raw
 
 
