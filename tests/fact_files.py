@@ -1,6 +1,8 @@
 """Small files of facts for tests, and what was read of them in words."""
 
+import bz2
 import gzip
+import lzma
 from pathlib import Path
 
 import pyarrow as pa
@@ -28,6 +30,10 @@ def write(path: Path, content: bytes | str) -> Path:
 def compress(content: bytes, suffix: str) -> bytes:
     if suffix == ".gz":
         return gzip.compress(content, mtime=0)
+    if suffix == ".bz2":
+        return bz2.compress(content)
+    if suffix == ".xz":
+        return lzma.compress(content)
     if suffix == ".zst":
         return bytes(pa.Codec("zstd").compress(content, asbytes=True))
     return content

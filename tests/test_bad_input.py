@@ -217,7 +217,7 @@ def test_a_folder_has_exactly_one_train_file(tmp_path: Path) -> None:
 def test_an_unknown_kind_of_file_is_refused(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, GOOD)
     expected = "expected .txt, .tsv, .tab, .csv, .jsonl, .ndjson, .json, .xlsx, .xls, .ods, "
-    expected += ".parquet, also .gz, .zst and .zip"
+    expected += ".parquet, .nt, .nq, .ttl, .trig, .ntx, also .gz, .bz2, .xz, .zst and .zip"
     assert fault_of(path) == f"{path}: unknown kind of file; {expected}"
 
 

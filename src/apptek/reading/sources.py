@@ -81,8 +81,8 @@ def kinds_of(files: Sequence[Path], options: ReadOptions) -> list[SourceKind]:
     for file, suffix in zip(files, suffixes, strict=True):
         if suffix not in FILE_KINDS or (FILE_KINDS[suffix] is _SHEET and is_compressed(file)):
             raise DataError(
-                f"{file}: unknown kind of file; expected {', '.join(SUFFIXES)}, also .gz, .bz2, .xz, "
-                ".zst and .zip"
+                f"{file}: unknown kind of file; expected {', '.join(SUFFIXES)}, also "
+                ".gz, .bz2, .xz, .zst and .zip"
             )
     return [FILE_KINDS[suffix] for suffix in suffixes]
 

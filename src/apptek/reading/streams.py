@@ -203,9 +203,11 @@ def _open(path: Path) -> Iterator[tuple[Any, Any]]:
         elif codec == "zip":
             with _open_member(path, raw) as stream:
                 yield stream, raw
+        elif codec == "xz":
+            with lzma.LZMAFile(raw) as stream:
+                yield stream, raw
         else:
-            unpacked = lzma.open(raw) if codec == "xz" else pa.CompressedInputStream(raw, codec)
-            with unpacked as stream:
+            with pa.CompressedInputStream(raw, codec) as stream:
                 yield stream, raw
 
 

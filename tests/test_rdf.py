@@ -1,0 +1,273 @@
+"""RDF as a source of facts: every form of time, names of IRIs, and files that are wrong."""
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from command_line import apptek
+from fact_files import ALL_IN_TRAIN, ReadFact, compress, in_words, write
+
+from apptek.errors import DataError
+from apptek.facts.facts import Dataset
+from apptek.reading.reader import read_dataset, read_more
+
+WIKIDATA = "http://www.wikidata.org/"
+DATE = "^^<http://www.w3.org/2001/XMLSchema#date>"
+HEAD = """@prefix ex: <http://example.org/> .
+@prefix schema: <https://schema.org/> .
+@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
+@prefix wd: <http://www.wikidata.org/entity/> .
+@prefix wds: <http://www.wikidata.org/entity/statement/> .
+@prefix wdt: <http://www.wikidata.org/prop/direct/> .
+@prefix p: <http://www.wikidata.org/prop/> .
+@prefix ps: <http://www.wikidata.org/prop/statement/> .
+@prefix pq: <http://www.wikidata.org/prop/qualifier/> .
+@prefix wikibase: <http://wikiba.se/ontology#> .
+@prefix dcterms: <http://purl.org/dc/terms/> .
+"""
+UNDATED = ("?", "?")
+# One statement of Wikidata, as its dumps write it, with what they say about it.
+OFFICE = """
+wd:Q1 wdt:P39 wd:Q2 ; p:P39 wds:q1-a .
+wds:q1-a a wikibase:Statement ; wikibase:rank wikibase:NormalRank ; ps:P39 wd:Q2 ;
+  pq:P580 "2001-05-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> ;
+  pq:P582 "2003-06-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> ;
+  pq:P1365 wd:Q3 .
+wd:P39 rdfs:label "position held"@en .
+"""
+
+
+def read_rdf(folder: Path, text: str, name: str = "facts.ttl", **options: Any) -> Dataset:
+    head = HEAD if ".ttl" in name or ".trig" in name else ""
+    return read_dataset(write(folder / name, head + text), splitting=ALL_IN_TRAIN, **options)
+
+
+def facts_of(folder: Path, text: str, name: str = "facts.ttl", **options: Any) -> list[ReadFact]:
+    return in_words(read_rdf(folder, text, name, **options))
+
+
+def fault_of(folder: Path, text: str, name: str = "facts.ttl", **options: Any) -> str:
+    with pytest.raises(DataError) as caught:
+        read_rdf(folder, text, name, **options)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "ends"),
+    [
+        ('ex:a ex:p ex:b {| schema:startDate "2001-05-01"; schema:endDate "2003-06-01" |} .',
+         ("2001-05-01", "2003-06-01")),
+        ('<< ex:a ex:p ex:b ~ ex:r >> schema:startDate "2001-05-01" .', ("2001-05-01", "?")),
+        ('<< ex:a ex:p ex:b >> <http://yago-knowledge.org/resource/occursUntil> "2001-05-01" .',
+         ("?", "2001-05-01")),
+        ('<< ex:a ex:p ex:b >> <http://yago-knowledge.org/resource/occursSince> "2001-05-##" .',
+         ("2001-05", "?")),
+        ('ex:a ex:p ex:b {| ex:source ex:book |} .', UNDATED),
+        ('ex:a ex:p ex:b .', UNDATED),
+    ],
+)  # fmt: skip
+def test_the_time_of_a_triple_is_that_of_its_annotation(
+    tmp_path: Path, text: str, ends: tuple[str, str]
+) -> None:
+    assert facts_of(tmp_path, text) == [("ex:a", "ex:p", "ex:b", *ends)]
+
+
+def test_an_annotation_may_precede_its_triple_and_each_is_a_fact(tmp_path: Path) -> None:
+    text = (
+        '_:r <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> '
+        "<<( <http://e.org/a> <http://e.org/p> <http://e.org/b> )>> .\n"
+        f'_:r <http://schema.org/startDate> "2001-05-01Z"{DATE} .\n'
+        f'_:s <http://schema.org/startDate> "2009-05-01"{DATE} .\n'
+        "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n"
+        '_:s <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> '
+        "<<( <http://e.org/a> <http://e.org/p> <http://e.org/b> )>> .\n"
+    )  # fmt: skip
+    triple = ("http://e.org/a", "http://e.org/p", "http://e.org/b")
+    expected = [(*triple, "2001-05-01", "?"), (*triple, "2009-05-01", "?")]
+    assert facts_of(tmp_path, text, "facts.nt") == expected
+    assert facts_of(tmp_path, text, "facts.nq.gz") == expected
+
+
+def test_yagos_quoted_subjects_are_annotations(tmp_path: Path) -> None:
+    triple = "<< <http://e.org/a> <http://e.org/p> <http://e.org/b> >>"
+    text = f'{triple} <http://schema.org/startDate> "2001-05-01"{DATE} .\n'
+    ((*_, since, until),) = facts_of(tmp_path, text, "facts.ntx")
+    assert (since, until) == ("2001-05-01", "?")
+
+
+def test_a_statement_of_wikidata_has_the_times_of_its_qualifiers(tmp_path: Path) -> None:
+    data = read_rdf(tmp_path, OFFICE)
+    assert in_words(data) == [("wd:Q1", "wdt:P39", "wd:Q2", "2001-05-01", "2003-06-01")]
+    assert data.labels is not None
+    assert data.labels.shown("wdt:P39") == "position held (wdt:P39)"
+    point = OFFICE.replace("P580", "P585").replace("P582", "P805")
+    assert facts_of(tmp_path, point) == [("wd:Q1", "wdt:P39", "wd:Q2", "2001-05-01", "2001-05-01")]
+
+
+def test_a_statement_without_a_time_is_undated_and_a_deprecated_one_is_none(tmp_path: Path) -> None:
+    undated = OFFICE.replace("P580", "P1").replace("P582", "P2")
+    assert facts_of(tmp_path, undated) == [("wd:Q1", "wdt:P39", "wd:Q2", *UNDATED)]
+    wrong = OFFICE.replace("NormalRank", "DeprecatedRank").replace("wdt:P39 wd:Q2 ;", "")
+    assert "found no fact" in fault_of(tmp_path, wrong.rpartition("wd:P39 rdfs:label")[0])
+
+
+@pytest.mark.parametrize(
+    ("graph", "about", "ends"),
+    [
+        ("<http://e.org/2014-05-13>", "", ("2014-05-13", "2014-05-13")),
+        ("<http://e.org/1999/dump/2014/05/13/events>", "", ("2014-05-13", "2014-05-13")),
+        ("<http://e.org/20140513>", "", ("2014-05-13", "2014-05-13")),
+        ("<http://e.org/2014-05>", "", ("2014-05", "2014-05")),
+        ("<http://e.org/release-12345678>", "", UNDATED),
+        ("ex:news", 'ex:news dcterms:date "2014-05-13" .', ("2014-05-13", "2014-05-13")),
+        ("<http://e.org/1999>", '<http://e.org/1999> dcterms:date "2014-05-13" .',
+         ("2014-05-13", "2014-05-13")),
+        ("ex:news", 'ex:news schema:startDate "2014-05-13" ; schema:endDate "2014-06-01" .',
+         ("2014-05-13", "2014-06-01")),
+        ("ex:news", 'ex:news ex:title "2014-05-13" .', UNDATED),
+    ],
+)  # fmt: skip
+def test_a_named_graph_dates_its_triples(
+    tmp_path: Path, graph: str, about: str, ends: tuple[str, str]
+) -> None:
+    text = f"{about}\n{graph} {{ ex:a ex:p ex:b . }}"
+    assert facts_of(tmp_path, text, "facts.trig") == [("ex:a", "ex:p", "ex:b", *ends)]
+
+
+def test_an_annotation_comes_before_the_graph(tmp_path: Path) -> None:
+    text = '<http://e.org/2014-05-13> { ex:a ex:p ex:b {| schema:startDate "2001-05-01" |} . }'
+    assert facts_of(tmp_path, text, "facts.trig") == [("ex:a", "ex:p", "ex:b", "2001-05-01", "?")]
+
+
+LABELS = """
+ex:a rdfs:label "Anna"@de, "Ann"@en, "Annie"@en-gb . ex:b skos:prefLabel "Bob" .
+ex:c rdfs:label "Club"@en . ex:d rdfs:label "Club"@en . ex:e rdfs:label "Emil"@de .
+ex:a ex:p ex:b, ex:c, ex:d, ex:e .
+"""
+
+
+def test_entities_are_called_by_their_labels_in_a_language(tmp_path: Path) -> None:
+    data = read_rdf(tmp_path, LABELS)
+    assert list(data.entities) == ["Ann", "Bob", "Club (ex:c)", "Club (ex:d)", "ex:e"]
+    assert data.aliases["ex:a"] == "Ann"
+    german = read_rdf(tmp_path, LABELS, lang="de")
+    assert list(german.entities) == ["Anna", "Bob", "Emil", "ex:c", "ex:d"]
+    assert read_rdf(tmp_path, LABELS, lang="EN-GB").aliases["ex:a"] == "Annie"
+
+
+def test_a_language_that_no_label_has_is_an_error_only_where_it_was_asked_for(
+    tmp_path: Path,
+) -> None:
+    text = 'ex:a rdfs:label "Anna"@de . ex:a ex:p ex:b .'
+    message = "facts.ttl: no label is in the language 'fr'; found de (1)"
+    assert fault_of(tmp_path, text, lang="fr") == message
+    (note,) = read_rdf(tmp_path, text).report.notes
+    assert note == f"{message.replace('fr', 'en')} (--read lang=de)"
+
+
+def test_labels_and_prefixes_of_one_file_name_the_iris_of_another(tmp_path: Path) -> None:
+    labels = write(tmp_path / "labels.ttl", HEAD + 'ex:a rdfs:label "Ann" .')
+    facts = write(
+        tmp_path / "facts.nt",
+        "<http://example.org/a> <http://example.org/p> <http://other.org/b#c> .\n",
+    )
+    data = read_dataset([facts, labels], splitting=ALL_IN_TRAIN)
+    assert in_words(data) == [("Ann", "ex:p", "http://other.org/b#c", *UNDATED)]
+    assert data.report.notes == ("labels.ttl has no facts",)
+    other = read_dataset(facts, splitting=ALL_IN_TRAIN, prefixes="o=http://other.org/b#")
+    assert in_words(other)[0][2] == "o:c"
+
+
+def test_further_facts_get_the_names_of_the_first(tmp_path: Path) -> None:
+    data = read_rdf(tmp_path, LABELS)
+    more = write(
+        tmp_path / "more.nt",
+        "<http://example.org/a> <http://example.org/p> <http://example.org/c> .\n"
+        "<http://example.org/a> <http://example.org/p> <http://example.org/new> .\n"
+        '<http://example.org/new> <http://www.w3.org/2000/01/rdf-schema#label> "Ann" .\n',
+    )
+    assert set(read_more(data, more).entities) == {"Ann", "Club (ex:c)", "Ann (ex:new)"}
+
+
+def test_literals_and_blank_nodes_are_no_entities(tmp_path: Path) -> None:
+    text = 'ex:a ex:p ex:b ; ex:age 41 ; ex:motto "Go"@en, "Los"@de ; ex:home [ ex:in ex:c ] .'
+    data = read_rdf(tmp_path, text)
+    assert in_words(data) == [("ex:a", "ex:p", "ex:b", *UNDATED)]
+    counts = "3 with a literal, 2 with a blank node"
+    assert data.report.notes == (f"facts.ttl: triples that are no facts: {counts}",)
+    objects = [fact[2] for fact in facts_of(tmp_path, text, literals=True)]
+    assert objects == ["ex:b", "41", "Go"]
+
+
+def test_a_literal_is_not_the_entity_with_that_label(tmp_path: Path) -> None:
+    text = 'ex:a rdfs:label "Ann" . ex:a ex:p ex:b . ex:b ex:name "Ann" .'
+    assert set(read_rdf(tmp_path, text, literals=True).entities) == {"Ann", "Ann (ex:a)", "ex:b"}
+
+
+def test_a_file_with_only_literals_is_refused(tmp_path: Path) -> None:
+    assert fault_of(tmp_path, "ex:a ex:age 41, 42 .") == (
+        "facts.ttl: found no fact in 2 triples (2 with a literal); expected a triple of three "
+        "IRIs; --read literals=yes also reads literals as entities"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("facts.nt", "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n<http://e.org/a> b .\n",
+         "facts.nt:2:18: The predicate of a triple must be an IRI; expected N-Triples"),
+        ("facts.nq", '<http://e.org/a> <http://e.org/p> "\n', "facts.nq:1:35: "),
+        ("facts.trig", "ex:a ex:p ex:b", "facts.trig:13:"),
+        ("facts.ttl", "foo:a ex:p ex:b .",
+         "facts.ttl:13:1: The prefix foo: has not been declared; expected Turtle"),
+        ("facts.ttl.gz", "subject,predicate,object\n", "facts.ttl.gz:13:1: "),
+        ("facts.ttl", 'ex:a ex:p ex:b {| schema:startDate "soon" |} .',
+         "facts.ttl:2: triple (since): found 'soon', expected "),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_line_with_its_place(
+    tmp_path: Path, name: str, text: str, message: str
+) -> None:
+    found = fault_of(tmp_path, text, name)
+    assert found.startswith(message)
+    assert "\n" not in found
+
+
+@pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])
+def test_compressed_files_are_streamed_and_damage_is_noticed(tmp_path: Path, suffix: str) -> None:
+    text = HEAD.encode() + b"ex:a ex:p ex:b .\n" * 5000 + b"ex:a ex:p ex:c .\n"
+    halves = (text[:4000], text[4000:])
+    content = b"".join(
+        compress(half, suffix) for half in halves
+    )  # two streams, as parallel packers write them
+    path = tmp_path / f"facts.ttl{suffix}"
+    path.write_bytes(content)
+    assert len(read_dataset(path, splitting=ALL_IN_TRAIN).train) == 2
+    path.write_bytes(content[:-20])
+    with pytest.raises(DataError, match="the file is truncated or damaged"):
+        read_dataset(path)
+    path.write_bytes(content)
+    with pytest.raises(DataError, match="allow more with --read max_bytes=N"):
+        read_dataset(path, max_bytes=1000)
+
+
+def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "pyoxigraph", None)
+    expected = "facts.ttl: RDF needs pyoxigraph: pip install 'apptek[rdf]'"
+    assert fault_of(tmp_path, "ex:a ex:p ex:b .") == expected
+
+
+def test_the_command_line_takes_the_options_of_rdf(tmp_path: Path) -> None:
+    path = write(tmp_path / "labels.dat", HEAD + LABELS)
+    run = apptek("data", "stats", str(path), "--format", "ttl", "--read", "lang=de")
+    assert run.returncode == 0, run.stderr
+    assert "Anna" in apptek("data", "stats", str(path), "--format", "ttl", "--json",
+                            "--read", "lang=de").stdout  # fmt: skip
+    wrong = apptek("data", "stats", str(path), "--read", "lang=english!")
+    assert wrong.returncode == 2
+    assert "a language of RDF labels, such as en or pt-br" in " ".join(wrong.stderr.split())
+    csv = write(tmp_path / "facts.csv", "a,p,b,2014-05-13\n")
+    unfit = apptek("data", "stats", str(csv), "--read", "literals=yes")
+    assert "has no meaning for this kind of source" in unfit.stderr
