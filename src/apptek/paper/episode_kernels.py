@@ -172,27 +172,17 @@ def expand_side(
 
 
 @leaf
-def sides_meet(
-    subject_entities: Ints, subject_count: int, object_entities: Ints, object_count: int,
-    keys: Ints, stamps: Ints, clock: Longs,
-) -> bool:  # fmt: skip
+def sides_meet(one: Ints, other: Ints, keys: Ints, stamps: Ints, clock: Longs) -> bool:
     """Whether the two sides of an episode have reached a common entity (Eq. 8)."""
     # The table is large enough: it has held these entities, and more, when the side was expanded.
-    mask = _table_size(subject_count) - 1
+    mask = _table_size(one.size) - 1
     clock[0] += 1
-    for i in range(subject_count):
-        _put(keys, stamps, mask, clock[0], subject_entities[i])
-    for i in range(object_count):
-        if stamps[find_slot(keys, stamps, mask, clock[0], object_entities[i])] == clock[0]:
+    for entity in one:
+        _put(keys, stamps, mask, clock[0], entity)
+    for entity in other:
+        if stamps[find_slot(keys, stamps, mask, clock[0], entity)] == clock[0]:
             return True
     return False
-
-
-@leaf
-def count_actions(predicates: Ints, periphery: Ints, size: int, facts: Ints) -> None:
-    """Adds how many facts of a periphery have each predicate to `facts`, (actions,)."""
-    for i in range(size):
-        facts[predicates[periphery[i]]] += 1
 
 
 @kernel
@@ -203,6 +193,15 @@ def _append(offsets: Ints, values: Ints, row: int, new: Ints, count: int) -> Int
     values[start : start + count] = new[:count]
     offsets[row + 1] = start + count
     return values
+
+
+@kernel
+def _load(offsets: Ints, values: Ints, row: int, into: Ints) -> tuple[Ints, int]:
+    """Copies row `row` of a ragged array to the front of an array, which may grow; its size."""
+    count = offsets[row + 1] - offsets[row]
+    into = grown(into, count)
+    into[:count] = values[offsets[row] : offsets[row + 1]]
+    return into, count
 
 
 @kernel
@@ -225,26 +224,18 @@ def advance(
     keys, stamps = np.empty(64, np.int32), np.full(64, -1, np.int32)
     clock, counts = np.zeros(1, np.int64), np.zeros(3, np.int64)
     space, nearest = work_space(k), np.empty(k, np.int32)
-    entities, core, periphery = (
-        np.empty(64, np.int32),
-        np.empty(64, np.int32),
-        np.empty(64, np.int32),
-    )
+    first_room = np.empty((3, 64), np.int32)
+    entities, core, periphery = first_room[0], first_room[1], first_room[2]
+    edges[:] = 0
     for row in range(rows):
         episode, action = row // 2, actions[row // 2]
         counts[0], counts[1], counts[2] = 0, 0, 0
         if action == START:
             entities[0] = queries[row % 2][episode]
         elif action != DROP:
-            counts[0] = entity_rows[row + 1] - entity_rows[row]
-            counts[1] = core_rows[row + 1] - core_rows[row]
-            counts[2] = edge_rows[row + 1] - edge_rows[row]
-            entities = grown(entities, counts[0])
-            core = grown(core, counts[1])
-            periphery = grown(periphery, counts[2])
-            entities[: counts[0]] = all_entities[entity_rows[row] : entity_rows[row + 1]]
-            core[: counts[1]] = all_core[core_rows[row] : core_rows[row + 1]]
-            periphery[: counts[2]] = all_edges[edge_rows[row] : edge_rows[row + 1]]
+            entities, counts[0] = _load(entity_rows, all_entities, row, entities)
+            core, counts[1] = _load(core_rows, all_core, row, core)
+            periphery, counts[2] = _load(edge_rows, all_edges, row, periphery)
         if action != KEEP and action != DROP:
             entities, core, periphery, keys, stamps = expand_side(
                 moves, queries[2][episode], queries[3][episode], action, entities, core, periphery,
@@ -253,9 +244,8 @@ def advance(
         new_entities = _append(new_entity_rows, new_entities, row, entities, counts[0])
         new_core = _append(new_core_rows, new_core, row, core, counts[1])
         new_edges = _append(new_edge_rows, new_edges, row, periphery, counts[2])
-        if row % 2 == 0:
-            edges[episode] = 0
-        count_actions(moves.facts.predicates, periphery, counts[2], edges[episode])
+        for i in range(counts[2]):
+            edges[episode, moves.facts.predicates[periphery[i]]] += 1
         if row % 2 == 0:
             continue
         # The object's side is the second: now both are known. An episode that was kept has not met,
@@ -265,7 +255,7 @@ def advance(
             first, stop = new_entity_rows[row - 1], new_entity_rows[row]
             empty = counts[1] == 0 or new_core_rows[row - 1] == new_core_rows[row]
             met[episode] = not (moves.literal and empty) and sides_meet(
-                new_entities[first:stop], stop - first, entities, counts[0], keys, stamps, clock
+                new_entities[first:stop], entities[: counts[0]], keys, stamps, clock
             )
     return (
         new_entity_rows, new_entities[: new_entity_rows[rows]],
