@@ -17,10 +17,12 @@ from apptek.research.provenance import read_runs
 from apptek.research.result import read_results
 from apptek.results import (
     NOTE_KINDS,
+    ActorForecast,
     Answer,
     AuditReport,
     Contrast,
     Counterfactual,
+    EntityRanking,
     Explanation,
     Forecast,
     WatchList,
@@ -54,6 +56,10 @@ RESULTS = {
     Contrast: "`explain --versus TIME --json`, `Predictor.contrast`, `POST /api/contrast`",
     Counterfactual: "`explain --counterfactual --json`, `Predictor.counterfactual`, "
     "`POST /api/counterfactual`",
+    ActorForecast: "`forecast MODEL ACTOR --json`, `Predictor.forecast(actor)`, "
+    "`POST /api/partners`",
+    EntityRanking: "`predict MODEL SUBJECT ? TIME --predicate P --json`, "
+    "`Predictor.rank_entities`, `POST /api/entities`",
     Forecast: "`forecast --json`, `Predictor.forecast`, `POST /api/forecast`",
     WatchList: "`watch --json`, `watch --out FILE.json`, `Predictor.watch`, `GET /api/watch`",
     AuditReport: "`audit --json`, `audit --out FILE.json`",

@@ -5,7 +5,7 @@ from contextlib import nullcontext
 from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import pyarrow as pa
 
@@ -24,10 +24,12 @@ from apptek.models.model import Model, with_earlier_facts, with_training_facts
 from apptek.models.model_folder import load_model, save_model
 from apptek.reading.frames import When, is_frame, read_query_texts, time_text
 from apptek.results import (
+    ActorForecast,
     Answer,
     Answers,
     Contrast,
     Counterfactual,
+    EntityRanking,
     Explanation,
     Forecast,
     Query,
@@ -348,31 +350,63 @@ class Predictor:
         self.model.require_features()
         return Forecaster(self.model, self.answerer)
 
+    @overload
+    def forecast(
+        self, subject: str, object_: str, start: When = None, **options: Any
+    ) -> Forecast: ...
+    @overload
+    def forecast(
+        self, subject: str, object_: None = None, start: When = None, **options: Any
+    ) -> ActorForecast: ...
     def forecast(
         self,
         subject: str,
-        object_: str,
+        object_: str | None = None,
         start: When = None,
         *,
+        predicate: str | None = None,
+        class_: str | None = None,
+        group: str | None = None,
+        members: bool = False,
         top: int = 10,
         allow_unknown: bool = False,
         suppose: Any = None,
         **length: Any,
-    ) -> Forecast:
+    ) -> Forecast | ActorForecast:
         """What will happen between two entities in a window, from the facts before it, and why.
+
+        Of one entity alone: whom it will act on, and who will act on it.
 
         start   the first time of the window; by default the one after the last fact
                 times are texts, dates, datetimes or integers
+        predicate, class_, group
+                the events that count, by default all of them
+        members whether entities with the actor's name in brackets count as the actor:
+                Police (Egypt) for Egypt; only of one entity alone
         length  until="2015-01-07", or days=7, months=, years=, steps=, as the data is dated
         allow_unknown
                 forecast in general terms where a name is not in the data, instead of
-                raising UnknownName
+                raising UnknownName; only of two entities
         suppose as of `predict`: `what_if` has the chances without and with supposed facts. They
                 count if they are before the window, which by default begins after the last of them
         """
-        for name in (subject, object_):
+        from apptek.forecast.event_filter import read_filter
+        from apptek.forecast.next_event import next_event
+        from apptek.forecast.partners import actor_forecast
+
+        names = [subject] if object_ is None else [subject, object_]
+        for name in names:
             if not isinstance(name, str):
                 raise ApptekError(f"found {name!r}, expected the name of an entity")
+        check_count("top", top)
+        event = read_filter(self.forecaster, predicate, class_, group)
+        if object_ is None:
+            if suppose is not None:
+                raise ArgumentError("suppose is for a forecast of two entities")
+            window = self._window("forecast", start, length)
+            return actor_forecast(self.forecaster, subject, window, event, top=top, members=members)
+        if members:
+            raise ArgumentError("members is for a forecast of one entity alone")
         self.answerer.entities.check(subject, object_, allow_unknown=allow_unknown)
         supposed = None
         if suppose is not None:
@@ -383,12 +417,35 @@ class Predictor:
             start = start_after(self.forecaster, supposed) if start is None else start
         window = self._window("forecast", start, length)
         (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
-        forecast = replace(forecast, similar=self.similar_names(subject, object_))
+        ids = self.forecaster.ids(names)
+        timing = next_event(self.forecaster, ids, window, event)
+        forecast = replace(forecast, next_event=timing, similar=self.similar_names(*names))
         if supposed is None:
             return forecast
-        ids = self.forecaster.ids([subject, object_])
         changes = forecast_what_if(self.forecaster, forecast, ids, window, supposed)
         return replace(forecast, what_if=changes)
+
+    def rank_entities(
+        self,
+        subject: str | None = None,
+        object_: str | None = None,
+        *,
+        predicate: str,
+        time: When,
+        top: int = 10,
+    ) -> EntityRanking:
+        """The most probable entities for the missing subject or object of a fact.
+
+        rank_entities("Boko Haram", predicate="Abduct", time="2015-01-02")
+        rank_entities(object_="Nigeria", predicate="Accuse", time="2015-01-02")
+
+        Only facts before the time are used.
+        """
+        from apptek.forecast.missing_entity import rank_entities
+
+        check_count("top", top)
+        when = time_text(time) or "?"
+        return rank_entities(self.forecaster, subject, object_, predicate, when, top=top)
 
     def watch(
         self, pairs: Any = None, *, most: int = 20, start: When = None,

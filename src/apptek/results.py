@@ -238,6 +238,22 @@ class ChanceUntil:
 
 
 @record
+class NextEvent:
+    """When the next event between two entities is to be expected, in either direction."""
+
+    event: str = described("The predicate, class or group; empty: any event.")
+    probability: float = described("The chance of at least one such fact in the window.")
+    expected: float = described("The expected number of such facts in the window.")
+    curve: tuple[ChanceUntil, ...] = described("The chance until each day or step of the window.")
+    median: int | None = described(
+        "The units from the start of the window within which the next such fact comes with a "
+        "chance of one half; null: more than `longest`."
+    )
+    median_time: str | None = described("The last time of these; null: beyond `longest`.")
+    longest: int = described("The longest window that was learned, in units of the data.")
+
+
+@record
 class Forecast(Result):
     """What will happen between two entities in a window, from the facts before it."""
 
@@ -266,6 +282,10 @@ class Forecast(Result):
         "Where predicates have classes: the chance of each, the most probable first.", default=()
     )
     by_group: tuple[ClassForecast, ...] = described("The same for groups.", default=())
+    next_event: NextEvent | None = described(
+        "When the next event comes: any, or of the predicate, class or group asked for.",
+        default=None,
+    )
     why: str = described("Why the most probable predicate, and not another.", default="")
     unseen: tuple[str, ...] = described("The names that the facts do not contain.", default=())
     notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
@@ -273,6 +293,78 @@ class Forecast(Result):
     what_if: WhatIf | None = described(
         "What supposed facts would change; null where none were supposed.", default=None
     )
+
+
+@record
+class PartnerForecast:
+    """What the subject will do to the object, where one of them is the actor or a member."""
+
+    subject: str = described("Who acts; of several members, the most probable one.")
+    object: str = described("Who is acted upon.")
+    probability: float = described("The chance of at least one such fact in the window.")
+    expected: float = described("The expected number of such facts.")
+    previous: float = described("The chance in the forecast for the window before.")
+    change: float = described("The difference: probability - previous.")
+    predicates: tuple[PredicateForecast, ...] = described("The most probable first.")
+    reason: str = described("The strongest evidence that something happens, in words.")
+    median: int | None = described(
+        "The units within which the next such fact comes with a chance of one half; null: more "
+        "than `longest` of the list."
+    )
+
+
+@record
+class ActorForecast(Result):
+    """Whom an actor will act on in a window, and who will act on it."""
+
+    actor: str = described("The actor.")
+    members: tuple[str, ...] = described("The entities that are combined; empty: the actor alone.")
+    event: str = described("The predicate, class or group that counts; empty: any event.")
+    first: str = described("The first time of the window.")
+    last: str = described("The last time of the window, which is part of it.")
+    length: int = described("The length of the window, in units of the data.")
+    unit: str = described("The unit of the data: day, hour, step, ...")
+    lead: int = described("Units between the last observed time and the window.")
+    observed_until: str = described("The last time whose facts were used.")
+    acts_on: tuple[PartnerForecast, ...] = described("Whom it acts on, the most probable first.")
+    acted_on_by: tuple[PartnerForecast, ...] = described("Who acts on it, likewise.")
+    partners: int = described("How many entities had a fact with it before, listed or not.")
+    others_acted_on: float = described(
+        "The chance that it acts on any entity that had no fact with it before."
+    )
+    others_acting: float = described("The chance that any such entity acts on it.")
+    longest: int = described("The longest window that was learned, in units of the data.")
+    notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+
+
+@record
+class RankedEntity:
+    """A candidate for the missing entity."""
+
+    entity: str = described("The name of the entity.")
+    probability: float = described("Its probability, given that there is such a fact at that time.")
+    reason: str = described("The strongest evidence for it, in words.")
+
+
+@record
+class EntityRanking(Result):
+    """The entities that may be missing in a fact, the most probable first."""
+
+    subject: str | None = described("The entity that acts; null: it is asked for.")
+    predicate: str = described("The predicate, as the data names it.")
+    label: str = described("How to show the predicate.")
+    object: str | None = described("The entity acted upon; null: it is asked for.")
+    time: str = described("The time in question; only facts before it are used.")
+    ranked: tuple[RankedEntity, ...] = described("The most probable first.")
+    candidates: int = described("How many entities have any evidence, listed or not.")
+    others: int = described("How many entities have none.")
+    others_probability: float = described("The probability that they share.")
+    notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+
+    @property
+    def shown(self) -> str:
+        """The predicate for people: "Consult (040)"."""
+        return labelled(self.predicate, self.label)
 
 
 @record

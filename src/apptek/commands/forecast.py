@@ -26,11 +26,27 @@ from apptek.safe_text import counted
 PAIRS_LISTED = 20  # without a file of pairs
 
 
+PredicateOption = Annotated[
+    str | None, option("--predicate", "Only events with this predicate.", "NAME")
+]
+ClassOption = Annotated[str | None, option("--class", "Only events of this class.", "NAME")]
+GroupOption = Annotated[str | None, option("--group", "Only events of this group.", "NAME")]
+
+
 @takes_window
 def forecast(
     model: ModelArgument,
     subject: Annotated[str, argument("A", "One entity.")],
-    object_: Annotated[str, argument("B", "The other entity.")],
+    object_: Annotated[
+        str | None, argument("B", "The other entity.  [default: all partners of A]")
+    ] = None,
+    predicate: PredicateOption = None,
+    class_: ClassOption = None,
+    group: GroupOption = None,
+    members: Annotated[
+        bool,
+        option("--members", "Without B: count Police (Egypt), Citizen (Egypt), ... as Egypt."),
+    ] = False,
     top: TopOption = 10,
     allow_unknown: AllowUnknownOption = False,
     suppose: SupposeOption = None,
@@ -38,21 +54,27 @@ def forecast(
     *,
     window: WindowOptions,
 ) -> None:
-    """Forecast whether an event will happen between two entities, and of what kind.
+    """Forecast whether an event will happen between two entities, when, and of what kind.
 
-    `predict` assumes that an event happens; `forecast` estimates how likely one is. It uses only
-    facts before the window, even if later ones are known. By default the window has 7 days; where
-    the facts cover less than two weeks, a day, an hour or a minute; and one step of data that is
-    dated by weeks, months, years or numbers. `--suppose "A | Threaten | B | 2021-12-31"` compares
-    the forecast with that of a world in which the fact happens.
+    With one entity: whom it will act on, and who will act on it. `predict` assumes that an event
+    happens; `forecast` estimates how likely one is. It uses only facts before the window, even if
+    later ones are known. By default the window has 7 days; where the facts cover less than two
+    weeks, a day, an hour or a minute; and one step of data that is dated by weeks, months, years or
+    numbers. `--suppose "A | Threaten | B | 2021-12-31"` compares the forecast with that of a world
+    in which the fact happens.
 
     Example: `apptek forecast model Coresia Falgard --days 7`
     """
     from apptek.predictor import Predictor
 
+    if object_ is None and allow_unknown:
+        raise typer.BadParameter("--allow-unknown is for two entities")
+    if object_ is not None and members:
+        raise typer.BadParameter("--members is for one entity, without B")
     predictor = Predictor.load(model, past_only=True)
     made = predictor.forecast(
-        subject, object_, top=top, allow_unknown=allow_unknown,
+        subject, object_, predicate=predicate, class_=class_, group=group, members=members,
+        top=top, allow_unknown=allow_unknown,
         suppose=read_suppose(suppose, predictor.model.dataset), **window.keywords(),
     )  # fmt: skip
     print_result(made, as_json=as_json)

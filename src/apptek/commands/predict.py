@@ -20,6 +20,7 @@ from apptek.commands.options import (
 from apptek.commands.reading_options import Reading, list_skipped, reads_queries
 from apptek.safe_text import counted
 
+OPEN = "?"  # in the place of the missing entity
 UNKNOWN_SHOWN = 5  # names that a file asks about and the model does not know
 _FILE_PANEL = "Many queries at once"
 QueriesOption = Annotated[
@@ -58,6 +59,12 @@ def predict(
     top: Annotated[int, option("--top", "Number of predicates to list.", "N", min=1)] = 10,
     queries: QueriesOption = None,
     out: AnswersOption = None,
+    predicate: Annotated[
+        str | None,
+        option(
+            "--predicate", "With '?' as SUBJECT or OBJECT: rank the entities with this one.", "NAME"
+        ),
+    ] = None,
     hide_known: HideKnownOption = False,
     past_only: PastOnlyOption = False,
     allow_unknown: AllowUnknownOption = False,
@@ -71,7 +78,9 @@ def predict(
     Probabilities assume that some event occurs between the two at that time. For the probability
     of any event, use `apptek forecast`.
 
-    `--suppose` shows what a fact would change: the answer without and with it.
+    With '?' in the place of SUBJECT or OBJECT and a --predicate, rank the missing entity, from the
+    facts before that time. `--suppose` shows what a fact would change: the answer without and with
+    it.
 
     Example: `apptek predict model Coresia Falgard 2019-07-26`
     """
@@ -91,7 +100,13 @@ def predict(
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
     if words_of_file := reading.words():
         raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
+    is_open = _open_slots(subject, object_, predicate)
     predictor = Predictor.load(model, past_only=past_only)
+    if predicate is not None:
+        ends = (None if is_open[0] else subject, None if is_open[1] else object_)
+        ranking = predictor.rank_entities(*ends, predicate=predicate, time=time, top=top)
+        print_result(ranking, as_json=as_json)
+        return
     asked = Query(subject, object_, time)
     (answer,) = predictor.predict(
         asked, top=top, hide_known=hide_known, allow_unknown=allow_unknown,
@@ -100,6 +115,18 @@ def predict(
     print_result(answer, as_json=as_json, similar=predictor.similar_names(subject, object_))
     if not as_json:
         _tell_limits(predictor.model, answer, time)
+
+
+def _open_slots(subject: str, object_: str, predicate: str | None) -> list[bool]:
+    """Return which of the two is asked for; refuse what is neither a pair nor a missing entity."""
+    is_open = [name.strip() == OPEN for name in (subject, object_)]
+    if all(is_open):
+        raise typer.BadParameter("SUBJECT and OBJECT are both '?': name one of them")
+    if predicate is None and any(is_open):
+        raise typer.BadParameter("'?' ranks the missing entity: give the predicate (--predicate)")
+    if predicate is not None and not any(is_open):
+        raise typer.BadParameter("--predicate is for a missing entity: give '?' as one of the two")
+    return is_open
 
 
 def _tell_limits(model: Any, answer: Any, time: str) -> None:

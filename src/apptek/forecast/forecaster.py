@@ -26,6 +26,7 @@ from apptek.forecast.window import (
 )
 from apptek.graph.lookups import incoming, outgoing
 from apptek.models.answerer import Answerer
+from apptek.models.entity_ranking.candidates import EntityIndex
 from apptek.models.model import Model
 from apptek.models.occurrence.counts import (
     EVIDENCE,
@@ -108,6 +109,13 @@ class Forecaster:
     @cached_property
     def _isolated(self) -> list[str]:
         return self.model.isolated_times
+
+    @cached_property
+    def entity_index(self) -> EntityIndex:
+        """The facts by actor and predicate, for the missing entity of a fact."""
+        data = self.model.dataset
+        sizes = (len(data.entities), len(data.predicates))
+        return EntityIndex(self.model.graph.facts, data.axis, sizes, self.occurrence.clock)
 
     @cached_property
     def _predicate_names(self) -> list[str]:
@@ -270,6 +278,12 @@ class Forecaster:
         oldest = math.floor(OLDEST * long)
         return [words.old_pair_note(age, oldest, unit_word(axis.unit), since)]
 
+    def evidence(self, family: str, ends: tuple[str, str], features: Doubles) -> str:
+        """What the facts of a kind of evidence are, in words."""
+        unit, oldest = unit_word(self.model.dataset.axis.unit), OLDEST * self.occurrence.clock.long
+        count, age = count_and_age(features, family)
+        return words.evidence_sentence(family, ends, count, age, unit, oldest)
+
     def _direction(
         self,
         forecasts: PairForecasts,
@@ -278,14 +292,11 @@ class Forecaster:
         added: Doubles,
         base: float,
     ) -> DirectionForecast:
-        unit = unit_word(self.model.dataset.axis.unit)
-        features, oldest = forecasts.features[row], OLDEST * self.occurrence.clock.long
+        features = forecasts.features[row]
         reasons = [
             OccurrenceReason(
                 family=family,
-                sentence=words.evidence_sentence(
-                    family, ends, *count_and_age(features, family), unit, oldest
-                ),
+                sentence=self.evidence(family, ends, features),
                 log_odds=float(value),
             )
             for family, value in zip(EVIDENCE, added, strict=True)

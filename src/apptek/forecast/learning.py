@@ -19,6 +19,8 @@ from apptek.facts.queries import Queries
 from apptek.facts.times import TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
+from apptek.models.entity_ranking.candidates import EntityIndex
+from apptek.models.entity_ranking.ranker import EntityRanker, fit_entity_ranker
 from apptek.models.fitting.stages import FitOptions
 from apptek.models.model import Model
 from apptek.models.occurrence.counts import PairCounts
@@ -92,8 +94,16 @@ def _learned(model: Model, *, all_facts: bool) -> Model:
     )
     if occurrence is None:
         return replace(model, no_forecasts=_why_not(events, windows, period))
-    learned = replace(model, occurrence=replace(occurrence, all_facts=all_facts))
+    ranker = _entity_ranker(model, members)
+    learned = replace(model, occurrence=replace(occurrence, all_facts=all_facts, ranker=ranker))
     return replace(learned, occurrence=_calibrated(learned, counts, period, facts))
+
+
+def _entity_ranker(model: Model, members: Longs | None) -> EntityRanker | None:
+    data, rng = model.dataset, generator(model.seed, "entities")
+    train, sizes = facts_around(data.train, members), (len(data.entities), len(data.predicates))
+    index = EntityIndex(train, data.axis, sizes, model.clock)
+    return fit_entity_ranker(index, train, data.axis, rng=rng)
 
 
 def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 
 from apptek.present.wording import GIVEN, listed, percent, period_text
 from apptek.results import (
+    ActorForecast,
     Backtest,
     DirectionForecast,
     Forecast,
@@ -36,7 +37,7 @@ METRICS = ("log_loss", "brier", "auc", "calibration_error")
 IN_TRAINING = "every window lies in the training period: there are no metrics"
 
 
-def window_text(result: Forecast | WatchList) -> str:
+def window_text(result: ActorForecast | Forecast | WatchList) -> str:
     """Return the window: 2015-01-01 to 2015-01-07."""
     return period_text(result.first, result.last)
 

@@ -17,9 +17,11 @@ from apptek.extras import require_xlsx
 from apptek.files import new_file, writing
 from apptek.models.answer_tables import SCHEMA
 from apptek.results import (
+    ActorForecast,
     Answer,
     Answers,
     AuditReport,
+    EntityRanking,
     Explanation,
     Forecast,
     Reason,
@@ -110,6 +112,21 @@ def _forecast(forecast: Forecast) -> pa.Table:
     schema += [(name, pa.float64()) for name in ("probability", "expected", "share")]
     rows = [window | to_dict(part) for part in forecast.predicates]
     return pa.Table.from_pylist(rows, schema=pa.schema(schema))
+
+
+@to_arrow.register
+def _actor(forecast: ActorForecast) -> pa.Table:
+    """One row for each partner and direction."""
+    window = {"first": forecast.first, "last": forecast.last}
+    rows = [window | to_dict(row) for row in (*forecast.acts_on, *forecast.acted_on_by)]
+    for row in rows:
+        row["predicates"] = "; ".join(part["label"] for part in row["predicates"])
+    return pa.Table.from_pylist(rows)
+
+
+@to_arrow.register
+def _ranking(ranking: EntityRanking) -> pa.Table:
+    return pa.Table.from_pylist([to_dict(each) for each in ranking.ranked])
 
 
 @to_arrow.register

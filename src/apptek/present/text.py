@@ -14,6 +14,7 @@ from apptek.present.forecast_words import (
     window_text,
 )
 from apptek.present.metrics_text import evaluation_text
+from apptek.present.partner_words import actor_text, event_lines, ranking_text
 from apptek.present.template import render
 from apptek.present.what_if_words import COLUMNS as SIDE_BY_SIDE
 from apptek.present.what_if_words import IN_TEXT, chance_cells
@@ -27,12 +28,14 @@ from apptek.present.wording import (
     similar_lines,
 )
 from apptek.results import (
+    ActorForecast,
     Answer,
     Answers,
     AuditReport,
     Backtest,
     Contrast,
     Counterfactual,
+    EntityRanking,
     Explanation,
     Forecast,
     Result,
@@ -74,6 +77,8 @@ def _text(result: Result, width: int) -> str:
 
 _text.register(Backtest)(backtest_text)
 _text.register(Evaluation)(evaluation_text)
+_text.register(ActorForecast)(actor_text)
+_text.register(EntityRanking)(ranking_text)
 
 
 @_text.register
@@ -131,7 +136,8 @@ def _forecast(forecast: Forecast, width: int) -> str:
     ]  # fmt: skip
     table = table_text("At least once in the window", ("", "predicate", "chance", ""), rows, width)
     general, similar = general_notes(*forecast.unseen), similar_lines(forecast.similar)
-    about = {"f": forecast, "general": general, "similar": similar}
+    timing = event_lines(forecast)
+    about = {"f": forecast, "general": general, "similar": similar, "timing": timing}
     return render("forecast.txt.j2", table=table.split("\n"), **about).rstrip("\n")
 
 

@@ -30,6 +30,7 @@ from apptek.arrays import Bools, Doubles, Longs
 from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.extras import parse_trees
 from apptek.features.clock import Clock
+from apptek.models.entity_ranking.ranker import EntityRanker
 from apptek.models.occurrence.counts import NAMES
 
 _PLAIN = ("all_facts", "either", "fitted_until", "stride")  # as JSON has them
@@ -229,6 +230,7 @@ class OccurrenceModel:
     predicates    a and b of a predicate's probability, see `predicate_probabilities`
     either        from 0 to 1: how far the two directions of a pair are independent
     stride        the distance between two successive times, in the unit of the axis
+    ranker        of the missing entity; None: too few facts to learn from
     """
 
     clock: Clock
@@ -238,6 +240,7 @@ class OccurrenceModel:
     predicates: tuple[float, float] = (0.0, 1.0)
     either: float = 1.0
     stride: int = 1
+    ranker: EntityRanker | None = None
 
     @property
     def longest(self) -> int:
@@ -344,6 +347,7 @@ class OccurrenceModel:
             "predicates": self.predicates,
             "clock": astuple(self.clock),
             **{name: getattr(self, name) for name in _PLAIN},
+            "ranker": self.ranker and self.ranker.to_json(),
             "horizons": [
                 {
                     "window": horizon.window,
@@ -368,6 +372,7 @@ class OccurrenceModel:
             predicates=tuple(about["predicates"]),
             horizons=tuple(_horizon(entry, trees) for entry in about["horizons"]),
             **{name: about[name] for name in _PLAIN},
+            ranker=EntityRanker.from_json(about["ranker"]) if about.get("ranker") else None,
         )
 
 

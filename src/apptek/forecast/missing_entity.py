@@ -1,0 +1,87 @@
+"""The missing entity of a fact: (subject, predicate, ?, time) or (?, predicate, object, time)."""
+
+import math
+
+import numpy as np
+
+from apptek.arrays import Doubles
+from apptek.errors import ApptekError, ArgumentError
+from apptek.explain.explainer import find_predicate
+from apptek.facts.times import UNKNOWN
+from apptek.forecast.forecaster import Forecaster
+from apptek.models.entity_ranking.candidates import FAMILIES, FEATURES, SCALES, UNIT, EntityQueries
+from apptek.models.entity_ranking.ranker import EntityRanker
+from apptek.present import partner_words as words
+from apptek.present.wording import read_as_notes
+from apptek.results import EntityRanking, RankedEntity
+
+
+def rank_entities(
+    forecaster: Forecaster,
+    subject: str | None,
+    object_: str | None,
+    predicate: str,
+    time: str,
+    *,
+    top: int = 10,
+) -> EntityRanking:
+    """Rank the candidates for the slot that is None, from the facts before the time."""
+    if (subject is None) == (object_ is None):
+        raise ArgumentError("give a subject or an object: exactly one of the two is asked for")
+    data, answerer = forecaster.model.dataset, forecaster.answerer
+    asked = str(object_ if subject is None else subject)
+    answerer.entities.check(asked)
+    actor = answerer.entity_id(asked)
+    place = find_predicate(predicate, answerer.predicate_names, data.predicates)
+    code = data.axis.parse(time)
+    if code == UNKNOWN:
+        raise ApptekError("the missing entity is ranked at a known time: give one")
+    answerer.seen.check_time(code)
+    moment = data.axis.position(code)
+    of_kind = place if object_ is None else place + len(data.predicates)
+    columns = ([actor], [of_kind], [moment])
+    found = forecaster.entity_index.candidates(
+        EntityQueries(*(np.asarray(column, np.int64) for column in columns))
+    )
+    name, label = data.predicates[place], answerer.labels.label(data.predicates[place])
+    if not len(found.entities):
+        raise ApptekError(words.no_candidates(data.entities[actor], label, time))
+    ranker = ranker_of(forecaster)
+    chances, others = ranker.probabilities(found)
+    order = np.argsort(-chances, kind="stable")[:top]
+    own = data.entities[actor]
+    return EntityRanking(
+        subject=None if subject is None else own,
+        predicate=name,
+        label=label,
+        object=None if object_ is None else own,
+        time=data.axis.format(code),
+        ranked=tuple(
+            RankedEntity(
+                entity=data.entities[int(found.entities[row])],
+                probability=float(chances[row]),
+                reason=_reason(ranker, found.features[row], own, is_subject=object_ is None),
+            )
+            for row in order.tolist()
+        ),
+        candidates=len(found.entities),
+        others=len(data.entities) - len(found.entities),
+        others_probability=float(others[0]),
+        notes=tuple(read_as_notes((asked, own))),
+    )
+
+
+def ranker_of(forecaster: Forecaster) -> EntityRanker:
+    """The ranker of a model; ApptekError if it has none."""
+    ranker = forecaster.occurrence.ranker
+    if ranker is None:
+        raise ApptekError("this model ranks no entities: fit it again with this version")
+    return ranker
+
+
+def _reason(ranker: EntityRanker, features: Doubles, actor: str, *, is_subject: bool) -> str:
+    """The kind of evidence that adds most to the utility, in words."""
+    added = (ranker.weights * features).reshape(len(FAMILIES), len(SCALES)).sum(axis=1)
+    family = FAMILIES[int(np.argmax(added))]
+    count = round(math.expm1(features[FEATURES.index(f"{family} ever")]) * UNIT)
+    return words.candidate_reason(family, actor, count, is_subject=is_subject)

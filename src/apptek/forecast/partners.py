@@ -1,0 +1,218 @@
+"""Whom an actor will act on, and who will act on it: a forecast for each of its partners.
+
+A partner had a fact with the actor before the window. Of all other entities only the chance that
+any of them is involved is estimated: from the most active ones, and from a sample of the rest.
+
+An actor may be combined with its members: Egypt with Police (Egypt) and Citizen (Egypt). Expected
+numbers add up. The chance is that of at least one member: 1 - (1 - largest) (1 - others)^MEMBERS.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.arrays import Doubles, Longs
+from apptek.errors import ApptekError
+from apptek.features.traits import split_name
+from apptek.forecast.event_filter import EventFilter
+from apptek.forecast.forecaster import Forecaster, PairForecasts
+from apptek.forecast.next_event import median_steps
+from apptek.forecast.window import Window, time_of
+from apptek.models.occurrence.counts import EVIDENCE
+from apptek.present import partner_words as words
+from apptek.present.wording import read_as_notes
+from apptek.results import ActorForecast, PartnerForecast, PredicateForecast
+
+MEMBERS = 1.0  # how far members act independently, chosen on ICEWS14's valid facts
+MOST_ACTIVE, SAMPLED = 300, 200  # entities without a fact with the actor that are looked at
+PREDICATES = 3  # of a partner
+
+
+@dataclass(frozen=True, slots=True)
+class Combined:
+    """The chances of an actor, or of its members together, with some partners.
+
+    rows  the ordered pair of each partner with the largest chance
+    """
+
+    made: PairForecasts
+    shares: Doubles | None
+    partners: Longs
+    rows: Longs
+    probabilities: Doubles
+    expected: Doubles
+
+
+def members_of(forecaster: Forecaster, actor: str) -> list[int]:
+    """The entity itself, if there is one, and the entities with its name in brackets."""
+    names = forecaster.model.dataset.entities
+    own = forecaster.answerer.entities.find(actor)
+    name = actor if own is None else names[own]
+    parts = ((entity, split_name(each)) for entity, each in enumerate(names))
+    members = [entity for entity, part in parts if part and part[1] == name]
+    return members if own is None else [own, *members]
+
+
+def actor_forecast(
+    forecaster: Forecaster,
+    actor: str,
+    window: Window,
+    event: EventFilter,
+    *,
+    top: int = 10,
+    members: bool = False,
+) -> ActorForecast:
+    """Forecast what an actor does to each partner, and what each does to it.
+
+    members  whether the entities with its name in brackets count as the actor, too
+    """
+    names = forecaster.model.dataset.entities
+    ids = np.asarray(members_of(forecaster, actor) if members else [], np.int64)
+    if not len(ids):
+        forecaster.answerer.entities.check(actor)
+        ids = forecaster.ids([actor])
+    own = actor if members else names[int(ids[0])]
+    axis = forecaster.model.dataset.axis
+    both = _partners(forecaster, ids, window)
+    if not len(both):
+        raise ApptekError(words.no_partners(own, time_of(axis, window.moment)))
+    parts = {}
+    for is_subject in (True, False):
+        found = _combined(forecaster, ids, both, window, event, is_subject=is_subject)
+        order = np.argsort(-found.probabilities, kind="stable")[:top]
+        rows = _rows(forecaster, found, order, ids, window, event, is_subject=is_subject)
+        others = _others(forecaster, ids, both, window, event, is_subject=is_subject)
+        parts[is_subject] = (rows, others)
+    return ActorForecast(
+        actor=own,
+        members=tuple(names[entity] for entity in ids.tolist()) if members else (),
+        event=event.name,
+        **forecaster.window_fields(window),
+        acts_on=parts[True][0],
+        acted_on_by=parts[False][0],
+        partners=len(both),
+        others_acted_on=parts[True][1],
+        others_acting=parts[False][1],
+        longest=forecaster.occurrence.longest,
+        notes=(*read_as_notes((actor, own)), *forecaster.notes(window)),
+    )
+
+
+def _partners(forecaster: Forecaster, ids: Longs, window: Window) -> Longs:
+    events = forecaster.events.before(window.moment)
+    ends = [
+        other[np.isin(one, ids)]
+        for one, other in (
+            (events.subjects, events.objects),
+            (events.objects, events.subjects),
+        )
+    ]
+    return np.setdiff1d(np.concatenate(ends), ids)
+
+
+def _combined(
+    forecaster: Forecaster, ids: Longs, partners: Longs, window: Window, event: EventFilter,
+    *, is_subject: bool,
+) -> Combined:  # fmt: skip
+    """The chances of each partner with at least one member, in one direction."""
+    actors, others = np.repeat(ids, len(partners)), np.tile(partners, len(ids))
+    subjects, objects = (actors, others) if is_subject else (others, actors)
+    made = forecaster.pair_forecasts(subjects, objects, window)
+    shares = forecaster.shares(made.pairs) if event.name else None
+    chances = event.chances(forecaster, made.chances, shares).reshape(len(ids), -1)
+    expected = event.expected(made.chances, shares).reshape(len(ids), -1).sum(axis=0)
+    best = np.argmax(chances, axis=0)
+    return Combined(
+        made, shares, partners, best * len(partners) + np.arange(len(partners)),
+        at_least_one(chances), expected,
+    )  # fmt: skip
+
+
+def at_least_one(chances: Doubles, independent: float = MEMBERS) -> Doubles:
+    """P(at least one) of each column; the less probable rows add as far as they are independent."""
+    quiet = np.log1p(-chances)
+    least = quiet.min(axis=0)
+    any_of_them: Doubles = -np.expm1(least + independent * (quiet.sum(axis=0) - least))
+    return any_of_them
+
+
+def _rows(
+    forecaster: Forecaster, found: Combined, order: Longs, ids: Longs, window: Window,
+    event: EventFilter, *, is_subject: bool,
+) -> tuple[PartnerForecast, ...]:  # fmt: skip
+    """The partners in this order, each beside the forecast for the window before."""
+    partners, rows = found.partners[order], found.rows[order]
+    earlier = _combined(forecaster, ids, partners, window.before(), event, is_subject=is_subject)
+    pairs = found.made.pairs.take(rows)
+    made = forecaster.pair_forecasts(pairs.subjects, pairs.objects, window)
+    shares = forecaster.shares(made.pairs) if found.shares is None else found.shares[rows]
+    medians = median_steps(forecaster, made, shares, event)
+    added, _ = forecaster.reasons(made)
+    listed = []
+    for row, place in enumerate(order.tolist()):
+        ends = tuple(map(forecaster.model.dataset.entities.__getitem__,
+                         (int(pairs.subjects[row]), int(pairs.objects[row]))))  # fmt: skip
+        chance, before = float(found.probabilities[place]), float(earlier.probabilities[row])
+        listed.append(
+            PartnerForecast(
+                subject=ends[0],
+                object=ends[1],
+                probability=chance,
+                expected=float(found.expected[place]),
+                previous=before,
+                change=chance - before,
+                predicates=_predicates(forecaster, made, shares, row, (ends[0], ends[1]), event),
+                reason=_reason(forecaster, made.features[row], added[row], (ends[0], ends[1])),
+                median=int(medians[row]) or None,
+            )
+        )
+    return tuple(listed)
+
+
+def _reason(
+    forecaster: Forecaster, features: Doubles, added: Doubles, ends: tuple[str, str]
+) -> str:
+    family = EVIDENCE[int(np.argmax(added))]
+    return forecaster.evidence(family, ends, features)
+
+
+def _predicates(
+    forecaster: Forecaster, made: PairForecasts, shares: Doubles, row: int, ends: tuple[str, str],
+    event: EventFilter,
+) -> tuple[PredicateForecast, ...]:  # fmt: skip
+    part, names = slice(row, row + 1), forecaster.model.dataset.predicates
+    of_row = made.chances.take(part)
+    chances = forecaster.occurrence.predicate_probabilities(of_row, shares[part])[0]
+    order = np.argsort(-np.where(event.predicates, shares[row], -1.0), kind="stable")
+    return tuple(
+        PredicateForecast(
+            subject=ends[0],
+            predicate=names[place],
+            label=forecaster.answerer.labels.label(names[place]),
+            object=ends[1],
+            probability=float(chances[place]),
+            expected=float(of_row.expected[0] * shares[row, place]),
+            share=float(shares[row, place]),
+        )
+        for place in order[: min(PREDICATES, int(event.predicates.sum()))].tolist()
+    )
+
+
+def _others(
+    forecaster: Forecaster, ids: Longs, partners: Longs, window: Window, event: EventFilter,
+    *, is_subject: bool,
+) -> float:  # fmt: skip
+    """P(any entity that had no fact with the actor), from the most active and a sample."""
+    events = forecaster.events.before(window.moment)
+    roles = events.objects if is_subject else events.subjects
+    activity = np.bincount(roles, minlength=events.width)[: events.width - 1]
+    activity[np.concatenate([ids, partners])] = -1
+    order = np.argsort(-activity, kind="stable")[: int((activity >= 0).sum())]
+    rest = order[MOST_ACTIVE:]
+    drawn = rest[np.linspace(0, len(rest) - 1, min(SAMPLED, len(rest))).astype(np.int64)]
+    quiet = 0.0
+    for part, count in ((order[:MOST_ACTIVE], 1.0), (drawn, len(rest) / max(len(drawn), 1))):
+        if len(part):
+            found = _combined(forecaster, ids, part, window, event, is_subject=is_subject)
+            quiet += count * float(np.log1p(-found.probabilities).sum())
+    return float(-np.expm1(quiet))

@@ -1,0 +1,1 @@
+"""Rank the missing entity of (subject, predicate, ?, time) or (?, predicate, object, time)."""

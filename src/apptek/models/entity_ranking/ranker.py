@@ -1,0 +1,233 @@
+"""The ranker of entities: a conditional logit over the candidates, fitted on the newest of train.
+
+The utility of a candidate is the sum of weight * feature. All entities without evidence are one
+more alternative with a constant utility: they share its probability, and rank last. A question with
+several right answers at the same time is asked once for each of them, without the others.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Bools, Doubles, Ints, Longs, read_only
+from apptek.compiling import in_threads, leaf
+from apptek.facts.facts import Facts, with_inverses
+from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.models.entity_ranking.candidates import (
+    CHUNK,
+    FEATURES,
+    Candidates,
+    EntityIndex,
+    EntityQueries,
+)
+from apptek.ragged import Ragged
+
+LATE = 0.7  # share of the dated training facts before those that are fitted on
+MOST_QUERIES, MOST_CANDIDATES = 4_000, 3_000_000  # that are fitted on
+FEWEST = 50  # questions, below which nothing is fitted
+PENALTY = 3.0  # on the squares of the weights
+STEPS, ENOUGH = 12, 1e-6
+_DIGITS = 6  # that are kept of what is fitted: more would differ between machines
+
+
+@dataclass(frozen=True, slots=True)
+class EntityRanker:
+    """The weights of the features, and the utility of all entities without evidence."""
+
+    weights: Doubles  # (FEATURES,)
+    others: float
+
+    def utilities(self, found: Candidates) -> Doubles:
+        """The utility of each candidate."""
+        # Not a product of matrices: its sums depend on how many rows come at once.
+        values: Doubles = (found.features * self.weights).sum(axis=1)
+        return values
+
+    def probabilities(self, found: Candidates) -> tuple[Doubles, Doubles]:
+        """Those of the candidates of each question, and of all other entities: they add up to 1."""
+        return _shares(self.utilities(found), found.offsets, self.others)
+
+    def ranks(
+        self, index: EntityIndex, queries: EntityQueries, truths: Longs, known: Ragged
+    ) -> Doubles:
+        """The expected rank of each question's truth among all entities, the known ones left out.
+
+        The entities without evidence come last, all of them with the same score.
+        """
+        order = np.lexsort((queries.times, queries.predicates))
+        ranks = np.empty(len(queries))
+
+        def work(start: int) -> None:
+            rows = order[start : start + CHUNK]
+            found = index.candidates(queries.take(rows))
+            others = known.take(rows)
+            part = np.empty(len(rows))
+            _rank(
+                found.offsets, found.entities, self.utilities(found), truths[rows],
+                others.offsets, others.columns, index.entity_count, part,
+            )  # fmt: skip
+            ranks[rows] = part
+
+        in_threads(work, range(0, len(queries), CHUNK))
+        return ranks
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the ranker for `json_bytes`."""
+        return {"features": FEATURES, "weights": self.weights, "others": self.others}
+
+    @classmethod
+    def from_json(cls, about: Mapping[str, Any]) -> "EntityRanker":
+        """Return the ranker of `to_json`."""
+        weights = np.asarray(about["weights"], np.float64)
+        if tuple(about["features"]) != FEATURES or weights.shape != (len(FEATURES),):
+            raise ValueError("the ranker of entities has other features than this version")
+        return cls(read_only(weights), float(about["others"]))
+
+
+def entity_queries(facts: Facts, axis: TimeAxis, predicate_count: int) -> EntityQueries:
+    """The questions for the object of each fact, then those for the subject of each fact."""
+    both = with_inverses(facts, predicate_count)
+    columns = (both.subjects, both.predicates, axis.positions(both.times))
+    return EntityQueries(*(column.astype(np.int64) for column in columns))
+
+
+def known_entities(queries: EntityQueries, truths: Longs, facts: Facts, axis: TimeAxis,
+                   predicate_count: int) -> Ragged:  # fmt: skip
+    """The other right answers of each question: entities in facts of the same time."""
+    both = with_inverses(facts, predicate_count)
+    asked = np.stack([queries.actors, queries.predicates, queries.times], axis=1)
+    columns = (both.subjects, both.predicates, axis.positions(both.times))
+    keys, places = np.unique(
+        np.concatenate([asked, np.stack([c.astype(np.int64) for c in columns], axis=1)]),
+        axis=0, return_inverse=True,
+    )  # fmt: skip
+    of_query, of_fact = places[: len(queries)], places[len(queries) :]
+    order = np.lexsort((both.objects, of_fact))
+    starts = np.searchsorted(of_fact[order], np.arange(len(keys) + 1))
+    counts = np.diff(starts)[of_query]
+    rows = np.repeat(np.arange(len(queries)), counts)
+    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
+    entities = both.objects[order][starts[of_query][rows] + within]
+    distinct = np.unique(np.stack([rows, entities], axis=1), axis=0)
+    distinct = distinct[distinct[:, 1] != truths[distinct[:, 0]]]
+    offsets = np.searchsorted(distinct[:, 0], np.arange(len(queries) + 1)).astype(np.int64)
+    return Ragged(offsets, distinct[:, 1].astype(np.int32))
+
+
+def fit_entity_ranker(
+    index: EntityIndex, train: Facts, axis: TimeAxis, *, rng: np.random.Generator
+) -> EntityRanker | None:
+    """Fit the weights on late facts of train, each asked from the facts before it; None: too few.
+
+    index  of the training facts
+    """
+    positions = axis.positions(train.times)
+    rows = np.flatnonzero(positions != UNKNOWN)
+    rows = rows[np.argsort(positions[rows], kind="stable")][int(LATE * len(rows)) :]
+    if len(rows) > MOST_QUERIES // 2:
+        rows = np.sort(rng.choice(rows, MOST_QUERIES // 2, replace=False))
+    asked = train.take(rows)
+    queries = entity_queries(asked, axis, index.predicate_count)
+    truths = np.concatenate([asked.objects, asked.subjects]).astype(np.int64)
+    if len(queries) < FEWEST:
+        return None
+    known = known_entities(queries, truths, train, axis, index.predicate_count)
+    found = index.candidates(queries)
+    while len(found.entities) > MOST_CANDIDATES and len(queries) > FEWEST:
+        kept = np.sort(rng.choice(len(queries), len(queries) // 2, replace=False))
+        queries, truths, known = queries.take(kept), truths[kept], known.take(kept)
+        found = index.candidates(queries)
+    return _fit(found, truths, known)
+
+
+def _fit(found: Candidates, truths: Longs, known: Ragged) -> EntityRanker:
+    rows = found.rows
+    others = np.zeros(len(rows), np.bool_)
+    for row in np.flatnonzero(np.diff(known.offsets)).tolist():
+        part = slice(found.offsets[row], found.offsets[row + 1])
+        right = known.columns[known.offsets[row] : known.offsets[row + 1]]
+        others[part] = np.isin(found.entities[part], right)
+    rows, entities, features = rows[~others], found.entities[~others], found.features[~others]
+    offsets = np.searchsorted(rows, np.arange(len(truths) + 1)).astype(np.int64)
+    is_truth: Bools = entities == truths[rows]
+    has_truth = np.zeros(len(truths), np.bool_)
+    has_truth[rows[is_truth]] = True
+    # The utility of the others is the last parameter; its feature is 1 for them and else 0.
+    wanted = np.append(features[is_truth].sum(axis=0, dtype=np.float64), float((~has_truth).sum()))
+
+    def loss(parameters: Doubles) -> tuple[float, Doubles, Doubles]:
+        values = features @ parameters[:-1].astype(np.float32)
+        shares, of_others = _shares(values.astype(np.float64), offsets, parameters[-1])
+        own = np.concatenate([shares[is_truth], of_others[~has_truth]])
+        penalty = 0.5 * PENALTY * float(parameters @ parameters)
+        return penalty - float(np.log(np.maximum(own, 1e-300)).sum()), shares, of_others
+
+    parameters = np.zeros(len(FEATURES) + 1)
+    value, shares, of_others = loss(parameters)
+    for _ in range(STEPS):
+        weighted = features * shares[:, None].astype(np.float32)
+        means = _sums(weighted, rows, len(truths))
+        means = np.concatenate([means, of_others[:, None]], axis=1)
+        gradient = wanted - means.sum(axis=0) - PENALTY * parameters
+        curvature = -means.T @ means + PENALTY * np.eye(len(parameters))
+        curvature[:-1, :-1] += (features.T @ weighted).astype(np.float64)
+        curvature[-1, -1] += of_others.sum()
+        step, before = np.linalg.solve(curvature, gradient), value
+        for length in 0.5 ** np.arange(8):
+            value, shares, of_others = loss(parameters + length * step)
+            if value < before:
+                parameters = parameters + length * step
+                break
+        if before - value < ENOUGH * abs(before):
+            break
+    kept = np.round(parameters, _DIGITS)
+    return EntityRanker(read_only(kept[:-1]), float(kept[-1]))
+
+
+def _sums(values: Any, rows: Longs, count: int) -> Doubles:
+    """The sums of the columns over the rows of each question: (n, F)."""
+    columns = (np.bincount(rows, column, minlength=count) for column in values.T)
+    return np.stack(list(columns), axis=1)
+
+
+def _shares(values: Doubles, offsets: Longs, others: float) -> tuple[Doubles, Doubles]:
+    """Softmax over the candidates of each question and the others."""
+    counts = np.diff(offsets)
+    rows = np.repeat(np.arange(len(counts)), counts)
+    largest = np.full(len(counts), others)
+    np.maximum.at(largest, rows, values)
+    powers = np.exp(values - largest[rows])
+    of_others = np.exp(others - largest)
+    total = np.bincount(rows, powers, minlength=len(counts)) + of_others
+    return powers / total[rows], of_others / total
+
+
+@leaf
+def _rank(
+    offsets: Longs, entities: Longs, values: Doubles, truths: Longs,
+    known_offsets: Longs, known: Ints, entity_count: int, ranks: Doubles,
+) -> None:  # fmt: skip
+    """Fill in the expected rank of each truth."""
+    for row in range(len(truths)):
+        start, stop = offsets[row], offsets[row + 1]
+        own = -np.inf  # every candidate is better than a truth without evidence
+        for slot in range(start, stop):
+            if entities[slot] == truths[row]:
+                own = values[slot]
+        better, equal = 0, 0
+        for slot in range(start, stop):
+            better += values[slot] > own
+            equal += values[slot] == own
+        others = entity_count - (stop - start)  # without evidence
+        for entry in range(known_offsets[row], known_offsets[row + 1]):
+            others -= 1
+            for slot in range(start, stop):
+                if entities[slot] == known[entry]:
+                    others += 1
+                    better -= values[slot] > own
+                    equal -= values[slot] == own
+        if own == -np.inf:
+            equal = others
+        ranks[row] = 1.0 + better + 0.5 * (equal - 1)

@@ -1,0 +1,129 @@
+"""Forecasts of an actor and rankings of a missing entity, in words."""
+
+from apptek.present.forecast_words import expected_cell, window_text
+from apptek.present.wording import listed, percent, points
+from apptek.results import ActorForecast, EntityRanking, Forecast, NextEvent, PartnerForecast
+from apptek.safe_text import counted
+from apptek.terminal import BAR, table_text
+
+COLUMNS = ("", "chance", "change", "expected", "half by", "most probable", "strongest evidence")
+MEMBERS_SHOWN = 5
+BAR_WIDTH = 30  # characters of a bar for 100 %
+
+
+def no_partners(actor: str, time: str) -> str:
+    """Return that an actor has no partners yet."""
+    return (
+        f"{actor} has no facts with other entities before {time}: there is nobody to list; "
+        "give two entities to forecast a pair"
+    )
+
+
+def no_candidates(actor: str, label: str, time: str) -> str:
+    """Return that nothing is known that could rank an entity."""
+    return f"no entity has any evidence before {time}: neither with {actor} nor with {label!r}"
+
+
+def candidate_reason(family: str, actor: str, count: int, *, is_subject: bool) -> str:
+    """Return the facts that speak for a candidate."""
+    facts = counted(count, "fact")
+    direction = f"from {actor}" if is_subject else f"to {actor}"
+    opposite = f"to {actor}" if is_subject else f"from {actor}"
+    role = "object" if is_subject else "subject"
+    return {
+        "triple": f"{facts} {direction} with this predicate",
+        "pair": f"{facts} {direction}",
+        "reversed": f"{facts} {opposite}",
+        "predicate": f"{role} of {facts} with this predicate",
+        "role": f"{role} of {facts}",
+    }[family]
+
+
+def ranking_text(ranking: EntityRanking, width: int) -> str:
+    """Return the candidates as a table, and what the rest share."""
+    ends = (ranking.subject or "?", ranking.shown, ranking.object or "?", ranking.time)
+    rows = [
+        (one.entity, percent(one.probability), BAR * round(one.probability * BAR_WIDTH), one.reason)
+        for one in ranking.ranked
+    ]
+    header = ("entity", "probability", "", "strongest evidence")
+    more, rest = ranking.candidates - len(ranking.ranked), percent(ranking.others_probability)
+    lines = [
+        table_text(", ".join(ends), header, rows, width),
+        *([f"... and {counted(more, 'more candidate')} with evidence"] if more else []),
+        f"Share of {ranking.others:,} others, without evidence: {rest}",
+        f"If there is such a fact at that time. Based only on facts before {ranking.time}.",
+        *(note.text for note in ranking.notes),
+    ]
+    return "\n".join(lines)
+
+
+def actor_text(forecast: ActorForecast, width: int) -> str:
+    """Return the two lists of partners, and the chance that others are involved."""
+    what = forecast.event or "any event"
+    lines = [f"{forecast.actor} | {what} | {window_text(forecast)}"]
+    if forecast.members:
+        lines.append(
+            f"{counted(len(forecast.members), 'member')} combined: "
+            f"{listed(forecast.members, MEMBERS_SHOWN)}. Expected numbers add up; the chance is "
+            "that of at least one member; the other columns are about the most probable one."
+        )
+    lists = (
+        (f"Whom {forecast.actor} will act on", forecast.acts_on, 1),
+        (f"Who will act on {forecast.actor}", forecast.acted_on_by, 0),
+    )
+    for title, rows, other in lists:
+        cells = [_cells(row, (row.subject, row.object)[other], forecast) for row in rows]
+        lines += ["", table_text(title, COLUMNS, cells, width)]
+        if (more := forecast.partners - len(rows)) > 0:
+            lines.append(f"... and {counted(more, 'more partner')} with a lower chance")
+    new = f"had no fact with {forecast.actor} before"
+    lines += [
+        "",
+        f"Chance that it acts on any entity that {new}: {percent(forecast.others_acted_on)}",
+        f"Chance that any entity that {new} acts on it: {percent(forecast.others_acting)}",
+        *(note.text for note in forecast.notes),
+    ]
+    return "\n".join(lines)
+
+
+def _cells(row: PartnerForecast, partner: str, forecast: ActorForecast) -> tuple[str, ...]:
+    first = row.predicates[0] if row.predicates else None
+    return (
+        partner,
+        percent(row.probability),
+        points(row.change),
+        expected_cell(row.expected),
+        median_cell(row.median, forecast.longest, forecast.unit),
+        f"{first.shown} {percent(first.probability)}" if first else "",
+        row.reason,
+    )
+
+
+def median_cell(median: int | None, longest: int, unit: str) -> str:
+    """Return a median for a table: 5 days, > 90 days."""
+    return f"> {counted(longest, unit)}" if median is None else counted(median, unit)
+
+
+def median_words(event: NextEvent, forecast: Forecast) -> str:
+    """Return when the next event comes with a chance of one half."""
+    what = f"next event ({event.event})" if event.event else "next event"
+    if event.median is None:
+        length = counted(event.longest, forecast.unit)
+        return f"median time to the {what}: more than {length}"
+    length = counted(event.median, forecast.unit)
+    return f"median time to the {what}: {length} (half of the time it comes by {event.median_time})"
+
+
+def event_lines(forecast: Forecast) -> list[str]:
+    """Return when the next event comes, and the chance of the event that was asked for."""
+    event = forecast.next_event
+    if event is None:
+        return []
+    lines = []
+    if event.event:
+        lines.append(
+            f"chance of {event.event}: {percent(event.probability)}; "
+            f"expected: {expected_cell(event.expected)}"
+        )
+    return [*lines, median_words(event, forecast)]

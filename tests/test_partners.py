@@ -1,0 +1,158 @@
+"""Who next, and when: the partners of an actor, the missing entity, and the median."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import apptek
+
+from apptek.errors import ApptekError, ArgumentError, UnknownName, UnknownPredicateError
+from apptek.forecast.partners import at_least_one
+from apptek.predictor import Predictor
+from apptek.results import ActorForecast, Forecast
+
+
+@pytest.fixture(scope="module")
+def predictor(forecast_model: Path) -> Predictor:
+    return Predictor.load(forecast_model, past_only=True)
+
+
+def busiest(predictor: Predictor) -> str:
+    counts = np.bincount(predictor.model.graph.facts.subjects)
+    return predictor.model.dataset.entities[int(np.argmax(counts))]
+
+
+def test_partners_have_the_chances_of_their_pairs(predictor: Predictor) -> None:
+    actor = busiest(predictor)
+    made = predictor.forecast(actor, top=3)
+    assert isinstance(made, ActorForecast)
+    chances = [row.probability for row in made.acts_on]
+    assert chances == sorted(chances, reverse=True)
+    for row in (*made.acts_on, *made.acted_on_by):
+        assert actor in (row.subject, row.object)
+        pair = predictor.forecast(row.subject, row.object)
+        assert isinstance(pair, Forecast)
+        assert row.probability == pytest.approx(pair.directions[0].probability)
+        assert row.reason in [reason.sentence for reason in pair.directions[0].reasons]
+        assert row.change == pytest.approx(row.probability - row.previous)
+    assert made.partners > 3
+    assert 0 < made.others_acted_on < 1
+
+
+def test_a_predicate_counts_alone(predictor: Predictor) -> None:
+    actor = busiest(predictor)
+    best = predictor.forecast(actor, top=1).acts_on[0]
+    predicate = best.predicates[0].predicate
+    made = predictor.forecast(actor, predicate=predicate, top=2)
+    assert made.event == predicate
+    for row in made.acts_on:
+        assert [part.predicate for part in row.predicates] == [predicate]
+        assert row.probability == pytest.approx(row.predicates[0].probability)
+
+
+def test_only_facts_before_the_window_are_used(predictor: Predictor) -> None:
+    axis = predictor.model.dataset.axis
+    positions = np.sort(axis.positions(predictor.model.graph.facts.times))
+    start = axis.format(int(positions[len(positions) // 2]))
+    made = predictor.forecast(busiest(predictor), start=start, days=1)
+    assert made.observed_until < made.first
+    later = predictor.forecast(busiest(predictor))
+    assert made.partners < later.partners
+
+
+def test_at_least_one_member_is_between_the_largest_and_the_sum() -> None:
+    chances = np.asarray([[0.5, 0.1], [0.2, 0.1]])
+    assert at_least_one(chances, 1.0).tolist() == pytest.approx([0.6, 0.19])
+    assert at_least_one(chances, 0.0).tolist() == pytest.approx([0.5, 0.1])
+
+
+def test_members_are_combined(predictor: Predictor) -> None:
+    names = list(predictor.model.dataset.entities)
+    country = next(name.split("(")[1][:-1] for name in names if name.endswith(")"))
+    made = predictor.forecast(country, members=True)
+    assert len(made.members) > 1
+    assert all(country in member for member in made.members)
+    assert made.acts_on
+    for row in made.acts_on:
+        assert row.subject in made.members
+        assert row.object not in made.members
+        parts = [predictor.forecast(member, row.object).directions[0] for member in made.members]
+        assert row.expected == pytest.approx(sum(part.expected for part in parts))
+        assert row.probability >= max(part.probability for part in parts) - 1e-12
+
+
+def test_the_median_is_the_first_window_with_a_chance_of_one_half(predictor: Predictor) -> None:
+    best = predictor.forecast(busiest(predictor), top=1).acts_on[0]
+    event = predictor.forecast(best.subject, best.object).next_event
+    assert event is not None
+    if event.median is None:
+        pair = predictor.forecast(best.subject, best.object, days=event.longest)
+        assert pair.probability < 0.5
+    else:
+        pair = predictor.forecast(best.subject, best.object, days=event.median)
+        assert pair.probability >= 0.5
+        if event.median > 1:
+            shorter = predictor.forecast(best.subject, best.object, days=event.median - 1)
+            assert shorter.probability < 0.5
+
+
+def test_a_missing_entity_is_ranked_in_both_roles(predictor: Predictor) -> None:
+    best = predictor.forecast(busiest(predictor), top=1).acts_on[0]
+    time = predictor.forecast(busiest(predictor)).first
+    predicate = best.predicates[0].predicate
+    objects = predictor.rank_entities(best.subject, predicate=predicate, time=time, top=5)
+    subjects = predictor.rank_entities(object_=best.object, predicate=predicate, time=time, top=5)
+    assert objects.object is None
+    assert subjects.subject is None
+    for ranking in (objects, subjects):
+        chances = [one.probability for one in ranking.ranked]
+        assert chances == sorted(chances, reverse=True)
+        assert sum(chances) + ranking.others_probability <= 1 + 1e-9
+        assert ranking.candidates + ranking.others == len(predictor.model.dataset.entities)
+    assert best.object in [one.entity for one in objects.ranked]
+
+
+def test_bad_input_is_one_clear_error(predictor: Predictor) -> None:
+    actor = busiest(predictor)
+    with pytest.raises(UnknownName, match="'Nobody' is not in this data"):
+        predictor.forecast("Nobody")
+    with pytest.raises(UnknownPredicateError, match="no predicate 'Dance'"):
+        predictor.forecast(actor, predicate="Dance")
+    with pytest.raises(UnknownPredicateError, match="group"):
+        predictor.forecast(actor, group="dancing")
+    with pytest.raises(ArgumentError, match="give one of"):
+        predictor.forecast(actor, predicate="Consult", class_="Consult")
+    with pytest.raises(ArgumentError, match="exactly one"):
+        predictor.rank_entities(predicate="Consult", time="2020-01-01")
+    with pytest.raises(UnknownPredicateError, match="no predicate 'Dance'"):
+        predictor.rank_entities(actor, predicate="Dance", time="2020-01-01")
+    with pytest.raises(ApptekError, match="known time"):
+        predictor.rank_entities(actor, predicate="Consult", time="?")
+
+
+def test_an_actor_without_facts_before_the_window_has_nobody_to_list(predictor: Predictor) -> None:
+    graph, axis = predictor.model.graph, predictor.model.dataset.axis
+    times = axis.positions(graph.facts.times)
+    firsts = np.full(len(predictor.model.dataset.entities), np.iinfo(np.int32).max)
+    np.minimum.at(firsts, graph.facts.subjects, times)
+    np.minimum.at(firsts, graph.facts.objects, times)
+    latest = int(np.argmax(np.where(firsts == np.iinfo(np.int32).max, -1, firsts)))
+    start = axis.format(int(np.sort(times)[len(times) // 2]))
+    with pytest.raises(ApptekError, match="has no facts with other entities before"):
+        predictor.forecast(predictor.model.dataset.entities[latest], start=start, days=1)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["?", "?", "2020-01-01", "--predicate", "Consult"], "both '?'"),
+        (["Koronia", "?", "2020-01-01"], "--predicate"),
+        (["Koronia", "Kestaria", "2020-01-01", "--predicate", "Consult"], "'?'"),
+    ],
+)
+def test_predict_says_which_slots_are_wrong(
+    forecast_model: Path, words: list[str], message: str
+) -> None:
+    done = apptek("predict", str(forecast_model), *words)
+    assert done.returncode == 2
+    assert message in done.stderr
