@@ -24,6 +24,7 @@ from apptek.research.tables import (
     beside_printed,
     datasets_of,
     four_digits,
+    interval_over_seeds,
     mark_best,
     markdown,
     of_runs,
@@ -150,22 +151,28 @@ def settings_unlike_preset(result: Result) -> dict[str, Any]:
 
 
 def prediction_table(results: Results) -> str:
-    """The paper's method beside the numbers that the paper prints, each with its command."""
-    rows = []
+    """The paper's method beside the numbers that the paper prints: means over the seeds."""
+    groups: dict[tuple[str, ...], list[Result]] = {}
     for result in _of_model(results, "apptek_paper"):
         changed = settings_unlike_preset(result)
-        if changed.keys() & {"agent.tknn", "mining.top"}:  # in the tables of tknn and m
-            continue
-        printed = PRINTED_OWN[result.dataset] if result.protocol == "paper" else ()
-        command = result.first_command  # and what the preset had then
-        new = [text for text in setting_texts(changed) if f"{text.split('=')[0]}=" not in command]
+        if not changed.keys() & {"agent.tknn", "mining.top"}:  # in the tables of tknn and m
+            key = (result.dataset, str(result.protocol), *setting_texts(changed))
+            groups.setdefault(key, []).append(result)
+    rows = []
+    for (dataset, protocol, *changes), runs in groups.items():
+        printed = PRINTED_OWN[dataset] if protocol == "paper" else ()
+        command = runs[0].first_command  # and what the preset had then
+        new = [text for text in changes if f"{text.split('=')[0]}=" not in command]
+        metrics = pd.DataFrame([run.metrics for run in runs])
         rows.append(
             {
-                "data": result.dataset,
-                "protocol": str(result.protocol),
-                "topologies": "{number:,} from {from}".format(**result.topologies),
-                **{title: four_digits(result.metrics[key]) for key, title in KEYS.items()},
-                "ECE": f"{result.metrics['ece']:.3f}",
+                "data": dataset,
+                "protocol": protocol,
+                "topologies": "{number:,} from {from}".format(**runs[0].topologies),
+                "MRR, 95 % interval": interval_over_seeds(metrics["mrr"]),
+                **{KEYS[key]: four_digits(metrics[key].mean()) for key in list(KEYS)[1:]},
+                "ECE": f"{metrics['ece'].mean():.3f}",
+                "seeds": str(len(runs)),
                 "the paper's": " / ".join(map(four_digits, printed)),
                 "command": f"`{' --set '.join([command, *new])}`",
             }
