@@ -129,5 +129,5 @@ def test_an_empty_memory_is_saved_and_loaded_but_not_drawn_from() -> None:
 
 def test_columns_of_unequal_length_are_refused() -> None:
     batch = random_batch(3, np.random.default_rng(0))
-    with pytest.raises(ValueError, match="3, 2, 3"):
+    with pytest.raises(ValueError, match="shorter"):
         Replay(5, ACTIONS).add(replace(batch, actions=batch.actions[:2]))

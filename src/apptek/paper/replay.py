@@ -1,26 +1,15 @@
 """The replay memory D: the last transitions (s, a, reward, s')."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
-from typing import NamedTuple
+from dataclasses import dataclass
 
 import numpy as np
 
 from apptek.arrays import Arrays, Bools, Floats, Ints, Longs
 from apptek.paper.states import States
 
-
-class Transition(NamedTuple):
-    """One transition. A finished episode has no next state: both sides of it are empty."""
-
-    members: Ints
-    sizes: Longs  # (2,) members of either side
-    action: int
-    reward: float
-    next_members: Ints
-    next_sizes: Longs
-    next_legal: Bools  # (actions,)
-    done: bool
+State = tuple[Ints, Longs]  # the members of both sides, and how many either side has
+Transition = tuple[State, int, float, State, Bools, bool]  # as Batch has them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +25,10 @@ class Batch:
 
 
 class Replay:
-    """The last `capacity` transitions, oldest first."""
+    """The last `capacity` transitions, oldest first.
+
+    A finished episode has no next state: both sides of it are empty.
+    """
 
     def __init__(self, capacity: int, action_count: int) -> None:
         self.capacity, self.action_count = capacity, action_count
@@ -46,24 +38,18 @@ class Replay:
         return len(self._rows)
 
     def add(self, batch: Batch) -> None:
-        """Append transitions and drop the oldest ones."""
-        columns = [getattr(batch, each.name) for each in fields(batch)]
-        if {len(column) for column in columns} != {len(batch.done)}:
-            raise ValueError(f"a batch of {[len(column) for column in columns]} rows")
-        states, next_states = _rows_of(batch.states), _rows_of(batch.next_states)
-        empty = np.empty(0, np.int32), np.zeros(2, np.int64)
-        for row in range(len(batch.done)):
-            after = empty if batch.done[row] else next_states[row]
-            self._rows.append(
-                Transition(
-                    *states[row],
-                    int(batch.actions[row]),
-                    float(batch.rewards[row]),
-                    *after,
-                    batch.next_legal[row].copy(),
-                    bool(batch.done[row]),
-                )
-            )
+        """Append transitions and drop the oldest ones; ValueError for columns of unequal length."""
+        done, nothing = batch.done.tolist(), (np.empty(0, np.int32), np.zeros(2, np.int64))
+        after = zip(done, _rows_of(batch.next_states), strict=True)
+        self._rows += zip(
+            _rows_of(batch.states),
+            batch.actions.tolist(),
+            batch.rewards.tolist(),
+            [nothing if ended else state for ended, state in after],
+            batch.next_legal.copy(),
+            done,
+            strict=True,
+        )
         del self._rows[: max(0, len(self) - self.capacity)]
 
     def sample(self, count: int, *, rng: np.random.Generator) -> Batch:
@@ -73,15 +59,15 @@ class Replay:
         return self._batch([self._rows[row] for row in rng.integers(len(self), size=count)])
 
     def _batch(self, rows: Sequence[Transition]) -> Batch:
+        columns = zip(*rows, strict=True) if rows else ((),) * 6
+        states, actions, rewards, next_states, next_legal, done = columns
         return Batch(
-            states=_states([(row.members, row.sizes) for row in rows]),
-            actions=np.asarray([row.action for row in rows], np.int32),
-            rewards=np.asarray([row.reward for row in rows], np.float32),
-            next_states=_states([(row.next_members, row.next_sizes) for row in rows]),
-            next_legal=np.asarray([row.next_legal for row in rows], np.bool_).reshape(
-                -1, self.action_count
-            ),
-            done=np.asarray([row.done for row in rows], np.bool_),
+            states=_states(states),
+            actions=np.asarray(actions, np.int32),
+            rewards=np.asarray(rewards, np.float32),
+            next_states=_states(next_states),
+            next_legal=np.asarray(next_legal, np.bool_).reshape(-1, self.action_count),
+            done=np.asarray(done, np.bool_),
         )
 
     def state_dict(self) -> Arrays:
@@ -110,7 +96,7 @@ class Replay:
         )
 
 
-def _rows_of(states: States) -> list[tuple[Ints, Longs]]:
+def _rows_of(states: States) -> list[State]:
     """Members and sizes of each state, copied."""
     starts, sizes = states.offsets[::2], states.sizes()
     return [
@@ -119,7 +105,7 @@ def _rows_of(states: States) -> list[tuple[Ints, Longs]]:
     ]
 
 
-def _states(rows: Sequence[tuple[Ints, Longs]]) -> States:
+def _states(rows: Sequence[State]) -> States:
     offsets = np.zeros(2 * len(rows) + 1, np.int64)
     np.cumsum([size for _, sizes in rows for size in sizes], out=offsets[1:])
     return States(np.concatenate([np.empty(0, np.int32), *(row for row, _ in rows)]), offsets)
