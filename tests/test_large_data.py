@@ -118,7 +118,7 @@ def test_evaluate_on_some_queries(tmp_path: Path) -> None:
     assert files_of(tmp_path / "model") == before
     done = apptek("evaluate", str(tmp_path / "model"), "--queries", "100", "--rolling")
     assert done.returncode == 2
-    assert "--queries is an estimate" in done.stderr
+    assert "--queries gives an estimate" in done.stderr
 
 
 def test_a_world_in_parts_is_the_same_world(

@@ -223,7 +223,7 @@ def test_verify_says_what_it_has_read(whole: Path) -> None:
     assert (about["files"], about["bytes"]) == expected
     done = apptek("info", str(whole), "--check")
     assert (done.returncode, done.stderr) == (0, "")
-    told = f"{expected[0]} files, {expected[1]:,} bytes: all as they were written"
+    told = f"{expected[0]} files, {expected[1]:,} bytes: all match their checksums"
     assert done.stdout == f"{told}; digest {about['digest']}\n"
 
 

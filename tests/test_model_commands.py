@@ -128,7 +128,7 @@ def test_a_model_that_was_not_fitted_to_look_ahead_says_so_beyond_the_last_fact(
         apptek("predict", str(folder / "model"), *query_of(folder)[:2], day).stderr
         for day in ("2019-06-01", "2022-06-01")
     ]
-    assert ["was not fitted on the past alone" in text for text in said] == [False, True]
+    assert ["was not fitted for --past-only" in text for text in said] == [False, True]
 
 
 def test_fit_says_how_good_it_is_and_nothing_of_the_past_without_dates(tmp_path: Path) -> None:

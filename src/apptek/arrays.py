@@ -23,13 +23,13 @@ Scalar = TypeVar("Scalar", bound=np.generic)
 
 
 def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """Makes an array read-only and returns it."""
+    """Make an array read-only and return it."""
     array.flags.writeable = False
     return array
 
 
 def close_columns(holder: object, *names: str) -> None:
-    """Makes arrays of a frozen dataclass read-only; those that the caller has stay writable.
+    """Make arrays of a frozen dataclass read-only; those that the caller has stay writable.
 
     One array under several names stays one.
     """
@@ -48,7 +48,7 @@ def find_sorted(ascending: AnyInts, values: AnyInts) -> Longs:
 
 
 def give_memory_back() -> None:
-    """Returns what the allocators keep of freed memory to the system, where that is possible."""
+    """Release freed memory to the system, where the allocators can do that."""
     pa.default_memory_pool().release_unused()
     with suppress(OSError, AttributeError):  # only some C libraries can
         ctypes.CDLL(None).malloc_trim(0)

@@ -74,20 +74,20 @@ class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def predict_proba(self, rows: Any) -> Matrix:
-        """The probability of each of `classes_` for each row: (n, R)."""
+        """Return the probability of each of `classes_` for each row: (n, R)."""
         predictor = self._fitted()
         asked = asked_queries(rows, predictor.model.dataset.axis)
         ranked = predictor.answerer.ranked(predictor.answerer.queries_of(asked))
         return ranked.probabilities[:, self._columns]
 
     def predict(self, rows: Any) -> np.ndarray[Any, Any]:
-        """The most probable predicate of each row: (n,)."""
+        """Return the most probable predicate of each row: (n,)."""
         best = self.predict_proba(rows).argmax(axis=1)
         labels: np.ndarray[Any, Any] = self.classes_[best]
         return labels
 
     def score(self, rows: Any, predicates: Any) -> float:
-        """The share of rows whose most probable predicate is the given one."""
+        """Return the share of rows whose most probable predicate is the given one."""
         return float(np.mean(self.predict(rows) == np.asarray(list(predicates), dtype=object)))
 
     def __sklearn_tags__(self) -> Any:
@@ -105,7 +105,7 @@ class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _labels_of(rows: Any, predicates: Any) -> list[Any]:
-    """The labels as Python values, not as numpy's."""
+    """Return the labels as Python values, not as numpy's."""
     if predicates is not None:
         return [x.item() if isinstance(x, np.generic) else x for x in predicates]
     table = table_of(rows) if is_frame(rows) else None

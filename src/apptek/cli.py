@@ -36,9 +36,14 @@ from apptek.errors import (
 )
 from apptek.safe_text import encodable, printable
 
-# Newer versions of Typer carry a click of their own: this is the class of either.
+# Newer versions of Typer include their own click: this class works with both.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # what stdout may come to
+_UNWRITABLE = (
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EFBIG,
+    errno.EIO,
+)  # errno values of a stdout that cannot be written
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 ABOUT = "What kind of relation holds between A and B at time t, and why?"
 
@@ -71,11 +76,11 @@ def root(
         ),
     ] = False,
 ) -> None:
-    """Runs before every command."""
+    """Run before every command."""
 
 
 def demo(seed: SeedOption = 0) -> None:
-    """See it work: fit a small invented world, ask one query, explain the answer.
+    """See it work: fit a small synthetic world, ask one query, explain the answer.
 
     It takes about a minute, plays one episode of the paper's agent, and writes the folder `demo`.
 
@@ -111,9 +116,9 @@ app.add_typer(research_app, name="research", rich_help_panel="Paper and research
 
 
 def main() -> None:
-    """Runs a command; an error that the user can fix is one line on stderr.
+    """Run a command; an error that the user can fix is one line on stderr.
 
-    The exit code is 2 where the words of the command are wrong, 130 where the user has stopped it,
+    The exit code is 2 for a wrong command line, 130 for a command that the user has stopped,
     1 for every other error.
     """
     _collect_garbage_rarely()
@@ -152,9 +157,9 @@ def main() -> None:
 
 @cache
 def _collect_garbage_rarely() -> None:
-    """Spare a command the search for cyclic garbage while it imports, and when it ends.
+    """Skip cyclic garbage collection while a command imports, and when it ends.
 
-    That takes a third of the processor time of a short command.
+    It takes a third of the processor time of a short command.
     """
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)
@@ -178,6 +183,6 @@ def _tell_os_error(error: OSError) -> None:
         return
     if error.errno not in _UNWRITABLE or error.filename is not None:
         raise error
-    # What is left in the buffer must not be tried once more when Python ends.
+    # Python must not try to write the rest of the buffer when it ends.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     _tell_error(f"the output could not be written: {error.strerror}")

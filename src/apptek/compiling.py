@@ -34,7 +34,7 @@ _KEPT_DAYS = 30  # a cache that was not used for so long goes
 
 
 def kernels_digest(package: Path = _PACKAGE) -> str:
-    """A digest of numba's version, of every file with kernels, and of what these import."""
+    """Return a digest of numba's version, of every file with kernels, and of what these import."""
     sources = set()
     for path in package.rglob("*.py"):
         text = path.read_bytes()
@@ -152,7 +152,7 @@ def fast(function: Function) -> Function:
 
 
 def processor() -> dict[str, Any]:
-    """The name of the processor, and which of the usual vector instructions it has."""
+    """Return the name of the processor, and which of the usual vector instructions it has."""
     from llvmlite import binding
 
     has = binding.get_host_cpu_features()
@@ -186,7 +186,7 @@ def limit_threads(count: int) -> None:
 def in_threads(
     work: Callable[[int], Result], starts: range, threads: int | None = None
 ) -> list[Result]:
-    """Calls `work` for every start and returns the results in order; one thread for each core.
+    """Call `work` for every start and return the results in order; one thread for each core.
 
     A single start is worked on in the calling thread: a pool would cost more.
     """

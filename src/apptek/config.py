@@ -122,7 +122,7 @@ class AgentConfig:
     target_network: int = setting(0, "copied every so many updates; 0: there is none", ge=0)
 
     def epsilon(self, steps: int) -> float:
-        """The probability of a random action after so many environment steps."""
+        """Return the probability of a random action after so many environment steps."""
         fading = math.exp(-self.epsilon_decay * steps)
         return self.epsilon_end + (self.epsilon_start - self.epsilon_end) * fading
 
@@ -230,12 +230,12 @@ PRESETS: dict[str, Config] = {
 
 
 def preset(name: str) -> Config:
-    """The settings of a preset; ConfigError lists the known ones."""
+    """Return the settings of a preset; ConfigError lists the known ones."""
     if name not in PRESETS:
         raise ConfigError(f"there is no preset {name!r}; known: {', '.join(PRESETS)}")
     return PRESETS[name]
 
 
 def nearest_preset(config: Config) -> str:
-    """The preset from which a config differs in the fewest settings."""
+    """Return the preset from which a config differs in the fewest settings."""
     return min(PRESETS, key=lambda name: len(changed_settings(config, PRESETS[name])))

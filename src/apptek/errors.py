@@ -14,13 +14,13 @@ _KEYWORDS = {"split": "splitting", "split_by": "splitting"}
 class ApptekError(Exception):
     """Base of all errors here. The command line prints the message and exits with code 1.
 
-    The code is 2 for a setting, a time or a predicate that cannot be meant, as for every word of a
+    The code is 2 for an invalid setting, time or predicate, as for any invalid argument of a
     command.
     """
 
 
 class ArgumentError(ApptekError, ValueError):
-    """An argument of a function that has another type or value than it may have."""
+    """An invalid argument of a function."""
 
 
 class DataError(ApptekError):
@@ -42,11 +42,11 @@ class NoFactsError(DataError):
 
 
 class UnfitOptionsError(DataError):
-    """Options that say nothing about a file: a column that it lacks, a delimiter of a sheet."""
+    """Options that do not apply to a file: a missing column, a delimiter for a sheet."""
 
 
 class TimeFormatError(DataError):
-    """A text that is not a time, or not a time of the kind that the data has."""
+    """A text that is not a time, or not in the format of the data."""
 
 
 class DownloadError(ApptekError):
@@ -58,10 +58,10 @@ class GraphError(ApptekError):
 
 
 class UnknownName(ApptekError):  # noqa: N818 - its name in the public interface
-    """A name that means no entity of the data, or could mean several.
+    """An unknown or ambiguous name of an entity.
 
     name         as it was given
-    suggestions  names of the data that are like it
+    suggestions  similar names of the data
     others       the errors of further unknown names of the same question
     sentence     what is wrong with the names; the message adds the suggestions of each
     where        the row of a list that has the name; empty for a single question
@@ -96,7 +96,7 @@ class UnknownPredicateError(ApptekError):
 
 
 class ConfigError(ApptekError):
-    """A setting that does not exist, or a value that it cannot have."""
+    """An unknown setting, or an invalid value of one."""
 
 
 class CheckpointError(ApptekError):
@@ -108,7 +108,7 @@ class ModelError(ApptekError):
 
 
 class DivergedError(ApptekError):
-    """Training has diverged; it needs other settings."""
+    """A training run that has diverged; it needs other settings."""
 
 
 class BeingChangedError(ApptekError):
@@ -116,10 +116,10 @@ class BeingChangedError(ApptekError):
 
 
 class StoppedError(ApptekError):
-    """The user has stopped a command; the message says how to continue."""
+    """A command that the user has stopped; the message says how to continue."""
 
 
 def check_count(name: str, count: Any, least: int = 1) -> None:
-    """Raise ArgumentError for an argument that is no whole number from `least` on."""
+    """Raise ArgumentError if an argument is not a whole number of at least `least`."""
     if isinstance(count, bool) or not isinstance(count, Integral) or count < least:
         raise ArgumentError(f"{name} is {count!r}; expected a whole number from {least} on")

@@ -14,7 +14,7 @@ def has_torch() -> bool:
 
 
 def require_torch(who: str = "the agent") -> None:
-    """Raises ApptekError with the command that installs PyTorch, if it is missing."""
+    """Raise ApptekError with the command that installs PyTorch, if it is missing."""
     if not has_torch():
         raise ApptekError(f"{who} needs PyTorch: pip install 'apptek[agent]'")
 
@@ -36,12 +36,12 @@ def one_torch_thread() -> Iterator[None]:
 
 
 def require_service() -> None:
-    """Raises ApptekError with the command that installs the web server, if it is missing."""
+    """Raise ApptekError with the command that installs the web server, if it is missing."""
     _require("the service", ("fastapi", "uvicorn"), "serve")
 
 
 def require_mcp() -> None:
-    """Raises ApptekError with the command that installs the package mcp, if it is missing."""
+    """Raise ApptekError with the command that installs the package mcp, if it is missing."""
     _require("the server for assistants", ("mcp", "fastapi", "uvicorn"), "mcp")
 
 
@@ -52,19 +52,19 @@ def _require(who: str, libraries: tuple[str, ...], extra: str) -> None:
 
 
 def require_matplotlib() -> None:
-    """Raises ApptekError with the command that installs Matplotlib, if it is missing."""
+    """Raise ApptekError with the command that installs Matplotlib, if it is missing."""
     if find_spec("matplotlib") is None:
         raise ApptekError("figures need Matplotlib: pip install 'apptek[figures]'")
 
 
 def require_pandas() -> None:
-    """Raises ApptekError with the command that installs pandas, if it is missing."""
+    """Raise ApptekError with the command that installs pandas, if it is missing."""
     if find_spec("pandas") is None:
         raise ApptekError("tables of results need pandas: pip install -e '.[dev]' in a checkout")
 
 
 def require_trees(who: str = "boosted trees need") -> None:
-    """Raises ApptekError with the command that installs LightGBM, if it is missing."""
+    """Raise ApptekError with the command that installs LightGBM, if it is missing."""
     if find_spec("lightgbm") is None:
         raise ApptekError(f"{who} LightGBM: pip install 'apptek[max]'")
 
@@ -83,5 +83,5 @@ def parse_trees(text: str, whose: str) -> Any:
 
 
 def require_xlsx() -> None:
-    """Raises ApptekError with the command that installs XlsxWriter, if it is missing."""
+    """Raise ApptekError with the command that installs XlsxWriter, if it is missing."""
     _require("an .xlsx file", ("xlsxwriter",), "excel")

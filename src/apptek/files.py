@@ -231,6 +231,6 @@ def check_target(path: Path) -> None:
 
 
 def _check_not_in_a_model(path: Path) -> None:
-    """A model folder stays as its manifest says: one file more, and it could not be opened."""
+    """Raise an error for a path in a model folder, which another file would make unreadable."""
     if is_model(path.parent):
         raise ApptekError(f"{path} would be inside a model folder; choose another place for it")

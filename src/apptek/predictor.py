@@ -69,7 +69,7 @@ class Predictor:
         self.answerer = Answerer(model, past_only=past_only)
 
     def __getstate__(self) -> dict[str, Any]:
-        """The model and how it answers; what can be indexed again is left out."""
+        """Return the model and how it answers; what can be indexed again is left out."""
         return {"model": self.model, "run": self.run, "past_only": self.answerer.past_only}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -131,7 +131,7 @@ class Predictor:
     def update(
         self, facts: Any = None, *, retract: Any = None, observed_until: When = None
     ) -> tuple["Predictor", "UpdateReport"]:
-        """A predictor that also answers from these facts, and no longer from those to retract.
+        """Return a predictor that also answers from new facts, and not from retracted ones.
 
         Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path, also without
         any fact. Facts are retracted first: a fact that is in both is in the result.
@@ -150,14 +150,14 @@ class Predictor:
         return Predictor(model, self.run, past_only=self.answerer.past_only), report
 
     def save(self, folder: str | Path, *, in_place: bool = False) -> None:
-        """Writes the model to a new folder, or in the place of an old one; whole or not at all."""
+        """Write the model to a new folder, or atomically replace an old one."""
         target = Path(folder)
         with sole_writer(target) if in_place else nullcontext():
             save_model(self.model, target, self.run, in_place=in_place)
 
     @classmethod
     def load(cls, folder: str | Path, *, past_only: bool = False) -> "Predictor":
-        """The predictor of a model folder, a baseline's included.
+        """Return the predictor of a model folder, a baseline's included.
 
         past_only  answers from the facts before each query's time
         """
@@ -188,7 +188,7 @@ class Predictor:
         allow_unknown: bool = False,
         suppose: Any = None,
     ) -> Answers:
-        """The most probable predicates of each query; unseen entities and times are flagged.
+        """Return the most probable predicates of each query; unseen entities and times are flagged.
 
             predict(("Iran", "China", "2014-02-02"))            one query, or a list of such tuples
             predict([Query("Iran", "China", date(2014, 2, 2))])
@@ -228,7 +228,7 @@ class Predictor:
     def predict_table(
         self, asked: Any, *, top: int | None = 10, hide_known: bool = False
     ) -> pa.Table:
-        """The answers of `predict` to many queries as one Arrow table, which is much faster.
+        """Return the answers of `predict` to many queries as one Arrow table, which is much faster.
 
         One row for each predicate of each query, numbered by `query` from 1.
         """
@@ -322,7 +322,7 @@ class Predictor:
         *,
         allow_unknown: bool = False,
     ) -> Contrast:
-        """What changes between the time of a query and another time."""
+        """Return what changes between the time of a query and another time."""
         from apptek.explain.explainer import contrast
 
         asked = self._asked(query, allow_unknown)
@@ -330,7 +330,7 @@ class Predictor:
         return contrast(self.answerer, asked, other, predicate, against)
 
     def _asked(self, query: Any, allow_unknown: bool) -> Query:
-        """The question, if the data can answer it; see `Answerer.check`."""
+        """Return the question, if the data can answer it; see `Answerer.check`."""
         self.model.require_features()
         is_list = isinstance(query, list | tuple) and all(map(is_single, query))
         if is_frame(query) or (is_list and not is_single(query)):
@@ -373,7 +373,7 @@ class Predictor:
         suppose: Any = None,
         **length: Any,
     ) -> Forecast | ActorForecast:
-        """What will happen between two entities in a window, from the facts before it, and why.
+        """Forecast what will happen between two entities in a window, from the facts before it.
 
         Of one entity alone: whom it will act on, and who will act on it.
 
@@ -434,7 +434,7 @@ class Predictor:
         time: When,
         top: int = 10,
     ) -> EntityRanking:
-        """The most probable entities for the missing subject or object of a fact.
+        """Return the most probable entities for the missing subject or object of a fact.
 
         rank_entities("Boko Haram", predicate="Abduct", time="2015-01-02")
         rank_entities(object_="Nigeria", predicate="Accuse", time="2015-01-02")
@@ -451,7 +451,7 @@ class Predictor:
         self, pairs: Any = None, *, most: int = 20, start: When = None,
         **length: Any,
     ) -> WatchList:  # fmt: skip
-        """The forecasts of many pairs in a window, and how each differs from the window before.
+        """Forecast many pairs in a window, and compare each with the window before.
 
         pairs   (subject, object) each, or a frame with these columns; by default the `most` whose
                 chance of anything changes most; rows with names that are not in the data are
@@ -482,7 +482,7 @@ class Predictor:
         return self.forecaster.window(time_text(start) or None, Length(**length | until))
 
     def views_of(self, split: Split) -> tuple[View, ...]:
-        """The views in which a split can be evaluated, the usual one first.
+        """Return the views in which a split can be evaluated, the usual one first.
 
         A split beyond the training facts has no facts after it to look at.
         """
@@ -493,7 +493,7 @@ class Predictor:
     def evaluate(
         self, split: Split = "test", view: View | None = None, *, rolling: bool = False
     ) -> Evaluation:
-        """The ranking metrics on a split of the model's own data, under its own protocol.
+        """Return the ranking metrics on a split of the model's own data, under its own protocol.
 
         The model sees the facts that it was fitted on, whatever its graph holds by now. Without a
         view: all_facts, where the model and the split allow it, else past_only. With `rolling`,
@@ -504,7 +504,7 @@ class Predictor:
     def scorer(
         self, split: Split = "test", view: View | None = None, *, rolling: bool = False
     ) -> ViewScorer:
-        """What `evaluate` ranks: the model in a view, on the facts that the split may see."""
+        """Return what `evaluate` ranks: the model in a view, on facts that the split may see."""
         working = self._evaluated_view(split, view, rolling=rolling)
         # RE-GCN is much faster on all queries of a time together.
         at_once = bool(self.model.baseline)
@@ -549,7 +549,7 @@ def _fit(
 
 
 def _facts_of(source: Any, like: Dataset) -> Dataset | None:
-    """The facts to add or to retract; None where there are none, as on a day without events."""
+    """Return the facts to add or retract; None if there are none, as on a day without events."""
     from apptek.reading.reader import read_more
 
     try:

@@ -79,11 +79,11 @@ class Ragged:
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def part(self, start: int, stop: int) -> "Ragged":
-        """The rows from start to stop, sharing the arrays."""
+        """Return the rows from start to stop, sharing the arrays."""
         return Ragged(self.offsets[start : stop + 1], self.columns, self.width, self.values)
 
     def take(self, rows: npt.NDArray[np.intp]) -> "Ragged":
-        """Some rows, in this order."""
+        """Return some rows, in this order."""
         counts = np.diff(self.offsets)[rows]
         offsets = np.zeros(len(rows) + 1, np.int64)
         np.cumsum(counts, out=offsets[1:])
@@ -93,7 +93,7 @@ class Ragged:
         return Ragged(offsets, self.columns[places], self.width, values)
 
     def row(self, index: int) -> tuple[Ints, Floats]:
-        """The ids of one row and their values."""
+        """Return the ids of one row and their values."""
         part = slice(self.offsets[index], self.offsets[index + 1])
         columns = self.columns[part]
         ones = np.ones(len(columns), np.float32)
@@ -108,7 +108,7 @@ class Ragged:
 
 
 def hstack(parts: Sequence[Ragged]) -> Ragged:
-    """The same rows over the columns of all parts, one part after the other."""
+    """Return the same rows over the columns of all parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
     if len({len(part) for part in parts}) != 1:
@@ -126,7 +126,7 @@ def hstack(parts: Sequence[Ragged]) -> Ragged:
 
 
 def vstack(parts: list[Ragged]) -> Ragged:
-    """The rows of all parts over the same columns; empties the list, to free what is copied."""
+    """Stack the rows of all parts over the same columns; empty the list to free memory."""
     if len(parts) == 1:
         return parts.pop()
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
@@ -150,7 +150,7 @@ def _write_part(
     offsets: Longs, columns: Ints, values: Floats, first: int, starts: Longs, all_columns: Ints,
     all_values: Floats,
 ) -> None:  # fmt: skip
-    """Writes the ids of each row, shifted by `first`, to the places from starts[row] on."""
+    """Write the ids of each row, shifted by `first`, to the places from starts[row] on."""
     for row in range(starts.size):
         shift = starts[row] - offsets[row]
         for i in range(offsets[row], offsets[row + 1]):

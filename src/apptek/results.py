@@ -20,26 +20,26 @@ from apptek.reading.frames import FrameKind, When, frame_of, time_text
 T = TypeVar("T")
 
 NOTE_KINDS = {
-    "conditional": "probabilities assume that an event takes place",
+    "conditional": "probabilities are conditional on an event",
     "connection": "how subject and object are connected, or that nothing connects them",
-    "far": "the last fact is long before the time in question",
-    "fact": "a fact that was to be left out is not in the data",
-    "from_name": "all that is known of an entity is read from its name",
-    "later_name": "a name is in the data, but not before the time in question",
+    "far": "the last fact is long before the query's time",
+    "fact": "a fact to leave out is not in the data",
+    "from_name": "an entity is known by its name alone",
+    "later_name": "a name is in the data, but not before the query's time",
     "lead": "nothing was observed between the last facts and the window",
-    "model": "how the model was made, or which facts it uses",
-    "read_as": "a name was read as a name of the data",
-    "similar_name": "names of the data that are like an unknown one",
-    "recorded": "facts that the question asks for are in the data",
+    "model": "how the model was fitted, or which facts it uses",
+    "read_as": "a name was matched to a name of the data",
+    "similar_name": "names of the data that are similar to an unknown one",
+    "recorded": "the data already contains facts that answer the query",
     "supposed": "a supposed fact does not count",
-    "undated": "no fact has the date in question, or there is no date",
+    "undated": "no fact has the query's date, or it has no date",
     "unknown_name": "a name is not in the data",
     "view": "which facts the answer is based on",
     "window": "the window is unusual, or was chosen for the user",
 }
 
-SIMILAR = "For each name that the data does not have: names that are like it."
-VIEW = "all_facts: from all facts; past_only: from facts before the time of the question."
+SIMILAR = "Similar names for each name that is not in the data."
+VIEW = "all_facts: based on all facts; past_only: based on facts before the query's time."
 
 
 def described(description: str, *, default: Any = MISSING, default_factory: Any = MISSING) -> Any:
@@ -51,7 +51,7 @@ def described(description: str, *, default: Any = MISSING, default_factory: Any 
 
 
 class Result:
-    """What all results can do: show themselves, and become a table. The rest is data."""
+    """A base of all results: it shows itself, and becomes a table. The rest is data."""
 
     __slots__ = ()
 
@@ -105,11 +105,11 @@ def _present(module: str) -> Any:
 
 @record
 class Note:
-    """Something worth knowing about a result. Code looks at `kind` and `data`, never at `text`."""
+    """A remark about a result. Code reads `kind` and `data`, never `text`."""
 
-    kind: str = described("What the note is about: one of the kinds of notes.")
-    text: str = described("The note in words.")
-    data: dict[str, Any] = described("What the words are made from.", default_factory=dict)
+    kind: str = described("The kind of the note.")
+    text: str = described("The text of the note.")
+    data: dict[str, Any] = described("The values that the text is made from.", default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind not in NOTE_KINDS:
@@ -176,11 +176,11 @@ class WhatIf:
 
 @record
 class OccurrenceReason:
-    """One reason why anything should happen or not."""
+    """One reason for or against an event."""
 
     family: str = described("The kind of evidence: the pair, the reversed pair, the subject, ...")
-    sentence: str = described("The evidence in words.")
-    log_odds: float = described("What it adds to the log-odds of at least one fact.")
+    sentence: str = described("The evidence as a sentence.")
+    log_odds: float = described("Its contribution to the log-odds of at least one fact.")
 
 
 @record
@@ -189,13 +189,11 @@ class PredicateForecast:
 
     subject: str = described("Who acts.")
     predicate: str = described("The predicate, as the data names it.")
-    label: str = described("How to show the predicate.")
-    object: str = described("Who is acted upon.")
+    label: str = described("The predicate's label for people.")
+    object: str = described("The entity acted upon.")
     probability: float = described("The chance of at least one such fact in the window.")
     expected: float = described("The expected number of such facts.")
-    share: float = described(
-        "Its probability given that there is a fact between the two at that time."
-    )
+    share: float = described("Its probability, conditional on an event between the pair.")
 
     @property
     def shown(self) -> str:
@@ -214,27 +212,27 @@ class ClassForecast:
 
 @record
 class DirectionForecast:
-    """What the subject will do to the object: the chance of anything, and the number of facts."""
+    """The forecast in one direction: the chance of an event, and the number of facts."""
 
     subject: str = described("Who acts.")
-    object: str = described("Who is acted upon.")
+    object: str = described("The entity acted upon.")
     probability: float = described("The chance of at least one fact in this direction.")
     expected: float = described("The expected number of facts in this direction.")
     base: float = described(
-        "The log-odds of an average pair that has met, or of one that has not; with the reasons "
-        "they add up to the log-odds of this direction."
+        "The log-odds of an average seen pair, or of an average unseen one. Base and reasons add "
+        "up to the log-odds of this direction."
     )
     reasons: tuple[OccurrenceReason, ...] = described("The strongest first.")
-    have_met: bool = described("Whether there was a fact between the two before, in any direction.")
-    base_sentence: str = described("What the base is, in words.", default="")
+    have_met: bool = described("Whether the pair had a fact before, in any direction.")
+    base_sentence: str = described("The base as a sentence.", default="")
 
 
 @record
 class ChanceUntil:
-    """The chance of anything from the start of the window until a time in it."""
+    """The chance of an event from the start of the window until a time in it."""
 
     until: str = described("A time in the window.")
-    probability: float = described("The chance of at least one fact until then.")
+    probability: float = described("The chance of at least one fact by then.")
 
 
 @record
@@ -255,12 +253,12 @@ class NextEvent:
 
 @record
 class Forecast(Result):
-    """What will happen between two entities in a window, from the facts before it."""
+    """A forecast for two entities in a window, based on the facts before it."""
 
     subject: str = described("One entity.")
     object: str = described("The other entity.")
     first: str = described("The first time of the window.")
-    last: str = described("The last time of the window, which is part of it.")
+    last: str = described("The last time of the window (inclusive).")
     length: int = described("The length of the window, in units of the data.")
     unit: str = described("The unit of the data: day, hour, step, ...")
     lead: int = described(
@@ -276,17 +274,17 @@ class Forecast(Result):
         "Predicates of both directions, the most probable first."
     )
     curve: tuple[ChanceUntil, ...] = described(
-        "The chance of anything until some times in the window, the last one last.", default=()
+        "The chance of an event by some times in the window, in order.", default=()
     )
     by_class: tuple[ClassForecast, ...] = described(
-        "Where predicates have classes: the chance of each, the most probable first.", default=()
+        "The chance of each class, most probable first, if predicates have classes.", default=()
     )
     by_group: tuple[ClassForecast, ...] = described("The same for groups.", default=())
     next_event: NextEvent | None = described(
         "When the next event comes: any, or of the predicate, class or group asked for.",
         default=None,
     )
-    why: str = described("Why the most probable predicate, and not another.", default="")
+    why: str = described("The reasons for the most probable predicate.", default="")
     unseen: tuple[str, ...] = described("The names that the facts do not contain.", default=())
     notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
@@ -369,7 +367,7 @@ class EntityRanking(Result):
 
 @record
 class WatchRow:
-    """What is forecast of one pair, in either direction."""
+    """A forecast for one pair, in either direction."""
 
     subject: str = described("One entity.")
     object: str = described("The other entity.")
@@ -378,27 +376,27 @@ class WatchRow:
     previous: float = described("The chance in the forecast for the window before.")
     change: float = described("The difference: probability - previous.")
     predicates: tuple[PredicateForecast, ...] = described("The most probable first.")
-    reason: str = described("What moved the chance most since that forecast, in words.")
+    reason: str = described("The main cause of the change since that forecast.")
     past: tuple[int, ...] = described(
-        "The number of facts in each of the windows before this one, the last one last."
+        "The number of facts in each of the earlier windows, in order of time."
     )
-    unseen: tuple[str, ...] = described("The names that the facts do not contain.")
-    notes: tuple[Note, ...] = described("What else is worth knowing of the pair.", default=())
+    unseen: tuple[str, ...] = described("Names that are not in the facts.")
+    notes: tuple[Note, ...] = described("Notes on the pair.", default=())
 
 
 @record
 class WatchList(Result):
-    """The forecasts of many pairs in a window, each beside that for the window before."""
+    """The forecasts of many pairs in a window, each with that for the window before."""
 
     first: str = described("The first time of the window.")
-    last: str = described("The last time of the window, which is part of it.")
+    last: str = described("The last time of the window (inclusive).")
     length: int = described("The length of the window, in units of the data.")
     unit: str = described("The unit of the data: day, hour, step, ...")
     lead: int = described("Units between the last observed time and the window.")
     observed_until: str = described("The last time whose facts were used.")
     data: str = described("The name of the data.")
-    rows: tuple[WatchRow, ...] = described("One for each pair.")
-    notes: tuple[Note, ...] = described("What else is worth knowing.")
+    rows: tuple[WatchRow, ...] = described("One row for each pair.")
+    notes: tuple[Note, ...] = described("Notes on the result.")
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -408,27 +406,27 @@ class WatchList(Result):
 
 @record
 class SuspectFact:
-    """A fact that fits the others least: in which way, what was expected, and why."""
+    """A fact that looks wrong: in which way, what was expected, and why."""
 
     subject: str = described("The subject of the fact.")
     predicate: str = described("The predicate, as the data names it.")
     object: str = described("The object of the fact.")
     since: str = described("The first time of the fact; ? if unknown.")
     until: str = described("The last time of the fact, the same for a point in time.")
-    label: str = described("How to show the predicate.")
+    label: str = described("The predicate's label for people.")
     finding: str = described(
         "What is most likely wrong: the predicate, the direction (which is the subject), or the "
         "interval (the dates)."
     )
-    suspicion: float = described("The probability of that, if 1 % of the facts are wrong.")
-    log_odds: float | None = described("The same as log-odds; null if the dates cannot be.")
-    probability: float | None = described("Of its own predicate, with the fact itself hidden.")
-    rank: float | None = described("The rank of its own predicate.")
+    suspicion: float = described("The probability of this error, if 1 % of the facts are wrong.")
+    log_odds: float | None = described("The same as log-odds; null if the dates are impossible.")
+    probability: float | None = described("The probability of its predicate, with the fact hidden.")
+    rank: float | None = described("The rank of its predicate, with the fact hidden.")
     expected: str | None = described("The most probable predicate.")
     expected_label: str | None = described("How to show the expected predicate.")
     expected_probability: float | None = described("The probability of the expected predicate.")
-    direction_log_odds: float | None = described("That subject and object are exchanged.")
-    reason: str = described("Why it looks wrong; empty if nobody asked for a reason.")
+    direction_log_odds: float | None = described("The probability of swapped subject and object.")
+    reason: str = described("Why the fact looks wrong; empty if no reason was requested.")
 
 
 @record
@@ -436,14 +434,14 @@ class AuditReport(Result):
     """The facts that look wrong, the least plausible first. Unusual is not the same as wrong."""
 
     dataset: str = described("The name of the data.")
-    facts: int = described("How many facts were judged.")
-    models: int = described("How many models judged them, each its own part.")
-    prior: float = described("The share of facts that are taken to be wrong in each way.")
+    facts: int = described("The number of facts that were judged.")
+    models: int = described("The number of models; each judged its own share of the facts.")
+    prior: float = described("The assumed share of wrong facts of each kind.")
     suspected: dict[str, int] = described(
-        "How many facts are more likely wrong than right, by finding."
+        "The number of facts that are more likely wrong than right, by finding."
     )
-    bad_rows: int = described("How many rows could not be read as facts.")
-    bad_rows_listed: int = described("Those of them that end before they start, and come first.")
+    bad_rows: int = described("The number of rows that could not be read as facts.")
+    bad_rows_listed: int = described("The rows that end before they start; they come first.")
     suspects: tuple[SuspectFact, ...] = described("The least plausible facts.")
 
 
@@ -460,8 +458,8 @@ class RankedPredicate:
     """A predicate and its probability."""
 
     predicate: str = described("The predicate, as the data names it.")
-    label: str = described("How to show the predicate.")
-    probability: float = described("Its probability, given that there is a fact.")
+    label: str = described("The predicate's label for people.")
+    probability: float = described("Its probability, conditional on an event.")
 
     @property
     def shown(self) -> str:
@@ -471,7 +469,7 @@ class RankedPredicate:
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """What a user asks, in words. An empty time, "?" or None is unknown.
+    """A query by name. An empty time, "?" or None is unknown.
 
     The time may be given as a text, a date, a datetime, a Timestamp or an integer; it is kept as
     the text of it.
@@ -492,21 +490,21 @@ class Query:
 
 @record
 class Answer(Result):
-    """The predicates of a question, most probable first, and what is unusual about it."""
+    """The answer to a query: predicates, most probable first, and flags for unusual queries."""
 
     query: Query = described("The question.")
     predicates: tuple[str, ...] = described("The predicates, the most probable first.")
-    probabilities: tuple[float, ...] = described("Their probabilities, given that there is a fact.")
+    probabilities: tuple[float, ...] = described("Their probabilities, conditional on an event.")
     unseen_subject: bool = described(
-        "The subject does not occur in the facts; past_only: not before the time of the question."
+        "The subject is not in the facts; past_only: not before the query's time."
     )
     unseen_object: bool = described("The same for the object.")
-    unseen_time: bool = described("The time does not occur in the facts.")
+    unseen_time: bool = described("No fact has this time.")
     known: tuple[str, ...] = described(
-        "Predicates that the facts contain for this subject, object and time."
+        "Predicates of recorded facts with this subject, object and time."
     )
     view: View = described(VIEW)
-    labels: tuple[str, ...] = described("How to show each predicate.")
+    labels: tuple[str, ...] = described("Each predicate's label for people.")
     class_of: tuple[str, ...] = described("The class of each predicate; empty where it has none.")
     group_of: tuple[str, ...] = described("The group of each predicate; empty where it has none.")
     by_class: tuple[Share, ...] = described(
@@ -514,18 +512,18 @@ class Answer(Result):
     )
     by_group: tuple[Share, ...] = described("The same for groups.")
     meant_subject: str | None = described(
-        "The entity that was meant; null for a name that is not in the data, or is ambiguous."
+        "The matched entity; null if the name is unknown or ambiguous."
     )
     meant_object: str | None = described("The same for the object.")
     calibrated: bool = described(
-        "Whether the probabilities were calibrated, which takes valid facts; not for a far time."
+        "Whether the probabilities are calibrated (needs valid facts; never for a far time)."
     )
     far_time: bool = described(
-        "The time is further from the facts than their whole span is long: a single question "
-        "about it is refused, in a list it is flagged."
+        "The time is further from the facts than they span. A single query is refused, a query "
+        "of a list is flagged."
     )
     age_note: str = described(
-        "How old the newest fact is, where the time lies after all facts; else empty."
+        "The age of the newest fact if the time is after all facts; else empty."
     )
     what_if: WhatIf | None = described(
         "What supposed facts would change; null where none were supposed.", default=None
@@ -533,18 +531,18 @@ class Answer(Result):
 
     @property
     def ranked(self) -> tuple[RankedPredicate, ...]:
-        """The predicates with their labels and probabilities."""
+        """Predicates with their labels and probabilities."""
         return tuple(map(RankedPredicate, self.predicates, self.labels, self.probabilities))
 
     @property
     def unknown_names(self) -> list[str]:
-        """The names of the query that mean no entity, or could mean several."""
+        """Names of the query that are unknown or ambiguous."""
         meant = ((self.query.subject, self.meant_subject), (self.query.object, self.meant_object))
         return list(dict.fromkeys(asked for asked, name in meant if name is None))
 
     @property
     def later(self) -> tuple[str, ...]:
-        """The entities that occur in the facts, but not before the query's time."""
+        """Entities that are in the facts, but not before the query's time."""
         unseen = (
             (self.meant_subject, self.unseen_subject),
             (self.meant_object, self.unseen_object),
@@ -554,7 +552,7 @@ class Answer(Result):
 
 
 class Answers(Result, list[Answer]):
-    """The answers to some queries, in their order: a list that shows itself."""
+    """A list of answers, in the order of the queries."""
 
     @property
     def unknown_count(self) -> int:
@@ -571,26 +569,26 @@ class Answers(Result, list[Answer]):
 class CitedFact:
     """A fact behind a reason."""
 
-    fact: int = described("Its number among the facts of the model's graph.")
+    fact: int = described("Its index among the facts of the model's graph.")
     subject: str = described("Who acts.")
     predicate: str = described("The predicate, as the data names it.")
-    object: str = described("Who is acted upon.")
-    since: str = described("When it begins; ? where that is unknown.")
-    until: str = described("When it ends; ? where that is unknown.")
+    object: str = described("The entity acted upon.")
+    since: str = described("The first time; ? if unknown.")
+    until: str = described("The last time; ? if unknown.")
     date: str = described("Both as one text: 2014-05-11, 1999 to 2003, since 1999, undated.")
     distance: int | None = described(
-        "Units of time to the query, below 0 before it; null where either is undated."
+        "Time units from the query, negative before it; null if either is undated."
     )
-    apart: str = described("The distance in words: 2 days before.")
-    side: str = described("Whose fact it is: subject, object, or both where it joins them.")
-    step: int = described("The step of a topology that brought it in; 1 in a history.")
+    apart: str = described("The distance as text: 2 days before.")
+    side: str = described("The side it belongs to: subject, object, or both if it joins them.")
+    step: int = described("The step of the topology that added it; 1 in a history.")
     expanded_by: str = described("The predicate of that step.")
-    on_path: bool = described("Whether it lies on a shortest connection of the two.")
+    on_path: bool = described("Whether it is on a shortest path from subject to object.")
 
 
 @record
 class Contribution:
-    """One reason for or against a predicate, and how much it adds."""
+    """A reason for or against a predicate, and its contribution."""
 
     kind: str = described(
         "history: facts of the pair or of one entity; trait: what the entities are; topology; "
@@ -598,19 +596,19 @@ class Contribution:
         default="topology",
     )
     family: str = described(
-        "Of a history: pair, reversed, subject_out, ...; of a trait: whose it is.", default=""
+        "For a history: pair, reversed, subject_out, ...; for a trait: its entity.", default=""
     )
     group: str = described("The name of its group in `groups`.", default="connections")
     mirror: bool = described(
-        "Whether it is about the time of the query, in the other direction.", default=False
+        "Whether the evidence is at the query's time, in the other direction.", default=False
     )
-    guess: bool = described("Whether it rests on a type that was guessed.", default=False)
+    guess: bool = described("Whether it uses a type that was guessed.", default=False)
     topology: tuple[str, ...] = described(
         "The predicates of a topology; the one of a history.", default=()
     )
-    sentence: str = described("The reason in words.", default="")
-    log_odds: float = described("What it adds to the log-odds against the runner-up.", default=0.0)
-    score: float = described("What it adds to the predicate's own score.", default=0.0)
+    sentence: str = described("The reason as a sentence.", default="")
+    log_odds: float = described("Its contribution to the log-odds.", default=0.0)
+    score: float = described("Its contribution to the predicate's score.", default=0.0)
 
 
 @record
@@ -618,39 +616,39 @@ class Meeting:
     """An entity that both sides reach."""
 
     entity: str = described("Its name.")
-    subject_hops: int = described("How many facts it is away from the subject.")
-    object_hops: int = described("How many facts it is away from the object.")
+    subject_hops: int = described("Its distance from the subject, in facts.")
+    object_hops: int = described("Its distance from the object, in facts.")
 
 
 @record
 class Partner:
-    """Another entity, and how many facts of a reason are with it."""
+    """Another entity, and its number of facts in a reason."""
 
     entity: str = described("Its name.")
-    facts: int = described("How many facts of the reason are with it.")
+    facts: int = described("The number of facts of the reason with this entity.")
 
 
 @record
 class Support:
-    """How often such evidence was seen in training, and what then held."""
+    """Counts of similar evidence in training, and of what held there."""
 
-    when: str = described("How near in time the evidence was: it is counted by that.")
-    queries: int = described("Training queries with such evidence.")
-    followed: int = described("Those of them with the predicate.")
-    pairs: int = described("Pairs of entities that these are about.")
+    when: str = described("The distance in time, by which evidence is counted.")
+    queries: int = described("Training queries with similar evidence.")
+    followed: int = described("The number of these queries with the predicate.")
+    pairs: int = described("The number of pairs in the queries with the predicate.")
     confidence: float = described("followed / queries.")
     lift: float = described("confidence / the share of the predicate among all training queries.")
-    runner_up: int = described("Those of the queries with the runner-up.")
+    runner_up: int = described("The number of these queries with the runner-up.")
     runner_up_lift: float = described("The lift of the runner-up.", default=0.0)
     is_itself: bool = described(
-        "The evidence is the fact that is asked about, or the same with the runner-up, which "
+        "The evidence is the fact in question, or the same with the runner-up, which "
         "training hides: evidence near in time is counted instead.",
         default=False,
     )
     contradicts: bool = described(
-        "These counts, taken alone, do not point the way that the reason does.", default=False
+        "Whether these counts alone contradict the reason.", default=False
     )
-    words: str = described("All of that in words.", default="")
+    words: str = described("The support as a sentence.", default="")
 
 
 @record
@@ -658,14 +656,14 @@ class Reason(Contribution):
     """A contribution with the facts behind it; of a topology, where the sides meet."""
 
     number: int = described("Its number in this explanation, from 1.", default=0)
-    steps: int = described("Of a topology: after how many steps the sides meet.", default=0)
+    steps: int = described("For a topology: the steps until the sides meet.", default=0)
     meeting: tuple[Meeting, ...] = described("Where the sides of a topology meet.", default=())
     facts: tuple[CitedFact, ...] = described("The facts, nearest in time first.", default=())
     partners: tuple[Partner, ...] = described(
-        "With whom the facts of one entity are, most of them first.", default=()
+        "The other entities of these facts, the most frequent first.", default=()
     )
     support: Support | None = described(
-        "What training says about such evidence; null where it was not counted.", default=None
+        "Counts of similar evidence in training; null if not counted.", default=None
     )
     same_as: int = described(
         "The number of the first reason with the same connecting facts; 0: it is this one.",
@@ -674,23 +672,23 @@ class Reason(Contribution):
 
     @property
     def path(self) -> tuple[CitedFact, ...]:
-        """The facts that connect, from subject to object."""
+        """Facts on the path from subject to object."""
         return tuple(fact for fact in self.facts if fact.on_path)
 
     @property
     def cited(self) -> tuple[tuple[CitedFact, ...], tuple[CitedFact, ...]]:
-        """The facts that count, and the others: in a history every fact counts."""
+        """Facts on the path, and the others; in a history all facts are on it."""
         if self.kind == "history":
             return self.facts, ()
         return self.path, tuple(fact for fact in self.facts if not fact.on_path)
 
     @property
     def is_bundled(self) -> bool:
-        """Whether its facts are best told by partner: there are several, one of them repeatedly."""
+        """Whether to list its facts by partner: there are several, and one occurs repeatedly."""
         return 1 < len(self.partners) < len(self.facts)
 
     def bundles(self) -> list[tuple[str, list[CitedFact]]]:
-        """The facts of one entity by partner, most of them first."""
+        """Return the facts of one entity by partner, most of them first."""
         bundles: dict[str, list[CitedFact]] = {partner.entity: [] for partner in self.partners}
         for fact in self.facts:
             bundles[fact.object if self.family.endswith("out") else fact.subject].append(fact)
@@ -699,12 +697,12 @@ class Reason(Contribution):
 
 @record
 class Group:
-    """Small reasons of one sort, summed up."""
+    """A group of small reasons of one kind."""
 
     name: str = described("The name of the group.")
-    title: str = described("What its reasons have in common, in words.")
-    log_odds: float = described("What they add to the log-odds against the runner-up.")
-    score: float = described("What they add to the predicate's own score.")
+    title: str = described("What its reasons have in common.")
+    log_odds: float = described("Their contribution to the log-odds against the runner-up.")
+    score: float = described("Their contribution to the predicate's score.")
     members: tuple[int, ...] = described(
         "Their indices in `further`, the reason with the largest effect first."
     )
@@ -721,52 +719,52 @@ class Explanation(Result):
     sentence: str = described("The answer and its main reasons in one sentence.")
     paragraph: str = described("The same in a few sentences.")
     subject: str = described("The entity that acts, as the data names it.")
-    object: str = described("The entity that is acted upon, as the data names it.")
-    time: str = described("The time of the question; ? where it has none.")
-    predicate: str = described("The predicate that is explained.")
-    probability: float = described("Its probability, given that there is a fact.")
-    label: str = described("How to show the predicate.")
-    runner_up: str = described("The predicate that it is compared with.")
-    runner_up_label: str = described("How to show the runner-up.")
+    object: str = described("The entity acted upon, as the data names it.")
+    time: str = described("The time of the query; ? if it has none.")
+    predicate: str = described("The explained predicate.")
+    probability: float = described("Its probability, conditional on an event.")
+    label: str = described("The predicate's label for people.")
+    runner_up: str = described("The predicate that the answer is compared with.")
+    runner_up_label: str = described("The runner-up's label for people.")
     runner_up_probability: float = described("The probability of the runner-up.")
     log_odds: float = described("log(probability / runner_up_probability).")
-    bias: float = described("What the base rates add to the log-odds.")
-    score: float = described("The predicate's own score, before the temperature.")
-    score_bias: float = described("What the base rate adds to the score.")
-    temperature: float = described("What the difference of two scores is divided by.")
+    bias: float = described("The contribution of the base rates to the log-odds.")
+    score: float = described("The predicate's score, before division by the temperature.")
+    score_bias: float = described("The contribution of the base rate to the score.")
+    temperature: float = described("The divisor of the difference of two scores.")
     reasons: tuple[Reason, ...] = described("The reasons for the predicate, the strongest first.")
     against: tuple[Reason, ...] = described("The reasons against it, the strongest first.")
     further: tuple[Contribution, ...] = described("The other contributions.")
     groups: tuple[Group, ...] = described("The other contributions, in groups.")
     ranked: tuple[RankedPredicate, ...] = described("The most probable predicates.")
-    unseen_subject: bool = described("The subject does not occur in the facts.")
-    unseen_object: bool = described("The object does not occur in the facts.")
-    unseen_time: bool = described("The time does not occur in the facts.")
+    unseen_subject: bool = described("The subject is not in the facts.")
+    unseen_object: bool = described("The object is not in the facts.")
+    unseen_time: bool = described("No fact has this time.")
     known: tuple[str, ...] = described(
-        "Predicates that the facts contain for this subject, object and time."
+        "Predicates of recorded facts with this subject, object and time."
     )
     view: View = described(VIEW)
     model: dict[str, Any] = described("Dataset, preset, protocol and format of the model.")
-    asked_subject: str = described("The subject as the question writes it.", default="")
-    asked_object: str = described("The object as the question writes it.", default="")
+    asked_subject: str = described("The subject as the query writes it.", default="")
+    asked_object: str = described("The object as the query writes it.", default="")
     later: tuple[str, ...] = described(
-        "Names that occur in the facts, but not before the time of the question.", default=()
+        "Names that are in the facts, but not before the query's time.", default=()
     )
     age_note: str = described(
-        "How old the newest fact is, where the time lies after all facts; else empty.", default=""
+        "The age of the newest fact if the time is after all facts; else empty.", default=""
     )
     by_class: tuple[Share, ...] = described(
         "Each class of predicates with its probability, the largest first.", default=()
     )
     by_group: tuple[Share, ...] = described("The same for groups.", default=())
     predicate_labels: dict[str, str] = described(
-        "How to show the predicates that are named here, where that is not their name.",
+        "Labels of the predicates in this result, if they differ from the names.",
         default_factory=dict,
     )
     predicate_groups: dict[str, str] = described(
-        "The groups of the predicates that are named here.", default_factory=dict
+        "The groups of the predicates in this result.", default_factory=dict
     )
-    notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+    notes: tuple[Note, ...] = described("Notes on the result.", default=())
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
     what_if: WhatIf | None = described(
         "What supposed facts would change; null where none were supposed.", default=None
@@ -788,15 +786,15 @@ class Explanation(Result):
         return self.runner_up == self.predicate
 
     def shown(self, predicate: str) -> str:
-        """How to show a predicate that is named here."""
+        """Return the label of a predicate of this result."""
         return self.predicate_labels.get(predicate, predicate)
 
     def all_reasons(self) -> tuple[Reason, ...]:
-        """Those for the predicate, then those against it."""
+        """Reasons for the predicate, then those against it."""
         return (*self.reasons, *self.against)
 
     def contributions(self) -> list[Contribution]:
-        """All of them, the largest first."""
+        """All contributions, the largest first."""
         return sorted([*self.all_reasons(), *self.further], key=lambda part: -part.log_odds)
 
 
@@ -808,7 +806,7 @@ def unknown_names(asked: Any, later: tuple[str, ...] = ()) -> tuple[str, ...]:
 
 @record
 class Contrast(Result):
-    """The same question at two times: the same predicate against the same other one."""
+    """A comparison of one query at two times: one predicate against one other."""
 
     sentence: str = described("What changed and why, in one sentence.")
     paragraph: str = described("The same in a few sentences.")
@@ -820,7 +818,7 @@ class Contrast(Result):
     )
     bias_change: float = described("The change of the bias.")
     change: float = described("The change of the log-odds.")
-    notes: tuple[Note, ...] = described("What else is worth knowing.")
+    notes: tuple[Note, ...] = described("Notes on the result.")
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
 
 
@@ -830,69 +828,69 @@ class Outcome:
 
     predicate: str = described("The predicate.")
     probability: float = described("Its probability.")
-    answer_probability: float = described("The probability of what was the answer before.")
+    answer_probability: float = described("The probability of the earlier answer.")
 
 
 @record
 class Addition:
     """A fact between subject and object that would change the answer."""
 
-    sentence: str = described("The fact in words.")
+    sentence: str = described("The fact as a sentence.")
     subject: str = described("Who acts.")
     predicate: str = described("The predicate, as the data names it.")
-    object: str = described("Who is acted upon.")
+    object: str = described("The entity acted upon.")
     date: str = described("When it would take place.")
     outcome: Outcome = described("The answer with this fact.")
 
 
 @record
 class Counterfactual(Result):
-    """What would change an answer."""
+    """A counterfactual: changes of the facts that change an answer."""
 
     subject: str = described("The entity that acts, as the data names it.")
-    object: str = described("The entity that is acted upon, as the data names it.")
-    time: str = described("The time of the question; ? where it has none.")
+    object: str = described("The entity acted upon, as the data names it.")
+    time: str = described("The time of the query; ? if it has none.")
     view: View = described(VIEW)
     answer: str = described("The answer.")
-    probability: float = described("Its probability, given that there is a fact.")
-    target: str | None = described("What the answer was to become; null: anything else.")
+    probability: float = described("Its probability, conditional on an event.")
+    target: str | None = described("The requested new answer; null: any other predicate.")
     removed: tuple[CitedFact, ...] = described(
-        "Facts whose removal changes the answer, each of them needed; none if none were found."
+        "Facts whose removal changes the answer, all of them necessary; empty if none were found."
     )
-    sentences: tuple[str, ...] = described("The same in words.")
+    sentences: tuple[str, ...] = described("These facts as sentences.")
     outcome: Outcome | None = described("The answer without them; null if none were found.")
     additions: tuple[Addition, ...] | None = described(
-        "Single facts that would change the answer; null: they were not asked for."
+        "Single facts whose addition changes the answer; null if not requested."
     )
-    unseen_subject: bool = described("The subject does not occur in the facts.")
-    unseen_object: bool = described("The object does not occur in the facts.")
-    max_removed: int = described("How many facts may be removed at most.")
+    unseen_subject: bool = described("The subject is not in the facts.")
+    unseen_object: bool = described("The object is not in the facts.")
+    max_removed: int = described("The maximal number of facts to remove.")
     predicate_labels: dict[str, str] = described(
-        "How to show the predicates that are named here, where that is not their name.",
+        "Labels of the predicates in this result, if they differ from the names.",
         default_factory=dict,
     )
     predicate_groups: dict[str, str] = described(
-        "The groups of the predicates that are named here.", default_factory=dict
+        "The groups of the predicates in this result.", default_factory=dict
     )
-    notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+    notes: tuple[Note, ...] = described("Notes on the result.", default=())
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
 
     def shown(self, predicate: str) -> str:
-        """The predicate for people: "Consult (040)"."""
+        """Return the predicate for people: "Consult (040)"."""
         return labelled(predicate, self.predicate_labels.get(predicate, ""))
 
 
 @record
 class YesNoFigures:
-    """How good probabilities are that were given before the outcome was known."""
+    """Metrics of yes/no forecasts: accuracy and calibration of their probabilities."""
 
-    forecasts: int = described("How many forecasts there were.")
+    forecasts: int = described("The number of forecasts.")
     share: float = described("The share of them that came true.")
     log_loss: float = described("The mean log-loss.")
     brier: float = described("The Brier score.")
     auc: float | None = described(
-        "The chance that something that happened was given more than what did not; null if "
-        "everything or nothing happened."
+        "The area under the ROC curve: the chance that an event was forecast at more than a "
+        "non-event. Null if all or none happened."
     )
     calibration_error: float = described(
         "The expected calibration error, over 15 bins of equal width."
@@ -905,7 +903,7 @@ class ReliabilityBin:
 
     lower: float = described("The lower end of the bin.")
     upper: float = described("The upper end of the bin.")
-    forecasts: int = described("How many forecasts it has.")
+    forecasts: int = described("The number of forecasts in the bin.")
     forecast: float = described("Their mean probability.")
     happened: float = described("The share of them that came true.")
 
@@ -916,19 +914,19 @@ class BacktestWindow:
 
     first: str = described("The first time of the window.")
     last: str = described("The last time of the window.")
-    in_training: bool = described("Whether the model was fitted on it: it counts in no metric.")
-    pairs: int = described("How many ordered pairs were forecast.")
-    expected: float = described("The number of pairs with a fact that the chances add up to.")
+    in_training: bool = described("Whether the model was fitted on it; if so, no metric counts it.")
+    pairs: int = described("The number of ordered pairs that were forecast.")
+    expected: float = described("The sum of the chances: the expected number of pairs.")
     happened: int = described("The number of pairs with a fact.")
-    meetings: int = described("Pairs with a first fact, which are not among the pairs.")
+    meetings: int = described("Pairs with their first fact; they were not forecast.")
 
 
 @record
 class Surprise:
-    """Something that happened although hardly expected."""
+    """An event that happened although its forecast chance was low."""
 
     subject: str = described("Who acted.")
-    object: str = described("Who was acted upon.")
+    object: str = described("The entity acted upon.")
     first: str = described("The first time of the window.")
     last: str = described("The last time of the window.")
     probability: float = described("The chance that was forecast.")
@@ -939,8 +937,8 @@ class Surprise:
 class GroupSkill:
     """The metrics of the forecasts of a group of pairs."""
 
-    forecasts: int = described("How many forecasts were made.")
-    pairs: float = described("How many pairs they stand for, where pairs were drawn.")
+    forecasts: int = described("The number of forecasts.")
+    pairs: float = described("The number of pairs before sampling.")
     share: float = described("The share of the pairs with a fact.")
     forecast: float = described("The mean probability.")
     log_loss: float = described("The mean log-loss.")
@@ -959,15 +957,19 @@ class Backtest(Result):
     every: int = described("The length of a window.")
     unit: str = described("The unit of the data: day, hour, step, ...")
     lead: int = described("The units between the facts that were used and the window.")
-    recent: int = described("A pair is recent up to so many units after its last fact.")
+    recent: int = described("How many units after its last fact a pair is recent.")
     windows: tuple[BacktestWindow, ...] = described("The windows in order of time.")
-    figures: YesNoFigures | None = described("Null if every window is one of training.")
+    figures: YesNoFigures | None = described("Null if the model was fitted on every window.")
     baselines: dict[str, YesNoFigures] = described("The same for simple rates.")
     skill: dict[str, float] = described(
         "1 - the Brier score / that of a simple rate: above 0 is better than the rate."
     )
     groups: dict[str, GroupSkill] = described("The metrics by group of pairs.")
-    reliability: tuple[ReliabilityBin, ...] = described("How often anything came true, by chance.")
+    reliability: tuple[ReliabilityBin, ...] = described(
+        "How often events happened, by their chance."
+    )
     predicates: YesNoFigures | None = described("The metrics of the forecasts of predicates.")
     predicate_reliability: tuple[ReliabilityBin, ...] = described("The same bins for predicates.")
-    surprises: tuple[Surprise, ...] = described("What happened although hardly expected.")
+    surprises: tuple[Surprise, ...] = described(
+        "Events that happened although their forecast chance was low."
+    )

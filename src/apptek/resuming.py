@@ -40,7 +40,7 @@ _SHOWN = 3  # differences that an error names
 
 
 def differences(expected: Identity, recorded: Identity) -> list[str]:
-    """The entries in which a record is not what is expected of it, as "seed 1, not 0".
+    """Return the entries in which a record is not what is expected of it, as "seed 1, not 0".
 
     Entries of sections are compared one by one and named section.key. Both sides are compared as
     JSON has them, so that a tuple equals a list. What the record holds beyond is not compared.
@@ -57,7 +57,7 @@ def differences(expected: Identity, recorded: Identity) -> list[str]:
 
 
 def check_same_run(expected: Identity, recorded: Identity, place: Path, advice: str) -> None:
-    """Raises CheckpointError where the record at `place` is of another run; says what to do."""
+    """Raise CheckpointError where the record at `place` is of another run; say what to do."""
     different = differences(expected, recorded)
     if different:
         named = "; ".join(different[:_SHOWN])
@@ -65,7 +65,7 @@ def check_same_run(expected: Identity, recorded: Identity, place: Path, advice: 
 
 
 def read_record(path: Path, advice: str) -> dict[str, Any]:
-    """The JSON object that a run has left; CheckpointError where it is damaged."""
+    """Return the JSON object that a run has left; CheckpointError where it is damaged."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -156,7 +156,7 @@ def work_folder(folder: str | Path | None, *, replace: bool = False) -> Iterator
 
 @contextmanager
 def _only_user(work: Path) -> Iterator[None]:
-    """Holds a work folder, and writes into it which process does."""
+    """Lock a work folder, and write into it which process holds it."""
     with ExitStack() as stack:
         try:
             stack.enter_context(sole_writer(work))
@@ -173,7 +173,7 @@ def _only_user(work: Path) -> Iterator[None]:
 
 
 def open_work(work: Path, identity: Identity, *, resume: bool) -> None:
-    """A new work folder, or with `resume` the one that a stopped run of the same fit has left."""
+    """Return a new work folder, or with `resume` that of a stopped run of the same fit."""
     record, advice = work / RECORD, f"remove {work} to start again"
     if record.exists() and not resume:
         check_same_run(identity, read_record(record, advice), record, advice)

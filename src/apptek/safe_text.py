@@ -22,7 +22,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def printable(text: str) -> str:
-    """A name for terminals, XML and HTML: what cannot be shown, or turns the writing, replaced."""
+    """Return a name for terminals, XML and HTML, with unprintable characters replaced."""
     if text.isprintable():  # nearly always, and many times faster
         return text
     return "".join(
@@ -31,12 +31,12 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """The same for a text of several lines."""
+    """Return the same for a text of several lines."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def without_formulas(table: Any) -> Any:
-    """A table of pyarrow for CSV: cells that a spreadsheet would compute begin with an apostrophe.
+    """Return a table for CSV; cells that a spreadsheet would compute get an apostrophe.
 
     That is how people write such a cell as text.
     """

@@ -6,5 +6,5 @@ import numpy as np
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
-    """The generator of one stream, the same at every call; another name or seed gives another."""
+    """Return the generator of one stream: always the same for the same name and seed."""
     return np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32(name.encode())]))

@@ -36,19 +36,19 @@ class SafeConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """The segments of what is to be shown; rich's own controls are segments of their own."""
+        """Return the segments to show; rich's control codes are segments of their own."""
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control else Segment(printable_lines(text), style)
 
 
 def output() -> Console:
-    """The console for results: stdout."""
+    """Return the console for results: stdout."""
     return _console(stderr=False)
 
 
 def messages() -> Console:
-    """The console for everything else: stderr."""
+    """Return the console for everything else: stderr."""
     return _console(stderr=True)
 
 
@@ -60,7 +60,7 @@ def _console(*, stderr: bool) -> Console:
 
 
 def tell(text: str) -> None:
-    """Prints a line on stderr as it is, brackets included."""
+    """Print a line on stderr as it is, brackets included."""
     messages().print(text, soft_wrap=True, markup=False)
 
 
@@ -71,7 +71,7 @@ def tell_next(*commands: Sequence[str]) -> None:
 
 @contextmanager
 def progress_bar(*columns: ProgressColumn) -> Iterator[Progress]:
-    """A progress bar on stderr that vanishes with the block; silent if stderr is no terminal."""
+    """Show a progress bar on stderr during the block; show nothing if stderr is no terminal."""
     console = messages()
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
@@ -80,12 +80,12 @@ def progress_bar(*columns: ProgressColumn) -> Iterator[Progress]:
 
 
 def byte_progress(verb: str) -> AbstractContextManager[ByteReport]:
-    """A bar of bytes while the block runs."""
+    """Show a progress bar of bytes while the block runs."""
     return _reports(verb, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
 
 
 def step_progress(verb: str) -> AbstractContextManager[StepReport]:
-    """A bar of steps while the block runs."""
+    """Show a progress bar of steps while the block runs."""
     return _reports(verb, MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
 
 
@@ -102,7 +102,7 @@ def _reports(verb: str, *columns: ProgressColumn) -> Iterator[ByteReport]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """A spinner while the block runs."""
+    """Show a spinner while the block runs."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with progress_bar(*columns) as bar:
         bar.add_task(what, total=None)
@@ -125,7 +125,7 @@ def table(
     rows: Sequence[Sequence[object]],
     width: int | None = None,
 ) -> Table | Text:
-    """A table with its numbers right-aligned; brackets are text, not markup.
+    """Return a table with its numbers right-aligned; brackets are text, not markup.
 
     In a window too narrow for the longest words, each row becomes lines of text instead.
     """
@@ -155,7 +155,7 @@ def table(
 
 
 def _word_widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """The length of the longest word in each column; bars do not count, they may be broken."""
+    """Return the length of the longest word in each column; bars may break and do not count."""
     columns = zip(*rows, strict=True)
     words = [[word for cell in column for word in cell.split()] for column in columns]
     return [max((len(word) for word in column if BAR not in word), default=0) for column in words]

@@ -44,7 +44,7 @@ class Roles:
 
     @classmethod
     def of(cls, facts: Facts) -> "Roles":
-        """The roles in these facts, each fact itself not counted."""
+        """Return the roles in these facts, each fact itself not counted."""
         span = 1 + int(facts.predicates.max(initial=0))
         acting = facts.subjects.astype(np.int64) * span + facts.predicates
         acted_upon = facts.objects.astype(np.int64) * span + facts.predicates
@@ -133,7 +133,7 @@ def spread_evenly(facts: AnyInts, most: int) -> Longs:
 
 
 def _log_noise(predicates: Ints, count: int) -> Doubles:
-    """The log-probability of each predicate in an error."""
+    """Return the log-probability of each predicate in an error."""
     powers = np.bincount(predicates, minlength=count).astype(np.float64) ** NOISE
     logs: Doubles = np.log(np.maximum(powers, _LEAST) / powers.sum())
     return logs
@@ -147,7 +147,7 @@ def _count(keys: AnyInts, wanted: AnyInts) -> Longs:
 
 
 def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles, chosen: Longs) -> Doubles:
-    """The log-odds that a fact is directed as it stands, against its reversal: (n,).
+    """Return the log-odds that a fact is directed as it stands, against its reversal: (n,).
 
     A logistic regression over what the model leans to and over both roles, fitted on the chosen
     facts themselves: nearly all of them are right. Where the reversed fact is recorded as well, or
@@ -174,5 +174,5 @@ def is_mirrored(facts: Facts) -> Bools:
 
 
 def exchanged(facts: Facts) -> Facts:
-    """The facts with subject and object exchanged."""
+    """Return the facts with subject and object exchanged."""
     return Facts(facts.objects, facts.predicates, facts.subjects, facts.since, facts.until)

@@ -51,12 +51,12 @@ class Judge:
 
     @classmethod
     def of_model(cls, model: Model) -> "Judge":
-        """A fitted model as it is: it judges every fact of its graph."""
+        """Return a judge that uses a fitted model for every fact of its graph."""
         view = WorkingView.of(model, model.main_view)
         return cls(model, (view,), np.zeros(len(model.graph.facts), np.int64))
 
     def scores(self, queries: Queries) -> Floats:
-        """The logits of all predicates, each query scored by the model of its hidden fact."""
+        """Return the logits of all predicates; the model of its hidden fact scores each query."""
         folds = self.fold_of[queries.hidden]
         scores = np.empty((len(queries), len(self.model.dataset.predicates)), np.float32)
         for fold, view in enumerate(self.views):
@@ -183,7 +183,7 @@ def cross_fit(
 
 
 def all_in_train(data: Dataset) -> Dataset:
-    """The data set with all its facts in train: an audit holds none of them back."""
+    """Return the data set with all its facts in train: an audit holds none of them back."""
     nothing = data.train.first(0)
     return replace(data, train=data.all_facts(), valid=nothing, test=nothing)
 
@@ -218,7 +218,7 @@ def _triples(facts: Facts, rows: Longs) -> Facts:
 
 
 def _alone(facts: Facts, chosen: Bools) -> Longs:
-    """The chosen facts whose triple no other chosen fact has."""
+    """Return the chosen facts whose triple no other chosen fact has."""
     rows = np.flatnonzero(chosen)
     (keys,) = fact_keys(_triples(facts, rows))
     _, firsts, counts = np.unique(keys, return_index=True, return_counts=True)

@@ -103,7 +103,7 @@ def write_audit(path: Path, report: AuditReport, table: pa.Table) -> None:
 
 
 def _impossible_row(defect: Defect, words: PredicateTable) -> dict[str, Any]:
-    """A row that could not be read as a fact, for its dates contradict each other."""
+    """Return a row that could not be read as a fact, for its dates contradict each other."""
     row = dict(zip(("subject", "predicate", "object", "since", "until"), defect.fact, strict=True))
     row["label"] = words.label(row["predicate"])
     reason = left_out_reason(defect.line, defect.file)
@@ -115,7 +115,7 @@ def _names(names: Names, ids: Ints) -> pa.Array:
 
 
 def _times(axis: TimeAxis, codes: Ints) -> pa.Array:
-    """The texts of times: each distinct one is written once."""
+    """Return the texts of times: each distinct one is written once."""
     distinct, inverse = np.unique(codes, return_inverse=True)
     texts = pa.array([axis.format(int(code)) for code in distinct], pa.string())
     return texts.take(pa.array(inverse))

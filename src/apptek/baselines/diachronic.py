@@ -65,7 +65,7 @@ class Entities(nn.Module):
         self.phases = normal(*shape, scale=1.0, rng=rng)
 
     def at(self, entities: Tensor, moments: Tensor) -> Tensor:
-        """The vectors of entities (B,) or (B, N) at moments (B, F) or (B, 1, F)."""
+        """Return the vectors of entities (B,) or (B, N) at moments (B, F) or (B, 1, F)."""
         angles = self.frequencies[entities] * moments[..., None] + self.phases[entities]
         moving = (self.amplitudes[entities] * torch.sin(angles)).sum(-2)
         still = self.still[entities].expand(*moving.shape[:-1], -1)
@@ -96,7 +96,7 @@ class Diachronic(Embedding):
     def ends(
         self, queries: EncodedQueries, of_subjects: Entities, of_objects: Entities
     ) -> tuple[Tensor, Tensor]:
-        """The vectors of subjects and objects at the times of the queries, from these tables."""
+        """Return the vectors of subjects and objects at the times of the queries."""
         moments = queries.moments
         return of_subjects.at(queries.subjects, moments), of_objects.at(queries.objects, moments)
 
@@ -171,7 +171,7 @@ class DeSimplE(Products):
 
 
 def root(squares: Tensor) -> Tensor:
-    """A square root whose gradient stays finite at 0. Rounding can make a square negative."""
+    """Return a square root with a finite gradient at 0. Rounding can make a square negative."""
     return (squares.clamp_min(0) + 1e-9).sqrt()
 
 
@@ -206,7 +206,7 @@ class TimeFeatures:
 
 
 def _calendar(axis: TimeAxis, positions: Longs) -> Doubles:
-    """The year (or integer), month / 12, day / 31 and share of the day of positions, (B, F)."""
+    """Return year (or integer), month / 12, day / 31 and share of the day of positions, (B, F)."""
     if axis.unit in ("integer", "year"):
         return positions[:, None].astype(np.float64)
     if axis.unit == "month":

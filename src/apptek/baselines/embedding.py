@@ -24,11 +24,11 @@ class EncodedQueries:
     moments: Tensor  # (B, ...)
 
     def take(self, rows: Tensor) -> "EncodedQueries":
-        """The queries of these rows."""
+        """Return the queries of these rows."""
         return EncodedQueries(self.subjects[rows], self.objects[rows], self.moments[rows])
 
     def to(self, device: torch.device) -> "EncodedQueries":
-        """The same queries on a device."""
+        """Return the same queries on a device."""
         moved = (part.to(device) for part in (self.subjects, self.objects, self.moments))
         return EncodedQueries(*moved)
 
@@ -48,7 +48,7 @@ class Embedding(nn.Module, ABC):
         self._rows = np.where(seen, np.arange(entity_count + 1), entity_count)
 
     def encode(self, queries: Queries) -> EncodedQueries:
-        """Queries as tensors, on the CPU."""
+        """Return the queries as tensors on the CPU."""
         subjects, objects = (
             torch.from_numpy(self._rows[entities])
             for entities in (queries.subjects, queries.objects)
@@ -61,18 +61,18 @@ class Embedding(nn.Module, ABC):
 
     @abstractmethod
     def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
-        """The scores of all predicates, (B, R). `noise` draws dropout, and is given in training."""
+        """Return the scores of all predicates, (B, R). `noise` draws dropout in training."""
 
     @abstractmethod
     def score(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
-        """The score of one predicate for each query, (B,); with entities (B, N), (B, N)."""
+        """Return the score of one predicate for each query, (B,); with entities (B, N), (B, N)."""
 
     def penalty(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:  # noqa: ARG002
-        """The regularisation that is added to the loss of a batch."""
+        """Return the regularisation that is added to the loss of a batch."""
         return torch.zeros((), device=predicates.device)
 
     def training_facts(self, facts: Facts) -> Facts:
-        """The facts to learn from, given those of the train split."""
+        """Return the facts to learn from, given those of the train split."""
         return facts
 
     def extra_metrics(self, dataset: Dataset) -> dict[str, float]:  # noqa: ARG002
@@ -82,14 +82,14 @@ class Embedding(nn.Module, ABC):
     def batches(
         self, queries: EncodedQueries, size: int, *, rng: np.random.Generator
     ) -> Iterator[Tensor]:
-        """The rows of each batch of an epoch, in a random order."""
+        """Return the rows of each batch of an epoch, in a random order."""
         order = torch.from_numpy(rng.permutation(len(queries.subjects)))
         yield from torch.split(order, size)
 
 
 @torch.inference_mode()
 def embedding_scores(model: Embedding, queries: Queries) -> Floats:
-    """The scores of all predicates, (B, R).
+    """Return the scores of all predicates, (B, R).
 
     Queries are scored in the order of their times: RE-GCN evolves its embedding once for each time
     in a chunk.
@@ -103,7 +103,7 @@ def embedding_scores(model: Embedding, queries: Queries) -> Floats:
 
 
 def dropout(values: Tensor, share: float, noise: torch.Generator | None) -> Tensor:
-    """Sets a share of the values to 0 and scales up the others; without noise, changes nothing."""
+    """Set a share of the values to 0 and scale up the others; without noise, change nothing."""
     if noise is None or not share:
         return values
     # Drawn on the noise's own device, so that a seed means the same on every device.
@@ -112,6 +112,6 @@ def dropout(values: Tensor, share: float, noise: torch.Generator | None) -> Tens
 
 
 def normal(*shape: int, scale: float, rng: np.random.Generator) -> nn.Parameter:
-    """A parameter of normally distributed random numbers with this standard deviation."""
+    """Return a parameter of normally distributed random numbers with this standard deviation."""
     values = rng.standard_normal(shape, np.float32) * np.float32(scale)
     return nn.Parameter(torch.from_numpy(values))

@@ -46,14 +46,14 @@ class EmbeddingScorer:
         return embedding_scores(self.model, queries)
 
     def save(self, folder: Path, view: View) -> None:  # noqa: ARG002
-        """Writes the weights as safetensors: there is one view."""
+        """Write the weights as safetensors: there is one view."""
         (folder / WEIGHTS).write_bytes(save(_detached(self.model.state_dict())))
 
 
 def embedding_baseline(
     build: Build, presets: Mapping[str, Any], space: Space
 ) -> BaselineDefinition:
-    """The definition of a baseline from the class of its embedding.
+    """Return the definition of a baseline from the class of its embedding.
 
     Its settings have a section `model`, for that class, and a section `training`.
     """
@@ -125,7 +125,7 @@ def load_checkpoint(trainer: Trainer, cache: StageCache) -> None:
 
 
 def _optimizer_state(trainer: Trainer, tensors: Tensors) -> dict[str, Any]:
-    """The optimizer's state_dict with its tensors, by parameter number, from a checkpoint."""
+    """Return the optimizer's state_dict, with tensors by parameter number, from a checkpoint."""
     states: dict[int, Tensors] = {}
     for key, tensor in _with_prefix(tensors, "optimizer.").items():
         number, _, name = key.partition(".")
@@ -134,10 +134,10 @@ def _optimizer_state(trainer: Trainer, tensors: Tensors) -> dict[str, Any]:
 
 
 def _with_prefix(tensors: Tensors, prefix: str) -> Tensors:
-    """The tensors whose names begin with a prefix, without it."""
+    """Return the tensors whose names begin with a prefix, without it."""
     return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
 
 def _detached(tensors: Mapping[str, torch.Tensor]) -> Tensors:
-    """Copies on the CPU that share no memory, which safetensors requires."""
+    """Copy tensors to the CPU so that they share no memory, as safetensors requires."""
     return {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}

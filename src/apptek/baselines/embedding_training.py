@@ -45,7 +45,7 @@ class TrainingConfig:
 
 
 def choose_device() -> torch.device:
-    """The GPU if torch has one, which a line on stderr says; else the CPU."""
+    """Return the GPU if torch has one, which a line on stderr says; else the CPU."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
     tell("training on the GPU; set CUDA_VISIBLE_DEVICES= to use the CPU")
@@ -119,7 +119,7 @@ class Trainer:
             self.record.best_weights = {name: t.detach().clone() for name, t in state.items()}
 
     def loss(self, rows: Tensor, noise: torch.Generator) -> Tensor:
-        """The objective on a batch of training facts, regularisation included."""
+        """Return the objective on a batch of training facts, regularisation included."""
         labels = self.labels[rows]
         queries = with_unseen(
             self.queries.take(rows), self.model.unseen, self.config.unseen_share, noise
@@ -134,7 +134,7 @@ class Trainer:
         return loss + self.model.penalty(queries, labels)
 
     def valid_mrr(self) -> float:
-        """The MRR on valid; DivergedError if the scores are no longer finite."""
+        """Return the MRR on valid; DivergedError if the scores are no longer finite."""
         scores = embedding_scores(self.model, self.tuning.queries)
         if not np.isfinite(scores).all():
             raise DivergedError("training has diverged: choose a lower training.learning_rate")
@@ -142,14 +142,14 @@ class Trainer:
 
 
 def make_optimizer(model: Embedding, config: TrainingConfig) -> torch.optim.Optimizer:
-    """The optimizer of the settings. `fused` updates each parameter in one pass over it."""
+    """Return the optimizer of the settings. `fused` updates each parameter in one pass over it."""
     if config.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), config.learning_rate, fused=True)
     return torch.optim.Adagrad(model.parameters(), config.learning_rate, fused=True)
 
 
 def mask_known(logits: Tensor, known: Ragged, rows: Tensor) -> Tensor:
-    """The logits (B, R) of these training rows, with their other known predicates masked."""
+    """Return the logits (B, R) of these training rows, with their other known predicates masked."""
     of_rows = known.take(rows.cpu().numpy())
     mask = np.zeros(logits.shape, np.bool_)
     mask[of_rows.row_of_each, of_rows.columns] = True
@@ -159,7 +159,7 @@ def mask_known(logits: Tensor, known: Ragged, rows: Tensor) -> Tensor:
 def with_unseen(
     queries: EncodedQueries, unseen: int, share: float, noise: torch.Generator
 ) -> EncodedQueries:
-    """The queries with a random share of their entities replaced by the unseen one."""
+    """Return the queries with a random share of their entities replaced by the unseen one."""
     if not share:
         return queries
 
@@ -177,7 +177,7 @@ def entity_loss(
     negatives: int,
     noise: torch.Generator,
 ) -> Tensor:
-    """The cross entropy of the true subject among corrupted ones, plus that of the object.
+    """Return the cross entropy of the true subject among corrupted ones, plus that of the object.
 
     A corrupted entity is drawn from all of them; now and then it is the true one.
     """

@@ -79,7 +79,7 @@ class Snapshot:
     member_predicates: Tensor  # (P,) that predicate
 
     def within(self, rows: Tensor) -> "Snapshot":
-        """The same with entities as indices into `rows`, which ascend and contain them all."""
+        """Return the same with entities as indices into the ascending `rows`, which has all."""
         heads, tails, members = (
             torch.searchsorted(rows, entities)
             for entities in (self.heads, self.tails, self.members)
@@ -87,7 +87,7 @@ class Snapshot:
         return replace(self, heads=heads, tails=tails, members=members)
 
     def to(self, device: torch.device) -> "Snapshot":
-        """The same snapshot on a device."""
+        """Return the same snapshot on a device."""
         return Snapshot(*(getattr(self, part.name).to(device) for part in fields(self)))
 
 
@@ -130,7 +130,7 @@ class ReGcn(Embedding):
         self.bias = nn.Parameter(torch.zeros(both))
 
     def moments(self, codes: Ints) -> Tensor:
-        """The number of snapshots before each time, (B,); 0 for an unknown time."""
+        """Return the number of snapshots before each time, (B,); 0 for an unknown time."""
         positions = self._axis.positions(codes).astype(np.int64)
         before = np.searchsorted(self._times, positions)
         return torch.from_numpy(np.where(positions == UNKNOWN, 0, before))
@@ -162,7 +162,7 @@ class ReGcn(Embedding):
         return self._scores(queries, self._predicate_count * (1 + both), noise)
 
     def _scores(self, queries: EncodedQueries, width: int, noise: torch.Generator | None) -> Tensor:
-        """The scores of the first `width` candidates, (B, width); each moment is evolved once."""
+        """Return the scores of the first `width` candidates, (B, width)."""
         scores = torch.empty(len(queries.subjects), width, device=self.bias.device)
         for moment in torch.unique(queries.moments).tolist():
             rows = torch.nonzero(queries.moments == moment).flatten()
@@ -195,7 +195,7 @@ class ReGcn(Embedding):
     def _decode(
         self, queries: EncodedQueries, moment: int, noise: torch.Generator | None
     ) -> Tensor:
-        """The scores of all predicates and their inverses for queries of one moment, (B, 2 R)."""
+        """Return the scores of all predicates and inverses for queries of one moment, (B, 2 R)."""
         share, named = self.config.dropout, torch.cat([queries.subjects, queries.objects])
         rows, entities, predicates = self.evolve(moment, named, noise)
         pair = entities[torch.searchsorted(rows, named)].view(2, len(queries.subjects), -1)
@@ -208,7 +208,7 @@ class ReGcn(Embedding):
     def evolve(
         self, moment: int, named: Tensor, noise: torch.Generator | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """The embedding after the snapshots before a moment: rows, their entities, predicates.
+        """Return the embedding before a moment: rows, their entities, predicates.
 
         Only the rows of `named` entities and of those in the snapshots are computed, ascending. No
         other entity sends a message, so that leaving them out changes nothing.
@@ -256,7 +256,7 @@ class ReGcn(Embedding):
 
 
 def make_snapshot(graph: TemporalGraph, rows: np.ndarray) -> Snapshot:
-    """The snapshot of these training facts."""
+    """Return the snapshot of these training facts."""
     facts = graph.facts
     subjects, predicates, objects = (
         column[rows].astype(np.int64)

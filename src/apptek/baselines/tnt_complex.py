@@ -58,7 +58,7 @@ class TntComplEx(Embedding):
         self.bias = nn.Parameter(torch.zeros(predicates))
 
     def moments(self, codes: Ints) -> Tensor:
-        """The rows of the nearest training times, (B,)."""
+        """Return the rows of the nearest training times, (B,)."""
         return torch.from_numpy(nearest_rows(self._times, self._axis.positions(codes)))
 
     def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:  # noqa: ARG002
@@ -94,26 +94,26 @@ class TntComplEx(Embedding):
 
 
 def times(one: Tensor, other: Tensor) -> Tensor:
-    """The complex product, element by element."""
+    """Return the complex product, element by element."""
     (a, b), (c, d) = one.chunk(2, dim=-1), other.chunk(2, dim=-1)
     return torch.cat([a * c - b * d, a * d + b * c], dim=-1)
 
 
 def times_conjugate(one: Tensor, other: Tensor) -> Tensor:
-    """The complex product of one with the conjugate of the other, element by element."""
+    """Return the complex product of one with the conjugate of the other, element by element."""
     (a, b), (c, d) = one.chunk(2, dim=-1), other.chunk(2, dim=-1)
     return torch.cat([a * c + b * d, b * c - a * d], dim=-1)
 
 
 def cubed_moduli(numbers: Tensor) -> Tensor:
-    """The sum of the cubed absolute values of complex numbers."""
+    """Return the sum of the cubed absolute values of complex numbers."""
     real, imaginary = numbers.chunk(2, dim=-1)
     # 1e-12 keeps the gradient finite at 0.
     return (real.square() + imaginary.square() + 1e-12).pow(1.5).sum()
 
 
 def nearest_rows(known: np.ndarray, positions: Ints) -> np.ndarray:
-    """The row of the known position nearest to each; the number of rows for an unknown one.
+    """Return the row of the known position nearest to each; the number of rows for an unknown one.
 
     `known` ascends. Of two equally near the earlier one is taken.
     """

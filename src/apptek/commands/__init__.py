@@ -6,6 +6,6 @@ numba or torch.
 
 import os
 
-# Of no use to the kernels here. Each thread of it takes memory, and a process whose memory is
-# limited may wait for it for ever. It must be set before numpy is imported.
+# The kernels here do not use it. Each of its threads takes memory, and a process with limited
+# memory may wait for it for ever. It must be set before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

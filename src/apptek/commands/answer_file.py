@@ -1,4 +1,4 @@
-"""Answers to a file of queries: streamed in order, in bounded memory, written whole."""
+"""Answers to a file of queries: streamed in order, in bounded memory, written atomically."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -17,14 +17,14 @@ from apptek.present.tables import table_writer
 from apptek.reading.options import ReadOptions
 from apptek.results import Query
 
-BATCH = 10_000  # queries whose answers are written at a time
+BATCH = 10_000  # queries per written batch
 
 
 @dataclass(slots=True)
 class UnknownNames:
-    """The names in a file of queries that are not in the data, and how many queries have one.
+    """The unknown names in a file of queries, and the number of queries with one.
 
-    far_times  how many queries have a time that is far from all facts
+    far_times  the number of queries with a time far from all facts
     """
 
     names: Counter[str] = field(default_factory=Counter)
@@ -32,7 +32,7 @@ class UnknownNames:
     far_times: int = 0
 
     def count(self, rows: pa.Table) -> None:
-        """Count those of some queries, with one row of the answers for each."""
+        """Count the unknown names of some queries, with one row of the answers for each."""
         unknown = {name: rows.column(f"meant_{name}").is_null() for name in ("subject", "object")}
         for name, is_unknown in unknown.items():
             self.names.update(rows.column(name).filter(is_unknown).to_pylist())
@@ -50,7 +50,7 @@ def answer_file(
     unknown: UnknownNames | None = None,
     hide_known: bool = False,
 ) -> tuple[int, list[str]]:
-    """Write the answers to a file of queries; return how many, and the rows that were left out.
+    """Write the answers to a file of queries; return their number, and the dropped rows.
 
     The answers are in the order of the queries, `top` rows for each, numbered by `query` from 1.
 
@@ -75,7 +75,7 @@ def answer_file(
 def _check(
     predictor: Predictor, file: Path, reading: ReadOptions, left_out: list[str]
 ) -> Iterator[Query]:
-    """The good queries; a bad one raises, or is noted and left out."""
+    """Return the good queries; raise for a bad one, or note and drop it."""
     entities = predictor.answerer.entities
     for line, query in read_queries(file, reading):
         problem = query if isinstance(query, str) else None

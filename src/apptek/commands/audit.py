@@ -43,10 +43,10 @@ def audit(
 ) -> None:
     """Find the facts of a graph that look wrong, the least plausible first.
 
-    Every fact is scored as if it were missing. The list flags unlikely predicates, swapped subject
-    and object, and impossible dates. A model folder is used as it is. Data is fitted first, so that
-    no fact is judged by a model that has learned it; rows that end before they start come first in
-    the list, other bad rows are counted.
+    The model hides each fact in turn and predicts it. The list flags unlikely predicates,
+    swapped subject and object, and impossible dates. A model folder is used as it is; data is
+    fitted first, so that no model judges a fact that it has learned. Rows that end before they
+    start come first in the list; other bad rows are counted.
 
     Example: `apptek audit world --out suspects.html`
     """
@@ -68,7 +68,7 @@ def audit(
 
 
 def _open(source: str, reading: Reading) -> tuple[Any, Any]:
-    """Return the model of a folder, or else the data; the other is None."""
+    """Return the model of a folder, or else the data; the other one is None."""
     from apptek.files import is_file
     from apptek.models.model_folder import load_model
 
@@ -88,5 +88,5 @@ def _judge(model: Any, data: Any, seed: int) -> Any:
     else:
         with working("fitting"):
             judge = cross_fit(all_in_train(data), seed=seed)
-    with working("asking about every fact"):
+    with working("scoring every fact"):
         return audit_facts(judge)

@@ -1,4 +1,4 @@
-"""The groups of commands: the order of their help, and what Ctrl-C does."""
+"""The groups of commands: the order of their help, and the handling of Ctrl-C."""
 
 from typing import Any
 
@@ -24,7 +24,7 @@ COMMANDS = {
     "bench": "use python -m benchmarks, in a checkout",
 }
 OPTIONS = {
-    "--preset": "use --model NAME (of a baseline: --model NAME:paper)",
+    "--preset": "use --model NAME (a baseline as its authors trained it: --model NAME:paper)",
     "--as-of": "use --past-only",
     "--view": "use --past-only; without it, every view is evaluated",
     "--strict-names": "unknown names are refused without --allow-unknown",
@@ -51,7 +51,7 @@ OPTIONS = {
 
 
 class CommandGroup(TyperGroup):
-    """A group of commands; one that the user stops ends in a StoppedError."""
+    """A group of commands; a command that the user stops raises StoppedError."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -73,10 +73,10 @@ class CommandGroup(TyperGroup):
 
 
 class MainGroup(CommandGroup):
-    """All commands, listed by panel; an old name is refused with the new one."""
+    """The group of all commands, by panel; the error for an old name gives the new one."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command of these words; ConfigError for one that was renamed."""
+        """Find the command of these words; raise ConfigError for a renamed one."""
         if args[0] in COMMANDS:
             raise ConfigError(f"apptek {args[0]} was removed; {COMMANDS[args[0]]}")
         return super().resolve_command(ctx, args)

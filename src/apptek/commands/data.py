@@ -26,7 +26,7 @@ data_app = typer.Typer(
 
 @data_app.command("list")
 def list_benchmarks(as_json: JsonOption = False) -> None:
-    """List the benchmarks, and where each one is on this machine.
+    """List the benchmarks, and the folder of each on this machine.
 
     Example: `apptek data list`
     """
@@ -54,7 +54,7 @@ def download(
 ) -> None:
     """Download a benchmark and check it; files that are complete are kept.
 
-    It goes to the folder $APPTEK_DATA if that is set, else to the user's cache folder.
+    The files go to the folder $APPTEK_DATA if it is set, else to the user's cache folder.
 
     Example: `apptek data download icews14`
     """
@@ -112,7 +112,7 @@ def make_world(
         bool, option("--parquet", "Write Parquet files of 4 million facts each, not text.")
     ] = False,
 ) -> None:
-    """Make a small invented world, whose events follow the rules listed in its rules.json.
+    """Make a small synthetic data set whose events follow the rules in its rules.json.
 
     Example: `apptek data make-world world`
     """
@@ -128,7 +128,7 @@ def make_world(
 
 
 def _span(data: Any) -> str:
-    """The first and the last time of all facts, as they are written."""
+    """Return the first and the last time of all facts, as they are written."""
     import numpy as np
 
     from apptek.facts.facts import SPLITS
@@ -145,7 +145,7 @@ def _span(data: Any) -> str:
 
 
 def _first_facts(data: Any) -> list[dict[str, str]]:
-    """The first facts of train, in the order of the files, so that a wrong column shows."""
+    """Return the first facts of train, in the order of the files, so that a wrong column shows."""
     facts = (data.train if data.report.first_facts is None else data.report.first_facts).first(
         FACTS_SHOWN
     )

@@ -1,4 +1,4 @@
-"""The demo: fit a small invented world, compare models, explain an answer, play an episode."""
+"""The demo: fit a small synthetic world, compare models, explain an answer, play an episode."""
 
 import shutil
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ from apptek.terminal import output, table, tell
 
 FACTS = 20_000
 FOLDER = Path("demo")
-FACTS_SHOWN = 6  # of an episode
+FACTS_SHOWN = 6  # steps of an episode
 RULE = "ally-retaliates"  # the planted rule through a third party
 TITLES = {
     DEFAULT: "default: history and traits",
@@ -37,7 +37,7 @@ TITLES = {
 
 
 def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
-    """Fit a world, explain one answer of each model, play one episode, and say what to do next."""
+    """Fit a world, explain one answer of each model, play one episode, and print next steps."""
     console = output()
     world = make_world(FACTS, seed)
     _show_world(console, world)

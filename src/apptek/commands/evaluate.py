@@ -1,4 +1,4 @@
-"""The command `evaluate`: how good the answers of a model are, or its forecasts."""
+"""The command `evaluate`: how good a model's answers or forecasts are."""
 
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -48,7 +48,7 @@ ForecastsOption = Annotated[
     bool,
     _of_forecasts(
         "--forecasts",
-        "Roll through time, and compare what would have been forecast with what happened.",
+        "Backtest: forecast past windows from earlier facts, and compare with what happened.",
     ),
 ]
 LeadOption = Annotated[
@@ -68,13 +68,13 @@ FromOption = Annotated[
     str | None,
     _of_forecasts(
         "--from",
-        "The start of the first window.  [default: after what the model was fitted on]",
+        "The start of the first window.  [default: after the facts of the fit]",
         "TIME",
     ),
 ]
 ToOption = Annotated[
     str | None,
-    _of_forecasts("--to", "No window ends later.  [default: the last observed time]", "TIME"),
+    _of_forecasts("--to", "The end of the last window.  [default: the last observed time]", "TIME"),
 ]
 FolderOption = Annotated[
     Path | None,
@@ -104,15 +104,15 @@ def evaluate(
     out: FolderOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Evaluate a model on held-out facts: how high it ranks their predicates.
+    """Evaluate a model on held-out facts: measure how high it ranks their predicates.
 
-    The splits are those of the protocol that the model was fitted under. Without --past-only, every
-    view is evaluated that the model and the split allow. `research compare` reads the files that
+    The splits are those of the protocol of the fit. Without --past-only, the command evaluates
+    every view that the model and the split allow. `research compare` reads the files that
     `--result` writes.
 
-    With --forecasts, the chance of an event is forecast in each window for every pair that had a
-    fact before, from the facts until then. Windows that the model was fitted on do not count, so
-    fit it on a split by time first. Onsets are forecasts for pairs that had facts, but none in the
+    With --forecasts, the model forecasts the chance of an event in each window for every pair with
+    earlier facts, from the facts until then. Windows that the model was fitted on do not count, so
+    fit it on a split by time first. Onsets are forecasts for pairs with facts, but with none in the
     last 90 days (other units: the long time scale of the data); continuations are the others.
 
     Example: `apptek evaluate model --result model.json`
@@ -122,14 +122,16 @@ def evaluate(
     of_ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries}
     if forecasts:
         if words := [word for word, value in of_ranks.items() if value]:
-            raise typer.BadParameter(f"{words[0]} does not go with --forecasts")
+            raise typer.BadParameter(f"{words[0]} cannot be combined with --forecasts")
         times = (7 if every is None else every, start, stop, lead or 0)
         evaluate_forecasts(model, times, out, result, as_json=as_json)
         return
     if given:
-        raise typer.BadParameter(f"{given[0]} goes with --forecasts")
+        raise typer.BadParameter(f"{given[0]} needs --forecasts")
     if queries is not None and (rolling or result is not None):
-        raise typer.BadParameter("--queries is an estimate: not with --rolling or --result")
+        raise typer.BadParameter(
+            "--queries gives an estimate; it cannot be combined with --rolling or --result"
+        )
     how = {"view": "past_only" if past_only else None, "rolling": rolling, "most": queries}
     _evaluate_ranks(model, split, how, result, as_json=as_json)
 
@@ -175,7 +177,7 @@ def _evaluate_ranks(
 def evaluate_forecasts(
     model: Path, times: Times, out: Path | None, result: Path | None, *, as_json: bool
 ) -> None:
-    """Roll through time with a model; print the outcome and write its files."""
+    """Backtest a model; print the outcome and write its files."""
     from apptek.forecast.backtest import backtest, backtest_result, write_backtest
     from apptek.forecast.forecaster import Forecaster
     from apptek.forecast.learning import with_history
@@ -183,11 +185,11 @@ def evaluate_forecasts(
     from apptek.terminal import tell, working
 
     whole = with_history(load_model(model))
-    with working("rolling through time"):
+    with working("forecasting past windows"):
         outcome, forecasts = backtest(Forecaster(whole), *times)
     if out is not None:
         write_backtest(out, outcome, forecasts)
-        tell(f"every forecast, the figures and the reliability diagram are in {out}")
+        tell(f"every forecast, the metrics and the reliability diagram are in {out}")
     if result is not None:
         _write_result(result, model, backtest_result(whole, outcome))
     print_result(outcome, as_json=as_json)

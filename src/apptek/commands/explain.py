@@ -86,14 +86,14 @@ def explain(
     from apptek.terminal import tell
 
     if (to is not None or add) and not counterfactual:
-        raise typer.BadParameter("--to and --add go with --counterfactual")
+        raise typer.BadParameter("--to and --add need --counterfactual")
     others = {"--predicate": predicate, "--against": against, "--versus": versus, "--html": html}
     if counterfactual and (given := [word for word, value in others.items() if value is not None]):
-        raise typer.BadParameter(f"--counterfactual does not go with {given[0]}")
+        raise typer.BadParameter(f"--counterfactual cannot be combined with {given[0]}")
     if versus is not None and html is not None:
-        raise typer.BadParameter("--html shows one time: leave out --versus")
+        raise typer.BadParameter("--html shows one time; it cannot be combined with --versus")
     if suppose and (counterfactual or versus is not None):
-        raise typer.BadParameter("--suppose does not go with --counterfactual or --versus")
+        raise typer.BadParameter("--suppose cannot be combined with --counterfactual or --versus")
     predictor = Predictor.load(model, past_only=past_only)
     query, known = Query(subject, object_, time), {"allow_unknown": allow_unknown}
     shown: dict[str, Any] = {

@@ -51,7 +51,7 @@ FitPastOnlyOption = Annotated[
 ]
 AgentOption = Annotated[
     Path | None,
-    option("--agent", "With the model paper: an agent that `paper train` left.", "AGENT"),
+    option("--agent", "For the model paper: the folder of an agent from `paper train`.", "AGENT"),
 ]
 FinalOption = Annotated[
     bool | None,
@@ -85,7 +85,7 @@ def fit(
 ) -> None:
     """Fit a model that predicts predicates.
 
-    It learns from the train split which features speak for which predicate, and chooses its
+    It learns from the train split how features predict predicates, and chooses its
     settings on the valid split. A baseline is fitted in the same way.
 
     Example: `apptek fit world --out model`
@@ -111,7 +111,7 @@ def fit(
     if "topologies" in config.features.parts:
         require_torch()
     elif agent is not None:
-        raise typer.BadParameter("--agent is for the model paper: an agent finds topologies")
+        raise typer.BadParameter("--agent needs the model paper: an agent finds topologies")
     # Before the data, which may take long to read: a bad table should fail at once.
     options |= {"types": None if types is None else read_types(types), "final": final}
     options |= {"replace": replace, "observed_until": observed_until, "agent": agent}
@@ -131,13 +131,13 @@ def _read(data: list[str], reading: Reading, tables: NameTables) -> Any:
 
 
 def _fit_own(dataset: Any, out: Path, options: dict[str, Any]) -> None:
-    """Fit one of our own models, with its stages on stderr."""
+    """Fit a model with features, and print its stages on stderr."""
     from apptek.predictor import Predictor
     from apptek.research.provenance import about_run
     from apptek.terminal import tell
 
     if repeated := sum(dataset.report.duplicates.values()) - dataset.report.merged:
-        tell(f"repeated facts, which count once: {repeated:,}")
+        tell(f"repeated facts, counted once: {repeated:,}")
     undated = dataset.undated_count()
     if 0 < undated < len(dataset.all_facts()):
         tell(f"facts without a time: {undated:,}")
@@ -152,7 +152,7 @@ def _fit_own(dataset: Any, out: Path, options: dict[str, Any]) -> None:
     with _agent_progress(with_agent) as observers:
         predictor = Predictor.fit(
             dataset,
-            folder=out.resolve() if options["replace"] else out,  # a link stays one
+            folder=out.resolve() if options["replace"] else out,  # keep the symlink
             progress=lambda name, _done, _total: tell(f"stage: {name}"),
             observers=observers,
             about_run=about_run(),
@@ -178,7 +178,7 @@ def _fit_baseline(dataset: Any, out: Path, options: dict[str, Any]) -> None:
 
 
 def _tell_fitted(model: Any, out: Path) -> None:
-    """Print what was fitted, how good it is, and what it cannot do."""
+    """Print what was fitted, its metrics and its limits."""
     from apptek.graph.lookups import is_timeless
     from apptek.models.model import observed_text
     from apptek.present import metrics_text
@@ -195,7 +195,7 @@ def _tell_fitted(model: Any, out: Path) -> None:
 
 
 def _agent_progress(with_agent: bool) -> AbstractContextManager[Any]:
-    """Observers of the agent's training; without an agent none, because they import torch."""
+    """Return observers of the agent's training; none without an agent, as they import torch."""
     if not with_agent:
         return nullcontext(())
     from apptek.commands.training_progress import training_progress

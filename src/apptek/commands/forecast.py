@@ -56,12 +56,12 @@ def forecast(
 ) -> None:
     """Forecast whether an event will happen between two entities, when, and of what kind.
 
-    With one entity: whom it will act on, and who will act on it. `predict` assumes that an event
-    happens; `forecast` estimates how likely one is. It uses only facts before the window, even if
-    later ones are known. By default the window has 7 days; where the facts cover less than two
-    weeks, a day, an hour or a minute; and one step of data that is dated by weeks, months, years or
-    numbers. `--suppose "A | Threaten | B | 2021-12-31"` compares the forecast with that of a world
-    in which the fact happens.
+    With one entity: which entities it will act on, and which will act on it. `predict` assumes that
+    an event happens; `forecast` estimates how likely one is. It uses only facts before the window,
+    even if later ones are known. The default window has 7 days. If the facts cover less than two
+    weeks, it is a day, an hour or a minute. If data is dated by weeks, months, years or numbers, it
+    is one step. `--suppose "A | Threaten | B | 2021-12-31"` compares the forecasts without and with
+    this fact.
 
     Example: `apptek forecast model Coresia Falgard --days 7`
     """
@@ -118,8 +118,8 @@ def watch(
 ) -> None:
     """Forecast many pairs at once: a list with chances, changes and reasons.
 
-    One row for each pair: the chance of an event in the window, the chance that the forecast for
-    the window before gave, the most probable predicates, and what changed most since then. The HTML
+    Each pair has a row: the chance of an event in the window, the chance in the forecast for
+    the window before, the most probable predicates, and the main cause of the change. The HTML
     page is one file that can be sent by mail.
 
     Example: `apptek watch model --top 20 --days 7 --out watch.html`
@@ -131,7 +131,7 @@ def watch(
     from apptek.terminal import tell, working
 
     if pairs is None and skip_bad:
-        raise typer.BadParameter("--skip-bad is for a file of PAIRS")
+        raise typer.BadParameter("--skip-bad needs a file of PAIRS")
     predictor = Predictor.load(model, past_only=True)
     asked, skipped = None, list[str]()
     if pairs is not None:

@@ -1,4 +1,4 @@
-"""The command `info`: what a model is, whether its files are intact, and the rules it learned."""
+"""The command `info`: describe a model, check its files, and write the rules it learned."""
 
 from pathlib import Path
 from typing import Annotated, Any
@@ -20,7 +20,7 @@ def info(
         Path | None,
         option(
             "--rules",
-            "Write what the model learned as rules, with weight and support (.jsonl, .parquet).",
+            "Write the learned rules, with weight and support (.jsonl, .parquet).",
             "FILE",
         ),
     ] = None,
@@ -38,12 +38,12 @@ def info(
     """Describe a model or a baseline: its data, its views, and what was added since the fit.
 
     `--check` reads every file and compares it with the checksums of the model's `manifest.json`.
-    Opening a model does the same up to 256 MB; of a larger one it reads only a part.
+    Opening a model does the same up to 256 MB; in a larger model it checks only a part.
 
     Example: `apptek info model`
     """
     if min_weight is not None and rules is None:
-        raise typer.BadParameter("--min-weight goes with --rules")
+        raise typer.BadParameter("--min-weight needs --rules")
     facts: dict[str, Any] = {}
     if check:
         facts |= _check(model, quiet=as_json)
@@ -71,7 +71,7 @@ def _check(model: Path, *, quiet: bool) -> dict[str, Any]:
         verified = verify_folder(model, report)
     digest, count = model_digest(model), len(verified.contents) + 1  # and the arrays
     if not quiet:
-        text = f"{count:,} files, {verified.size:,} bytes: all as they were written"
+        text = f"{count:,} files, {verified.size:,} bytes: all match their checksums"
         output().print(f"{text}; digest {digest}", markup=False, soft_wrap=True)
     sizes = {"files": count, "bytes": verified.size}
     return {"model": str(model), **sizes, "digest": digest}

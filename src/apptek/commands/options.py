@@ -1,4 +1,4 @@
-"""Arguments and options that several commands share, each defined once, and how they print."""
+"""Arguments and options that several commands share, each defined once, and their output."""
 
 import inspect
 import json
@@ -48,7 +48,7 @@ SubjectArgument = Annotated[str, argument("SUBJECT", "The entity that acts.")]
 ObjectArgument = Annotated[str, argument("OBJECT", "The entity acted upon.")]
 
 
-TIME = "The time, as the data writes times; '?' (in quotes) if unknown."
+TIME = "The time, in the format of the data; '?' (in quotes) if unknown."
 
 
 TimeArgument = Annotated[str, argument("TIME", TIME)]
@@ -62,7 +62,7 @@ ProtocolOption = Annotated[
     option(
         "--protocol",
         "official: the splits as published; paper: filtered and split as in the paper; "
-        "forecast: icews14 and icews05-15 cut by date, as forecasts are compared.",
+        "forecast: icews14 and icews05-15 cut by date, as in the forecasting literature.",
         "NAME",
     ),
 ]
@@ -94,7 +94,7 @@ AliasesOption = Annotated[
     Path | None,
     option(
         "--aliases",
-        "A table of further names of entities: a name of the data, then its aliases.",
+        "A table of aliases: a name in the data, then its aliases.",
         "FILE",
     ),
 ]
@@ -110,14 +110,14 @@ AllowUnknownOption = Annotated[
 ]
 
 
-SeedOption = Annotated[int, option("--seed", "The seed of all randomness.", "N", min=0)]
+SeedOption = Annotated[int, option("--seed", "The random seed.", "N", min=0)]
 
 
 ObservedUntilOption = Annotated[
     str | None,
     option(
         "--observed-until",
-        "The last time that was observed, with facts or without; forecasts begin after it.  "
+        "The last observed time, with facts or without; forecasts begin after it.  "
         "[default: the last fact]",
         "TIME",
     ),
@@ -166,7 +166,7 @@ TopOption = Annotated[int, option("--top", "Number of rows to print.", "N", min=
 
 
 def check_file(path: Path | None) -> Path | None:
-    """Refuse a file that cannot be written, before the work begins: a callback of an option."""
+    """Reject a file that cannot be written, before the work begins (an option callback)."""
     from apptek.files import check_target
 
     if path is not None:
@@ -175,7 +175,7 @@ def check_file(path: Path | None) -> Path | None:
 
 
 def check_folder(path: Path | None) -> Path | None:
-    """Refuse a folder that is not empty."""
+    """Reject a folder that is not empty."""
     from apptek.files import check_new_folder
 
     if path is not None:
@@ -184,7 +184,7 @@ def check_folder(path: Path | None) -> Path | None:
 
 
 def check_result_file(path: Path | None) -> Path | None:
-    """Refuse a file of a kind that results are not written to."""
+    """Reject a file whose suffix is not one for results."""
     from apptek.present.tables import check_suffix
 
     if path is not None:
@@ -252,7 +252,7 @@ def with_engine(command: Callable[..., None]) -> Callable[..., None]:
 def _set_options(
     run: Any, command: Callable[..., None], options: dict[str, tuple[Any, Any]], replaced: str = ""
 ) -> None:
-    """Give a command further options: typer builds the command line from the signature."""
+    """Add options to a command: typer builds the command line from the signature."""
     signature = inspect.signature(command, eval_str=True)
     own = [parameter for parameter in signature.parameters.values() if parameter.name != replaced]
     more = [
@@ -266,7 +266,7 @@ def _set_options(
 
 @dataclass(frozen=True, slots=True)
 class NameTables:
-    """The tables of --predicates and --aliases, read before the data: a bad table fails early."""
+    """The tables of --predicates and --aliases. They are read first: a bad table fails early."""
 
     labels: "PredicateTable | None"
     aliases: dict[str, str]
@@ -287,11 +287,11 @@ class NameTables:
         named = with_aliases(dataset.labelled(self.labels), self.aliases)
         if named.labels:
             known, count = len(named.labels), len(dataset.predicates)
-            off = "; --predicates none switches that off" if self.labels is None else ""
+            off = "; --predicates none turns this off" if self.labels is None else ""
             tell(f"labels: {known:,} of {count:,} predicates are in {named.labels.source}{off}")
         if self.aliases:
             found = sum(dataset.entities.find(name) is not None for name in self.aliases.values())
-            tell(f"aliases: {found:,} of {len(self.aliases):,} stand for entities of the data")
+            tell(f"aliases: {found:,} of {len(self.aliases):,} match entities of the data")
         return named
 
 
@@ -305,7 +305,7 @@ def print_result(
 ) -> None:
     """Print a result on stdout: as text, or all of its fields, and `more`, as JSON.
 
-    similar  for each name that the data does not have, names like it
+    similar  similar names for each name that is not in the data
     """
     if as_json:
         from apptek.results import to_dict
@@ -323,7 +323,7 @@ def print_result(
 
 
 def print_text(render: Callable[..., str], *values: Any, **named: Any) -> None:
-    """Print on stdout what a function of `present` makes of some values, as wide as the window."""
+    """Print the text that a function of `present` makes of some values, at terminal width."""
     from apptek.terminal import output
 
     console = output()
@@ -342,7 +342,7 @@ def _length(unit: str) -> Any:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WindowOptions:
-    """Which times are forecast; every field is an option, and a keyword of `forecast`."""
+    """The window to forecast; every field is an option and a keyword of `forecast`."""
 
     start: Annotated[
         str | None,
@@ -360,11 +360,15 @@ class WindowOptions:
     minutes: Annotated[int | None, _length("minutes")] = None
     steps: Annotated[
         int | None,
-        option("--steps", "Its length in steps of the data, such as weeks or numbers.", "N"),
+        option(
+            "--steps",
+            "The length of the window in steps of the data, such as weeks or numbers.",
+            "N",
+        ),
     ] = None
 
     def keywords(self) -> dict[str, Any]:
-        """Return them as keywords of `Predictor.forecast`."""
+        """Return the fields as keywords of `Predictor.forecast`."""
         return asdict(self)
 
 

@@ -78,7 +78,7 @@ def train(
         ),
     ] = None,
     controls: Annotated[
-        bool, option("--controls", "Only play the controls that do not learn.")
+        bool, option("--controls", "Run only the controls, which do not learn.")
     ] = False,
     as_json: JsonOption = False,
     *,
@@ -127,22 +127,22 @@ def train(
 
 @paper_app.command()
 def play(
-    agent: Annotated[Path, argument("AGENT", "A folder that `paper train` left.")],
+    agent: Annotated[Path, argument("AGENT", "The folder of an agent from `paper train`.")],
     subject: SubjectArgument,
     object_: ObjectArgument,
     time: TimeArgument,
     html: Annotated[
-        Path | None, option("--html", "Write the episode with a drawing there.", "FILE")
+        Path | None, option("--html", "Write the episode with a drawing to this file.", "FILE")
     ] = None,
     data: Annotated[
-        str | None, option("--data", "Where the agent's facts are now, if they moved.", "DATA")
+        str | None, option("--data", "The agent's data, if it has moved.", "DATA")
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Play the trained agent on one query, step by step.
 
     Each step shows the size of core and periphery, the legal actions with their Q-values, the
-    choice, and the facts that join the core; at the end where the sides meet.
+    choice, and the facts that join the core. The last line says where the sides meet.
 
     Example: `apptek paper play agent "Boko Haram" "Citizen (Nigeria)" 2014-05-11`
     """
@@ -294,11 +294,11 @@ def reproduce(
         bool, option("--quick", "Use a small invented world; below three minutes.")
     ] = False,
     only_recorded: Annotated[
-        bool, option("--only-recorded", "Run nothing; show only what is already recorded.")
+        bool, option("--only-recorded", "Run nothing; show only recorded results.")
     ] = False,
     only: Annotated[
         str,
-        option("--only", "Run only what has a name that matches, such as `re_gcn-*`.", "PATTERN"),
+        option("--only", "Run only what matches this name pattern, such as `re_gcn-*`.", "PATTERN"),
     ] = "*",
     out: Annotated[
         Path | None,
@@ -313,7 +313,7 @@ def reproduce(
     """Rebuild a table or figure of the paper: run what is missing, then read the results.
 
     `paper/runs.toml` lists the commands. Every run leaves a result file and is not run again while
-    that file exists. A run that was stopped continues where it was.
+    that file exists. A stopped run continues where it stopped.
 
     Example: `apptek paper reproduce table2 --only-recorded`
     """
@@ -323,7 +323,9 @@ def reproduce(
     from apptek.terminal import tell
 
     if only_recorded and only != "*":
-        raise typer.BadParameter("--only chooses what to run, but --only-recorded runs nothing")
+        raise typer.BadParameter(
+            "--only cannot be combined with --only-recorded, which runs nothing"
+        )
     # The list of the current folder, else that of the checkout that this file is in.
     listed = RUNS if RUNS.is_file() else Path(__file__).parents[3] / RUNS
     runs = read_runs(listed)

@@ -21,13 +21,13 @@ from apptek.commands.reading_options import Reading, list_skipped, reads_queries
 from apptek.safe_text import counted
 
 OPEN = "?"  # in the place of the missing entity
-UNKNOWN_SHOWN = 5  # names that a file asks about and the model does not know
+UNKNOWN_SHOWN = 5  # unknown names of a file to print
 _FILE_PANEL = "Many queries at once"
 QueriesOption = Annotated[
     Path | None,
     option(
         "--queries",
-        "A file of queries (subject, object, time) of any kind that `fit` reads.",
+        "A file of queries (subject, object, time), in any format that `fit` reads.",
         "FILE",
         rich_help_panel=_FILE_PANEL,
     ),
@@ -36,7 +36,7 @@ AnswersOption = Annotated[
     Path | None,
     option(
         "--out",
-        "The file for the answers to --queries (.csv, .tsv, .parquet).",
+        "The output file for --queries (.csv, .tsv, .parquet).",
         "FILE",
         rich_help_panel=_FILE_PANEL,
     ),
@@ -45,7 +45,7 @@ HideKnownOption = Annotated[
     bool,
     option(
         "--hide-known",
-        "Answer as `evaluate` does: from the training facts, without the fact in question.",
+        "Answer as `evaluate` does: from the training facts, with the fact in question hidden.",
     ),
 ]
 
@@ -75,8 +75,8 @@ def predict(
 ) -> None:
     """Rank the predicates between two entities at a time, most probable first.
 
-    Probabilities assume that some event occurs between the two at that time. For the probability
-    of any event, use `apptek forecast`.
+    Probabilities are conditional on an event between the pair at that time. For the probability
+    of an event, use `apptek forecast`.
 
     With '?' in the place of SUBJECT or OBJECT and a --predicate, rank the missing entity, from the
     facts before that time. `--suppose` shows what a fact would change: the answer without and with
@@ -88,9 +88,9 @@ def predict(
     from apptek.results import Query
 
     if queries is not None and allow_unknown:
-        raise typer.BadParameter("--allow-unknown is for a single question: files are answered")
+        raise typer.BadParameter("--allow-unknown is for a single query: files are answered")
     if suppose and (queries is not None or hide_known):
-        raise typer.BadParameter("--suppose is for a single question, without --hide-known")
+        raise typer.BadParameter("--suppose is for a single query, without --hide-known")
     if queries is not None and out is not None and (subject, object_, time) == (None, None, None):
         answering = Predictor.load(model, past_only=past_only)
         how = {"top": top, "hide_known": hide_known}
@@ -130,16 +130,16 @@ def _open_slots(subject: str, object_: str, predicate: str | None) -> list[bool]
 
 
 def _tell_limits(model: Any, answer: Any, time: str) -> None:
-    """Print how the time was read, and what the model was not fitted for."""
+    """Print how the time was read, and limits of the model."""
     from apptek.terminal import output, tell
 
     if not model.calibrated:
-        output().print("The probabilities are not calibrated: there were no valid facts to fit on.")
+        output().print("The probabilities are not calibrated: the fit had no valid facts.")
     axis = model.dataset.axis
     if (read := axis.format(axis.parse(time))) != time.strip():
         tell(f"{time} was read as {read}")
     if answer.view == "past_only" and "past_only" not in model.views:
-        tell("this model was not fitted on the past alone: its probabilities may be too high")
+        tell("this model was not fitted for --past-only: its probabilities may be too high")
 
 
 def _answer_file(predictor: Any, queries: Path, out: Path, reading: Reading, how: Any) -> None:
@@ -169,7 +169,7 @@ def _answer_file(predictor: Any, queries: Path, out: Path, reading: Reading, how
 
 
 def _tell_unknown(predictor: Any, unknown: Any, queries: str) -> None:
-    """Print the most frequent names that are not in the data, and names like them."""
+    """Print the most frequent unknown names, with similar names."""
     from apptek.present.wording import count_text
     from apptek.terminal import tell
 

@@ -1,4 +1,4 @@
-"""The options with which commands read data, and what they print about it."""
+"""The options with which commands read data, and the notes that they print about it."""
 
 import re
 from collections.abc import Callable, Sequence
@@ -78,7 +78,7 @@ def _reading(words: str, help_text: str, metavar: str | None = None, **more: Any
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """How a command reads its data: every field but the last is one of its options."""
+    """The reading options of a command: every field but the last is an option."""
 
     columns: Annotated[
         str | None,
@@ -103,7 +103,7 @@ class Reading:
         str,
         _reading(
             "--date-format",
-            "How dates are written, if that is not clear: %d/%m/%Y, as in strptime.",
+            "The format of dates, if it is ambiguous: %d/%m/%Y, as in strptime.",
             "PATTERN",
             show_default=False,
         ),
@@ -137,7 +137,7 @@ class Reading:
         return words + [word for text in self.read_options or [] for word in ("--read", text)]
 
     def keywords(self) -> dict[str, Any]:
-        """Return what the options say, as keywords of `read_dataset`, and `split`."""
+        """Return the options as keywords of `read_dataset`, and `split`."""
         given = {name: getattr(self, name) for name in ("columns", "format", "date_format")}
         chosen = {name: value for name, value in given.items() if value}
         chosen |= {"skip_bad": True} if self.skip_bad else {}
@@ -158,8 +158,8 @@ class Reading:
     ) -> "Dataset":
         """Read the data set, with progress and a list of bad rows on stderr.
 
-        `seed` is that of a random split. It is not the model's, so that models of different seeds
-        have the same test facts and can be compared. What no option says is read as in `like`.
+        `seed` draws a random split. It is not the model's seed, so that models of different seeds
+        have the same test facts and can be compared. Options that are not given come from `like`.
         """
         from apptek.reading.reader import read_dataset, read_more
         from apptek.terminal import byte_progress
@@ -191,18 +191,18 @@ def reads_data(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def reads_facts(command: Callable[..., None]) -> Callable[..., None]:
-    """Add those for facts that are added to a model: they are not split, and have its times."""
+    """Add the options for facts of an update, which are not split and use the model's times."""
     return with_options(command, Reading, "reading", _OF_MODEL, keys=OF_FACTS)
 
 
 def reads_queries(command: Callable[..., None]) -> Callable[..., None]:
-    """Add those for a file of queries, whose columns are known."""
+    """Add the options for a file of queries, whose columns are known."""
     names = ("format", "skip_bad", "read_options")
     return with_options(command, Reading, "reading", names, keys=OF_FILES)
 
 
 def tell_how(report: "ReadReport") -> None:
-    """Print on stderr what was unusual about the files, and the bad rows."""
+    """Print on stderr how the files were read, and the bad rows."""
     from apptek.terminal import tell
 
     how = report.how

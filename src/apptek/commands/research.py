@@ -52,8 +52,8 @@ def compare(
 ) -> None:
     """Compare models with the first one, query by query.
 
-    It shows the differences in MRR with 95 % intervals. Results that differ only in the seed count
-    as one model.
+    The table shows differences in MRR with 95 % intervals. Results that differ only in the seed
+    count as one model.
 
     Example: `apptek research compare recency.json model.json`
     """
@@ -95,7 +95,7 @@ def contest(
     *,
     reading: Reading,
 ) -> None:
-    """Find the model that suits your data best: fit several and compare them.
+    """Find the best model for your data: fit several and compare them.
 
     Each model is fitted on train, chooses its settings on valid and is evaluated on test. Finished
     runs are kept: run the same command to continue after a stop, or with more models to add them.
@@ -145,7 +145,13 @@ def search(
     protocol: ProtocolOption = "official",
     sample: Annotated[
         float,
-        option("--sample", "The share of the training facts to search on.", "S", min=0.01, max=1),
+        option(
+            "--sample",
+            "The share of the training facts to use in the search.",
+            "S",
+            min=0.01,
+            max=1,
+        ),
     ] = 1.0,
     settings: SettingsOption = None,
     seed: SeedOption = 0,
@@ -154,12 +160,12 @@ def search(
         option("--result", "Write every trial to this JSON file.", "FILE", callback=check_file),
     ] = None,
     resume: Annotated[
-        bool, option("--resume", "Continue the search that has left --result.")
+        bool, option("--resume", "Continue the search of the file --result.")
     ] = False,
     *,
     reading: Reading,
 ) -> None:
-    """Search for the settings with which a model does best on the valid split.
+    """Search for the settings with the best MRR on the valid split.
 
     The first trial has the model's own settings; every other one draws each setting at random.
     The test split is not used. Ctrl-C ends the search with the best trial so far;
@@ -225,14 +231,12 @@ def _run(
 @research_app.command()
 def faithfulness(
     model: ModelArgument,
-    count: Annotated[
-        int, option("-n", "Number of questions, of the test split.", "N", min=1)
-    ] = 500,
+    count: Annotated[int, option("-n", "Number of queries from the test split.", "N", min=1)] = 500,
     world: Annotated[
         int,
         option(
             "--world",
-            "The size of the invented world for the planted rules; 0: none.",
+            "The number of facts of the synthetic world with planted rules; 0: none.",
             "FACTS",
             min=0,
         ),
@@ -241,12 +245,12 @@ def faithfulness(
     result: ResultOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Measure whether reasons are true to the model.
+    """Measure whether reasons are faithful to the model.
 
-    Deletion: without the cited facts the answer loses more than without as many random ones.
-    Sufficiency: with the facts of five reasons alone the answer stays. Stability: so do answer and
-    reasons one step earlier or later. Planted rules: fitted with the same settings on an invented
-    world, the model names the rule that made a fact first.
+    Deletion: removing the cited facts hurts the answer more than removing as many random ones.
+    Sufficiency: the facts of five reasons alone keep the answer. Stability: answer and reasons
+    stay the same one step earlier or later. Planted rules: the model is fitted with the same
+    settings on a synthetic world, and its first reason is the rule that made the fact.
 
     Example: `apptek research faithfulness model -n 20 --world 0`
     """
@@ -258,11 +262,11 @@ def faithfulness(
     from apptek.terminal import working
 
     fitted = load_model(model)
-    with working("asking, deleting and asking again"):
+    with working("removing facts and predicting again"):
         figures = asdict(measure_faithfulness(fitted, count, rng=generator(seed, "faithfulness")))
     recovery = None
     if world:
-        with working("fitting an invented world"):
+        with working("fitting a synthetic world"):
             recovery = asdict(fit_and_recover(fitted, world, seed=seed))
     if result is not None:
         extras = {"of": f"apptek_{fitted.preset}", "world": recovery}

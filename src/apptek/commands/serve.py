@@ -22,7 +22,7 @@ TokenOption = Annotated[
     option(
         "--token",
         "The token that clients must send. Other users of this machine can see it in the list of "
-        "processes: better write it to a file, or to this variable.",
+        "processes: a file or the environment variable is safer.",
         "TEXT",
         envvar="APPTEK_TOKEN",
     ),
@@ -45,7 +45,7 @@ def serve(
 ) -> None:
     """Serve a model: a web page to explore it, and an HTTP interface under /api.
 
-    Only this machine can connect unless --host says otherwise; then a token is needed.
+    By default only this machine can connect. With --host other machines can, and need a token.
 
     Example: `apptek serve model --port 8000`
     """
@@ -69,9 +69,9 @@ def mcp(
 ) -> None:
     """Serve a model's questions as tools for assistants: the Model Context Protocol.
 
-    An assistant starts this command itself and talks to it over standard input and output. Its
-    tools are search_entities, predict, explain, forecast, history and audit. With --http, only
-    this machine can connect unless --host says otherwise; then a token is needed.
+    An assistant starts this command and talks to it over standard input and output. Its
+    tools are search_entities, predict, explain, forecast, history and audit. With --http, by
+    default only this machine can connect; with --host other machines can, and need a token.
 
     Example: `apptek mcp model`
     """

@@ -24,7 +24,7 @@ SCALARS_EVERY = 500  # episodes
 
 @contextmanager
 def training_progress(tensorboard: Path | None = None) -> Iterator[list[Observer]]:
-    """Observers that show episodes, speed, mean rewards, epsilon and the time left."""
+    """Return observers that show episodes, speed, mean rewards, epsilon and the time left."""
     with ExitStack() as stack:
         observers = [stack.enter_context(_terminal_bar())]
         if tensorboard is not None:
@@ -92,7 +92,7 @@ def _tensorboard(folder: Path) -> Iterator[Observer]:
 
 
 def recent_rewards(trainer: Trainer) -> tuple[float, float]:
-    """The mean reward of the last 500 and the last 10,000 episodes."""
+    """Return the mean reward of the last 500 and the last 10,000 episodes."""
     done, met = trainer.episodes_done, trainer.history.met
     if not done:
         return 0.0, 0.0

@@ -34,7 +34,7 @@ def update(
     ] = None,
     in_place: Annotated[bool, option("--in-place", "Replace the old model, atomically.")] = False,
     retract: Annotated[
-        str | None, option("--retract", "Facts to remove, as they were written.", "FILE")
+        str | None, option("--retract", "Facts to remove, written as in the original file.", "FILE")
     ] = None,
     observed_until: ObservedUntilOption = None,
     as_json: JsonOption = False,
@@ -43,9 +43,9 @@ def update(
 ) -> None:
     """Add facts to a model, or remove some, without fitting it again.
 
-    Entities, days and times may be new. A predicate that the model never learned is counted and
-    left out. A file without facts, such as that of a quiet day, adds none: say with
-    --observed-until that the day was observed. `evaluate` keeps to the facts of the fit.
+    Entities and times may be new. Facts with a predicate that the model never learned are counted
+    and left out. A file may have no facts, as on a day without events: use --observed-until to say
+    that the day was observed. `evaluate` still uses only the facts of the fit.
 
     Example: `apptek update model world/test.tsv --out newer`
     """
@@ -69,7 +69,7 @@ def update(
 def _update(
     model: Path, target: Path, reading: Reading, sources: tuple[Any, Any], observed: str | None
 ) -> tuple[Any, Any, int]:
-    """Read the facts, update the model and write it; return the repeated facts' number, too."""
+    """Read the facts, update the model and write it; also return the number of repeated facts."""
     from apptek.files import sole_writer
     from apptek.models.manifest import RUN, read_json
     from apptek.models.model_folder import load_model, save_model
@@ -79,7 +79,7 @@ def _update(
 
     in_place = target == model.resolve()
     with sole_writer(model) if in_place else nullcontext():
-        fitted = load_model(model)  # not a Predictor: nothing is asked, nothing need be indexed
+        fitted = load_model(model)  # not a Predictor, which would build indexes for queries
         new, old = (
             None if source is None else _read_facts(reading, source, fitted.dataset)
             for source in sources
@@ -107,7 +107,7 @@ def _read_facts(reading: Reading, source: str | list[str], like: Any) -> Any:
 
 
 def _tell(updated: Any, report: Any, target: Path, **about: Any) -> None:
-    """Print what became of the facts, and where the model is."""
+    """Print how many facts were added or removed, and the model's folder."""
     from apptek.facts.name_matching import alike_note
     from apptek.models.model import observed_text
     from apptek.present.forecast_words import isolated_facts_note

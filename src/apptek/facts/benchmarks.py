@@ -44,17 +44,17 @@ class Benchmark:
 
 
 def stored_name(split: Split) -> str:
-    """The name of a split's file in the benchmark's folder."""
+    """Return the name of a split's file in the benchmark's folder."""
     return f"{split}.txt"
 
 
 def data_home() -> Path:
-    """The folder for downloads: $APPTEK_DATA, else a folder in the user's cache."""
+    """Return the folder for downloads: $APPTEK_DATA, else a folder in the user's cache."""
     return _homes()[0]
 
 
 def find_benchmark(name: str) -> Path | None:
-    """The folder with all files of a benchmark, looked up in $APPTEK_DATA, then in the cache.
+    """Return the folder with all files of a benchmark, from $APPTEK_DATA or else the cache.
 
     None for an unknown name, or where a file is missing, as after an interrupted download.
     """
@@ -67,14 +67,14 @@ def find_benchmark(name: str) -> Path | None:
 
 
 def find_folder(name: str) -> Path | None:
-    """The folder of that name in $APPTEK_DATA or in the cache, which need not be a benchmark's."""
+    """Return the folder of that name in $APPTEK_DATA or the cache; it need not be a benchmark."""
     if Path(name).name != name or name in ("", ".", ".."):
         return None
     return next((home / name for home in _homes() if (home / name).is_dir()), None)
 
 
 def get_benchmark(name: str) -> Benchmark:
-    """The benchmark of that name; DownloadError lists the known ones."""
+    """Return the benchmark of that name; DownloadError lists the known ones."""
     if name not in BENCHMARKS:
         known = ", ".join(BENCHMARKS)
         raise DownloadError(f"there is no benchmark {name!r}; the known ones are {known}")

@@ -36,7 +36,7 @@ def date_of(number: Any) -> tuple[Any, Any, Any]:
 
 
 def position(unit: Unit, year: Any, month: Any, day: Any, second: Any = 0) -> Any:
-    """The position of a date and the seconds since its midnight; months and days of 0 are 1.
+    """Return the position of a date and the seconds since its midnight; months and days of 0 are 1.
 
     Of arrays it is an array.
     """
@@ -67,7 +67,7 @@ def calendar(unit: Unit, place: int) -> tuple[int, int, int, int]:
 
 
 def day_and_second(unit: Unit, places: Any) -> tuple[Any, Any]:
-    """The day number and the seconds since midnight of a position, or of an array of them."""
+    """Return the day number and the seconds since midnight of a position or an array of them."""
     if unit == "week":
         return places * 7 - _MONDAY, places * 0
     days, seconds = divmod(places * SECONDS.get(unit, DAY_SECONDS), DAY_SECONDS)

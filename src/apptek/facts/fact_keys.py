@@ -33,7 +33,7 @@ def fact_keys(*parts: Facts) -> list[Longs]:
 
 
 def _from_zero(values: Ints) -> tuple[Ints, int]:
-    """The values shifted or renumbered to start at 0, and how many numbers that takes."""
+    """Return the values shifted or renumbered to start at 0, and how many numbers that takes."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     if high - low < 2**31:
         return values - np.int32(low), high - low + 1
@@ -47,7 +47,7 @@ def _from_zero(values: Ints) -> tuple[Ints, int]:
 
 
 def first_occurrences(keys: Longs) -> Bools | None:
-    """A mask of the first occurrence of each key; None where no key is repeated."""
+    """Return a mask of the first occurrence of each key; None where no key is repeated."""
     ordered = np.sort(keys)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(repeated):
@@ -73,7 +73,7 @@ def is_among(keys: Longs, others: Longs) -> Bools:
 
 
 def may_be_among(keys: Longs, others: Longs) -> Bools:
-    """True for all keys among the others, and for few of those that are not.
+    """Return True for all keys among the others, and for few of those that are not.
 
     A table says which hashes the others have; the keys are looked up in it part by part.
     """
@@ -88,7 +88,7 @@ def may_be_among(keys: Longs, others: Longs) -> Bools:
 
 
 def between_asked(facts: Facts, queries: Facts, *, when: bool = False) -> Facts:
-    """The facts between subjects and objects that are asked about, and few others.
+    """Return the facts between subjects and objects that are asked about, and few others.
 
     As they are, where they are few. So the keys of many facts need not be in memory at once.
 
@@ -103,7 +103,7 @@ def between_asked(facts: Facts, queries: Facts, *, when: bool = False) -> Facts:
 
 
 def _pairs(facts: Facts, part: slice, when: bool) -> Longs:
-    """A number for subject and object of each fact of a part; with its start, nearly unique."""
+    """Return a number for each pair; with the start of the fact it is nearly unique."""
     keys = facts.subjects[part].astype(np.int64) << 32 | facts.objects[part]
     if when:
         keys = keys * _ODD + facts.since[part]  # what does not fit is cut off

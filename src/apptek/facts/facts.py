@@ -66,7 +66,7 @@ class Facts:
         return np.not_equal(self.times, UNKNOWN)
 
     def digest(self) -> str:
-        """A hash of all columns in their order, as hexadecimal text."""
+        """Return a hash of all columns in their order, as hexadecimal text."""
         state = hashlib.blake2b(digest_size=16)
         for column in self.columns():
             state.update(np.ascontiguousarray(column).data)
@@ -78,13 +78,13 @@ class Facts:
         return self is other or all(np.array_equal(one, two) for one, two in pairs)
 
     def first(self, count: int) -> "Facts":
-        """The first facts, sharing the arrays."""
+        """Return the first facts, sharing the arrays."""
         subjects, predicates, objects, since, until = (column[:count] for column in self.columns())
         points = self.until is self.since
         return Facts(subjects, predicates, objects, since, since if points else until)
 
     def take(self, rows: npt.NDArray[Any]) -> "Facts":
-        """The facts of these rows (indices or a mask), in that order."""
+        """Return the facts of these rows (indices or a mask), in that order."""
         since = self.since[rows]
         until = since if self.until is self.since else self.until[rows]
         return Facts(self.subjects[rows], self.predicates[rows], self.objects[rows], since, until)
@@ -134,7 +134,7 @@ class Names:
         self.sorted_count = len(array) if sorted_count is None else sorted_count
 
     def extended(self, names: Sequence[str]) -> "Names":
-        """These names, and new ones after them."""
+        """Return these names, and new ones after them."""
         added = pa.array(names, self._array.type)
         return Names(pa.concat_arrays([self._array, added]), self.sorted_count)
 
@@ -165,7 +165,7 @@ class Names:
         return iter(self._array.to_pylist())
 
     def find(self, name: str) -> int | None:
-        """The id of a name, None where there is no such name. O(log n); O(1) for few names."""
+        """Return the id of a name, or None if it is not there. O(log n); O(1) for few names."""
         if self._ids is None:  # of few names all are kept in a dictionary, of many the added ones
             first = 0 if len(self) <= FEW_NAMES else self.sorted_count
             added = self._array.slice(first).to_pylist()
@@ -277,7 +277,7 @@ class Dataset:
         name: str = "frame",
         **options: Any,
     ) -> "Dataset":
-        """The facts of a frame of pandas, polars, DuckDB or pyarrow, a row for each.
+        """Return the facts of a frame of pandas, polars, DuckDB or pyarrow, a row for each.
 
             Dataset.from_frame(frame)
             Dataset.from_frame(frame, subject="A", predicate="Event", object="B", time="Day")
@@ -295,14 +295,14 @@ class Dataset:
     def from_facts(
         cls, facts: Iterable[Sequence[Any]], *, name: str = "facts", **options: Any
     ) -> "Dataset":
-        """The data set of tuples (subject, predicate, object, time), split in three.
+        """Return the data set of tuples (subject, predicate, object, time), split in three.
 
         A tuple may lack the time, or end with since and until. None is an unknown time.
         """
         return _read(facts, "facts", None, name, options)
 
     def labelled(self, labels: PredicateTable | None = None) -> "Dataset":
-        """The same with a table of predicates: this one, else its own, else CAMEO's if it applies.
+        """Return the data set with a predicate table: this one, its own, or CAMEO's if it applies.
 
         An empty table says that there are no labels. DataError where a table fits no predicate.
         """
@@ -325,11 +325,11 @@ class Dataset:
         )
 
     def split(self, name: Split) -> Facts:
-        """The facts of one split."""
+        """Return the facts of one split."""
         return {"train": self.train, "valid": self.valid, "test": self.test}[name]
 
     def all_facts(self) -> Facts:
-        """The facts of train, valid and test, one after the other."""
+        """Return the facts of train, valid and test, one after the other."""
         return join_facts(self.train, self.valid, self.test)
 
     def undated_count(self) -> int:
@@ -350,7 +350,7 @@ class Dataset:
         return bool(last != UNKNOWN and beyond.mean() >= NEARLY_ALL)
 
     def span_of(self, facts: Facts) -> str:
-        """The first and the last start of some facts in words; undated where none is known."""
+        """Return the first and last start of some facts as text; "undated" if none is known."""
         dated = facts.times[facts.dated]
         if not len(dated):
             return "undated"

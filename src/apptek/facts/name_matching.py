@@ -35,7 +35,7 @@ _IRI = re.compile("<(.*)>", re.DOTALL)
 
 
 def folded(name: str) -> str:
-    """A name without case, accents, underscores and needless spaces."""
+    """Return a name without case, accents, underscores and needless spaces."""
     # Letter by letter, as Arrow does it: str.lower() of the whole depends on a letter's neighbours.
     plain = unicodedata.normalize("NFKD", "".join(letter.lower() for letter in name))
     kinds = [(letter, unicodedata.category(letter)) for letter in plain]
@@ -94,7 +94,7 @@ class SortedTexts(Sequence[str]):
 
 
 def _beginning_with(texts: SortedTexts, prefix: str) -> slice:
-    """The range of the texts that begin with a prefix."""
+    """Return the range of the texts that begin with a prefix."""
     return slice(bisect_left(texts, prefix), bisect_left(texts, prefix + _END))
 
 
@@ -137,7 +137,7 @@ class NameIndex:
         self._by_count = np.argsort(-counts, kind="stable")
 
     def name(self, entity: int) -> str:
-        """The name with an id."""
+        """Return the name with an id."""
         return self._names[entity]
 
     def search(self, text: str, limit: int) -> list[int]:
@@ -200,11 +200,11 @@ class NameIndex:
         return [name for score, name in sorted(scored) if -score >= LIKE][:limit]
 
     def with_words(self, words: list[str]) -> Longs:
-        """The ids of the names in which every one of these words begins some word."""
+        """Return the ids of the names in which every one of these words begins some word."""
         return self._with_all(_beginning_with(self._words, word) for word in words)
 
     def _with_all(self, ranges: Iterable[slice]) -> Longs:
-        """The ids of the names that have a word in every one of these ranges of the words."""
+        """Return the ids of the names that have a word in every one of these ranges of words."""
         matches = np.ones(len(self._names), np.bool_)
         for words in ranges:
             with_word = np.zeros(len(self._names), np.bool_)
@@ -214,7 +214,7 @@ class NameIndex:
 
 
 def _heaviest(ids: Longs, weights: Longs, limit: int) -> list[int]:
-    """The ids with the largest weights, in descending order; ties go to the smaller id."""
+    """Return the ids with the largest weights, in descending order; ties go to the smaller id."""
     # Sorting many names would take most of the time. Among ties at the cut, any ids may be dropped.
     if len(ids) > 8 * limit:
         largest = np.argpartition(-weights, limit)[: 2 * limit]
@@ -257,7 +257,7 @@ class NameResolver:
         return cls(data.predicates, aliases)
 
     def find(self, name: str) -> int | None:
-        """The id of what a name means; None where it means nothing, or could mean several."""
+        """Return the id that a name means; None for an unknown or ambiguous name."""
         exact = self._names.find(name)
         if exact is None and name in self._aliases:
             exact = self._names.find(self._aliases[name])
@@ -282,13 +282,13 @@ class NameResolver:
             raise UnknownName(first.name, first.suggestions, others, where)
 
     def suggestions(self, name: str) -> list[str]:
-        """The names that one could mean: they stand for it, contain its words, or are similar."""
+        """Return the names that a text could mean: aliases, names with its words, similar names."""
         meanings = (self._names[entity] for entity in self.meanings(name)[:OFFERED])
         near = (*self.index.containing(name, CONTAINING), *self.index.near(name))
         return list(dict.fromkeys([*meanings, *near]))[:OFFERED]
 
     def similar(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """The suggestions for each of the names that is unknown, or could mean several."""
+        """Return the suggestions for each of the names that is unknown, or could mean several."""
         unknown = (name for name in dict.fromkeys(names) if self.find(name) is None)
         return {name: self.suggestions(name) for name in unknown}
 
@@ -300,7 +300,7 @@ class NameResolver:
         return NameIndex(self._names, unused if facts is None else entity_counts(facts, count))
 
     def meanings(self, name: str) -> list[int]:
-        """The ids of all names that differ only in what is folded, ascending."""
+        """Return the ids of all names that differ only in what is folded, ascending."""
         key = folded(name)
         if not key:
             return []

@@ -63,19 +63,19 @@ class PredicateTable:
         return self.entries.get(predicate, _NOTHING).label or predicate
 
     def shown(self, predicate: str) -> str:
-        """The label with the name that files and commands use: "Consult (040)"."""
+        """Return the label with the name that files and commands use: "Consult (040)"."""
         return labelled(predicate, self.label(predicate))
 
     def phrase(self, predicate: str) -> str | None:
-        """The past tense that stands between subject and object, or None."""
+        """Return the past tense that stands between subject and object, or None."""
         return self.entries.get(predicate, _NOTHING).phrase or None
 
     def class_of(self, predicate: str) -> str | None:
-        """The class of a predicate, or None."""
+        """Return the class of a predicate, or None."""
         return self.entries.get(predicate, _NOTHING).kind or None
 
     def group_of(self, predicate: str) -> str | None:
-        """The group of a predicate: the class of its class, or None."""
+        """Return the group of a predicate: the class of its class, or None."""
         return self.entries.get(predicate, _NOTHING).group or None
 
     def opposes(self, predicate: str, other: str) -> bool:
@@ -85,7 +85,7 @@ class PredicateTable:
         return set.union(*kinds) == OPPOSED and not kinds[0] & kinds[1]
 
     def as_json(self) -> dict[str, Any]:
-        """The table as the model folder keeps it."""
+        """Return the table as the model folder keeps it."""
         columns = {
             predicate: {
                 "label": entry.label,
@@ -99,12 +99,12 @@ class PredicateTable:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "PredicateTable":
-        """The table of `as_json`."""
+        """Return the table of `as_json`."""
         entries = {predicate: entry_of(cells) for predicate, cells in content["predicates"].items()}
         return cls(entries, content["source"])
 
     def of(self, predicates: Iterable[str]) -> "PredicateTable":
-        """The table of these predicates alone, in their order."""
+        """Return the table of these predicates alone, in their order."""
         found = {name: self.entries[name] for name in predicates if name in self.entries}
         return PredicateTable(found, self.source)
 
@@ -113,7 +113,7 @@ _NOTHING = PredicateEntry()
 
 
 def labelled(predicate: str, label: str) -> str:
-    """A predicate as it is shown: "Consult (040)" where it has a label of its own."""
+    """Return a predicate as it is shown: "Consult (040)" where it has a label of its own."""
     return predicate if label in ("", predicate) else f"{label} ({predicate})"
 
 
@@ -127,7 +127,7 @@ def entry_of(cells: Mapping[str, str]) -> PredicateEntry:
 
 @lru_cache(maxsize=1)
 def cameo_table() -> PredicateTable:
-    """The shipped table: every CAMEO code, and every name of ICEWS for one."""
+    """Return the shipped table: every CAMEO code, and every name of ICEWS for one."""
     text = Path(__file__).with_name("cameo.csv").read_text("utf-8")
     codes = [(code, name, phrase) for code, name, phrase in csv.reader(text.splitlines()[1:])]
     roots = {code: name for code, name, _ in codes if len(code) == 2}
@@ -141,7 +141,7 @@ def cameo_table() -> PredicateTable:
 
 
 def shipped_table(facts: Mapping[str, int]) -> PredicateTable:
-    """The part of the CAMEO table that some data needs; empty where its predicates are not CAMEO.
+    """Return the part of the CAMEO table that some data needs; empty if it is not CAMEO data.
 
     They are where most facts have a predicate of the table, and not only plain numbers:
     predicates that somebody has numbered may well be called 10 to 20.

@@ -55,7 +55,7 @@ class Splitting:
 
 
 def split_facts(dataset: Dataset, splitting: Splitting) -> Dataset:
-    """The data set with its training facts split in three; each part keeps their order."""
+    """Return the data set with its training facts split in three; each part keeps their order."""
     facts = dataset.train
     shares = (splitting.train, splitting.train + splitting.valid)
     cuts = [round(len(facts) * share) for share in shares]
@@ -72,7 +72,7 @@ def split_facts(dataset: Dataset, splitting: Splitting) -> Dataset:
 
 
 def _end_of_time(ordered: Ints, cut: int) -> int:
-    """The first position from `cut` on where a new time starts, so that no time is divided.
+    """Return the first position from `cut` on where a new time starts, so that no time is divided.
 
     UNKNOWN sorts first and is one time, so undated facts stay together in train.
     """
@@ -84,7 +84,7 @@ def _end_of_time(ordered: Ints, cut: int) -> int:
 
 
 def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:
-    """The data set under a protocol; names, ids and the report of the files stay the same."""
+    """Return the data set under a protocol; names, ids and the read report stay the same."""
     if protocol not in PROTOCOLS:
         known = ", ".join(PROTOCOLS)
         raise DataError(f"there is no protocol {protocol!r}; the known ones are {known}")
@@ -98,7 +98,7 @@ def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:
 
 
 def cut_by_date(dataset: Dataset, last_times: tuple[str, str]) -> Dataset:
-    """The facts of all splits, each once: train and valid end with these times, test is the rest.
+    """Return the facts of all splits, each once, cut at these times; test has the rest.
 
     A fact counts by its since, else by its until; undated facts go to train. Facts keep their
     order: those of train first, then those of valid and of test.
@@ -152,7 +152,7 @@ class _SeenInTrain:
         self.times = distinct_times(train)
 
     def filter(self, facts: Facts) -> Facts:
-        """The facts without anything unseen; an unknown end counts as seen."""
+        """Return the facts without anything unseen; an unknown end counts as seen."""
         seen: Bools = self.entities[facts.subjects] & self.entities[facts.objects]
         seen &= self.predicates[facts.predicates]
         seen &= self._has_times(facts.since)
@@ -166,7 +166,7 @@ class _SeenInTrain:
 
 
 def occurring(count: int, *columns: Ints) -> Bools:
-    """A mask of the ids below `count` that occur in the columns. O(n), no sorting."""
+    """Return a mask of the ids below `count` that occur in the columns. O(n), no sorting."""
     occurs = np.zeros(count, np.bool_)
     for column in columns:
         occurs[column] = True
@@ -174,7 +174,7 @@ def occurring(count: int, *columns: Ints) -> Bools:
 
 
 def distinct_times(*splits: Facts) -> Ints:
-    """The known time codes of the splits, ascending, since and until together."""
+    """Return the known time codes of the splits, ascending, since and until together."""
     columns = [facts.since for facts in splits]
     columns += [facts.until for facts in splits if facts.until is not facts.since]
     codes = np.unique(np.concatenate([np.unique(column) for column in columns]))

@@ -32,11 +32,11 @@ class Queries:
         return len(self.subjects)
 
     def take(self, rows: npt.NDArray[Any]) -> "Queries":
-        """The queries of these rows."""
+        """Return the queries of these rows."""
         return Queries(*(column[rows] for column in self.columns()))
 
     def part(self, rows: slice) -> "Queries":
-        """The queries of a stretch of rows, sharing the arrays."""
+        """Return the queries of a stretch of rows, sharing the arrays."""
         return Queries(*(column[rows] for column in self.columns()))
 
     def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
@@ -56,7 +56,7 @@ class Queries:
 
 
 def askable(facts: Facts) -> Ints:
-    """The facts between two entities: else the sides meet at once, whatever holds."""
+    """Return the rows whose subject and object differ."""
     # Some facts at a time, here and below: eight bytes for each of 100 M are much.
     found = [np.empty(0, np.int32)]
     for start in range(0, len(facts), _PART):
@@ -86,12 +86,12 @@ def draw_evenly(
 
 
 def training_queries(facts: Facts, rows: npt.NDArray[Any] | None = None) -> Queries:
-    """A query for each fact of the graph, or for those of some rows, with that fact hidden."""
+    """Return a query for each fact of the graph, or for some rows; each query hides its fact."""
     hidden = np.arange(len(facts), dtype=np.int32) if rows is None else rows.astype(np.int32)
     asked = facts if rows is None else facts.take(rows)
     return Queries(asked.subjects, asked.objects, asked.times, hidden)
 
 
 def held_out_queries(facts: Facts) -> Queries:
-    """A query for each of these facts, which are not in the graph; nothing is hidden."""
+    """Return a query for each of these facts, which are not in the graph; nothing is hidden."""
     return Queries(facts.subjects, facts.objects, facts.times, np.full(len(facts), -1, np.int32))

@@ -91,7 +91,7 @@ class TimeAxis:
         return codes.astype(np.int32)
 
     def how_to_read(self) -> dict[str, str]:
-        """The options with which further files are read onto this axis.
+        """Return the options with which further files are read onto this axis.
 
         A pattern asks for its order of day and month, and for itself where only it can be read.
         """
@@ -163,7 +163,7 @@ class TimeAxis:
             raise TimeFormatError(f"{whole(self.unit)}, as in this data")
 
     def format(self, code: int) -> str:
-        """The text of a code, which parse reads back; '?' where it is unknown."""
+        """Return the text of a code, which parse reads back; '?' where it is unknown."""
         code = int(code)
         if code == UNKNOWN:
             return "?"
@@ -179,14 +179,14 @@ class TimeAxis:
         return f"{clock}:{second % 60:02d}" if self.unit == "second" else clock
 
     def positions(self, codes: Ints) -> Ints:
-        """The positions of codes, UNKNOWN of UNKNOWN; the same array unless the axis is mixed."""
+        """Return the positions of codes, UNKNOWN for UNKNOWN; a copy only if the axis is mixed."""
         if not self.mixed:
             return codes
         known = codes != UNKNOWN
         return np.where(known, position(self.unit, *_decode(codes)), UNKNOWN).astype(np.int32)
 
     def last_moments(self, codes: Ints) -> Ints:
-        """The codes of the last day of each year or month that is written; a day stays itself.
+        """Return the codes of the last day of each year or month; a day stays itself.
 
         Every month is given 31 days: the codes sort correctly, and the position of a shorter
         month's end is up to three days too late, never too early.
@@ -198,7 +198,7 @@ class TimeAxis:
         return last
 
     def position(self, code: int) -> int:
-        """The position of one code."""
+        """Return the position of one code."""
         return int(position(self.unit, *_decode(code))) if self.mixed else code
 
 
@@ -218,7 +218,7 @@ def _decode(code: Any) -> tuple[Any, Any, Any]:
 
 
 def whole(unit: str) -> str:
-    """What a text must hold to lie on an axis of this unit."""
+    """Return what a text must hold to lie on an axis of this unit."""
     if unit in SECONDS:
         return "a time of day, such as 2014-05-13 14:22"
     return "a day" if unit == "week" else f"a whole {unit}"

@@ -15,7 +15,7 @@ from apptek.facts.times import UNKNOWN
 def decayed_counts(
     event_groups: AnyInts, event_times: Ints, groups: AnyInts, times: Ints, scales: Doubles
 ) -> tuple[Doubles, Doubles]:
-    """The decayed counts and the age of a group at a time, for n queries: (n, scales) and (n,).
+    """Return the decayed counts of a group and its age for n queries: (n, scales) and (n,).
 
     Times are positions on an axis, scales are in its unit. An event without a time is not counted,
     a query without one finds nothing. One sweep through time, O(n log n); beside copies of its
@@ -45,7 +45,7 @@ def decayed_counts(
 
 
 def _longs(values: AnyInts) -> Longs:
-    """A read-only copy: the kernel is compiled once, for arrays of this kind."""
+    """Return a read-only copy: the kernel is compiled once, for arrays of this kind."""
     return read_only(values.astype(np.int64))
 
 
@@ -59,7 +59,7 @@ def _sweep(
     event_slots: Longs, event_times: Longs, slots: Longs, times: Longs, rows: Longs,
     scales: Doubles, last: Longs, sums: Doubles, counts: Doubles, ages: Doubles,
 ) -> None:  # fmt: skip
-    """Fills in counts[rows] and ages[rows]; events and queries ascend in time.
+    """Fill in counts[rows] and ages[rows]; events and queries ascend in time.
 
     `sums` holds each slot's decayed counts as they were at the time `last` of its latest event:
     later ones follow from them by a single factor. `last` starts before all times, so that no

@@ -56,7 +56,7 @@ class FactColumns(NamedTuple):
 def build_incidence(
     groupings: Sequence[Ints], group_count: int, since: Ints, until: Ints, twins: Ints
 ) -> Incidence:
-    """Builds the incidence of facts that lie at these positions. O(n log n), all in numpy.
+    """Build the incidence of facts that lie at these positions. O(n log n), all in numpy.
 
     A grouping gives each fact a group below `group_count`. Every group of every grouping is a
     slot; the slots of the first grouping come first. Some groups at a time: a sort of all facts at
@@ -98,7 +98,7 @@ def build_incidence(
 
 
 def _cuts(grouping: Ints, group_count: int) -> list[int]:
-    """Groups before which a part begins, and their number: a part has about PART facts."""
+    """Return the groups at which a part begins, and their number: a part has about PART facts."""
     if len(grouping) <= PART:
         return [0, group_count]
     ends = np.cumsum(np.bincount(grouping, minlength=group_count))
@@ -159,7 +159,7 @@ def _interval_offsets(offsets: Ints, interval_count: int) -> Ints:
 
 
 def _tops(untils: Ints) -> tuple[Ints, Ints]:
-    """The levels of the tree of maxima, one after the other, and where each level starts.
+    """Return the levels of the tree of maxima, one after the other, and where each level starts.
 
     Blocks of 16 run across slots: a search stops at the end of its slot anyway.
     """

@@ -18,12 +18,12 @@ SOME = 65_536  # facts that are looked at together
 
 
 def outgoing(graph: TemporalGraph, entity: int) -> Ints:
-    """The facts of which the entity is the subject."""
+    """Return the facts of which the entity is the subject."""
     return _slot(graph, entity)
 
 
 def incoming(graph: TemporalGraph, entity: int) -> Ints:
-    """The facts of which the entity is the object."""
+    """Return the facts of which the entity is the object."""
     return _slot(graph, graph.entity_count + entity)
 
 
@@ -33,7 +33,7 @@ def _slot(graph: TemporalGraph, slot: int) -> Ints:
 
 
 def between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
-    """The facts from one entity to another. Costs as much as the entity with fewer facts has."""
+    """Return the facts from one entity to another. O(facts of the entity with fewer facts)."""
     of_subject, of_object = outgoing(graph, subject), incoming(graph, object_)
     facts: Ints
     if len(of_subject) <= len(of_object):
@@ -51,19 +51,19 @@ def facts_of(graph: TemporalGraph, entity: int) -> Ints:
 
 
 def facts_between(graph: TemporalGraph, one: int, other: int) -> Ints:
-    """The facts between two entities in both directions, by time; undated ones last."""
+    """Return the facts between two entities in both directions, by time; undated ones last."""
     directions = {(one, other), (other, one)}  # a single one where they are the same
     return by_time(graph, np.concatenate([between(graph, *each) for each in directions]))
 
 
 def by_time(graph: TemporalGraph, facts: Ints) -> Ints:
-    """The facts in order of time, undated ones last."""
+    """Return the facts in order of time, undated ones last."""
     first, last = ends_of(graph, facts)
     return facts[np.lexsort((facts, last, first, first == UNKNOWN))]
 
 
 def dated_in(graph: TemporalGraph, facts: Ints, first: int, last: int) -> Ints:
-    """The dated facts that touch a span of time, in the order that they have."""
+    """Return the dated facts that touch a span of time, in the order that they have."""
     starts, ends = ends_of(graph, facts)
     inside: Ints = facts[(starts != UNKNOWN) & (starts <= last) & (ends >= first)]
     return inside
@@ -77,7 +77,7 @@ def is_timeless(graph: TemporalGraph) -> bool:
 
 
 def ends_of(graph: TemporalGraph, facts: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """The first and last position of each fact; an unknown end is taken to be the known one."""
+    """Return the first and last position of each fact; the known end replaces an unknown one."""
     since, until = graph.since[facts], graph.until[facts]
     return np.where(since == UNKNOWN, until, since), np.where(until == UNKNOWN, since, until)
 
@@ -155,7 +155,7 @@ def _pairs(graph: TemporalGraph) -> tuple[Ints, Ints, Ints]:
 
 
 def _numbered(keys: Longs) -> tuple[Longs, Ints]:
-    """The distinct keys, ascending, and the place of each key among them.
+    """Return the distinct keys, ascending, and the place of each key among them.
 
     As np.unique does it, in less memory.
     """
@@ -172,7 +172,7 @@ def _numbered(keys: Longs) -> tuple[Longs, Ints]:
 
 @leaf
 def find_pair(pairs: PairIndex, subject: int, object_: int) -> int:
-    """The pair of two entities, -1 where they have no fact. O(log n) in the subject's partners."""
+    """Return the pair of two entities, -1 if they have no fact. O(log n) in subject's partners."""
     if subject < 0 or object_ < 0:
         return -1
     stop = pairs.firsts[subject + 1]
@@ -198,7 +198,7 @@ def _flag_known(
     pairs: PairIndex, columns: FactColumns, queries: QueryColumns, ahead: Bools,
     predicates: npt.NDArray[np.int64], flags: Bools,
 ) -> None:  # fmt: skip
-    """Sets the flag of every listed predicate that a fact of its pair has. O(facts of the pairs)"""
+    """Set the flag of every listed predicate that a fact of its pair has. O(facts of the pairs)"""
     subjects, objects, moments, _ = queries
     offsets, since, until = pairs.incidence.offsets, pairs.incidence.since, pairs.incidence.until
     for row in range(subjects.size):

@@ -45,7 +45,7 @@ def nearest_in_slot(
     index: Incidence, slot: int, when: int, k: int, hidden: int, view: int, farthest: int,
     streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
-    """Lists the k nearest facts of a slot as rows (distance, start, fact); returns how many.
+    """List the k nearest facts of a slot as rows (distance, start, fact); return how many.
 
     `view` is 0, or AHEAD with or without ONGOING. None beyond `farthest` is needed, and a slot
     without intervals stops there.
@@ -60,7 +60,7 @@ def _nearest_points(
     index: Incidence, slot: int, when: int, k: int, hidden: int, view: int, farthest: int,
     nearest: Longs2,
 ) -> int:  # fmt: skip
-    """Lists the k nearest facts of a slot without intervals; returns how many.
+    """List the k nearest facts of a slot without intervals; return how many.
 
     The list grows outwards from the moment. Later points come one by one. Earlier ones come in
     groups of one time: within a group facts ascend, so walking back one by one would list the
@@ -95,7 +95,7 @@ def _nearest_points(
 def _append(
     index: Incidence, lo: int, hi: int, when: int, k: int, hidden: int, nearest: Longs2, count: int
 ) -> int:
-    """Appends facts[lo:hi] to a list until it has k, without the hidden ones; its new length."""
+    """Append facts[lo:hi] to a list until it has k, without the hidden ones; its new length."""
     position = lo
     while position < hi and count < k:
         fact = index.facts[position]
@@ -120,7 +120,7 @@ def _nearest_of_streams(
     index: Incidence, slot: int, when: int, k: int, hidden: int, view: int, streams: Longs2,
     nearest: Longs2,
 ) -> int:  # fmt: skip
-    """Lists the k nearest facts of a slot with intervals, or of any slot for an undated query.
+    """List the k nearest facts of a slot with intervals, or of any slot for an undated query.
 
     A merge of the slot's streams. There are at most six, so the first is found by comparing them
     all: a heap would cost more.
@@ -141,7 +141,7 @@ def _nearest_of_streams(
 
 @leaf
 def _nearest_stream(streams: Longs2, open_count: int) -> int:
-    """The stream whose next fact comes first by (distance, start, fact)."""
+    """Return the stream whose next fact comes first by (distance, start, fact)."""
     best = 0
     for row in range(1, open_count):
         order = streams[row, DISTANCE] - streams[best, DISTANCE]
@@ -156,7 +156,7 @@ def _nearest_stream(streams: Longs2, open_count: int) -> int:
 
 @leaf
 def _open_streams(index: Incidence, slot: int, when: int, view: int, streams: Longs2) -> int:
-    """Opens the streams of a slot that have any fact, each at its first one; returns how many.
+    """Open the streams of a slot that have any fact, each at its first one; return how many.
 
     For an undated query every dated fact is equally far, so the streams ON start at the beginning
     and no stream goes back in time.
@@ -201,7 +201,7 @@ def _copy_stream(streams: Longs2, source: int, target: int) -> None:
 
 @leaf
 def _start(streams: Longs2, row: int, kind: int, position: int, stop: int, first: int) -> None:
-    """Sets a stream to just before its first fact.
+    """Set a stream to just before its first fact.
 
     ON, CONTAINING and LISTED go up from `position` to `stop`. BACK, ENDED and STARTED go down from
     `position` to `first`, one group of equal times after the other, and up within a group. For
@@ -216,7 +216,7 @@ def _start(streams: Longs2, row: int, kind: int, position: int, stop: int, first
 
 @leaf
 def _advance(index: Incidence, when: int, streams: Longs2, row: int) -> bool:
-    """Moves a stream to its next fact; False where there is none."""
+    """Move a stream to its next fact; False where there is none."""
     kind, stop, first = streams[row, KIND], streams[row, STOP], streams[row, FIRST]
     position = streams[row, POSITION] + 1
     if kind == CONTAINING:
@@ -247,7 +247,7 @@ def _advance(index: Incidence, when: int, streams: Longs2, row: int) -> bool:
 
 @leaf
 def _distance(kind: int, when: int, end: int) -> int:
-    """The distance of a fact whose nearest end is `end`.
+    """Return the distance of a fact whose nearest end is `end`.
 
     In 64 bits: two times may be more than 2**31 apart.
     """
@@ -260,7 +260,7 @@ def _distance(kind: int, when: int, end: int) -> int:
 
 @leaf
 def lower_bound(values: Ints, lo: int, hi: int, value: int) -> int:
-    """The first position in the ascending values[lo:hi] that is not below `value`; hi if none."""
+    """Return the first position in the ascending values[lo:hi] with at least `value`, or hi."""
     while lo < hi:
         middle = (lo + hi) >> 1
         if values[middle] < value:
@@ -272,7 +272,7 @@ def lower_bound(values: Ints, lo: int, hi: int, value: int) -> int:
 
 @leaf
 def _first_ending_from(index: Incidence, lo: int, hi: int, when: int) -> int:
-    """The first position in by_end[lo:hi] that ends at `when` or later; hi if none does."""
+    """Return the first position in by_end[lo:hi] that ends at `when` or later; hi if none does."""
     while lo < hi:
         middle = (lo + hi) >> 1
         if index.until[index.by_end[middle]] < when:
@@ -284,7 +284,7 @@ def _first_ending_from(index: Incidence, lo: int, hi: int, when: int) -> int:
 
 @leaf
 def _next_lasting(index: Incidence, when: int, position: int, stop: int) -> int:
-    """The first interval in facts[position:stop] that ends at `when` or later; stop if none does.
+    """Return the first interval in facts[position:stop] that ends at `when` or later, or stop.
 
     One after the other: a group of equal starts is short.
     """
@@ -295,7 +295,7 @@ def _next_lasting(index: Incidence, when: int, position: int, stop: int) -> int:
 
 @leaf
 def _next_containing(index: Incidence, when: int, position: int, stop: int, shift: int) -> int:
-    """The first interval in facts[position:stop] that ends at `when` or later; stop if none does.
+    """Return the first interval in facts[position:stop] that ends at `when` or later, or stop.
 
     A walk in the tree of maxima: along the entries of a level, up at the end of every 16, down
     into the first maximum that reaches `when`. So long runs of ended intervals cost O(log n).

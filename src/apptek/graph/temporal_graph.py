@@ -34,7 +34,7 @@ class Derived:
         self._made: dict[Hashable, Any] = {}
 
     def __reduce__(self) -> tuple[type["Derived"], tuple[()]]:
-        """A pickle is empty: everything can be made again."""
+        """Pickle as empty: everything can be derived again."""
         return Derived, ()
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -71,7 +71,7 @@ class TemporalGraph:
 
     @classmethod
     def of(cls, dataset: Dataset) -> "TemporalGraph":
-        """Builds the graph of a data set from its training facts alone."""
+        """Build the graph of a data set from its training facts alone."""
         return cls.build(
             dataset.train,
             dataset.axis,
@@ -82,7 +82,7 @@ class TemporalGraph:
 
     @classmethod
     def of_all(cls, dataset: Dataset) -> "TemporalGraph":
-        """Builds the graph of all facts of a data set, those of train first."""
+        """Build the graph of all facts of a data set, those of train first."""
         return cls.of(replace(dataset, train=dataset.all_facts()))
 
     @classmethod
@@ -95,7 +95,7 @@ class TemporalGraph:
         *,
         open_end: OpenEnd = "point",
     ) -> "TemporalGraph":
-        """Builds the graph of these facts. O(n log n)."""
+        """Build the graph of these facts. O(n log n)."""
         since, until = positions_of(facts, axis, open_end)
         return cls(
             facts=facts,
@@ -123,7 +123,7 @@ class TemporalGraph:
         return self.past_view() if view == "past_only" else self
 
     def past_view(self) -> "TemporalGraph":
-        """The same graph as known before the time of each query, for forecasts.
+        """Return the same graph as known before the time of each query, for forecasts.
 
         A query sees the facts that started (since, else until) strictly before it, their ends
         unknown where these lie at its time or later, and all undated facts. A coarse date counts
@@ -138,7 +138,7 @@ class TemporalGraph:
         return replace(self, incidence=incidence, past_only=True, derived=Derived())
 
     def directions(self, traversal: str, *, strict: bool = False) -> int:
-        """The flags that the kernels take as `directions`."""
+        """Return the flags that the kernels take as `directions`."""
         view = (AHEAD if self.past_only else 0) | (STRICT if strict else 0)
         return DIRECTIONS[traversal] | view | (ONGOING if self.open_end == "ongoing" else 0)
 
@@ -188,7 +188,7 @@ class TemporalGraph:
         return nearest
 
     def columns(self) -> FactColumns:
-        """The subjects, predicates and objects of the facts, as kernels take them."""
+        """Return the subjects, predicates and objects of the facts, as kernels take them."""
         return FactColumns(self.facts.subjects, self.facts.predicates, self.facts.objects)
 
     def _check(

@@ -40,7 +40,7 @@ class Space(NamedTuple):
 
 @kernel
 def work_space(k: int) -> Space:
-    """The work space of look-ups of k facts."""
+    """Return the work space of look-ups of k facts."""
     lists = np.empty((2, k, 3), np.int64)
     return Space(np.empty((STREAMS, FIELDS), np.int64), lists[0], lists[1])
 
@@ -49,7 +49,7 @@ def work_space(k: int) -> Space:
 def nearest_of_all(
     index: Incidence, directions: int, entities: Ints, times: Ints, hidden: Ints, nearest: Ints
 ) -> None:
-    """Fills `nearest` (n, k) with the nearest facts of n entities, -1 where there are fewer than k.
+    """Fill `nearest` (n, k) with the nearest facts of n entities, -1 where there are fewer than k.
 
     An entity of -1 is unknown to the graph and has no facts.
     """
@@ -76,7 +76,7 @@ def nearest_facts(
     index: Incidence, directions: int, entity: int, when: int, hidden: int, space: Space,
     nearest: Ints,
 ) -> int:  # fmt: skip
-    """Writes the nearest facts of `entity` to `nearest` (k,), nearest first; returns how many.
+    """Write the nearest facts of `entity` to `nearest` (k,), nearest first; return how many.
 
     `hidden` and its twins are passed over (-1: nothing is). `directions` may include a VIEW.
     """
@@ -102,7 +102,7 @@ def _merge(
     outgoing: Longs2, outgoing_count: int, incoming: Longs2, incoming_count: int, k: int,
     nearest: Ints,
 ) -> tuple[int, int]:  # fmt: skip
-    """Writes the first k facts of two ordered lists to `nearest`.
+    """Write the first k facts of two ordered lists to `nearest`.
 
     Returns how many, and how many of them are nearer than the last.
     """

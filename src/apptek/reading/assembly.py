@@ -183,7 +183,7 @@ def _used_names(
 def finish(
     dataset: Dataset, options: ReadOptions, *, has_splits: bool, is_benchmark: bool = False
 ) -> Dataset:
-    """The data set as the options want it: its open ends, its mirrored facts, its splits."""
+    """Return the data set as the options want it: its open ends, its mirrored facts, its splits."""
     name = dataset.name
     if is_benchmark and options.open_end == "ongoing":
         raise DataError(f"{name} keeps open ends as points, so that its numbers stay comparable")
@@ -245,7 +245,7 @@ def _are_padded(names: list[pa.Array], bare: list[pa.Array]) -> bool:
 
 
 def _broken_names(*names: Names) -> list[str]:
-    """A note on names with line breaks, which a stray quote may have made."""
+    """Return a note on names with line breaks, which a stray quote may have made."""
     arrays = [each.array for each in names]
     parts = [array.filter(pc.match_substring(array, "\n")).to_pylist() for array in arrays]
     broken = [name for part in parts for name in part]
@@ -256,7 +256,7 @@ def _broken_names(*names: Names) -> list[str]:
 
 
 def _spaced_names(*names: Names) -> list[str]:
-    """A note on names that differ from others only in the spaces around them."""
+    """Return a note on names that differ from others only in the spaces around them."""
     spaced = []
     for array in (each.array for each in names):
         bare = pc.utf8_trim(array, " ")
@@ -269,7 +269,7 @@ def _spaced_names(*names: Names) -> list[str]:
 
 
 def _off_grid(axis: TimeAxis, codes: Ints) -> list[str]:
-    """A note where few integers lie off a grid that nearly all others share (0, 24, 48, 49)."""
+    """Return a note if a few integers lie off a grid that all others share (0, 24, 48, 49)."""
     times = np.unique(codes[codes != UNKNOWN]).astype(np.int64)
     if axis.unit != "integer" or len(times) < FIRST:
         return []
@@ -299,7 +299,7 @@ def _number_names(rows: FactCollector, roles: tuple[str, ...], what: str) -> tup
 
 
 def merge_interval_lines(facts: Facts, axis: TimeAxis) -> Facts:
-    """Merges an occursSince line and the occursUntil line of the same triple right after it.
+    """Merge an occursSince line and the occursUntil line of the same triple right after it.
 
     Not where the fact would end before it starts. Where nothing is merged, the facts as they are.
     """
@@ -321,7 +321,7 @@ def merge_interval_lines(facts: Facts, axis: TimeAxis) -> Facts:
 
 
 def _each_fact_once(parts: list[Facts]) -> tuple[list[Facts], ReadReport]:
-    """The splits without repeated facts, and how many there were."""
+    """Return the splits without repeated facts, and how many there were."""
     keys = fact_keys(*parts)
     masks = [first_occurrences(part) for part in keys]
     distinct = [

@@ -97,7 +97,7 @@ def check_roles(column_of: dict[str, str], where: str) -> None:
 def find_layout(
     first_row: list[str], column_of: dict[str, str] | None, header: bool | None, where: str
 ) -> tuple[ColumnLayout, bool]:
-    """The layout of a file that starts with `first_row`, and whether that row is a header.
+    """Return the layout of a file that starts with `first_row`, and whether that row is a header.
 
     `column_of` is what parse_columns gives, or names only the column of splits. A number there is a
     position, unless the header has a column of that name. A column `split` is always taken.
@@ -142,7 +142,7 @@ FindLayout = Callable[
 
 
 def layout_finder(roles: tuple[str, ...]) -> FindLayout:
-    """What finds the layout of other files than those of facts: by a header, else in this order."""
+    """Return a function that finds the columns by a header, else in this order."""
 
     def find(
         first_row: list[str], _columns: dict[str, str] | None, _header: bool | None, where: str
@@ -278,7 +278,7 @@ def shown_row(cells: list[str]) -> str:
 
 
 def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | None:
-    """A warning where no column is taken for the time, though one is left out."""
+    """Return a warning where no column is taken for the time, though one is left out."""
     others = [cell for column, cell in enumerate(header) if column not in layout.columns.values()]
     if not others or layout.columns.keys() & {"time", "since", "until"}:
         return None
@@ -294,7 +294,7 @@ def _is_header(first_row: list[str]) -> bool:
 
 
 def columns_of(roles: tuple[str, ...], header: list[str]) -> list[int] | None:
-    """The columns of these roles; None where a header lacks one, or has two."""
+    """Return the columns of these roles; None where a header lacks one, or has two."""
     words = [cell.strip().lower() for cell in header]
     columns = [
         next((words.index(word) for word in _HEADER_WORDS[role] if words.count(word) == 1), None)
@@ -318,7 +318,7 @@ def _columns_by_word(header: list[str], where: str) -> dict[str, int]:
 
 
 def _find(column: str, names: list[str], first_row: list[str], where: str) -> int:
-    """The position of a column, which is one of the header's `names` or a number from 1."""
+    """Return the position of a column, which is one of the header's `names` or a number from 1."""
     if names.count(column) > 1:
         raise DataError(f"{where}: {names.count(column)} columns are called {column!r}")
     if column in names:

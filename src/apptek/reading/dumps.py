@@ -64,12 +64,12 @@ class Dump:
 
 
 def _first_of_list(text: str) -> str:
-    """The first of several sectors, which ICEWS separates by commas."""
+    """Return the first of several sectors, which ICEWS separates by commas."""
     return text.partition(",")[0]
 
 
 def _cameo_root(code: str) -> str:
-    """The name of the root class of a CAMEO code; 40 stands for 040."""
+    """Return the name of the root class of a CAMEO code; 40 stands for 040."""
     digits = code if len(code) != 2 or code in cameo_table().entries else f"0{code}"
     entry = cameo_table().entries.get(digits) or cameo_table().entries.get(digits[:2])
     return entry.kind if entry else code
@@ -152,7 +152,7 @@ def is_gdelt(rows: list[list[str]]) -> bool:
 
 
 def find_dump(wanted: str, first_row: list[str], rows: list[list[str]]) -> Dump | None:
-    """The dump that is asked for, or the one that a file looks like."""
+    """Return the dump that is asked for, or the one that a file looks like."""
     named = next((dump for dump in _NAMED if _has_columns(first_row, dump)), None)
     if wanted:
         return named if named is not None and named.name == wanted else DUMPS[wanted]
@@ -324,7 +324,7 @@ def _read_names(file: Path) -> dict[str, str]:
 
 
 def _pair(text: bytes) -> tuple[str, str] | None:
-    """The name and the id of a row; further columns are left out."""
+    """Return the name and the id of a row; further columns are left out."""
     cells = text.split(b"\t") if b"\t" in text else text.rsplit(None, 1)
     if len(cells) < 2:
         return None

@@ -66,7 +66,7 @@ def is_list_of_facts(source: object) -> bool:
 
 
 def time_text(when: Any) -> str:
-    """A time of Python as the data would write it; empty where it is unknown."""
+    """Return a time of Python as the data would write it; empty where it is unknown."""
     if isinstance(when, str):
         return when
     if when is None or when != when:  # noqa: PLR0124  NaN and NaT are unlike themselves
@@ -85,7 +85,7 @@ def time_text(when: Any) -> str:
 
 
 def frame_of(table: pa.Table, kind: FrameKind | None = None) -> Any:
-    """A table as a frame of pandas, polars or Arrow; by default of the first that is installed."""
+    """Return a table as a pandas, polars or Arrow frame; by default the first installed one."""
     if kind not in (None, "pandas", "polars", "arrow"):
         raise DataError(f"a frame of {kind!r}: expected pandas, polars or arrow")
     if kind == "pandas" or (kind is None and find_spec("pandas")):
@@ -98,7 +98,7 @@ def frame_of(table: pa.Table, kind: FrameKind | None = None) -> Any:
 
 
 def table_of(frame: Any, name: str = "frame") -> pa.Table:
-    """The whole frame as an Arrow table; DataError where it cannot be handed over."""
+    """Return the whole frame as an Arrow table; DataError where it cannot be handed over."""
     if not is_frame(frame):
         steps = [name for name in ("toArrow", "collect") if hasattr(frame, name)]  # Spark, polars
         advice = f"{steps[0]}() it first" if steps else "expected a frame"

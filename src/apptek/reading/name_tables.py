@@ -98,7 +98,7 @@ def read_aliases(path: Path) -> dict[str, str]:
 
 
 def with_aliases(dataset: Dataset, given: Mapping[str, str] | str | Path | None) -> Dataset:
-    """The data set with further aliases: a table of them, or alias -> name."""
+    """Return the data set with further aliases: a table of them, or alias -> name."""
     if given is None:
         return dataset
     aliases = dict(given) if isinstance(given, Mapping) else read_aliases(Path(given))
@@ -139,7 +139,7 @@ def read_types(path: Path) -> dict[str, dict[str, str]]:
 
 
 def read_predicates(path: Path) -> PredicateTable:
-    """A table of predicates from a text or Parquet file; columns in any order."""
+    """Return a table of predicates from a text or Parquet file; columns in any order."""
     header, rows = _read_table(path)
     strange = [name for name in header if name not in _COLUMNS]
     if strange or len(set(header)) < max(len(header), 2) or "predicate" not in header:
@@ -156,7 +156,7 @@ def read_predicates(path: Path) -> PredicateTable:
 
 
 def as_predicate_table(given: PredicateLabels | None) -> PredicateTable | None:
-    """A table of predicates from what a user gives for one; `none` is the empty table.
+    """Return a table of predicates from what a user gives for one; `none` is the empty table.
 
     It may be a file, or predicate -> what is known of it: {"040": {"label": "Consult"}}.
     """

@@ -69,7 +69,7 @@ class ReadOptions:
         return {**(columns or {}), SPLIT: self.split} if self.split else columns
 
     def to_remember(self) -> dict[str, Any]:
-        """What was chosen and is worth choosing again for further files of the same kind."""
+        """Return what was chosen and is worth choosing again for further files of the same kind."""
         usual = ReadOptions()
         remembered = set(OF_SOURCES) - {"split", "max_bytes"} | set(OF_FACTS)
         chosen = {name: getattr(self, name) for name in sorted(remembered)}

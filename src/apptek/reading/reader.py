@@ -127,7 +127,7 @@ def _read_files(rows: FactCollector, found: Located, progress: Progress | None) 
 
 
 def as_dataset(data: Any, **options: Any) -> Dataset:
-    """The data set itself, or what `read_dataset` makes of a frame, tuples or a path."""
+    """Return the data set itself, or what `read_dataset` makes of a frame, tuples or a path."""
     if isinstance(data, Dataset):
         if named := [name for name, value in options.items() if value]:
             raise DataError(f"{named[0]} has no meaning for a Dataset, which was read before")
@@ -146,7 +146,7 @@ def read_more(like: Dataset, source: Any, **options: Any) -> Dataset:
 def _with_remembered(
     options: ReadOptions, file: Path, remembered: Mapping[str, Any]
 ) -> ReadOptions:
-    """The options, and those of earlier files as far as they fit this one."""
+    """Return the options, and those of earlier files as far as they fit this one."""
     usual = ReadOptions()
     fresh = {
         name: value

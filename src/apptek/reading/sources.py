@@ -119,7 +119,7 @@ class Located:
 def located(
     source: str | Path | Sequence[str | Path], max_bytes: int | None = None
 ) -> Iterator[Located]:
-    """The files that `source` means: a path, several, a pattern, - or the name of a benchmark.
+    """Return the files of `source`: a path, several, a pattern, - or the name of a benchmark.
 
     Standard input is kept in a file as long as the context lasts.
     """
@@ -137,7 +137,7 @@ def located(
 
 
 def find_sources(source: str | Path) -> list[Path]:
-    """The folder or files that `source` means: a path, a pattern, or the name of a benchmark."""
+    """Return the folder or files of `source`: a path, a pattern, or a benchmark's name."""
     path = Path(source)
     if path.exists():
         return [path]
@@ -175,12 +175,12 @@ def _by_split(paths: list[Path]) -> Located:
 
 
 def dataset_name(path: Path) -> str:
-    """The name of the data set in a folder or file."""
+    """Return the name of the data set in a folder or file."""
     return stem_and_suffix(path)[0] if path.is_file() else path.resolve().name
 
 
 def find_split_files(path: Path) -> dict[Split, list[Path]]:
-    """The files of train, valid and test in a folder; a single file is all train.
+    """Return the files of train, valid and test in a folder; a single file is all train.
 
     A split is a file, or a folder with the files of its parts, as Spark writes them.
     """
@@ -209,7 +209,7 @@ def _split_folders(path: Path, split: Split) -> list[Path]:
 
 
 def _parts(folder: Path) -> Iterator[Path]:
-    """The files of a split's parts, by name; those that begin with _ or . are not data."""
+    """Return the files of a split's parts, by name; those that begin with _ or . are not data."""
     for file in sorted(folder.iterdir()):
         if file.name[0] not in "_." and stem_and_suffix(file)[1] in SUFFIXES and file.is_file():
             yield file
@@ -221,7 +221,7 @@ def _is_split_file(file: Path, split: Split) -> bool:
 
 
 def _keep(stream: IO[bytes], folder: Path, max_bytes: int | None) -> Path:
-    """Standard input as a file, whose suffix says what its first bytes look like."""
+    """Return standard input as a file; its suffix follows from its first bytes."""
     path, size = folder / "stdin", 0
     with path.open("wb") as file:
         while piece := stream.read(_COPY_BYTES):

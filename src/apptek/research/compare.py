@@ -81,7 +81,7 @@ class Comparison:
         return asdict(self)
 
     def as_result(self) -> Result:
-        """The same in short: without predicates, and with names of files instead of paths."""
+        """Return a summary: without predicates, and with file names instead of paths."""
         entries = self.as_json()
         for model in entries["models"]:
             model["files"] = [Path(file).name for file in model["files"]]
@@ -100,7 +100,7 @@ class _RankedResult:
 
 
 def compare_results(paths: Sequence[str | Path]) -> Comparison:
-    """Compares result files on the same queries; ApptekError where that is not possible."""
+    """Compare result files on the same queries; ApptekError where that is not possible."""
     ranked = [_read(Path(path)) for path in paths]
     groups = _group_by_model(ranked)
     _check_comparable(ranked, groups)
@@ -129,7 +129,7 @@ def _read(path: Path) -> _RankedResult:
 
 
 def _group_by_model(ranked: Sequence[_RankedResult]) -> list[list[_RankedResult]]:
-    """The results of each model, whatever their seeds.
+    """Return the results of each model, whatever their seeds.
 
     Entries that not all results have are not compared: older results lack some.
     """
@@ -170,7 +170,7 @@ def _check_comparable(
 
 
 def _names(firsts: Sequence[_RankedResult]) -> list[str]:
-    """The models' names; where two share one, the file's; where they share that, its path."""
+    """Return the models' names; if two are equal, the file's name; if these are, its path."""
     results = [item.result for item in firsts]
     names = [
         one.model + (ROLLING if one.rolling else PAST_ONLY * one.is_past_only) for one in results
@@ -220,7 +220,7 @@ def difference(
 
 
 def bootstrap_interval(gains: Doubles, *, rng: np.random.Generator) -> tuple[float, float]:
-    """The 95 % interval of the mean gain over queries that are resampled with replacement."""
+    """Return the bootstrap 95 % interval of the mean gain over queries."""
     # One resample at a time: all at once would take RESAMPLES times the memory.
     means = [gains[rng.integers(len(gains), size=len(gains))].mean() for _ in range(RESAMPLES)]
     low, high = np.quantile(means, [0.025, 0.975])

@@ -39,7 +39,7 @@ class Contestant:
 
 
 def usual_models() -> tuple[str, ...]:
-    """The models of a contest by default: those that can be fitted with what is installed."""
+    """Return the default models of a contest: those whose packages are installed."""
     return USUAL if has_torch() else WITHOUT_TORCH
 
 

@@ -70,7 +70,7 @@ class ScorerReport:
         return self.evaluated.forecast
 
     def save(self, path: str | Path) -> None:
-        """Writes a result file, and the ranks beside it: `apptek research compare` reads both."""
+        """Write a result file, and the ranks beside it: `apptek research compare` reads both."""
         write_ranked_result(Path(path), self.result, self.evaluated, self.dataset)
 
     def __repr__(self) -> str:
@@ -195,7 +195,7 @@ class Evaluator:
         return evaluate_forecast(scorer, data, split, rolling=self.rolling)
 
     def _ours(self, fitted: Predictor) -> tuple[Result, ViewScorer, View]:
-        """A Predictor, which must have been fitted on these splits."""
+        """Return a Predictor, which must have been fitted on these splits."""
         described = describe_model(fitted)
         if described.data != split_digests(self.dataset):
             raise ApptekError(

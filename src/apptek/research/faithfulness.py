@@ -79,7 +79,7 @@ class Scalpel:
         ).astype(np.int64)
 
     def neighbours(self) -> Rows:
-        """The facts of the subject and the object that the query can see, ascending."""
+        """Return the facts of the subject and the object that the query can see, ascending."""
         graph = self.model.graph
         ends = [int(self.queries.subjects[0]), int(self.queries.objects[0])]
         slots = [side(graph, end) for end in ends if end >= 0 for side in (outgoing, incoming)]
@@ -90,7 +90,7 @@ class Scalpel:
         return rows
 
     def without(self, deleted: Rows) -> float:
-        """The log-odds of the answer against the runner-up without these facts."""
+        """Return the log-odds of the answer against the runner-up without these facts."""
         scores = self._scores(without_facts(self.answerer, self.queries, deleted).answerer)
         return float(scores[self.answer] - scores[self.runner_up]) / self.temperature
 
@@ -105,7 +105,7 @@ class Scalpel:
 
 
 def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) -> Faithfulness:
-    """The measures over `count` questions of the test split, drawn at random.
+    """Return the measures over `count` questions of the test split, drawn at random.
 
     The model sees the facts that it was fitted on.
     """
@@ -263,7 +263,7 @@ def _is_named(answerer: Answerer, rule: Rule, row: int) -> bool | None:
 
 
 def fit_and_recover(model: Model, facts: int, *, seed: int = 0, most: int = 100) -> Recovery:
-    """The recovery of a model with the settings of this one, fitted on a world of so many facts."""
+    """Return the recovery of a model with these settings, fitted on a world of `count` facts."""
     world = make_world(facts, seed)
     options = FitOptions(config=model.config, preset=model.preset, seed=seed)
     with work_folder(None) as work:

@@ -56,7 +56,7 @@ def evaluate_model(
     rolling: bool = False,
     most: int | None = None,
 ) -> EvaluatedModel:
-    """Evaluates a model in a view, or in every one that it and the split allow.
+    """Evaluate a model in a view, or in every one that it and the split allow.
 
     On a split that lies beyond train, the figures of the forecasting literature come with it.
 
@@ -79,7 +79,7 @@ def evaluate_model(
 def write_evaluation(
     path: Path, fitted: Predictor, evaluated: EvaluatedModel, evaluated_by: str | None = None
 ) -> None:
-    """Writes the result of a model on a split, and the rank of every query beside it.
+    """Write the result of a model on a split, and the rank of every query beside it.
 
     The metrics and ranks are the rolling ones, if there are any, else those of the first view;
     `all_facts` and `past_only` hold the metrics of both views, null where one was not evaluated.
@@ -100,7 +100,7 @@ def write_evaluation(
 
 
 def evaluation_result(described: Result, evaluated: EvaluatedModel) -> Result:
-    """The description of a model with what it reached on a split."""
+    """Return the description of a model with what it reached on a split."""
     evaluation = evaluated.main
     extras: dict[str, Any] = {
         name: evaluated.by_view[name].as_json() if name in evaluated.by_view else None
@@ -121,13 +121,13 @@ def evaluation_result(described: Result, evaluated: EvaluatedModel) -> Result:
 def write_ranked_result(
     path: Path, result: Result, evaluated: EvaluatedModel, data: Dataset
 ) -> None:
-    """Writes a result, and beside it the rank of every query in its main view."""
+    """Write a result, and beside it the rank of every query in its main view."""
     ranks = write_ranks(path, evaluated.main.ranks, data, evaluated.split)
     write_result(path, replace(result, ranks=ranks))
 
 
 def describe_model(fitted: Predictor) -> Result:
-    """A model as its results describe it: its name, data, settings, and choices on valid."""
+    """Return a model as its results describe it: its name, data, settings, and choices on valid."""
     model = fitted.model
     common = Result(
         model="",
@@ -164,7 +164,7 @@ def _tuning(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def types_digest(kinds: Sequence[Kind]) -> str | None:
-    """A digest of the types of a model's entities; None where it has none."""
+    """Return a digest of the types of a model's entities; None where it has none."""
     if not kinds:
         return None
     # Over names, values and the assignment: models with other types must not count as one model.

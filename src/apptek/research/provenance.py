@@ -21,22 +21,22 @@ _WRITTEN_BY_RUNS = ("paper/results", "paper/figures", "docs")
 
 
 def about_run() -> dict[str, Any]:
-    """The command, commit, machine and date of this process."""
+    """Return the command, commit, machine and date of this process."""
     return {"command": command(), "commit": commit(), "machine": machine(), "date": date()}
 
 
 def date() -> str:
-    """The day, in UTC."""
+    """Return the day, in UTC."""
     return datetime.now(UTC).date().isoformat()
 
 
 def finished_at() -> str:
-    """The time of day, in UTC."""
+    """Return the time of day, in UTC."""
     return datetime.now(UTC).isoformat(timespec="seconds")
 
 
 def command() -> str:
-    """The command line of this process, without the path of the program."""
+    """Return the command line of this process, without the path of the program."""
     program = Path(sys.argv[0])
     if program.suffix != ".py":
         return shlex.join([program.name, *sys.argv[1:]])
@@ -46,7 +46,7 @@ def command() -> str:
 
 
 def commit() -> str | None:
-    """The commit of the checkout that runs; None outside of a checkout.
+    """Return the commit of the checkout that runs; None outside of a checkout.
 
     It ends in '+changes' if a tracked file has changed. Results, figures and docs do not count:
     runs themselves write them.

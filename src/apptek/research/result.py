@@ -62,7 +62,7 @@ class Result:
 
     @classmethod
     def from_json(cls, entries: Entries) -> "Result":
-        """The result that a file's entries describe."""
+        """Return the result that a file's entries describe."""
         # A null or empty entry stays in `extras`: as an attribute it would not be written again.
         known = {
             name: entries[name]
@@ -96,7 +96,7 @@ class Result:
         return self.sees_only_the_past or of_view
 
     def in_view(self, view: View) -> dict[str, Any] | None:
-        """The metrics in a view, and those of each group under its name; None if it has none."""
+        """Return the metrics in a view, and those of each group by name; None if it has none."""
         figures: dict[str, Any] | None = self.extras.get(view)
         if figures is None and self.is_past_only == (view == "past_only"):
             return {**self.metrics, **self.groups}
@@ -116,7 +116,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def mean_seconds(results: Sequence[Result]) -> float | None:
-    """The mean time of some runs, all stages together; None where one was stopped on the way."""
+    """Return the mean total time of some runs; None if one was interrupted."""
     total = 0.0
     for seconds in (stage for result in results for stage in result.seconds.values()):
         if seconds is None:
@@ -126,13 +126,13 @@ def mean_seconds(results: Sequence[Result]) -> float | None:
 
 
 def plain_settings(config: Any) -> dict[str, Any]:
-    """The settings of a config as JSON has them: with lists, not tuples."""
+    """Return the settings of a config as JSON has them: with lists, not tuples."""
     settings: dict[str, Any] = json.loads(json.dumps(asdict(config)))
     return settings
 
 
 def split_digests(data: Dataset) -> dict[str, str]:
-    """A digest of the facts of each split: equal for equal data."""
+    """Return a digest of the facts of each split: equal for equal data."""
     return {split: data.split(split).digest() for split in SPLITS}
 
 
@@ -156,7 +156,7 @@ def read_results(folder: Path) -> dict[str, Result]:
 
 
 def read_result(path: Path) -> Result:
-    """A result file; ApptekError where it is damaged or of another format."""
+    """Return a result file; ApptekError where it is damaged or of another format."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except IsADirectoryError:
@@ -176,7 +176,7 @@ def read_result(path: Path) -> Result:
 
 
 def _find_damage(entries: Entries) -> str | None:
-    """What is wrong with the entries that tables and comparisons rely on."""
+    """Return what is wrong with the entries that tables and comparisons rely on."""
     seed, settings = entries.get("seed"), entries.get("settings", {})
     if not (seed is None or type(seed) is int):
         return f"the seed {seed!r}"
@@ -207,7 +207,7 @@ class Ranks:
 
 
 def write_ranks(path: Path, ranks: Doubles, data: Dataset, split: Split) -> dict[str, Any]:
-    """Writes NAME.ranks.npy beside the result NAME.json; returns what the result says of it.
+    """Write NAME.ranks.npy beside the result NAME.json; return what the result says of it.
 
     The file has two rows of float32: the ranks, and the predicates as indices into the list of
     names in the result. Both are exact, because a rank is a multiple of 1/2.
@@ -227,7 +227,7 @@ def write_ranks(path: Path, ranks: Doubles, data: Dataset, split: Split) -> dict
 
 
 def read_ranks(path: Path, result: Result) -> Ranks:
-    """The ranks of a result from `path`; ApptekError where they are missing or damaged."""
+    """Return the ranks of a result from `path`; ApptekError where they are missing or damaged."""
     about = result.ranks
     if not set(about) >= _KEYS:
         raise ApptekError(f"{path} names no ranks: evaluate again with --result")

@@ -118,7 +118,7 @@ def search_settings(
 def next_settings(
     space: Space, trials: Sequence[Trial], rng: np.random.Generator
 ) -> dict[str, Any] | None:
-    """Settings that were drawn at random, different from all trials; None if exhausted."""
+    """Draw settings at random that no trial has had; return None if there are none left."""
     for _ in range(DRAWS):
         settings = {key: values[int(rng.integers(len(values)))] for key, values in space.items()}
         if all(settings != trial.settings for trial in trials):
@@ -151,7 +151,7 @@ def _run_trial(
 
 
 def search_space(name: str) -> Space:
-    """The values that may be tried for a model; ConfigError if it has nothing to search."""
+    """Return the values that may be tried for a model; ConfigError if it has nothing to search."""
     space = PRESET_SPACES.get(name) or find_baseline(name).space
     if not space:
         raise ConfigError(f"{name} has nothing to search for: fitting chooses its settings")
@@ -159,14 +159,14 @@ def search_space(name: str) -> Space:
 
 
 def space_values(config: Any, space: Iterable[str]) -> dict[str, Any]:
-    """The values of a config for the settings of a space, by section.key."""
+    """Return the values of a config for the settings of a space, by section.key."""
     sections = asdict(config)
     names = (name.split(".") for name in space)
     return {f"{section}.{key}": sections[section][key] for section, key in names}
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:
-    """The trial with the highest MRR, the first of equals; None if all have failed."""
+    """Return the trial with the highest MRR, the first of equals; None if all have failed."""
     succeeded = [trial for trial in trials if trial.valid_mrr is not None]
     return max(succeeded, key=lambda trial: trial.valid_mrr or 0.0, default=None)
 
@@ -193,7 +193,7 @@ def search_result(search: Search, trials: Sequence[Trial]) -> Result:
 
 
 def describe(trial: Trial) -> str:
-    """A trial in one line."""
+    """Return a trial in one line."""
     when = "" if trial.epoch is None else f" in epoch {trial.epoch}"
     outcome = trial.error or f"MRR {trial.valid_mrr:.4f}{when}"
     return f"{outcome}, {trial.seconds:.0f} s: {' '.join(setting_texts(trial.settings))}"

@@ -223,7 +223,7 @@ def table_m(results: Results) -> str:
 
 
 def table_agent(results: Results) -> str:
-    """The mean reward of agents over their seeds, beside the controls, on train and on valid."""
+    """Return the mean reward of agents over seeds, and of the controls, on train and valid."""
     rows = [
         {
             "data": result.dataset,
@@ -268,7 +268,7 @@ def interval_over_seeds(values: Frame, sign: str = "") -> str:
 
 
 def table_search(results: Results) -> str:
-    """What the search on valid tried for each baseline, in the same time, and what it chose."""
+    """Return what the search on valid tried for each baseline in equal time, and its choice."""
     rows = []
     for title, result in as_frame(results)[["data", "result"]].itertuples(index=False):
         search, first = result.extras, result.extras["trials"][0]["valid_mrr"]
@@ -290,7 +290,7 @@ def table_search(results: Results) -> str:
 
 
 def table_forecast(results: Results) -> str:
-    """The MRR of each model and data set by figure, beside what RE-GCN's paper prints."""
+    """Return the MRR of each model and data set by figure, beside what RE-GCN's paper prints."""
     frame = as_frame(results)
     for key in FORECASTS:
         frame[key] = [r.forecast[key]["mrr"] if r.forecast else None for r in frame["result"]]

@@ -102,7 +102,7 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
     )  # fmt: skip
     if kept is not None:
         explanation = _renamed(explanation, kept)
-    # As the answer saw it: looking ahead, facts of that day or later must not show.
+    # As the answer saw it: with past_only, facts of that day or later must not show.
     graph = whole.views[explanation.view].space.graph
     shown = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
     shown |= set(without)
@@ -183,7 +183,7 @@ def _nearest(
 
 
 def _as_seen(data: Dataset, graph: TemporalGraph, number: int, moment: int) -> Fact:
-    """Describe a fact as an answer sees it: from the past alone, no end that is still to come."""
+    """Describe a fact as an answer sees it: with past_only, without an end in the future."""
     fact = describe_fact(data, graph, number)
     if fact.since == fact.until or knows_end(graph, number, moment):
         return fact

@@ -90,7 +90,7 @@ def _add_page(app: FastAPI) -> None:
 
 
 def read_explorer_files() -> dict[str, bytes]:
-    """Every file by its path below /explorer/, and the style that drawings share with reports."""
+    """Return every file by its path below /explorer/, and the style that drawings share."""
     contents = dict(_read_folder(files(__package__) / "explorer", ""))
     return contents | {"drawing.css": DRAWING_STYLE.encode()}
 

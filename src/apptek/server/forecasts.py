@@ -1,4 +1,4 @@
-"""Forecasts of a pair, and the outlook of the page: how reliable such forecasts were."""
+"""Forecasts of a pair, and the outlook of the page: how reliable similar forecasts were."""
 
 from dataclasses import dataclass, replace
 
@@ -27,14 +27,18 @@ class Outlook(BaseModel):
     """A forecast, and similar forecasts of the past."""
 
     forecast: Forecast
-    counting: bool = Field(description="Whether such forecasts are still counted: ask again.")
+    counting: bool = Field(
+        description="Whether similar forecasts are still being counted: ask again."
+    )
     reliability: Reliability | None = Field(
-        description="How often such forecasts came true; null if there were too few."
+        description="How often similar forecasts came true; null if there were too few."
     )
     happened: int | None = Field(
-        description="The facts between the two in the window; null if it begins after all facts."
+        description="The facts of the pair in the window; null if it begins after all facts."
     )
-    happened_until: str | None = Field(description="Up to when the facts reach in the window.")
+    happened_until: str | None = Field(
+        description="The last time in the window with observed facts."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +51,7 @@ class MadeForecast:
 
 
 def make_forecast(served: ServedModel, body: ForecastBody) -> MadeForecast:
-    """Return the forecast of a pair, with names like unknown ones.
+    """Return the forecast of a pair, with names similar to unknown ones.
 
     Raises a ServiceError if the model, the names or the window allow no forecast.
     """
@@ -76,7 +80,7 @@ def require_forecasts(served: ServedModel) -> None:
     if served.model.occurrence is None:
         raise ServiceError(
             422,
-            f"Why: {served.model.no_forecasts or 'too little was learned'}.",
+            f"Why: {served.model.no_forecasts or 'the fit learned too little'}.",
             advice="Serve a model that was fitted with the preset default or max on dated facts.",
             title=NO_FORECASTS,
         )

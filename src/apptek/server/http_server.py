@@ -1,4 +1,4 @@
-"""Starts the service on a port, decides who may reach it, and closes slow connections.
+"""The server on a port: who may reach it, and when slow connections are closed.
 
 uvicorn closes a connection that is idle after an answer. It waits for ever for the head of a
 request, and for a client that does not take its answer: a thousand such clients would use up all
@@ -31,15 +31,15 @@ from apptek.server.workers import RequestLimits
 from apptek.terminal import messages
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-TRUSTED_PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's variable: whose X-Forwarded-For is believed
+TRUSTED_PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's variable: whose X-Forwarded-For is trusted
 MakeApp = Callable[[ServedModel, RequestLimits], ASGIApp]
 CONNECTIONS = 4096
 BACKLOG = 1024
-OTHER_FILES = 128  # that a process needs beside its connections
-FILES = CONNECTIONS + BACKLOG + OTHER_FILES  # more are not needed
-LAST_SECONDS = 0.5  # in which requests are still taken when the service ends
+OTHER_FILES = 128  # files that a process needs besides its connections
+FILES = CONNECTIONS + BACKLOG + OTHER_FILES  # files that are enough
+LAST_SECONDS = 0.5  # seconds in which requests are still accepted when the service ends
 Waiting = dict["DeadlineProtocol", None]  # connections without a request, the oldest first
-GRACE = 5  # seconds beyond the time of an answer in which the service ends
+GRACE = 5  # seconds, besides the time limit of an answer, in which the service ends
 LINES = 30
 _MINUTE = 60.0
 
@@ -70,12 +70,12 @@ class Reach:
         if not (is_loopback(self.host) or self.token or self.insecure):
             raise ApptekError(
                 f"other machines could reach {self.host}: give --token, or --insecure to allow "
-                "everybody"
+                "everyone"
             )
 
 
 def serve(folder: Path, reach: Reach, *, make_app: MakeApp = create_app, path: str = "") -> None:
-    """Serve a model until it is interrupted; `path` is where its app is to be addressed."""
+    """Serve a model until it is interrupted; `path` is the address of its app."""
     with _listen(reach.host, reach.port) as listener:  # first: a port in use is reported at once
         served = ServedModel.open(folder)
         requests = RequestLimits(workers=os.cpu_count() or 1)
@@ -128,11 +128,11 @@ class LogLimit(logging.Filter):
         self._passed = self._left_out = 0
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to log a record; the first after skipped ones says how many there were."""
+        """Return whether to log a record; the first one after dropped ones gives their number."""
         now = time.monotonic()
         if now - self._start >= _MINUTE:
             if self._left_out:
-                record.msg = f"{record.getMessage()} ({self._left_out:,} others were left out)"
+                record.msg = f"{record.getMessage()} ({self._left_out:,} others were dropped)"
                 record.args = ()
             self._start, self._passed, self._left_out = now, 0, 0
         self._passed += 1
@@ -141,7 +141,7 @@ class LogLimit(logging.Filter):
 
 
 def log_to_stderr() -> None:
-    """Return all that the service and its libraries log goes to stderr, within the limit."""
+    """Send the log of the service and its libraries to stderr, within the limit."""
     handler = logging.StreamHandler()
     handler.addFilter(LogLimit())
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
@@ -172,8 +172,8 @@ class ConnectionLimits:
 class DeadlineProtocol(H11Protocol):
     """A connection that must send the whole head of a request, and take its answer, in time.
 
-    Beyond the largest number of connections, the one that has waited longest for a request makes
-    way for the new one; if all of them are being answered, the new one is closed.
+    Beyond the maximal number of connections, the connection that has waited longest for a request
+    is closed; if all of them are being answered, the new one is closed.
     """
 
     def __init__(self, *args: Any, waiting: Waiting, limits: ConnectionLimits, **more: Any) -> None:

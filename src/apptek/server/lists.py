@@ -1,4 +1,4 @@
-"""Lists to look through: the pairs to watch, and the facts that look wrong."""
+"""Lists: the pairs to watch, and the facts that look wrong."""
 
 from dataclasses import replace
 
@@ -30,7 +30,7 @@ class WatchedPair(WatchRow):
 
 @record
 class WatchedPairs(WatchList):
-    """The pairs whose chance of anything changes most; `ready` is false while they are compared."""
+    """The pairs whose chance of an event changes most; `ready` is false while they are compared."""
 
     rows: tuple[WatchedPair, ...] = described("One for each pair.")
     ready: bool = described("Whether the pairs have been compared.", default=True)
@@ -38,15 +38,15 @@ class WatchedPairs(WatchList):
 
 @record
 class ListedSuspect(SuspectFact):
-    """A fact that looks wrong, with what a list shows beside it."""
+    """A fact that looks wrong, with its group and time for a list."""
 
     group: str | None = described("The group of its predicate.", default=None)
-    date: str = described("When it holds, in words.", default="")
+    date: str = described("The time of the fact, as text.", default="")
 
 
 @record
 class SuspectFacts:
-    """The least plausible facts; while the model is asked about all of them, `ready` is false."""
+    """The least plausible facts; `ready` is false while the model judges them."""
 
     ready: bool = described("Whether the facts have been judged.")
     facts: int = described("How many facts are judged.")
@@ -101,8 +101,8 @@ def _suspects(served: ServedModel) -> tuple[ListedSuspect, ...]:
 def audited(served: ServedModel, most: int, of_entity: Ints | None = None) -> tuple[Audit, Longs]:
     """Return the audit of a model, and the facts that it judges.
 
-    Of more facts than `most`, so many are judged, evenly spread over the data; where an entity is
-    named, half as many, and of its own facts at most the other half.
+    If there are more than `most` facts, it judges an even sample of that size. If an entity is
+    given, up to half of the sample are facts of this entity.
     """
     model = served.model
     every = np.arange(len(model.graph.facts))

@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol: the questions of a model as its tools."""
+"""The server of the Model Context Protocol: questions to a model as tools."""
 
 import os
 from collections.abc import Callable
@@ -26,7 +26,7 @@ from apptek.server.workers import RequestLimits, WorkerPool
 from apptek.terminal import tell
 
 READS_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-# What the problems of the HTTP interface advise is about its addresses.
+# The advice in problems of the HTTP interface names its addresses; tools need another one.
 _ADVICE = {
     "Unknown entity": "Find names with search_entities.",
     "Unknown predicate": "predict and history show predicates of the data.",
@@ -41,7 +41,7 @@ class ModelServer(MCPServer[Any]):
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool. Pydantic's text would have a line and an address on the web per fault."""
+        """Call a tool, and shorten errors: pydantic's text has a line and an address per error."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -70,20 +70,20 @@ def create_server(served: ServedModel, limits: RequestLimits | None = None) -> M
 
 
 def instructions(served: ServedModel) -> str:
-    """Return what an assistant should know before it asks."""
+    """Return what an assistant should know before it uses the tools."""
     data, facts = served.model.dataset, served.model.graph.facts
     return (
         f"A model of {len(facts):,} dated facts (subject, predicate, object, time) of "
         f"{printable(data.name)!r}, {data.span_of(facts)}. A time is written as "
         f"{data.axis.expected}, or ? if it is unknown. Take names from search_entities. "
-        f"predict and explain give probabilities {GIVEN}; the chance that anything happens comes "
+        f"predict and explain give probabilities {GIVEN}; the chance that something happens comes "
         "from forecast. After the last fact, and with past_only, only earlier facts count. "
         "Cite the facts that a tool returns, with their dates."
     )
 
 
 def _in_pool(pool: WorkerPool, ask: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a tool: it runs in a thread, and what the model cannot answer is a ToolError."""
+    """Wrap a tool: it runs in a thread, and a query that cannot be answered is a ToolError."""
 
     @wraps(ask)
     async def tool(**arguments: Any) -> Any:
@@ -98,7 +98,7 @@ def _in_pool(pool: WorkerPool, ask: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _strict_tool(ask: Callable[..., Any]) -> Tool:
-    """Return a tool that refuses arguments that it does not know, instead of overlooking them."""
+    """Return a tool that rejects unknown arguments instead of ignoring them."""
     tool = Tool.from_function(ask, annotations=READS_ONLY, structured_output=True)
     arguments = tool.fn_metadata.arg_model
     arguments.model_config["extra"] = "forbid"

@@ -1,6 +1,6 @@
 """The tools of an assistant: each is a question to a model, and its docstring is the manual.
 
-What they return is small, and in words where an assistant will quote it.
+Results are small. Where an assistant will quote them, they are sentences.
 """
 
 from dataclasses import asdict, dataclass, fields
@@ -34,11 +34,11 @@ WHAT_IF = "What supposed facts would change; null where none were supposed."
 LATEST = 5  # facts cited with a forecast
 PastOnly = Annotated[
     bool,
-    Field(description="Use only what was known before the time, also where later facts are known."),
+    Field(description="Use only facts before the time, even if later ones are known."),
 ]
-Top = Annotated[int, Field(ge=1, le=100, description="How many predicates to return.")]
+Top = Annotated[int, Field(ge=1, le=100, description="The number of predicates to return.")]
 WindowTime = Annotated[str | None, Field(max_length=100)]
-WindowLength = Annotated[Steps | None, Field(description="As days, for data dated by such units.")]
+WindowLength = Annotated[Steps | None, Field(description="Like days, for data in these units.")]
 CONDITION = f"Probabilities are those {GIVEN}."
 FORECAST_CONDITION = (
     "`probability` is the chance of at least one such fact in the window. "
@@ -54,7 +54,7 @@ class FactOut(BaseModel):
     object: str
     date: str
     apart: str = Field(
-        default="", description="How far it is from the time in question, where there is one."
+        default="", description="The distance from the query's time, if there is one."
     )
 
 
@@ -64,7 +64,7 @@ class Prediction(BaseModel):
     subject: str
     object: str
     time: str
-    condition: str = Field(default=CONDITION, description="What the probabilities presume.")
+    condition: str = Field(default=CONDITION, description="What the probabilities assume.")
     predicates: list[KnownPredicate]
     by_class: list[Share]
     by_group: list[Share]
@@ -74,29 +74,29 @@ class Prediction(BaseModel):
 
 
 class ReasonFound(BaseModel):
-    """A reason, what it adds to the log-odds against the runner-up, and the facts it cites."""
+    """A reason, its contribution to the log-odds against the runner-up, and its facts."""
 
     sentence: str
     log_odds: float
     facts: list[FactOut]
-    more_facts: int = Field(description="How many facts it cites beyond those listed.")
+    more_facts: int = Field(description="The number of cited facts that are not listed.")
 
 
 class WhyPredicate(BaseModel):
-    """Why a predicate: in words, and as reasons for and against it with their facts."""
+    """An explanation: a text, and the reasons for and against a predicate with their facts."""
 
     subject: str
     object: str
     time: str
     predicate: str
     probability: float
-    runner_up: str = Field(description="What it is compared with.")
+    runner_up: str = Field(description="The predicate that it is compared with.")
     runner_up_probability: float
-    condition: str = Field(default=CONDITION, description="What the probabilities presume.")
+    condition: str = Field(default=CONDITION, description="What the probabilities assume.")
     paragraph: str
     reasons: list[ReasonFound]
     against: list[ReasonFound]
-    further: int = Field(description="How many small reasons are left out.")
+    further: int = Field(description="The number of small reasons that are not listed.")
     view: View = Field(description=VIEW)
     notes: list[str]
     what_if: WhatIf | None = Field(default=None, description=WHAT_IF)
@@ -109,10 +109,10 @@ _FIELDS: dict[str, Any] = {
 
 
 class PairForecast(create_model("ForecastFields", **_FIELDS)):  # type: ignore[misc]
-    """What will happen between two entities in a window, and whether anything will."""
+    """A forecast: whether an event happens between two entities in a window, and what kind."""
 
     condition: str = Field(default=FORECAST_CONDITION, description="What the numbers mean.")
-    latest: list[FactOut] = Field(description="The last facts of the two before the window.")
+    latest: list[FactOut] = Field(description="The last facts of the pair before the window.")
 
 
 class HistoryPage(BaseModel):
@@ -122,15 +122,17 @@ class HistoryPage(BaseModel):
     object: str
     total: int
     facts: list[FactOut]
-    next_offset: int | None = Field(description="Where the next page begins; null: it was all.")
+    next_offset: int | None = Field(
+        description="The start of the next page; null if this is the last."
+    )
 
 
 class AuditResult(BaseModel):
     """The least plausible facts, most suspicious first. Unusual is not the same as wrong."""
 
-    facts: int = Field(description="How many facts the model answers from.")
-    judged: int = Field(description="How many of them were judged.")
-    condition: str = Field(default=CONDITION, description="What the probabilities presume.")
+    facts: int = Field(description="The number of facts that the model uses.")
+    judged: int = Field(description="The number of facts that were judged.")
+    condition: str = Field(default=CONDITION, description="What the probabilities assume.")
     suspects: list[SuspectFact]
 
 
@@ -148,7 +150,7 @@ class Questions:
     ) -> Entities:
         """Find entities by name: those whose name, or a word in it, begins with the text.
 
-        The other tools take these names. `facts` is the number of facts of an entity; where
+        The other tools take these names. `facts` is the number of facts of an entity. If
         nothing matches, `near` has similar names.
         """
         return find_entities(self.served, text, limit)
@@ -164,9 +166,9 @@ class Questions:
     ) -> Prediction:
         """Which predicate (kind of event or relation) holds between subject and object at a time?
 
-        Returns ranked predicates. Their probabilities presume that there is a fact between the
-        two at that time: use `forecast` for the chance that anything happens at all. `known`
-        means that the data has this very fact. With `suppose`, `what_if` compares the answer
+        Returns ranked predicates. Their probabilities are conditional on an event between the
+        pair at that time: use `forecast` for the chance that something happens. `known`
+        means that the data has this fact. With `suppose`, `what_if` compares the answer
         with that of a world in which these facts happen.
         """
         asked = self._question(subject, object, time, past_only)
@@ -240,11 +242,11 @@ class Questions:
         top: Top = 5,
         suppose: Suppose = [],  # noqa: B006
     ) -> PairForecast:
-        """What will happen between two entities in a window of time, and whether anything will?
+        """Forecast whether an event will happen between two entities in a window, and what kind.
 
         Only facts before the window are used. `probability` is the chance of at least one fact,
         in either direction; `predicates` has the chance of each kind, `why` and the directions
-        the reasons, `latest` the last facts of the two before the window. With `suppose`,
+        the reasons, `latest` the last facts of the pair before the window. With `suppose`,
         `what_if` compares the chances without and with facts that are supposed to happen before.
         """
         body = ForecastBody(
@@ -266,7 +268,7 @@ class Questions:
         offset: Annotated[int, Field(ge=0, description="`next_offset` of the page before.")] = 0,
         limit: Annotated[int, Field(ge=1, le=200)] = 50,
     ) -> HistoryPage:
-        """The recorded facts between two entities, in both directions, a page at a time.
+        """Return the recorded facts between two entities, in both directions, by page.
 
         With `since` or `until`, only dated facts in that window.
         """
@@ -292,9 +294,9 @@ class Questions:
     ) -> AuditResult:
         """Which recorded facts look wrong? The least plausible ones, each with a reason.
 
-        Each fact is asked about with itself hidden: a predicate that hardly fits, subject and
-        object that seem exchanged, dates that cannot be. A fact on this list is unusual, which is
-        not the same as wrong: somebody has to look at it.
+        Each fact is hidden in turn and predicted. The list has unlikely predicates, subject and
+        object that seem swapped, and impossible dates. A fact on this list is unusual, which is
+        not the same as wrong: a person has to check it.
         """
         graph = self.served.model.graph
         of_entity = None

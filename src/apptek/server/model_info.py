@@ -1,4 +1,4 @@
-"""What the service tells about its model: data and settings, names, topologies and weights."""
+"""What the service says about its model: data and settings, names, topologies and weights."""
 
 from collections import Counter
 from dataclasses import asdict
@@ -134,7 +134,7 @@ def list_topologies(served: ServedModel, predicate: str | None, page: range) -> 
             )
         numbers[mined.predicate] += 1
     space = served.predictor.answerer.main.space
-    pages = {  # one more of each than is shown tells whether there is a next page
+    pages = {  # one more of each than is shown, to see whether there is a next page
         row: strongest(model, space, row, len(page) + 1, first=page.start) for row in predicates
     }
     has_more = any(len(weights) > len(page) for weights in pages.values()) or any(

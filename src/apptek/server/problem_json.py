@@ -35,7 +35,7 @@ _ADVICE = {
     404: "See /api/openapi.json for the addresses that exist.",
     405: "See /api/openapi.json for the methods of each address.",
 }
-# Where a body ends is unknown after 400, and unread after 408: no further requests.
+# After 400 the end of the body is unknown, after 408 it is unread: no further requests.
 _HEADERS = {
     400: {"Connection": "close"},
     401: {"WWW-Authenticate": "Bearer"},
@@ -45,7 +45,7 @@ _TAGS = {"one", "many"}  # pydantic puts the tag of PredictBody into an error's 
 
 
 class Problem(BaseModel):
-    """What went wrong, where, and what to do about it."""
+    """A problem: what is wrong, where, and what to do."""
 
     type: str = "about:blank"
     title: str
@@ -94,7 +94,7 @@ class ServiceError(ApptekError):
 
 
 def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
-    """Return the problem of a name that is not in the data."""
+    """Return the problem for an unknown name."""
     choice = "Choose one of the suggestions, or find" if error.suggestions else "Find"
     return ServiceError(
         404,
@@ -109,7 +109,7 @@ def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
 
 
 def refused(error: ApptekError, *, advice: str, where: str, title: str) -> ServiceError:
-    """Return the problem of a request that the library refuses."""
+    """Return the problem for a request that the library rejects."""
     message = str(error)
     detail = f"{message[:1].upper()}{message[1:]}."
     return ServiceError(422, detail, advice=advice, where=where, title=title)
@@ -202,7 +202,7 @@ async def refuse_unknown_parameters(request: Request) -> None:
 
 
 def _from_validation(error: RequestValidationError) -> ServiceError:
-    """Names the first invalid field, and says how many more there are."""
+    """Return the problem for the first invalid field, with the number of the others."""
     first, *others = error.errors()
     path = [str(part) for part in first["loc"] if part not in _TAGS]
     where = shortened(".".join(path), MAX_QUOTED)

@@ -1,4 +1,4 @@
-"""Questions worth asking: a few that make a good first impression, and those that words find."""
+"""Sample questions: well answered ones for the first screen, and those that match words."""
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -16,8 +16,8 @@ from apptek.server.served_model import ServedModel, query_of_fact
 CARDS = 9  # one large, the others in rows of two or four
 CANDIDATES = 1500  # facts that the cards are chosen from
 ENOUGH = 200  # candidates of test; of fewer, those of train are better ones
-CONFIDENT = (0.35, 0.97)  # what is nearly certain is no striking answer
-WORDS = 8  # of a search text that are used
+CONFIDENT = (0.35, 0.97)  # a nearly certain answer is not interesting
+WORDS = 8  # characters of a search text that are used
 STOP_WORDS = frozenset(
     ("a", "an", "and", "at", "between", "by", "did", "does", "in", "of", "on", "the", "to", "what",
      "when", "will", "with")
@@ -25,16 +25,18 @@ STOP_WORDS = frozenset(
 
 
 class Question(BaseModel):
-    """A pair and a time to ask about, with a predicate that happened between the two then."""
+    """A sample query: a pair, a time, and the predicate of a fact of that time."""
 
     subject: str
     object: str
     time: str
     predicate: str
     label: str
-    sentence: str = Field(description="The fact in words.")
+    sentence: str = Field(description="The fact as a sentence.")
     group: str | None = Field(description="The group of its predicate, null if it has none.")
-    facts: int = Field(description="How many facts the sentence tells of, the last one at `time`.")
+    facts: int = Field(
+        description="The number of facts that the sentence counts, the last one at `time`."
+    )
     view: View
     probability: float | None = Field(
         default=None, description="Of the predicate; only of questions that were not searched for."
@@ -42,7 +44,7 @@ class Question(BaseModel):
 
 
 class Questions(BaseModel):
-    """Questions, the best first; `ready` is false while they are looked for."""
+    """Sample queries, the best first; `ready` is false while the service looks for them."""
 
     ready: bool = True
     note: str = Field(
@@ -164,7 +166,7 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     facts, data = graph.facts, served.model.dataset
     if not words:
         return Questions(questions=[])
-    # A word that means nothing is passed over.
+    # Skip a word without a meaning.
     meanings = [
         both
         for both in (_meaning(served, word) for word in words)
@@ -209,7 +211,7 @@ def _meaning(served: ServedModel, word: str) -> tuple[Bools, Bools]:
 
 
 def _texts(served: ServedModel) -> list[str]:
-    """Return what each predicate is called: its label, its phrase, its class."""
+    """Return the names of each predicate: its label, its phrase, its class."""
     words, table = served.predictor.answerer.predicates, served.predictor.answerer.labels
     return [
         f"{label} {table.phrase(name) or ''} {kind}"

@@ -18,22 +18,22 @@ Time = Annotated[
 AllowUnknown = Annotated[
     bool,
     Field(
-        description="Give a general answer where a name is not in the data; without it, such a "
+        description="Give a general answer if a name is not in the data. Without it, an unknown "
         "name is a problem with suggestions."
     ),
 ]
 View = Annotated[
     Literal["all_facts", "past_only"] | None,
     Field(
-        description="past_only: only from facts before the time; without it, all_facts where "
+        description="past_only: use only facts before the time. Default: all_facts, if "
         "the model allows it."
     ),
 ]
-Top = Annotated[int, Field(ge=1, le=1000, description="How many predicates to return.")]
+Top = Annotated[int, Field(ge=1, le=1000, description="The number of predicates to return.")]
 
 
 class _StrictBody(BaseModel):
-    """A body that may have no other fields than these."""
+    """A body without extra fields."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -91,7 +91,7 @@ class PredictQuery(QueryFields):
 class PredictBatch(_StrictBody):
     """Several queries to predict; the answers come in the same order.
 
-    Queries with names that are not in the data are answered in general, flagged and counted.
+    Queries with unknown names get a general answer, and are flagged and counted.
     """
 
     queries: Annotated[list[QueryFields], Field(min_length=1, fail_fast=True)]
@@ -118,7 +118,7 @@ def check_batch(rows: int, top: int) -> None:
     Of a stream that is read in pieces, `rows` may be those of the first ones.
     """
     if rows > MAX_BATCH:
-        limit = f"at most {MAX_BATCH:,} queries; this one has more"
+        limit = f"at most {MAX_BATCH:,} queries; this batch has more"
     elif rows * top > MAX_PAIRS:
         limit = f"at most {MAX_PAIRS:,} predicates to return, not {rows:,} queries x top {top:,}"
     else:
@@ -136,7 +136,7 @@ def _form(body: Any) -> str:
     return "many" if isinstance(body, dict) and "queries" in body else "one"
 
 
-# The tag decides which of the two forms a body is checked against, so that errors name one form.
+# The tag decides which of the two forms a body is validated against, so that errors name one.
 PredictBody = Annotated[
     Annotated[PredictQuery, Tag("one")] | Annotated[PredictBatch, Tag("many")], Discriminator(_form)
 ]
@@ -147,23 +147,23 @@ class ExplainBody(QueryFields):
 
     predicate: Name | None = None
     against: Name | None = Field(
-        default=None, description="What to compare it with, instead of the runner-up."
+        default=None, description="The predicate to compare with; by default the runner-up."
     )
-    top: int = Field(default=5, ge=0, le=50, description="How many reasons come with their facts.")
+    top: int = Field(default=5, ge=0, le=50, description="The number of reasons with facts.")
     view: View = None
     without: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(
-        default=[], max_length=100, description="Facts that are left out, as if they were not."
+        default=[], max_length=100, description="Facts to leave out of the answer."
     )
     width: float | None = Field(
-        default=None, ge=200, le=4000, description="The width that the drawing should have."
+        default=None, ge=200, le=4000, description="The width of the drawing."
     )
     nearby: bool = Field(
-        default=False, description="Whether the periphery is drawn, too, as far as it has room."
+        default=False, description="Whether to draw the periphery, too, as far as it fits."
     )
     expand: list[Name] = Field(
         default=[],
         max_length=20,
-        description="Entities of the drawing whose own facts nearest in time are drawn, too.",
+        description="Entities of the drawing whose nearest facts in time are drawn, too.",
     )
     allow_unknown: AllowUnknown = False
     suppose: Suppose = []
@@ -176,7 +176,8 @@ class CounterfactualBody(QueryFields):
         default=None, alias="to", description="The predicate that the answer should become."
     )
     add: bool = Field(
-        default=False, description="Whether to look for single facts that would change it, too."
+        default=False,
+        description="Whether to look for single facts whose addition changes the answer.",
     )
     view: View = None
     allow_unknown: AllowUnknown = False
@@ -187,10 +188,12 @@ class ContrastBody(QueryFields):
 
     versus: Time
     predicate: Name | None = Field(
-        default=None, description="What to explain at both times, instead of the first answer."
+        default=None,
+        description="The predicate to explain at both times; by default the first answer.",
     )
     against: Name | None = Field(
-        default=None, description="What to compare it with, instead of the answer at `versus`."
+        default=None,
+        description="The predicate to compare with; by default the answer at `versus`.",
     )
     view: View = None
     allow_unknown: AllowUnknown = False

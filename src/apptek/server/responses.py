@@ -10,11 +10,11 @@ from apptek.results import Answer, Explanation, RankedPredicate, described, reco
 from apptek.server.requests import QueryFields
 
 Side = Literal["subject", "object"]
-SIMILAR = "Names like those that the data does not know; of the first 50 of these."
+SIMILAR = "Names similar to the unknown ones, for the first 50 of them."
 
 
 class Health(BaseModel):
-    """The service is up."""
+    """The state of the service."""
 
     status: Literal["ok"] = "ok"
     version: str
@@ -36,7 +36,7 @@ class Span(BaseModel):
     last: str
     first_position: int
     last_position: int
-    beyond: int = Field(description="How many steps after the last fact are worth a look.")
+    beyond: int = Field(description="The number of steps after the last fact that the page shows.")
     undated: int = Field(description="Training facts without a time.")
 
 
@@ -45,7 +45,9 @@ class Counts(BaseModel):
 
     entities: int
     predicates: int
-    facts: int = Field(description="What it answers from: all facts, or those of train.")
+    facts: int = Field(
+        description="The number of facts that answers use: all facts, or those of train."
+    )
     train: int
     valid: int
     test: int
@@ -64,7 +66,7 @@ class ModelInfo(BaseModel):
     metrics: dict[str, Any] = Field(description="Metrics on the tuning split, from fitting.")
     settings: dict[str, Any]
     samples: list[QueryFields] = Field(description="Queries to start with.")
-    forecasts: bool = Field(description="Whether it makes forecasts.")
+    forecasts: bool = Field(description="Whether the model makes forecasts.")
 
 
 class CountedName(BaseModel):
@@ -82,7 +84,7 @@ class Entities(BaseModel):
 
 
 class PredicateOut(CountedName):
-    """A predicate: how to show it, the class and the group that it belongs to, null if to none."""
+    """A predicate: its label, its class and its group, null if it has none."""
 
     label: str
     kind: str | None = Field(serialization_alias="class")
@@ -99,7 +101,7 @@ class Predicates(BaseModel):
 class KnownPredicate(RankedPredicate):
     """A predicate, its probability, and whether it is known."""
 
-    known: bool = described("Whether a fact has it between the two at that time.")
+    known: bool = described("Whether a recorded fact of the pair at that time has it.")
 
 
 # The fields of an answer, but one object for each predicate instead of several lists.
@@ -129,8 +131,8 @@ class Answers:
     """One answer per query, in the same order."""
 
     answers: list[AnswerOut]
-    unknown: int = described("How many queries have a name that is not in the data.")
-    far_times: int = described("How many queries have a time that is far from all facts.")
+    unknown: int = described("The number of queries with an unknown name.")
+    far_times: int = described("The number of queries with a time far from all facts.")
     similar: dict[str, list[str]] = described(SIMILAR)
 
 
@@ -185,7 +187,7 @@ class PairHistory(BaseModel):
 
     held_out: those of valid and test, in both directions, that answers do not use; their `fact`
     is -1. Timelines do not count them.
-    latest: when the latest of all facts between the two began; null if none is dated.
+    latest: when the latest fact of the pair began; null if none is dated.
     """
 
     subject: str
@@ -208,7 +210,7 @@ class MinedOut(BaseModel):
 
 
 class WeightOut(BaseModel):
-    """A feature in words and its weight for a predicate. part: history or topology."""
+    """A feature as text, and its weight for a predicate. part: history or topology."""
 
     predicate: str
     part: str
@@ -217,16 +219,18 @@ class WeightOut(BaseModel):
 
 
 class Topologies(BaseModel):
-    """The commonest mined topologies and the largest weights of each predicate."""
+    """The most frequent mined topologies and the largest weights of each predicate."""
 
     topologies: list[MinedOut]
     strongest: list[WeightOut]
-    next_offset: int | None = Field(description="Where the next page begins; null: there is none.")
+    next_offset: int | None = Field(
+        description="The start of the next page; null if there is none."
+    )
 
 
 @record
 class ServedExplanation(Explanation):
-    """Why a predicate, with a drawing of its reasons and the facts around them."""
+    """An explanation with a drawing of its reasons and the facts around them."""
 
     drawing: Drawing = described("All reasons in one drawing.", default=None)
     periphery: list[NearFact] = described(

@@ -20,9 +20,9 @@ from apptek.server.timelines import (
     held_out_facts,
 )
 
-STEPS = 400  # times that are answered at most; of a longer range, so many evenly spread ones
-MARKS = 3000  # facts of a direction that are returned
-SEVERAL = 6  # predicates that make a layer of their own where there are no classes
+STEPS = 400  # the most times to answer; a longer range is sampled evenly
+MARKS = 3000  # facts per direction to return
+SEVERAL = 6  # predicates with their own layer, if there are no classes
 OTHERS = "other"
 
 
@@ -42,7 +42,7 @@ class ListedPredicate(BaseModel):
 
 
 class Mark(BaseModel):
-    """A fact between the two: its time, its predicate, both as positions.
+    """A fact of the pair: its time and its predicate, both as positions.
 
     fact: its number; -1 for a fact of valid or test that answers do not use.
     """
@@ -122,7 +122,7 @@ def _positions(window: Window) -> Longs:
 
 
 def _layers(served: ServedModel, both: list[Matrix]) -> tuple[str, PredicateClasses]:
-    """Groups of predicates where the model has them, else classes, else single predicates.
+    """Return groups of predicates if the model has them, else classes, else single predicates.
 
     A predicate without a class, or that is none of the likely ones, belongs to `other`.
     """

@@ -48,14 +48,14 @@ from apptek.server.steps import Steps, explore
 from apptek.server.workers import RequestLimits, WorkerPool, within
 
 Work = TypeVar("Work", bound=Callable[..., Any])
-# Each has threads of its own: names wait for no batch, answers for no list, health for nothing.
+# Each has its own threads: names wait for no batch, answers for no list, health for nothing.
 Pool = Literal["health", "information", "answers", "page"]
 Limit = Annotated[int, Query(ge=1, le=5000, description="The largest number to return.")]
 Subject = Annotated[str, Query(min_length=1, max_length=10_000)]
 Object = Annotated[str, Query(alias="object", min_length=1, max_length=10_000)]
 From = Annotated[str | None, Query(alias="from", max_length=100, description="The first time.")]
 To = Annotated[str | None, Query(max_length=100, description="The last time.")]
-PATIENCE = 2.0  # seconds that a request waits for what is computed once
+PATIENCE = 2.0  # seconds that a request waits for background work
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +107,7 @@ def add_routes(app: FastAPI, served: ServedModel, limits: RequestLimits) -> None
 
 @_get("/api/health", "model", "health")
 def health(served: ServedModel) -> Health:
-    """Whether the service is up."""
+    """Return the state of the service."""
     # Up even if the model's folder is gone: it has a copy of its own.
     on_disk = (served.folder / "model.json").exists()
     return Health(version=__version__, model=served.digest, model_on_disk=on_disk)
@@ -115,23 +115,23 @@ def health(served: ServedModel) -> Health:
 
 @_get("/api/model", "model", "information")
 def model(served: ServedModel) -> ModelInfo:
-    """Data set, settings, metrics, counts and time span of the model, and sample queries."""
+    """Return data set, settings, metrics, counts and time span of the model, and sample queries."""
     return model_info.describe_model(served)
 
 
 @_get("/api/entities", "names", "information")
 def entities(
     served: ServedModel,
-    q: Annotated[str, Query(max_length=10_000, description="What was typed.")] = "",
+    q: Annotated[str, Query(max_length=10_000, description="The text to search for.")] = "",
     limit: Annotated[int, Query(ge=1, le=100)] = 10,
 ) -> Entities:
-    """Entities whose name, or a word in it, begins with what was typed; most used first."""
+    """Return entities whose name, or a word in it, begins with the text; most frequent first."""
     return model_info.find_entities(served, q, limit)
 
 
 @_get("/api/predicates", "names", "information")
 def predicates(served: ServedModel) -> Predicates:
-    """All predicates, and how often each is used."""
+    """Return all predicates, and how often each is used."""
     return model_info.list_predicates(served)
 
 
@@ -139,12 +139,12 @@ def predicates(served: ServedModel) -> Predicates:
 def topologies(
     served: ServedModel,
     predicate: Annotated[str | None, Query(min_length=1, max_length=10_000)] = None,
-    limit: Annotated[int, Query(ge=1, le=100, description="How many of each predicate.")] = 5,
+    limit: Annotated[int, Query(ge=1, le=100, description="The number for each predicate.")] = 5,
     offset: Annotated[
-        int, Query(ge=0, le=1_000_000, description="How many of each predicate to pass over.")
+        int, Query(ge=0, le=1_000_000, description="The number of each predicate to skip.")
     ] = 0,
 ) -> Topologies:
-    """Mined topologies and largest weights of each predicate, or of one; page by page."""
+    """Return mined topologies and largest weights of each predicate, or of one, by page."""
     return model_info.list_topologies(served, predicate, range(offset, offset + limit))
 
 
@@ -156,7 +156,7 @@ def timeline(
     to: To = None,
     limit: Limit = 500,
 ) -> EntityTimeline:
-    """The facts of an entity, in order of time."""
+    """Return the facts of an entity, in order of time."""
     window = timelines.read_window(served, since, to)
     return timelines.entity_timeline(served, name, window, limit)
 
@@ -170,14 +170,14 @@ def pair(
     to: To = None,
     limit: Limit = 500,
 ) -> PairHistory:
-    """The facts between two entities, in both directions."""
+    """Return the facts between two entities, in both directions."""
     window = timelines.read_window(served, since, to)
     return timelines.pair_history(served, subject, object_, window, limit)
 
 
 @_post("/api/predict", "answers", "answers")
 def predictions(served: ServedModel, body: PredictBody) -> Answers:
-    """The most probable predicates for one query, or for a batch.
+    """Return the most probable predicates for one query, or for a batch.
 
     A batch may also be an Arrow stream, and is then answered by an Arrow stream.
     """
@@ -186,13 +186,13 @@ def predictions(served: ServedModel, body: PredictBody) -> Answers:
 
 @_post("/api/explain", "answers", "answers")
 def explanation(served: ServedModel, body: ExplainBody) -> ServedExplanation:
-    """Why a predicate: contributions, the facts behind them, and a drawing of the graph."""
+    """Explain a predicate: contributions, the facts behind them, and a drawing of the graph."""
     return answers.explain(served, body)
 
 
 @_post("/api/counterfactual", "answers", "answers")
 def counterfactuals(served: ServedModel, body: CounterfactualBody) -> Counterfactual:
-    """A small set of facts whose removal changes the answer."""
+    """Return a small set of facts whose removal changes the answer."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
     served.check_predicates(to=body.target)
     found = counterfactual(
@@ -203,7 +203,7 @@ def counterfactuals(served: ServedModel, body: CounterfactualBody) -> Counterfac
 
 @_post("/api/contrast", "answers", "answers")
 def contrasts(served: ServedModel, body: ContrastBody) -> Contrast:
-    """What changes between two times: the reasons of the answer at both."""
+    """Compare the answers at two times, with the reasons at both."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
     versus = served.time(body.versus, "versus")
     served.check_near(versus, "versus")
@@ -220,7 +220,7 @@ def contrasts(served: ServedModel, body: ContrastBody) -> Contrast:
 
 @_post("/api/forecast", "answers", "answers")
 def forecasts(served: ServedModel, body: ForecastBody) -> Forecast:
-    """What will happen between two entities in a window, and whether anything will."""
+    """Forecast whether an event happens between two entities in a window, and what kind."""
     return make_forecast(served, body).forecast
 
 
@@ -231,17 +231,17 @@ def watch_list(
     steps: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
     limit: Annotated[int, Query(ge=1, le=lists.MOST_WATCHED)] = 40,
 ) -> lists.WatchedPairs:
-    """The pairs whose chance of anything changes most in a window after the last fact.
+    """Return the pairs whose chance of an event changes most in a window after the last fact.
 
-    It has so many days, or steps in the unit of the data; by default 7 days, or one step of a
-    longer unit. While the pairs are compared, `ready` is false: ask again.
+    The window has this many days, or steps of the data; by default 7 days, or one step of a
+    longer unit. While the pairs are compared, `ready` is false: send the request again.
     """
     return lists.watched_pairs(served, Length(days=days, steps=steps), limit, PATIENCE)
 
 
 @_get("/api/audit", "lists", "page")
 def audit_list(served: ServedModel) -> lists.SuspectFacts:
-    """The facts that look wrong. While they are looked for, `ready` is false: ask again."""
+    """Return the facts that look wrong. `ready` is false until they are found: ask again."""
     return lists.suspect_facts(served, PATIENCE)
 
 
@@ -253,10 +253,10 @@ def pair_ribbon(
     since: Annotated[str | None, Query(alias="from", max_length=100)] = None,
     to: Annotated[str | None, Query(max_length=100)] = None,
     view: Annotated[
-        View, Query(description="past_only: from facts before each time.")
+        View, Query(description="past_only: use only facts before each time.")
     ] = "all_facts",
 ) -> Ribbon:
-    """The answers about a pair over a range of times, in both directions."""
+    """Return the answers about a pair over a range of times, in both directions."""
     window = timelines.read_window(served, since, to)
     if to is None:
         window = Window(window.first, max(window.last, served.span.last) + served.beyond)
@@ -269,9 +269,9 @@ def questions(
     q: Annotated[str, Query(max_length=10_000, description="Names and events.")] = "",
     limit: Annotated[int, Query(ge=1, le=50)] = 8,
 ) -> Questions:
-    """Pairs whose facts some words describe; without words, a few that are well answered.
+    """Return pairs whose facts match some words; without words, a few well answered queries.
 
-    While the latter are looked for, `ready` is false: ask again.
+    `ready` is false until these are found: ask again.
     """
     if q.strip():
         return find_questions(served, q, limit)
@@ -281,11 +281,11 @@ def questions(
 
 @_post("/api/outlook", "answers", "page")
 def pair_outlook(served: ServedModel, body: ForecastBody) -> Outlook:
-    """A forecast, and how often such forecasts came true."""
+    """Return a forecast, and how often similar forecasts came true."""
     return outlook(served, body)
 
 
 @_post("/api/steps", "histories", "page")
 def exploration(served: ServedModel, body: StepsBody) -> Steps:
-    """The paper's exploration: what both sides reach by some predicates, and what is next."""
+    """Return the entities that both sides reach by some predicates, and the next steps."""
     return explore(served, body)

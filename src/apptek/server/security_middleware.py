@@ -29,8 +29,8 @@ HEADERS = {
 }
 DIGEST_HEADER = "X-APPTeK-Model"
 OWN_SITES = {"", "none", "same-origin"}  # Sec-Fetch-Site: no browser, the address bar, our page
-DRAINED = 16 << 20  # bytes beyond the largest body that are read before it is refused
-ANSWERS = ("/api", "/mcp")  # where the model answers; the explorer's files are for everybody
+DRAINED = 16 << 20  # bytes beyond the limit that are read before a body is rejected
+ANSWERS = ("/api", "/mcp")  # where the model answers; the explorer's files need no token
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
 ALLOWED = 10  # wrong tokens of one address within a minute
 MINUTE = 60.0
@@ -38,9 +38,9 @@ _ADDRESSES = 10_000  # that are remembered
 
 
 class WrongTokens:
-    """Counts wrong tokens by address. After too many, an address must wait before the next one.
+    """A counter of wrong tokens by address. After too many, an address must wait.
 
-    A network of IPv6 counts as one address: whoever has one has 2^64 of them.
+    An IPv6 network counts as one address, because its owner has 2^64 addresses.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class WrongTokens:
             del self._times[next(iter(self._times))]
 
     def seconds_to_wait(self, address: str) -> float:
-        """Return how long no token of this address is looked at; 0 if the next one is."""
+        """Return for how many seconds this address must wait; 0 if it need not."""
         times = self._times.get(_key(address))
         if times is None or len(times) < ALLOWED:
             return 0.0
@@ -64,7 +64,7 @@ class WrongTokens:
 
 @dataclass(frozen=True, slots=True)
 class SecurityMiddleware:
-    """Refuses requests that the app must not see, and adds security headers to every response.
+    """A middleware that rejects bad requests and adds security headers to every response.
 
     token  required where the model answers; None: no token is needed
     hosts  names by which the service may be addressed; None: any name. This refuses a page of
@@ -80,7 +80,7 @@ class SecurityMiddleware:
     wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the whole body and passes the request on, or answers with a problem."""
+        """Read the whole body and pass the request on, or answer with a problem."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -116,7 +116,7 @@ class SecurityMiddleware:
                 where="Host",
             )
         if "content-length" in headers and "transfer-encoding" in headers:
-            # A proxy may take the body to end where we do not: the rest is a request to smuggle in.
+            # A proxy may see another end of the body: the rest would be a smuggled request.
             raise ServiceError(
                 400,
                 "A body has either Content-Length or Transfer-Encoding.",

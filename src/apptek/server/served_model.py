@@ -1,4 +1,4 @@
-"""The model that is served: its predictor, an index of its names, its time span, sample queries."""
+"""The served model: its predictor, an index of its names, its time span, sample queries."""
 
 import shutil
 import tempfile
@@ -34,8 +34,8 @@ from apptek.server.requests import QueryFields, SupposedBody
 from apptek.server.workers import BackgroundWork
 
 SAMPLES = 4
-BEYOND = 30  # steps after the last fact that are shown at most
-UNKNOWN_NAMES = 50  # unknown names of a batch for which others are offered
+BEYOND = 30  # the most steps after the last fact to show
+UNKNOWN_NAMES = 50  # unknown names of a batch for which similar names are returned
 FAR_TIME = "A time far from all facts"
 NOT_SUPPOSED = "A fact that cannot be supposed"
 CANDIDATES = 400  # tuning facts that the samples are chosen from
@@ -44,11 +44,11 @@ _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where there is no other place,
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A single question whose names and time were looked up, once. Routes pass it on.
+    """A query with resolved names and time. Routes pass it on.
 
     ids       one row; a name that is not in the data has an id below 0
-    answerer  of the view that was asked for
-    similar   names like those that are not in the data
+    answerer  the answerer of the requested view
+    similar   names similar to unknown ones
     """
 
     query: Query
@@ -69,7 +69,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """Everything that the answers are made from; nothing of it can be changed by others.
+    """The model and indexes behind all answers; read-only.
 
     The index of names is built in the background: with many entities it takes seconds, and the
     service can answer queries before it is ready.
@@ -86,7 +86,7 @@ class ServedModel:
 
     @classmethod
     def open(cls, folder: Path) -> "ServedModel":
-        """Load a model and runs it once, so that the kernels are compiled before any request."""
+        """Load a model and run it once, so that the kernels are compiled before any request."""
         with private_copy(folder) as copy:
             digest = model_digest(copy)
             predictor = Predictor.load(copy)
@@ -111,13 +111,13 @@ class ServedModel:
         return self.predictor.model
 
     def answerer(self, view: View | None) -> Answerer:
-        """Return what answers: with `past_only`, every query from the facts before its time."""
+        """Return the answerer; with `past_only` every query uses only facts before its time."""
         answerer = self.predictor.answerer
         return answerer.past_view() if view == "past_only" else answerer
 
     @property
     def beyond(self) -> int:
-        """How many steps after the last fact are worth a look: an eighth of what all facts span."""
+        """The number of steps after the last fact to show: an eighth of the span of all facts."""
         return max(min(BEYOND, (self.span.last - self.span.first + 1) // 8), 1)
 
     @property
@@ -202,7 +202,7 @@ class ServedModel:
         )
 
     def similar(self, names: Iterable[str], ids: Iterable[int]) -> dict[str, list[str]]:
-        """Names like those whose id is below 0; of the first few of them, for it takes time."""
+        """Return names similar to those with an id below 0, for the first few (it is slow)."""
         named = zip(names, ids, strict=True)
         unknown = dict.fromkeys(name for name, entity in named if entity < 0)
         if unknown:
@@ -310,7 +310,7 @@ def private_copy(folder: Path) -> Iterator[Path]:
         except (OSError, shutil.Error) as error:
             reason = getattr(error, "strerror", None) or "a file cannot be read"
             raise ApptekError(
-                f"{folder} cannot be copied to {place}: {reason}; TMPDIR can name another place"
+                f"{folder} cannot be copied to {place}: {reason}; set TMPDIR to another folder"
             ) from None
         verify_folder(copy)
         yield copy
@@ -326,6 +326,4 @@ def _temporary_place() -> Path:
     except FileNotFoundError:
         if _SHARED_MEMORY.is_dir():
             return _SHARED_MEMORY
-        raise ApptekError(
-            "there is no place for a copy of the model: set TMPDIR to a folder"
-        ) from None
+        raise ApptekError("there is no folder for a copy of the model: set TMPDIR to one") from None

@@ -27,8 +27,8 @@ from apptek.server.served_model import Question, ServedModel
 if TYPE_CHECKING:
     from apptek.paper.agent import Agent
 
-CHOICES = 40  # that are returned
-FACTS = 120  # of a side that are drawn or counted
+CHOICES = 40  # choices to return
+FACTS = 120  # facts of a side that are drawn or counted
 
 
 class Choice(BaseModel):
@@ -38,27 +38,27 @@ class Choice(BaseModel):
     label: str
     group: str | None
     facts: int
-    meets: bool = Field(description="Whether the sides meet then.")
+    meets: bool = Field(description="Whether the sides meet after this step.")
 
 
 class Steps(BaseModel):
-    """What is reached after some steps, and what can be chosen next."""
+    """The entities that some steps reach, and the next choices."""
 
     steps: list[str]
     met: bool
     meeting: list[str] = Field(description="The entities that both sides have reached.")
     over: bool = Field(description="Whether the sides have met, or there are no steps left.")
-    left: int = Field(description="How many steps are left.")
+    left: int = Field(description="The number of steps left.")
     choices: list[Choice]
-    agent: str | None = Field(description="What the trained agent chooses; null if there is none.")
+    agent: str | None = Field(description="The trained agent's choice; null if there is no agent.")
     drawing: Drawing
 
 
 @dataclass(frozen=True, slots=True)
 class _Episode:
-    """An episode that was played: where the sides meet, and their facts.
+    """A played episode: where the sides meet, and their facts.
 
-    Once they have met, these are the facts on the shortest ways from one to the other.
+    After they have met, these are the facts on the shortest paths from one to the other.
     """
 
     environment: Environment
@@ -100,7 +100,7 @@ def _play(process: DecisionProcess, queries: Queries, trail: tuple[int, ...]) ->
             "Neither side has a fact with that predicate near in time, or the episode is over.",
             advice="Take one of the `choices`.",
             where="steps",
-            title="Such a step cannot be taken",
+            title="This step is not possible",
         )
     reached = [set(environment.side(side)[0].tolist()) for side in range(2)]
     first = [fact for core in cores for fact in list(core)[:FACTS]]
@@ -136,7 +136,7 @@ def _choices(
 
 
 def _drawing(question: Question, graph: TemporalGraph, played: _Episode, width: float) -> Drawing:
-    """Return what was reached, drawn as the reasons of an answer are."""
+    """Return a drawing of what was reached, like that of an answer's reasons."""
     answerer, queries = question.answerer, question.ids
     explanation = explain_query(answerer, question.query, most=0, queries=queries)
     moment = int(graph.axis.positions(queries.times[:1])[0])
@@ -147,7 +147,7 @@ def _drawing(question: Question, graph: TemporalGraph, played: _Episode, width: 
 
 
 def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> str | None:
-    """Return what the trained agent would choose, where the model has one and PyTorch is there."""
+    """Return the trained agent's choice, if the model has an agent and PyTorch is installed."""
     part = topologies_of(served.model)
     weights = None if part is None else part.agent
     if weights is None:

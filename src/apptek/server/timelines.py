@@ -14,8 +14,8 @@ from apptek.server.problem_json import ServiceError, quoted
 from apptek.server.responses import EntityTimeline, Fact, PairHistory, Timeline
 from apptek.server.served_model import ServedModel
 
-PARTS = 120  # at most so many counts over a window
-NO_FACT = -1  # the number of a fact that the graph does not hold
+PARTS = 120  # the most counts over a window
+NO_FACT = -1  # the id of a fact that is not in the graph
 
 
 def read_window(
@@ -26,8 +26,8 @@ def read_window(
 ) -> Window:
     """Return the window between two written times; by default the whole span of the data.
 
-    Raises a ServiceError if a time is unknown, or if the window ends before it begins; it calls the
-    two as they are `named`.
+    Raises a ServiceError if a time is unknown, or if the window ends before it begins; `named` are
+    the names of both in the message.
     """
     axis = served.model.dataset.axis
     first, last = served.span.first, served.span.last
@@ -41,7 +41,7 @@ def read_window(
         raise ServiceError(
             422,
             f"The window ends at {quoted(until)}, before it begins at {quoted(since)}.",
-            advice="Exchange the two times.",
+            advice="Swap the two times.",
             where=named[1],
         )
     # With one end given, a time outside the span makes an empty window, not an error.
@@ -101,7 +101,7 @@ def pair_history(
 def timeline_of(
     data: Dataset, graph: TemporalGraph, facts: Ints, window: Window, limit: int
 ) -> Timeline:
-    """Return the facts inside a window: the first `limit` of them in words, and counts of all.
+    """Return the facts inside a window: the first `limit` with names, and counts of all.
 
     Undated facts are counted and listed separately.
     """
@@ -131,8 +131,8 @@ def describe_fact(data: Dataset, graph: TemporalGraph, fact: int) -> Fact:
 def held_out_facts(model: Model, subject: int, object_: int, window: Window) -> Facts:
     """Return the facts of valid and test from one to another that the graph does not hold.
 
-    Those inside the window in order of time, then undated ones. Costs as much as the splits have
-    facts; a model that answers from all facts has none.
+    Facts inside the window come in order of time, then undated ones. O(facts of the splits);
+    a model that answers from all facts has none.
     """
     data, graph = model.dataset, model.graph
     parts = [
@@ -156,7 +156,7 @@ def _ends(model: Model, facts: Facts) -> tuple[Ints, Ints]:
 
 
 def describe_held_out(model: Model, facts: Facts) -> list[Fact]:
-    """Return the facts with their names and dates; they have no number."""
+    """Return held-out facts with their names and dates; they have no id."""
     ends = zip(*(ends.tolist() for ends in _ends(model, facts)), strict=True)
     return [_described(model.dataset, facts, row, each) for row, each in enumerate(ends)]
 

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from apptek.server.problem_json import ServiceError
 
 Result = TypeVar("Result")
-MAX_RESULTS = 16  # that background work keeps; the one that was not asked for longest goes first
-MAX_PENDING = 6  # pieces of background work that wait or run
+MAX_RESULTS = 16  # results that background work keeps; the least recently used goes first
+MAX_PENDING = 6  # jobs that wait or run in the background
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +58,7 @@ class WorkerPool:
 
 
 class BackgroundWork:
-    """What is computed once for a model, because it takes seconds, and then kept.
+    """A cache of results that take seconds and are computed once for a model.
 
     Clients choose the names (such as the length of a window), so threads, waiting work and results
     are bounded.

@@ -72,7 +72,7 @@ _FACT = np.dtype(
 
 
 def make_world(facts: int = 20_000, seed: int = 0) -> World:
-    """Makes a world of exactly that many facts, always the same for the same seed.
+    """Make a world of exactly that many facts, always the same for the same seed.
 
     It has about 3 * facts ** 0.6 entities. Valid and test are a random tenth of the facts each,
     with one restriction: of the threat, the aid and the retaliation that form one episode of the
@@ -182,7 +182,7 @@ def _world(people: People, rows: _Rows, seed: int) -> World:
 
 
 def _sorted_names(names: tuple[str, ...]) -> tuple[Names, Ints]:
-    """The names in byte order, and for each position in `names` the id there."""
+    """Return the names in byte order, and for each position in `names` the id there."""
     order = sorted(range(len(names)), key=lambda index: names[index].encode())
     ids = np.empty(len(names), np.int32)
     ids[order] = np.arange(len(names), dtype=np.int32)
@@ -190,7 +190,7 @@ def _sorted_names(names: tuple[str, ...]) -> tuple[Names, Ints]:
 
 
 def _split(pinned: Bools, *, rng: np.random.Generator) -> dict[Split, Longs]:
-    """The rows of each split, ascending; valid and test are a tenth each and have none pinned."""
+    """Return the ascending rows of each split; valid and test have a tenth each, none pinned."""
     tenth = len(pinned) // 10
     held_out = rng.permutation(np.flatnonzero(~pinned))[: 2 * tenth]
     in_train = np.ones(len(pinned), np.bool_)
@@ -203,7 +203,7 @@ def _split(pinned: Bools, *, rng: np.random.Generator) -> dict[Split, Longs]:
 
 
 def write_world(world: World, folder: Path, *, parquet: bool = False) -> None:
-    """Writes train.tsv, valid.tsv, test.tsv and rules.json into a new folder, all or nothing.
+    """Write train.tsv, valid.tsv, test.tsv and rules.json into a new folder, all or nothing.
 
     parquet  in the place of each file a folder with parts of _PART facts
     """
