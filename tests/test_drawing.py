@@ -119,7 +119,8 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
         assert text.count("<svg ") == 1 + len(alone)
         for reason in alone:  # every reason of this model is a topology
             assert draw_svg(draw_topology(asked_of(found), reason.facts)) in text
-            assert f"step {reason.facts[0].step}" in page.words
+            first = reason.facts[0]
+            assert f"{first.step}. {found.shown(first.predicate)}"[:10] in page.words
         assert all(words in page.words for words in drawing.unplaced())
     write_whole(tmp_path / "page.html", text.encode())
     assert (tmp_path / "page.html").read_text(encoding="utf-8") == text

@@ -217,7 +217,7 @@ def _drawing(
     moment = int(process.graph.axis.positions(query.times)[0])
     _, cores, _ = replay(process, query, played.actions)
     facts = core_facts(cores, cores[0] | cores[1], set(cores[0] | cores[1]))
-    cited = (cited_fact(dataset, process.graph, moment, fact) for fact in facts)
+    cited = [cited_fact(dataset, process.graph, moment, fact) for fact in facts]
     return draw_topology(asked, cited)
 
 

@@ -152,14 +152,17 @@ def draw_facts(
 
 
 def draw_topology(
-    asked: Asked, facts: Iterable[CitedFact], *, width: float = WIDTH, most: int = MOST
+    asked: Asked, facts: Sequence[CitedFact], *, width: float = WIDTH, most: int = MOST
 ) -> Drawing:
-    """Return the drawing of one topology: its core facts, each with the step that reached it."""
-    numbered = [
-        (replace(fact, since="", until="", date=f"{fact.date} · step {fact.step}", apart=""), 0)
-        for fact in facts
-    ]
-    return draw_facts(asked, numbered, width=width, most=most)
+    """Return the drawing of one topology: each line begins with the step that reached its facts."""
+    steps = {f"{f.step}. {f.predicate}": asked.groups.get(f.predicate, "") for f in facts}
+    numbered = [(replace(f, predicate=f"{f.step}. {f.predicate}", apart=""), 0) for f in facts]
+
+    def shown(words: str) -> str:
+        step, _, predicate = words.partition(". ")
+        return f"{step}. {asked.shown(predicate)}"
+
+    return draw_facts(replace(asked, groups=steps, shown=shown), numbered, width=width, most=most)
 
 
 def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
