@@ -169,6 +169,14 @@ def outcome(path: Path, skip_bad: bool) -> tuple[Any, ...]:
     return in_words(dataset), list(dataset.entities), dataset.axis, dataset.report
 
 
+def test_a_time_of_a_bad_row_alone_does_not_describe_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "facts.csv"
+    path.write_text('a,a,"",1999-05,1999-05\na,a,a,<occursSince>,?\n')
+    report = read_all(path, skip_bad=True).report
+    assert report is not None
+    assert report.how["date_format"] == "none"
+
+
 @pytest.mark.parametrize("suffix", [".tsv", ".csv"])
 @settings(max_examples=120, suppress_health_check=[HealthCheck.filter_too_much])
 @given(data=st.data(), skip_bad=st.booleans(), size=st.sampled_from([1, 7, 30]))

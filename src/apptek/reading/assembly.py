@@ -88,7 +88,7 @@ def assemble(
             counted,
             defects=tuple(rows.sorted_defects()),
             defect_count=rows.defect_count,
-            how=rows.how | times.describe(axis),
+            how=rows.how | times.describe(axis, rows.count_times()),
             merged=merged,
             first_facts=parts[0].first(FIRST),
             notes=(

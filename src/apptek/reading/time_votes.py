@@ -243,9 +243,9 @@ class TimeVotes:
             return []
         return [f"times such as {text} are read as integers; if they are dates, {advice}"]
 
-    def describe(self, axis: TimeAxis) -> dict[str, str]:
-        """Return the unit of times, and how they are written."""
-        good = self.good
+    def describe(self, axis: TimeAxis, counts: Longs) -> dict[str, str]:
+        """Return the unit of times, and how those of facts are written; counts: facts by time."""
+        good = self.good & (counts > 0)
         known = good & (self.written["kind"] != NOTHING)
         stamped = bool((good & (self.written["second"] >= 0)).any())
         return {
