@@ -237,7 +237,7 @@ def test_a_time_that_needs_a_pattern_is_told_which(text: str, pattern: str, show
 def test_the_pattern_of_dates_is_told(text: str, pattern: str) -> None:
     votes, counts = votes_of("", text)
     axis = TimeAxis("day") if votes.order else votes.resolve(counts)[0]
-    assert votes.describe(axis)["date_format"] == pattern
+    assert votes.describe(axis, counts)["date_format"] == pattern
 
 
 def test_further_files_must_have_the_order_of_a_pattern() -> None:
