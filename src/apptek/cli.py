@@ -34,7 +34,7 @@ from apptek.errors import (
     TimeFormatError,
     UnknownPredicateError,
 )
-from apptek.safe_text import encodable, printable
+from apptek.safe_text import encodable, printable, without_passwords
 
 # Newer versions of Typer include their own click: this class works with both.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
@@ -92,7 +92,7 @@ def demo(seed: SeedOption = 0) -> None:
 
 
 def _tell_error(text: str) -> None:
-    typer.echo(f"apptek: {printable(' '.join(text.split()))}", err=True)
+    typer.echo(f"apptek: {printable(without_passwords(' '.join(text.split())))}", err=True)
 
 
 def _exit_code(error: ApptekError) -> int:

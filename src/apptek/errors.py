@@ -53,6 +53,10 @@ class DownloadError(ApptekError):
     """A benchmark that could not be downloaded, or whose checksum is wrong."""
 
 
+class DatabaseError(ApptekError):
+    """A database that cannot be reached, or that refuses a query or a table."""
+
+
 class GraphError(ApptekError):
     """A saved graph that is damaged or of another format, or a wrong look-up in a graph."""
 

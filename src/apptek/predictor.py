@@ -78,7 +78,7 @@ class Predictor:
     @classmethod
     def fit(  # a facade: each keyword is one thing that a user may say
         cls, data: Any, *, model: str | None = None, config: Any = None,
-        protocol: Protocol = "official", seed: int = 0, split: str | None = None,
+        protocol: Protocol = "official", seed: int = 0, split: str | None = None, sql: str = "",
         types: "TypeTable | str | Path | None" = None, predicates: "PredicateLabels | None" = None,
         aliases: Mapping[str, str] | str | Path | None = None, final: bool | None = None,
         folder: str | Path | None = None, resume: bool = False, replace: bool = False,
@@ -88,12 +88,13 @@ class Predictor:
     ) -> "Predictor":  # fmt: skip
         """Fit a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
-        data       a Dataset, or what `read_dataset` takes: a frame, tuples, a path
+        data       a Dataset, or what `read_dataset` takes: a frame, tuples, a path, a database
         model      default, max or paper; or a baseline such as recency, which predicts and is
                    evaluated in the same way
         config     your own settings; `model` then names what they started from, by default
                    the one that is nearest to them
         split      the column that says train, valid or test; by default one that is called split
+        sql        a query, where the data is the URL of a database
         types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}, or a file; a
                    kind that the data itself has is replaced
         predicates their labels and classes: {"040": {"label": "Consult", ...}, ...}, or a file;
@@ -113,7 +114,8 @@ class Predictor:
         from apptek.reading.name_tables import as_predicate_table, read_types, with_aliases
         from apptek.reading.reader import as_dataset
 
-        data = with_aliases(as_dataset(data, **({"split": split} if split else {})), aliases)
+        reading = {name: value for name, value in (("split", split), ("sql", sql)) if value}
+        data = with_aliases(as_dataset(data, **reading), aliases)
         if (labels := as_predicate_table(predicates)) is not None:
             data = data.labelled(labels)
         table = read_types(Path(types)) if isinstance(types, str | Path) else types

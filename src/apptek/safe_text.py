@@ -10,6 +10,9 @@ REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
 _UNSAFE = frozenset({"Cc", "Cs", "Cn", "Co"})  # controls, surrogates, no characters
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _PLAIN = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "█": "#", "…": "...", "→": "->"}
+# In postgresql://user:password@host; a password may have all of : / @ #, though it should not.
+_PASSWORD = re.compile(r"(\w://[^\s/:@?#]*):\S*@")
+_PARAMETER = re.compile(r"(\bpassword=)[^&\s#'\"]+", re.IGNORECASE)
 _FORMULA = r"^([=+\-@\t\r])"  # how a cell begins that a spreadsheet would compute
 
 
@@ -19,6 +22,11 @@ def counted(number: int, noun: str) -> str:
         return f"1 {noun}"
     plural = f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
     return f"{number:,} {plural}"
+
+
+def without_passwords(text: str) -> str:
+    """Return a text, such as a command line, without the passwords of the URLs in it."""
+    return _PARAMETER.sub(r"\1", _PASSWORD.sub(r"\1@", text))
 
 
 def printable(text: str) -> str:

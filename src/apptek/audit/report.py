@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from apptek.arrays import Ints, Longs
 from apptek.audit.audit import FINDINGS, PRIOR, Audit
+from apptek.databases import Database
 from apptek.explain.explainer import explain
 from apptek.facts.facts import Defect, Names
 from apptek.facts.predicate_table import PredicateTable
@@ -93,9 +94,9 @@ def audit_report(audit: Audit, table: pa.Table, count: int, bad_rows: int = 0) -
     )
 
 
-def write_audit(path: Path, report: AuditReport, table: pa.Table) -> None:
+def write_audit(path: Path | Database, report: AuditReport, table: pa.Table) -> None:
     """Write all facts of the table; a page of HTML has the first of them."""
-    if path.suffix.lower() in TABLES:
+    if isinstance(path, Database) or path.suffix.lower() in TABLES:
         write_table(path, table, "audit")
         return
     count = PAGE if path.suffix.lower() == ".html" else table.num_rows

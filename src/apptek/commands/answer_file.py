@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from apptek.databases import Database
 from apptek.errors import DataError, TimeFormatError, UnknownName
 from apptek.models.answer_tables import SCHEMA
 from apptek.models.asked_queries import USUAL, LeftOut, read_queries
@@ -42,8 +43,8 @@ class UnknownNames:
 
 def answer_file(
     predictor: Predictor,
-    queries: Path,
-    out: Path,
+    queries: Path | Database,
+    out: Path | Database,
     *,
     top: int = 10,
     reading: ReadOptions = USUAL,
@@ -73,7 +74,7 @@ def answer_file(
 
 
 def _check(
-    predictor: Predictor, file: Path, reading: ReadOptions, left_out: list[str]
+    predictor: Predictor, file: Path | Database, reading: ReadOptions, left_out: list[str]
 ) -> Iterator[Query]:
     """Return the good queries; raise for a bad one, or note and drop it."""
     entities = predictor.answerer.entities

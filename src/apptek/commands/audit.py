@@ -10,6 +10,7 @@ from apptek.commands.options import (
     TopOption,
     argument,
     check_result_file,
+    file_or_database,
     option,
     print_result,
 )
@@ -21,14 +22,19 @@ from apptek.safe_text import counted
 def audit(
     source: Annotated[
         str,
-        argument("DATA|MODEL", "A folder, a file, the name of a benchmark, or a model folder."),
+        argument(
+            "DATA|MODEL",
+            "A folder, a file, a database, the name of a benchmark, or a model folder.",
+        ),
     ],
     out: Annotated[
-        Path | None,
+        Any,
         option(
             "--out",
-            "A file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl).",
+            "A file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a table "
+            "of a database (URL#TABLE).",
             "FILE",
+            parser=file_or_database,
             callback=check_result_file,
         ),
     ] = None,

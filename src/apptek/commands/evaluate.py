@@ -11,11 +11,14 @@ from apptek.commands.options import (
     PastOnlyOption,
     ResultOption,
     check_folder,
+    check_result_file,
+    file_or_database,
     option,
     print_json,
     print_result,
     print_text,
 )
+from apptek.safe_text import counted
 
 
 def _of_forecasts(words: str, help_text: str, metavar: str | None = None, **more: Any) -> Any:
@@ -76,14 +79,16 @@ ToOption = Annotated[
     str | None,
     _of_forecasts("--to", "The end of the last window.  [default: the last observed time]", "TIME"),
 ]
-FolderOption = Annotated[
-    Path | None,
-    _of_forecasts(
+OutputOption = Annotated[
+    Any,
+    option(
         "--out",
-        "A new folder for every forecast (forecasts.parquet), the metrics and the reliability "
-        "diagram (SVG).",
-        "DIR",
-        callback=check_folder,
+        "A table of a database (URL#TABLE): the metrics of each view and group; with --forecasts "
+        "every forecast. Or, with --forecasts, a new folder for these (forecasts.parquet), the "
+        "metrics and the reliability diagram (SVG).",
+        "URL|DIR",
+        parser=file_or_database,
+        callback=lambda out: check_folder(out) if isinstance(out, Path) else check_result_file(out),
     ),
 ]
 Times = tuple[int, str | None, str | None, int]  # every, from, to, lead
@@ -101,7 +106,7 @@ def evaluate(
     every: EveryOption = None,
     start: FromOption = None,
     stop: ToOption = None,
-    out: FolderOption = None,
+    out: OutputOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Evaluate a model on held-out facts: measure how high it ranks their predicates.
@@ -117,7 +122,8 @@ def evaluate(
 
     Example: `apptek evaluate model --result model.json`
     """
-    of_windows = {"--lead": lead, "--every": every, "--from": start, "--to": stop, "--out": out}
+    folder = out if isinstance(out, Path) else None
+    of_windows = {"--lead": lead, "--every": every, "--from": start, "--to": stop, "--out": folder}
     given = [word for word, value in of_windows.items() if value is not None]
     of_ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries}
     if forecasts:
@@ -133,7 +139,7 @@ def evaluate(
             "--queries gives an estimate; it cannot be combined with --rolling or --result"
         )
     how = {"view": "past_only" if past_only else None, "rolling": rolling, "most": queries}
-    _evaluate_ranks(model, split, how, result, as_json=as_json)
+    _evaluate_ranks(model, split, how, result, out, as_json=as_json)
 
 
 def _evaluate_ranks(
@@ -141,20 +147,28 @@ def _evaluate_ranks(
     split: Literal["test", "valid"],
     how: dict[str, Any],
     result: Path | None,
+    out: Any,
     *,
     as_json: bool,
 ) -> None:
-    """Evaluate the ranks of the predicates of a split; print them and write the result."""
+    """Evaluate the ranks of the predicates of a split; print them and write the result.
+
+    out  a table of a database, or None
+    """
     from apptek.predictor import Predictor
     from apptek.present.metrics_text import views_text
-    from apptek.research.model_result import evaluate_model, write_evaluation
-    from apptek.terminal import tell_next, working
+    from apptek.present.tables import write_table
+    from apptek.research.model_result import evaluate_model, metrics_table, write_evaluation
+    from apptek.terminal import tell, tell_next, working
 
     predictor = Predictor.load(model)
     with working(f"evaluating on the {split} split"):
         evaluated = evaluate_model(predictor, split, **how)
     if result is not None:
         write_evaluation(result, predictor, evaluated)
+    if out is not None:
+        write_table(out, metrics_table(predictor, evaluated))
+        tell(f"the metrics of each view and group: {out}")
     fitted = predictor.model
     about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
     if as_json:
@@ -175,19 +189,23 @@ def _evaluate_ranks(
 
 
 def evaluate_forecasts(
-    model: Path, times: Times, out: Path | None, result: Path | None, *, as_json: bool
+    model: Path, times: Times, out: Any, result: Path | None, *, as_json: bool
 ) -> None:
     """Backtest a model; print the outcome and write its files."""
     from apptek.forecast.backtest import backtest, backtest_result, write_backtest
     from apptek.forecast.forecaster import Forecaster
     from apptek.forecast.learning import with_history
     from apptek.models.model_folder import load_model
+    from apptek.present.tables import write_table
     from apptek.terminal import tell, working
 
     whole = with_history(load_model(model))
     with working("forecasting past windows"):
         outcome, forecasts = backtest(Forecaster(whole), *times)
-    if out is not None:
+    if out is not None and not isinstance(out, Path):
+        write_table(out, forecasts)
+        tell(f"{counted(len(forecasts), 'forecast')}: {out}")
+    elif out is not None:
         write_backtest(out, outcome, forecasts)
         tell(f"every forecast, the metrics and the reliability diagram are in {out}")
     if result is not None:

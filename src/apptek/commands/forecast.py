@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,6 +15,7 @@ from apptek.commands.options import (
     WindowOptions,
     argument,
     check_result_file,
+    file_or_database,
     option,
     print_result,
     read_suppose,
@@ -95,11 +96,13 @@ PairsOption = Annotated[
     ),
 ]
 FilesOption = Annotated[
-    list[Path] | None,
+    list[Any] | None,
     option(
         "--out",
-        "A file for the list (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl); repeatable.",
+        "A file for the list (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a table of a "
+        "database (URL#TABLE); repeatable.",
         "FILE",
+        parser=file_or_database,
         callback=lambda files: files and [check_result_file(file) for file in files],
     ),
 ]

@@ -31,7 +31,7 @@ DataArguments = Annotated[
     argument(
         "DATA...",
         "A folder, a file or several that are read as one, a pattern such as 'data/*.csv', - for "
-        "standard input, or the name of a benchmark.",
+        "standard input, the URL of a database (docs/databases.md), or the name of a benchmark.",
     ),
 ]
 
@@ -165,6 +165,13 @@ def read_suppose(values: list[str] | None, data: "Dataset") -> list[Any] | None:
 TopOption = Annotated[int, option("--top", "Number of rows to print.", "N", min=1)]
 
 
+def file_or_database(text: str) -> Any:
+    """Return what an argument names: the URL of a database, else a file; a parser of an option."""
+    from apptek.databases import find_database
+
+    return find_database(text) or Path(text)
+
+
 def check_file(path: Path | None) -> Path | None:
     """Reject a file that cannot be written, before the work begins (an option callback)."""
     from apptek.files import check_target
@@ -183,13 +190,13 @@ def check_folder(path: Path | None) -> Path | None:
     return path
 
 
-def check_result_file(path: Path | None) -> Path | None:
-    """Reject a file whose suffix is not one for results."""
+def check_result_file(path: Any) -> Any:
+    """Reject a file whose suffix is not one for results, or a database without a table."""
     from apptek.present.tables import check_suffix
 
     if path is not None:
         check_suffix(path)
-    return check_file(path)
+    return check_file(path) if isinstance(path, Path) else path
 
 
 ResultOption = Annotated[

@@ -1,6 +1,5 @@
 """The command `predict`."""
 
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -13,6 +12,7 @@ from apptek.commands.options import (
     PastOnlyOption,
     SupposeOption,
     argument,
+    file_or_database,
     option,
     print_result,
     read_suppose,
@@ -24,20 +24,23 @@ OPEN = "?"  # in the place of the missing entity
 UNKNOWN_SHOWN = 5  # unknown names of a file to print
 _FILE_PANEL = "Many queries at once"
 QueriesOption = Annotated[
-    Path | None,
+    Any,
     option(
         "--queries",
-        "A file of queries (subject, object, time), in any format that `fit` reads.",
+        "A file of queries (subject, object, time), in any format that `fit` reads, or a database.",
         "FILE",
+        parser=file_or_database,
         rich_help_panel=_FILE_PANEL,
     ),
 ]
 AnswersOption = Annotated[
-    Path | None,
+    Any,
     option(
         "--out",
-        "The output file for --queries (.csv, .tsv, .parquet).",
+        "The output file for --queries (.csv, .tsv, .parquet), or a table of a database "
+        "(URL#TABLE).",
         "FILE",
+        parser=file_or_database,
         rich_help_panel=_FILE_PANEL,
     ),
 ]
@@ -142,7 +145,7 @@ def _tell_limits(model: Any, answer: Any, time: str) -> None:
         tell("this model was not fitted for --past-only: its probabilities may be too high")
 
 
-def _answer_file(predictor: Any, queries: Path, out: Path, reading: Reading, how: Any) -> None:
+def _answer_file(predictor: Any, queries: Any, out: Any, reading: Reading, how: Any) -> None:
     from apptek.commands.answer_file import UnknownNames, answer_file
     from apptek.reading.options import ReadOptions
     from apptek.terminal import tell, working

@@ -115,6 +115,15 @@ class Reading:
     skip_bad: Annotated[
         bool, _reading("--skip-bad", "Skip bad rows and list them, instead of stopping.")
     ] = False
+    sql: Annotated[
+        str,
+        _reading(
+            "--sql",
+            "A query, if the data is the URL of a database that names no table.",
+            "QUERY",
+            show_default=False,
+        ),
+    ] = ""
     read_options: Annotated[
         list[str] | None,
         _reading(
@@ -129,7 +138,7 @@ class Reading:
     def words(self) -> list[str]:
         """Return the command-line words of the options that differ from their defaults."""
         words: list[str] = []
-        for name in ("columns", "format", "date_format"):
+        for name in ("columns", "format", "date_format", "sql"):
             if value := getattr(self, name):
                 words += [f"--{name.replace('_', '-')}", value]
         words += ["--split-by", self.split_by] if self.split_by != "random" else []
@@ -138,7 +147,7 @@ class Reading:
 
     def keywords(self) -> dict[str, Any]:
         """Return the options as keywords of `read_dataset`, and `split`."""
-        given = {name: getattr(self, name) for name in ("columns", "format", "date_format")}
+        given = {name: getattr(self, name) for name in ("columns", "format", "date_format", "sql")}
         chosen = {name: value for name, value in given.items() if value}
         chosen |= {"skip_bad": True} if self.skip_bad else {}
         for text in self.read_options or []:
@@ -154,12 +163,18 @@ class Reading:
         return chosen
 
     def read(
-        self, data: str | list[str], *, seed: int = 0, like: "Dataset | None" = None
+        self,
+        data: str | list[str],
+        *,
+        seed: int = 0,
+        like: "Dataset | None" = None,
+        since: str = "",
     ) -> "Dataset":
         """Read the data set, with progress and a list of bad rows on stderr.
 
         `seed` draws a random split. It is not the model's seed, so that models of different seeds
         have the same test facts and can be compared. Options that are not given come from `like`.
+        Rows of a database before `since` need not be read.
         """
         from apptek.reading.reader import read_dataset, read_more
         from apptek.terminal import byte_progress
@@ -172,6 +187,7 @@ class Reading:
                     options["splitting"] = self._splitting(shares or _shares(SHARES), seed)
                 dataset = read_dataset(data, progress=report, **options)
             else:
+                options |= {"since": since} if since else {}
                 dataset = read_more(like, data, progress=report, **options)
         tell_how(dataset.report)
         return dataset
@@ -182,7 +198,7 @@ class Reading:
         return Splitting(by=self.split_by, train=shares[0], valid=shares[1], seed=seed)
 
 
-_OF_MODEL = ("columns", "format", "date_format", "skip_bad", "read_options")
+_OF_MODEL = ("columns", "format", "date_format", "skip_bad", "sql", "read_options")
 
 
 def reads_data(command: Callable[..., None]) -> Callable[..., None]:
@@ -197,7 +213,7 @@ def reads_facts(command: Callable[..., None]) -> Callable[..., None]:
 
 def reads_queries(command: Callable[..., None]) -> Callable[..., None]:
     """Add the options for a file of queries, whose columns are known."""
-    names = ("format", "skip_bad", "read_options")
+    names = ("format", "skip_bad", "sql", "read_options")
     return with_options(command, Reading, "reading", names, keys=OF_FILES)
 
 

@@ -24,7 +24,9 @@ def update(
     model: ModelArgument,
     facts: Annotated[
         list[str] | None,
-        argument("FACTS...", "Files of facts, a folder, a pattern or - for standard input."),
+        argument(
+            "FACTS...", "Files of facts, a folder, a pattern, a database or - for standard input."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -37,6 +39,13 @@ def update(
         str | None, option("--retract", "Facts to remove, written as in the original file.", "FILE")
     ] = None,
     observed_until: ObservedUntilOption = None,
+    since_last: Annotated[
+        bool,
+        option(
+            "--since-last",
+            "Add only facts after the last observed time. Of a database, only these are read.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
     *,
     reading: Reading,
@@ -55,9 +64,12 @@ def update(
         raise typer.BadParameter("give either --out DIR or --in-place")
     if not facts and retract is None and observed_until is None:
         raise typer.BadParameter("give FACTS to add, --retract FILE or --observed-until TIME")
+    if since_last and not facts:
+        raise typer.BadParameter("--since-last is for FACTS to add")
     target = model.resolve() if out is None else out  # a link stays one
     sources = (facts or None, retract)
-    updated, report, repeated = _update(model, target, reading, sources, observed_until)
+    how = {"observed": observed_until, "since_last": since_last}
+    updated, report, repeated = _update(model, target, reading, sources, **how)
     if as_json:
         facts_now = {"facts": len(updated.graph.facts)}
         print_json(asdict(report) | facts_now | {"observed_until": observed_text(updated)})
@@ -67,7 +79,7 @@ def update(
 
 
 def _update(
-    model: Path, target: Path, reading: Reading, sources: tuple[Any, Any], observed: str | None
+    model: Path, target: Path, reading: Reading, sources: tuple[Any, Any], **how: Any
 ) -> tuple[Any, Any, int]:
     """Read the facts, update the model and write it; also return the number of repeated facts."""
     from apptek.files import sole_writer
@@ -80,12 +92,11 @@ def _update(
     in_place = target == model.resolve()
     with sole_writer(model) if in_place else nullcontext():
         fitted = load_model(model)  # not a Predictor, which would build indexes for queries
-        new, old = (
-            None if source is None else _read_facts(reading, source, fitted.dataset)
-            for source in sources
-        )
+        facts, retracted = sources
+        new = _read_facts(reading, facts, fitted, since_last=how["since_last"])
+        old = _read_facts(reading, retracted, fitted)
         with working("updating the graph"):
-            updated, report = update_model(fitted, new, old, observed)
+            updated, report = update_model(fitted, new, old, how["observed"])
             run = read_json(model, RUN)
             this = {"from": str(model), "finished": finished_at(), **about_run()}
             run["updates"] = [*run.get("updates", []), this]
@@ -96,14 +107,28 @@ def _update(
     return updated, report, sum(new.report.duplicates.values()) if new is not None else 0
 
 
-def _read_facts(reading: Reading, source: str | list[str], like: Any) -> Any:
-    """Return the facts of an update; None if the file has none, as on a day without events."""
+def _read_facts(
+    reading: Reading, source: str | list[str] | None, model: Any, *, since_last: bool = False
+) -> Any:
+    """Return the facts of an update; None if there are none, as on a day without events."""
+    from apptek.databases import find_database
     from apptek.errors import NoFactsError
+    from apptek.models.updating import next_time, unobserved_facts
+    from apptek.terminal import tell
 
+    if source is None:
+        return None
+    since = next_time(model) if since_last and find_database(source) else ""
     try:
-        return reading.read(source, like=like)
+        facts = reading.read(source, like=model.dataset, since=since)
     except NoFactsError:
         return None
+    if not since_last:
+        return facts
+    later = unobserved_facts(facts, model)
+    if earlier := len(facts.all_facts()) - len(later.train):
+        tell(f"facts of times that were observed before, left out: {earlier:,}")
+    return later
 
 
 def _tell(updated: Any, report: Any, target: Path, **about: Any) -> None:

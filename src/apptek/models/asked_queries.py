@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from apptek.databases import Database
 from apptek.errors import ApptekError
 from apptek.facts.calendar import SECONDS
 from apptek.facts.times import TimeAxis
@@ -80,14 +81,14 @@ class LeftOut(str):
     __slots__ = ()
 
 
-def read_queries(file: Path, options: ReadOptions = USUAL) -> Iterator[Numbered]:
+def read_queries(file: Path | Database, options: ReadOptions = USUAL) -> Iterator[Numbered]:
     """The queries of a file with the columns subject, object and time, each with its line."""
     for line, cells in read_rows(file, COLUMNS, options):
         yield line, cells if isinstance(cells, str) else Query(*cells)
 
 
 def read_rows(
-    file: Path, names: tuple[str, ...], options: ReadOptions = USUAL
+    file: Path | Database, names: tuple[str, ...], options: ReadOptions = USUAL
 ) -> Iterator[tuple[int, list[str] | str]]:
     """Some columns of a file, row by row with its line; or what is wrong with a row.
 

@@ -91,6 +91,25 @@ def update_model(
     return updated, report
 
 
+def next_time(model: Model) -> str:
+    """Return the first time that the model has not observed, as its data writes times."""
+    if (last := model.last_observed) is None:
+        raise DataError("--since-last: no fact of the model is dated")
+    return TimeAxis(model.dataset.axis.unit).format(last + 1)
+
+
+def unobserved_facts(new: Dataset, model: Model) -> Dataset:
+    """Return the new facts that start after what the model has observed, all in train.
+
+    A fact without a start counts by its end; one without either is left out.
+    """
+    facts, axis, time = new.all_facts(), new.axis, next_time(model)
+    if not model.dataset.axis.holds(axis):  # an error of the update
+        return new
+    later = axis.positions(facts.times) >= axis.position(axis.parse(time))
+    return replace(new, train=facts.take(later), valid=facts.first(0), test=facts.first(0))
+
+
 def _with_facts(model: Model, facts: Facts, entities: Names, report: UpdateReport) -> Model:
     graph = TemporalGraph.build(
         facts,

@@ -23,6 +23,7 @@ from apptek.paper.environment import DecisionProcess, play
 from apptek.paper.trainer import History, Trainer
 from apptek.paper.training_run import Observer, moving_means, train
 from apptek.research.result import Result, plain_settings, write_result
+from apptek.safe_text import without_passwords
 
 RESULT = "result.json"
 CURVE_POINTS = 200
@@ -67,7 +68,7 @@ def run_agent(run: AgentRun) -> Result:
     )
     trained = time.monotonic()
     source = str(Path(run.source).resolve()) if Path(run.source).exists() else run.source
-    about = {"data": source, "read_with": dict(run.dataset.read_with)}
+    about = {"data": without_passwords(source), "read_with": dict(run.dataset.read_with)}
     write_whole(run.folder / DATA, json.dumps(about, indent=1).encode())
     agent = trainer.agent()
     extras = {

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from apptek.databases import Database
 from apptek.errors import DataError
 from apptek.extras import require_xlsx
 from apptek.files import new_file, writing
@@ -41,6 +42,18 @@ EXPLANATION = pa.schema(
     ]
 )
 PREDICATES = 3  # of a row of a watch list
+WATCH = pa.schema(
+    [
+        *((name, pa.string()) for name in ("subject", "object", "first", "last")),
+        *((name, pa.float64()) for name in ("probability", "expected", "previous", "change")),
+        *((name, pa.string()) for name in ("reason", "unseen")),
+        *(
+            (f"{name}_{number}", pa.float64() if name == "probability" else pa.string())
+            for number in range(1, PREDICATES + 1)
+            for name in ("predicate", "label", "actor", "probability")
+        ),
+    ]
+)
 _SHARES = ("probability", "previous", "change", "suspicion")  # in names of columns: percentages
 _WIDEST, _SAMPLED = 60, 200  # characters of a column; rows that its width is measured from
 _MAX_ROWS = 1_048_575  # that a spreadsheet can have below the header
@@ -145,7 +158,7 @@ def _watch(watched: WatchList) -> pa.Table:
             cells[f"actor_{number + 1}"] = part.subject if part else ""
             cells[f"probability_{number + 1}"] = part.probability if part else None
         rows.append(cells)
-    return pa.Table.from_pylist(rows)
+    return pa.Table.from_pylist(rows, schema=WATCH)
 
 
 @to_arrow.register
@@ -208,8 +221,11 @@ TABLES = (*_STREAMED, *_WRITERS)
 SUFFIXES = (".html", *TABLES, ".json")  # of a result
 
 
-def check_suffix(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
-    """Raise DataError if no file of that kind can be written."""
+def check_suffix(path: Path | Database, suffixes: tuple[str, ...] = SUFFIXES) -> None:
+    """Raise DataError if no file of that kind can be written; of a database, if no table can."""
+    if isinstance(path, Database):
+        path.check_writable()
+        return
     if path.suffix.lower() not in suffixes:
         raise DataError(f"{path}: unknown kind of file; expected {', '.join(suffixes)}")
     if path.suffix.lower() == ".xlsx":
@@ -217,8 +233,12 @@ def check_suffix(path: Path, suffixes: tuple[str, ...] = SUFFIXES) -> None:
 
 
 @contextmanager
-def table_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield a function that appends rows to a .csv, .tsv or .parquet file. Atomic."""
+def table_writer(path: Path | Database, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield a function that appends rows to a .csv, .tsv or .parquet file, or a table. Atomic."""
+    if isinstance(path, Database):
+        with path.appending() as append_rows:
+            yield append_rows
+        return
     check_suffix(path, _STREAMED)
     with new_file(path) as temporary, ExitStack() as stack:
         with writing(path):
@@ -238,25 +258,24 @@ def table_writer(path: Path, schema: pa.Schema) -> Iterator[Callable[[pa.Table],
             stack.close()
 
 
-def write_table(path: Path, table: pa.Table, name: str = "table") -> None:
+def write_table(path: Path | Database, table: pa.Table, name: str = "table") -> None:
     """Write a table as the suffix of the path says; `name` is that of the sheet. Atomic."""
-    check_suffix(path, TABLES)
-    if path.suffix.lower() in _STREAMED:
+    if isinstance(path, Database) or path.suffix.lower() in _STREAMED:
         with table_writer(path, table.schema) as write:
             write(table)
         return
+    check_suffix(path, TABLES)
     with new_file(path) as temporary, writing(path):
         _WRITERS[path.suffix.lower()](temporary, table, name)
 
 
-def write_result(path: Path, result: Result, name: str = "table") -> None:
+def write_result(path: Path | Database, result: Result, name: str = "table") -> None:
     """Write a result as the suffix of the path says: a page, all fields as JSON, or a table."""
-    check_suffix(path)
-    suffix = path.suffix.lower()
-    if suffix in TABLES:
+    if isinstance(path, Database) or path.suffix.lower() in TABLES:
         write_table(path, to_arrow(result), name)
         return
-    text = result.html() if suffix == ".html" else json_text(result)
+    check_suffix(path)
+    text = result.html() if path.suffix.lower() == ".html" else json_text(result)
     with new_file(path) as temporary, writing(path):
         temporary.write_text(text, encoding="utf-8")
 

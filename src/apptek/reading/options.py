@@ -13,6 +13,7 @@ OF_RDF = ("lang", "literals", "prefixes")
 OF_SOURCES = (
     *("columns", "split", "header", "delimiter", "encoding", "format", "sheet", "max_bytes"),
     *OF_RDF,
+    *("sql", "since"),
 )
 
 
@@ -40,6 +41,8 @@ class ReadOptions:
     lang             of the labels of RDF (default: en)
     literals         make entities of the literals of RDF, too
     prefixes         further prefixes that shorten IRIs: ex=http://example.org/ foo=urn:foo:
+    sql              a query, where the source is a database and names no table
+    since            the rows of a database before this time need not be read
     open_end         what a fact with a start and no end means: it is ongoing, or a point at its
                      start (default: ongoing where other facts have both ends; a point else)
     """
@@ -61,6 +64,8 @@ class ReadOptions:
     lang: str = ""
     literals: bool = False
     prefixes: str = ""
+    sql: str = ""
+    since: str = ""
     open_end: OpenEnd | None = None
 
     def column_of(self) -> dict[str, str] | None:
@@ -71,6 +76,6 @@ class ReadOptions:
     def to_remember(self) -> dict[str, Any]:
         """Return what was chosen and is worth choosing again for further files of the same kind."""
         usual = ReadOptions()
-        remembered = set(OF_SOURCES) - {"split", "max_bytes"} | set(OF_FACTS)
+        remembered = set(OF_SOURCES) - {"split", "max_bytes", "since"} | set(OF_FACTS)
         chosen = {name: getattr(self, name) for name in sorted(remembered)}
         return {name: value for name, value in chosen.items() if value != getattr(usual, name)}

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from apptek.arrays import give_memory_back
+from apptek.databases import Database, find_database
 from apptek.errors import DataError, NoFactsError, UnfitOptionsError
 from apptek.facts.benchmarks import BENCHMARKS
 from apptek.facts.facts import Dataset
@@ -34,13 +35,14 @@ def read_dataset(
     named: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Dataset:
-    """Read a folder with train, valid and test, files, a benchmark by its name, or a frame.
+    """Read a folder with train, valid and test, files, a database, a benchmark, or a frame.
 
         read_dataset("icews14")                                       a benchmark by name
         read_dataset("events.csv", columns="subject=A,predicate=E,object=B,time=Day")
         read_dataset("events.tsv.gz", splitting=Splitting(by="time"))
         read_dataset(["2020.csv", "2021.csv"])                        several files as one
         read_dataset("events/*.csv")                                  also "-", standard input
+        read_dataset("postgresql://host/db", sql="select ...")        or a table: "...db#events"
         read_dataset(frame)                                           see Dataset.from_frame
         read_dataset([("Iran", "Consult", "China", "2014-02-02"), ...])
 
@@ -53,7 +55,12 @@ def read_dataset(
     for kind, holder in OBJECT_KINDS.items():
         if holder.holds(source):
             known = {n: value for n, value in (remembered or {}).items() if n in OF_FACTS}
-            return _read_object(source, kind, replace(chosen, **known), chosen.column_of(), kind)
+            if (database := find_database(source)) is None:
+                name, chosen = kind, replace(chosen, **known)
+            else:
+                name = database.name
+                chosen = _with_remembered(chosen, database, remembered or {})
+            return _read_object(source, kind, chosen, chosen.column_of(), name)
     with located(source, chosen.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
         given, chosen = chosen, _with_remembered(chosen, files[0], remembered or {})
@@ -144,9 +151,9 @@ def read_more(like: Dataset, source: Any, **options: Any) -> Dataset:
 
 
 def _with_remembered(
-    options: ReadOptions, file: Path, remembered: Mapping[str, Any]
+    options: ReadOptions, source: Path | Database, remembered: Mapping[str, Any]
 ) -> ReadOptions:
-    """Return the options, and those of earlier files as far as they fit this one."""
+    """Return the options, and those of earlier sources as far as they fit this one."""
     usual = ReadOptions()
     fresh = {
         name: value
@@ -157,8 +164,12 @@ def _with_remembered(
         return options
     wanted = replace(options, **fresh)
     try:
-        check_options(wanted, kinds_of([file], wanted), file.name)
-        open_file(file, wanted, wanted.column_of())
+        if isinstance(source, Database):
+            kinds = [OBJECT_KINDS["database"]]
+        else:
+            kinds = kinds_of([source], wanted)
+        check_options(wanted, kinds, source.name)
+        open_file(source, wanted, wanted.column_of())
     except UnfitOptionsError:
         return replace(options, **{name: fresh[name] for name in OF_FACTS if name in fresh})
     return wanted

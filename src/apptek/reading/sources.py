@@ -14,10 +14,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from apptek.databases import Database
 from apptek.errors import DataError, NoFactsError, UnfitOptionsError
 from apptek.facts.benchmarks import BENCHMARKS, find_benchmark, find_folder
 from apptek.facts.facts import SPLITS, Split
 from apptek.reading.columns import FindLayout, find_layout
+from apptek.reading.database import is_database, open_database
 from apptek.reading.frames import is_frame, is_list_of_facts, open_frame, open_parquet, open_tuples
 from apptek.reading.options import OF_RDF, OF_SOURCES, ReadOptions
 from apptek.reading.parts import Content
@@ -57,6 +59,7 @@ FILE_KINDS: dict[str, SourceKind] = {
     **dict.fromkeys(RDF_FORMATS, _RDF),
 }
 OBJECT_KINDS: dict[str, SourceKind] = {
+    "database": SourceKind(open_database, ("columns", "split", "sql", "since"), is_database),
     "frame": SourceKind(open_frame, ("columns", "split"), is_frame),
     "facts": SourceKind(open_tuples, (), is_list_of_facts),
 }
@@ -88,12 +91,14 @@ def kinds_of(files: Sequence[Path], options: ReadOptions) -> list[SourceKind]:
 
 
 def open_file(
-    file: Path,
+    file: Path | Database,
     options: ReadOptions,
     columns: dict[str, str] | None,
     find: FindLayout = find_layout,
 ) -> Content:
-    """Open a file of any kind."""
+    """Open a file of any kind, or a database."""
+    if isinstance(file, Database):
+        return open_database(file, options, columns, file.name, find)
     return kinds_of([file], options)[0].open(file, options, columns, find)
 
 

@@ -3,12 +3,14 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+
 from apptek.config import VIEWS, View
-from apptek.evaluation.ranking import Evaluation
+from apptek.evaluation.ranking import Evaluation, Metrics
 from apptek.evaluation.scorer import evaluate_forecast, evaluate_split
 from apptek.facts.facts import Dataset, Split
 from apptek.features.traits import Kind
@@ -74,6 +76,28 @@ def evaluate_model(
         scorer = fitted.scorer(split, "past_only", rolling=rolling)
         forecast = evaluate_forecast(scorer, data, split, rolling=rolling)
     return EvaluatedModel(split, by_view, rolled, forecast)
+
+
+def metrics_table(fitted: Predictor, evaluated: EvaluatedModel) -> pa.Table:
+    """Return a row for each view and group of queries, with its metrics."""
+    model, rolled = fitted.model, evaluated.rolled
+    views: dict[str, Evaluation] = dict(evaluated.by_view.items())
+    views |= {} if rolled is None else {"rolling": rolled}
+    about = {"dataset": model.dataset.name, "split": evaluated.split, "protocol": model.protocol}
+    about |= {"model": model.baseline or model.preset}
+    parts = [
+        (view, group, metrics)
+        for view, found in views.items()
+        for group, metrics in {"all": found.metrics, **found.groups, **found.classes}.items()
+    ]
+    rows = [
+        about | {"view": view, "group": group} | asdict(metrics)
+        for view, group, metrics in parts
+        if metrics is not None
+    ]
+    texts = [(name, pa.string()) for name in (*about, "view", "group")]
+    means = [(each.name, pa.float64()) for each in fields(Metrics)[1:]]
+    return pa.Table.from_pylist(rows, pa.schema([*texts, ("queries", pa.int64()), *means]))
 
 
 def write_evaluation(

@@ -15,6 +15,7 @@ from typing import Any
 
 from apptek.compiling import processor
 from apptek.errors import ConfigError
+from apptek.safe_text import without_passwords
 
 _ROOT = Path(__file__).parents[3]
 _WRITTEN_BY_RUNS = ("paper/results", "paper/figures", "docs")
@@ -36,13 +37,13 @@ def finished_at() -> str:
 
 
 def command() -> str:
-    """Return the command line of this process, without the path of the program."""
-    program = Path(sys.argv[0])
+    """Return the command line of this process, without the program's path and passwords."""
+    program, arguments = Path(sys.argv[0]), map(without_passwords, sys.argv[1:])
     if program.suffix != ".py":
-        return shlex.join([program.name, *sys.argv[1:]])
+        return shlex.join([program.name, *arguments])
     package, module = program.parent.name, program.stem
     words = ["python", "-m", package if module == "__main__" else f"{package}.{module}"]
-    return shlex.join([*words, *sys.argv[1:]])
+    return shlex.join([*words, *arguments])
 
 
 def commit() -> str | None:

@@ -1,0 +1,116 @@
+"""Facts and queries from a table of a database, or from a user's SQL query."""
+
+import re
+from collections.abc import Iterator, Mapping
+from datetime import date, timedelta
+from typing import Any
+
+import pyarrow as pa
+
+from apptek.databases import SQLITE, Database, find_database, quoted
+from apptek.errors import DataError, NoFactsError, UnfitOptionsError
+from apptek.reading.columns import ColumnLayout, FindLayout, find_layout, left_out_note
+from apptek.reading.frames import check_type, text_column
+from apptek.reading.options import ReadOptions
+from apptek.reading.parts import Content, Part
+
+_WHOLE_NUMBER = re.compile("-?[0-9]+")
+_DATE = re.compile("[0-9]{4}(-[0-9]{2}){0,2}(?![0-9])")  # a year, a month or a day
+
+
+def is_database(source: object) -> bool:
+    """Whether a source is the URL of a database."""
+    return find_database(source) is not None
+
+
+def open_database(
+    source: Any,
+    options: ReadOptions,
+    columns: Mapping[str, str] | None,
+    name: str,
+    find: FindLayout = find_layout,
+) -> Content:
+    """Open a table of a database, or a query. Only the columns that are needed are read."""
+    database = find_database(source)
+    assert database is not None
+    if options.sql and database.table:
+        raise UnfitOptionsError(f"{database}: expected a table after the URL or --sql, not both")
+    query = database.query(options.sql)
+    schema = database.schema(query)
+    layout, has_header = find(schema.names, dict(columns) if columns else None, True, name)
+    if not has_header:
+        found = ", ".join(schema.names)
+        raise DataError(f"{name}: found the columns {found}; expected subject, object and time")
+    statement = _statement(database, query, schema, layout, options.since)
+    parts = _parts(database, statement, schema.names, layout)
+    note = None if columns else left_out_note(schema.names, layout, name)
+    return Content(parts, notes=() if note is None else (note,))
+
+
+def _parts(
+    database: Database, statement: str, names: list[str], layout: ColumnLayout
+) -> Iterator[Part]:
+    number = 1
+    for table in database.tables(statement):
+        texts = {
+            role: text_column(table.column(role), names[place], database.name)
+            for role, place in layout.columns.items()
+        }
+        yield Part(pa.table(texts), range(number, number + len(table)), layout.labels)
+        number += len(table)
+    if number == 1:
+        raise NoFactsError(f"{database.name}: there are no rows; expected a fact in each row")
+
+
+def _statement(
+    database: Database, query: str, schema: pa.Schema, layout: ColumnLayout, since: str
+) -> str:
+    """Return the query with the columns of the layout alone, each named by its role."""
+    selected, conditions = [], []
+    for role, place in layout.columns.items():
+        column = schema.field(place)
+        value = _value(database, column)
+        selected.append(f'{value} as "{role}"')
+        if since and role in ("time", "since"):
+            conditions.append(_condition(database, column, since))
+            conditions += [f"{quoted(column.name)} is null"] * (role == "since")
+    where = f" where {' or '.join(conditions)}" if conditions and conditions[0] else ""
+    return f"select {', '.join(selected)} from (\n{query}\n) as facts{where}"  # noqa: S608
+
+
+def _value(database: Database, column: pa.Field) -> str:
+    """Return the SQL of a column's values such that Arrow has their texts."""
+    name, types = quoted(column.name), pa.types
+    if database.kind == SQLITE:  # whose values have types, not its columns
+        whole = f"cast({name} as integer)"
+        return (
+            f"case when typeof({name}) = 'real' and {name} = {whole} then cast({whole} as text) "
+            f"else coalesce(cast({name} as text), '') end"  # else ADBC takes NULLs for integers
+        )
+    if (column.metadata or {}).get(b"POSTGRESQL:type") == b"numeric":
+        return f"cast(trim_scale({name}) as text)"
+    if isinstance(column.type, pa.BaseExtensionType):  # UUIDs, JSON, and what Arrow does not know
+        return f"cast({name} as text)"
+    check_type(column.type, column.name, database.name)
+    if types.is_date(column.type) or types.is_timestamp(column.type):
+        return f"case when isfinite({name}) then {name} end"  # 'infinity' is an unknown end
+    return name
+
+
+def _condition(database: Database, column: pa.Field, since: str) -> str:
+    """Return a condition that all rows from a time on meet; earlier ones may meet it, too.
+
+    It is empty where the times of the column cannot be compared by the database.
+    """
+    name, kind, types = quoted(column.name), column.type, pa.types
+    if database.kind != SQLITE and types.is_integer(kind):
+        return f"{name} >= {since}" if _WHOLE_NUMBER.fullmatch(since) else ""
+    if (found := _DATE.match(since)) is None:
+        return ""
+    day = f"{found[0]}-01-01"[:10]
+    if database.kind != SQLITE and (types.is_date(kind) or types.is_timestamp(kind)):
+        if types.is_timestamp(kind) and kind.tz is not None:  # a day begins earlier in the east
+            day = str(date.fromisoformat(day) - timedelta(days=1))
+        return f"{name} >= '{day}'"
+    text = f"cast({name} as text)"
+    return f"({text} >= '{day}' or {text} not like '____-__-__%')"
