@@ -9,20 +9,20 @@ SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # each of many short processes would compile all that it imports
 
-.PHONY: demo test check check-fast test-slow torture golden lint kernels types style browser load bench lock sbom docs clean
+.PHONY: demo test check check-fast test-slow torture golden lint kernels types style browser postgresql load bench lock sbom docs clean
 
 demo: $(READY)  ## a first look: an explained answer on a small invented world
 	@$(BIN)/apptek demo
 
 test: check  ## everything that must hold
 
-check: lint browser  ## the one gate: format, lint, types, import contracts, tests
+check: lint browser postgresql  ## the one gate: format, lint, types, import contracts, tests
 	$(PYTEST) -m "not slow"
 
 check-fast: lint  ## the quick tier, for the loop while you write
 	$(PYTEST) -m "not gate and not slow"
 
-test-slow: $(SLOW_READY) browser  ## the slow tier: Ray, builds, load, damage, more pages, random Hypothesis seeds
+test-slow: $(SLOW_READY) browser postgresql  ## the slow tier: Ray, builds, load, damage, more pages, random Hypothesis seeds
 	$(PYTEST) -m slow
 	$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=random
 
@@ -56,6 +56,14 @@ browser:  ## chromium for the tests of the page, from the system's packages; wit
 	  apt-get -qq update > /dev/null && timeout 300 apt-get -qq -y --no-install-recommends install chromium > /dev/null \
 	  || echo "chromium could not be installed: the tests of the page will be skipped."; \
 	else echo "There is no chromium: the tests of the page will be skipped."; fi
+
+postgresql:  ## the server for the tests of databases, from the system's packages; without it they are skipped
+	@if command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1; then :; \
+	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
+	  echo "Installing the system package postgresql for the tests of databases."; \
+	  apt-get -qq update > /dev/null && timeout 300 apt-get -qq -y --no-install-recommends install postgresql > /dev/null \
+	  || echo "postgresql could not be installed: the tests that need it will be skipped."; \
+	else echo "There is no PostgreSQL: the tests that need it will be skipped."; fi
 
 load: $(READY)  ## 200 clients for 30 s: no error, no growth
 	APPTEK_LOAD=full $(BIN)/python -m pytest -q tests/test_service_load.py

@@ -246,7 +246,7 @@ def test_a_run_that_fails_writes_nothing(url: str) -> None:
     table = written(f"{url}#kept")
     other = pa.table({"subject": ["c"], "chance": [0.5]})
     with pytest.raises(KeyError):
-        append_and(f"{url}#forecasts", lambda _: {}["fails"])
+        append_and(f"{url}#forecasts", lambda _: dict[str, int]()["fails"])
     with pytest.raises(FileNotFoundError):  # an error of what computes the rows
         append_and(f"{url}#kept", lambda _: Path("none").read_text(encoding="utf-8"))
     with pytest.raises(DatabaseError, match="chance"):
@@ -317,7 +317,7 @@ def test_earlier_rows_are_not_read(url: str, kind: str, since: str, expected: An
 
 def test_times_that_a_database_cannot_compare_are_all_read(url: str) -> None:
     other = [(*fact[:3], "{2}.{1}.{0}".format(*fact[3].split("-"))) for fact in FACTS]
-    options = {"since": "2014-03-01", "date_format": "%d.%m.%Y"}
+    options: dict[str, Any] = {"since": "2014-03-01", "date_format": "%d.%m.%Y"}
     assert len(read_dataset(fill(url, facts=other), **options).all_facts()) == 4
     numbers = [(*fact[:3], 20140300 + n) for n, fact in enumerate(FACTS)]
     table = fill(url, "integer", numbers, "numbers")
@@ -371,7 +371,9 @@ def test_every_command_that_writes_takes_a_table(
     assert (len(rows["answers"]), len(rows["watched"])) == (6, 3)
     assert len(rows["suspects"]) == len(data.train)
     assert len(rows["forecasts"]) > 0
-    mrr = execute(postgres, "select mrr from metrics where view = 'all_facts' and \"group\" = 'all'")
+    mrr = execute(
+        postgres, "select mrr from metrics where view = 'all_facts' and \"group\" = 'all'"
+    )
     shown = json.loads(apptek("evaluate", model, "--json").stdout)
     assert mrr[0][0] == pytest.approx(shown["all_facts"]["mrr"])
     done = apptek("watch", forecasting, "--out", postgres)
