@@ -33,7 +33,8 @@ for _name in (
 # Modules that fit many models or start many processes: the quick tier leaves them out.
 GATE = {
     "test_audit", "test_backtest", "test_baselines_learned", "test_baselines_models",
-    "test_candidate_features", "test_compare", "test_contest", "test_default_model", "test_dqn",
+    "test_candidate_features", "test_compare", "test_contest", "test_databases",
+    "test_default_model", "test_dqn",
     "test_engine", "test_evaluator", "test_exact_reasons", "test_faithfulness",
     "test_forecast", "test_forecasting", "test_frames", "test_golden",
     "test_large_data", "test_leads", "test_mcp", "test_model_commands", "test_mutations",
