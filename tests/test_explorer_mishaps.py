@@ -230,7 +230,7 @@ def test_the_focus_stays_where_something_was_done(
         page.keyboard.press("Enter")
     comes_to(page, expand=f'["{name}"]')
     expect(page.locator("#graph svg .node:focus > title")).to_have_text(name)
-    page.get_by_role("button", name="Find a way yourself").click()
+    page.get_by_role("button", name="Explore paths").click()
     page.locator("#steps .step").first.focus()
     page.keyboard.press("Enter")
     expect(page.locator("#steps .trail li")).to_have_count(1)

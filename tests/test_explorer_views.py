@@ -332,7 +332,7 @@ def test_the_same_name_twice_is_said_to_be_so(
 
 def test_a_way_is_found_step_by_step(page: Page, address: str, query: dict[str, str]) -> None:
     opened(page, address, **query)
-    page.get_by_role("button", name="Find a way yourself").click()
+    page.get_by_role("button", name="Explore paths").click()
     steps = page.locator("#steps .step")
     expect(steps.first).to_be_visible()
     first = steps.first.get_attribute("data-step") or ""

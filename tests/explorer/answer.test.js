@@ -91,7 +91,7 @@ Deno.test("a reason that alone points the other way is left out, or told as such
 Deno.test("a recorded fact comes first", () => {
   const labels = [{ predicate: "04", label: "plays for" }];
   const asked = { known: ["04", "05"], ranked: labels, reasons: [], against: [] };
-  assert.match(storyOf(asked), /^Recorded: plays for and 05\. Nothing in particular/);
+  assert.match(storyOf(asked), /^Recorded: plays for and 05\. No specific evidence/);
 });
 
 Deno.test("the story is the strongest reason for it and the strongest against it", () => {
@@ -99,7 +99,7 @@ Deno.test("the story is the strongest reason for it and the strongest against it
   assert.equal(storyOf({ reasons: [one], against: [] }), "They have met.");
   const both = { reasons: [one, { sentence: "x" }], against: [{ sentence: "not lately" }] };
   assert.equal(storyOf(both), "They have met. But: not lately.");
-  assert.match(storyOf({ reasons: [], against: [] }), /^Nothing in particular/);
+  assert.match(storyOf({ reasons: [], against: [] }), /^No specific evidence/);
 });
 
 Deno.test("notes are left out by their kind, never by their words", () => {
@@ -171,7 +171,7 @@ Deno.test("the chosen reason is shown, else the first that has facts", () => {
 Deno.test("a reason without facts says what it is about, also one of a new kind", () => {
   assert.match(aboutOf({ kind: "trait" }), /who the two are/);
   assert.match(aboutOf({ kind: "reranker" }), /re-ranker/);
-  for (const kind of ["bias", undefined]) assert.match(aboutOf({ kind }), /what is usual/);
+  for (const kind of ["bias", undefined]) assert.match(aboutOf({ kind }), /what usually happens/);
 });
 
 Deno.test("facts on the path come first; of a history every fact counts", () => {

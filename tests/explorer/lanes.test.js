@@ -63,7 +63,7 @@ Deno.test("the latest time of a pair is none if one of the two is unknown", asyn
 });
 
 Deno.test("facts that are held out or undated are said to be so", () => {
-  assert.equal(historyText(1, 0), "1 fact between the two, as a list");
-  assert.match(historyText(7, 2), /^7 facts between the two \(2 held out: no answer uses them/);
+  assert.equal(historyText(1, 0), "1 fact between them, as a list");
+  assert.match(historyText(7, 2), /^7 facts between them \(2 held out: no answer uses them/);
   assert.equal(countText({ total: 3, undated: 2 }), "3 facts, 2 undated");
 });

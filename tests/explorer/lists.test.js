@@ -92,7 +92,7 @@ Deno.test("what a forecast expected, and what happened as far as is known", () =
 });
 
 Deno.test("where both sides meet, and what is left to do, is said", () => {
-  assert.equal(meetingText(["a", "b"], "a", "b"), ": one reaches the other");
+  assert.equal(meetingText(["a", "b"], "a", "b"), ": one side reaches the other");
   assert.equal(meetingText(["a", "x"], "a", "b"), " in x");
   assert.equal(meetingText([..."vwxyz"], "a", "b"), " in v, w, x, y and others");
   assert.match(openText(true, 0, 0), /^No steps are left/);

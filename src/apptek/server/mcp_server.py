@@ -15,7 +15,7 @@ from starlette.types import ASGIApp
 
 from apptek import __version__
 from apptek.errors import ApptekError
-from apptek.present.wording import GIVEN, shortened
+from apptek.present.wording import shortened
 from apptek.safe_text import printable
 from apptek.server.forecasts import NOT_A_WINDOW
 from apptek.server.http_server import Reach, serve
@@ -76,7 +76,7 @@ def instructions(served: ServedModel) -> str:
         f"A model of {len(facts):,} dated facts (subject, predicate, object, time) of "
         f"{printable(data.name)!r}, {data.span_of(facts)}. A time is written as "
         f"{data.axis.expected}, or ? if it is unknown. Take names from search_entities. "
-        f"predict and explain give probabilities {GIVEN}; the chance that something happens comes "
+        "Probabilities of predict and explain are conditional on an event; the chance of one comes "
         "from forecast. After the last fact, and with past_only, only earlier facts count. "
         "Cite the facts that a tool returns, with their dates."
     )

@@ -18,7 +18,7 @@ from apptek.explain.explainer import explain
 from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import dated_in, ends_of, facts_between, facts_of
 from apptek.present.explanation_words import answer_notes, recorded_answer
-from apptek.present.wording import GIVEN, presumed, share_lines
+from apptek.present.wording import presumed, share_lines
 from apptek.results import VIEW, Forecast, Reason, Share, SuspectFact, WhatIf, to_dict
 from apptek.server.answers import served_answer
 from apptek.server.forecasts import make_forecast
@@ -39,10 +39,10 @@ PastOnly = Annotated[
 Top = Annotated[int, Field(ge=1, le=100, description="The number of predicates to return.")]
 WindowTime = Annotated[str | None, Field(max_length=100)]
 WindowLength = Annotated[Steps | None, Field(description="Like days, for data in these units.")]
-CONDITION = f"Probabilities are those {GIVEN}."
+CONDITION = "Probabilities are conditional on an event between subject and object at that time."
 FORECAST_CONDITION = (
     "`probability` is the chance of at least one such fact in the window. "
-    f"A `share` is a probability {GIVEN}."
+    "A `share` is conditional on an event between the pair at that time."
 )
 
 

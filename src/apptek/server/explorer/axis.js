@@ -104,7 +104,7 @@ export class Axis {
     return month === "01" ? year : name;
   }
 
-  // The labels of the ticks that have room beside each other and beside the label of the query.
+  // The labels of the ticks that fit beside each other and beside the label of the query.
   // queryX: where that is, or null; half: half of its width. Pixels.
   labels(x, queryX, half) {
     const [left, right] = x.range();
@@ -138,7 +138,7 @@ export class Axis {
     return meanings.length === 1 ? meanings[0] : text;
   }
 
-  // What is said about a time that was typed, and whether it is a warning.
+  // The remark about a typed time, and whether it is a warning.
   hint(typed) {
     const meanings = dayMeanings(typed.trim());
     if (meanings.length === 2) return [`write ${meanings.join(" or ")}`, true];
@@ -165,7 +165,7 @@ export function dayMeanings(text) {
   return [...new Set(texts)].filter((day) => Number.isFinite(Date.parse(day)));
 }
 
-// A field for any time, written as everywhere else. Where times are days, a calendar stands beside.
+// A field for any time, written as everywhere else. Where times are days, it has a calendar.
 export class TimeField {
   constructor(container, axis) {
     this.axis = axis;

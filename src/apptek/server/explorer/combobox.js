@@ -131,7 +131,7 @@ export class Combobox {
     );
   }
 
-  // An option of the list that stands for a value.
+  // An option of the list with its value.
   row(index, value, ...children) {
     const choose = (event) => {
       event.preventDefault(); // the field keeps the focus

@@ -62,7 +62,7 @@ export class FirstScreen {
       this.link(
         question,
         { class: "hero-link", id: "hero-link" },
-        timeless ? null : span("soft", `${time} · from what was known before`),
+        timeless ? null : span("soft", `${time} · from earlier facts only`),
         span("hero-question", words),
         span(
           "hero-answer",

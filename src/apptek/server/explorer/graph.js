@@ -42,7 +42,7 @@ export class Graph {
     return this.scroller.querySelector("svg");
   }
 
-  // The drawing of an answer, at the width that it was asked for. Labels that have no room in it are
+  // The drawing of an answer, at the width that it was asked for. Labels that do not fit into it are
   // listed below.
   draw(drawing) {
     const { activeElement: focused } = document;
@@ -111,7 +111,7 @@ export class Graph {
   show(explanation) {
     const isDrawn = Boolean(explanation?.drawing.edges.some(({ kind }) => kind !== "question"));
     if (isDrawn) this.draw(explanation.drawing);
-    else if (explanation) this.empty(`No facts connect the two${timely(" around that time")}.`);
+    else if (explanation) this.empty(`No facts connect them${timely(" around that time")}.`);
     else this.empty("There is no explanation to draw.");
     byId("nearby").disabled = !explanation;
     for (const tool of all("#zoom-in, #zoom-out, #zoom-fit, [data-export]")) {

@@ -149,7 +149,7 @@ function ask(changes) {
 }
 
 // A question needs three requests: its explanation, then ribbon and forecast side by side. The
-// timelines are asked for when they come into sight.
+// timelines are fetched when they become visible.
 function answer() {
   const { signal } = page.answering;
   const work = async () => {
@@ -305,7 +305,7 @@ async function fetchExplanation(signal) {
   showReason();
 }
 
-// Removes an earlier explanation, so that it does not stand beside a problem.
+// Removes an earlier explanation, so that it is not shown next to a problem.
 function clearExplanation() {
   markOld(EXPLAINED, false);
   Object.assign(page, { explanation: null, chosen: null });

@@ -9,12 +9,12 @@ export function showModel({ dataset, counts, span }, { axis }) {
   const when = timely(`, ${span.first} to ${span.last}`);
   const known = `${counted(counts.facts, "fact")} about ${counted(counts.entities, "entity")}`;
   const questions = timely(
-    " at some time, see what it thought at any other, why, and what it expects next.",
+    " at a time: see the likely event, the reasons, and the forecast.",
     ", and why.",
   );
   byId("lede").textContent =
     `This model answers from ${known} (${dataset}${when}). ` +
-    `Ask it what one does to another${questions}`;
+    `Ask what one actor does to another${questions}`;
   const facts = counts.facts > counts.train ? "all" : "the training";
   byId("footer").textContent =
     `Answers come from ${facts} facts of ${dataset}: ${known}, ${counted(counts.predicates, "predicate")}${when}. ` +

@@ -30,7 +30,7 @@ export function clearProblems(source) {
 }
 
 // A function that does some work of a part of the page (source), and shows its problem until it
-// works again. signal: aborted once nobody waits for the work.
+// works again. signal: aborted when the work is no longer needed.
 export const guardedBy =
   (actions) =>
   async (source, work, signal = null) => {

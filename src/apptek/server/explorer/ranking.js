@@ -1,4 +1,4 @@
-// The ranked predicates as bars, one of which is selected.
+// The ranked predicates as bars; one is selected.
 
 import { byId, el, replaceChoices, span, swatch, toned, track } from "./dom.js";
 import { counted, labelled, percent, shown } from "./wording.js";

@@ -12,7 +12,7 @@ const WITHOUT_FACTS = {
 const NO_REASON = "There is no reason, so there are no facts to show.";
 
 // What a reason without facts is about.
-export const aboutOf = ({ kind }) => WITHOUT_FACTS[kind] ?? "about what is usual";
+export const aboutOf = ({ kind }) => WITHOUT_FACTS[kind] ?? "about what usually happens";
 
 // The reason with a number; without such a one, the first that has facts.
 export function chosenOf({ reasons, against }, chosen) {
@@ -50,10 +50,10 @@ export class Reasons {
     const count = groups.reduce((sum, { members }) => sum + members.length, 0);
     byId("further").hidden = groups.length === 0;
     byId("further").querySelector("summary").textContent =
-      `${counted(count, "smaller reason")}, and how it all adds up`;
+      `${counted(count, "smaller reason")}, and the sum of all`;
     byId("sums").replaceChildren(
       ...groups.map((group) => groupOf(group, further, scale)),
-      line("how common the two are in general", bias, scale),
+      line("base rates of the two predicates", bias, scale),
       line(`log-odds against ${other}`, total, scale, "total"),
     );
   }

@@ -189,7 +189,7 @@ export class Ribbon {
     put(this.handle, "text", { y: MIDDLE + 4 });
   }
 
-  // Shows another day, without telling anybody.
+  // Shows another day, without an event.
   moveDay(time) {
     this.time = time;
     const at = this.axis.position(time);

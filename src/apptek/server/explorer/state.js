@@ -6,7 +6,7 @@ const FIELDS = [
   "object",
   "time",
   "general", // 1: a general answer is wanted about a name that is not in the data
-  "view", // past_only: only what was known then
+  "view", // past_only: only earlier facts
   "predicate",
   "reason",
   "without", // facts that are struck out

@@ -97,12 +97,12 @@ export class StepByStep {
 
 export function meetingText(meeting, subject, object) {
   const others = meeting.filter((name) => name !== subject && name !== object).map(shown);
-  if (!others.length) return ": one reaches the other";
+  if (!others.length) return ": one side reaches the other";
   return ` in ${others.slice(0, 4).join(", ")}${others.length > 4 ? " and others" : ""}`;
 }
 
 export function openText(over, left, count) {
-  if (over) return "No steps are left, and they have not met. Go back and try another way.";
+  if (over) return "No steps are left, and they have not met. Go back and try another path.";
   if (!count) return `There is nothing to follow${timely(" near in time")}.`;
   return (
     "Who connects the two? " +

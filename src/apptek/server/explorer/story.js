@@ -1,4 +1,4 @@
-// The answer in words: what was asked, what is most probable, from what, and why in a sentence.
+// The answer as text: the question, the most probable predicate, its basis, and a reason.
 
 import { all, byId, el, span } from "./dom.js";
 import { noteTexts } from "./notices.js";
@@ -47,7 +47,7 @@ export function markOld(ids, isOld) {
   for (const id of ids) byId(id).inert = isOld;
 }
 
-// What was asked, and the answer to it. without: the facts that are struck out
+// The question and its answer. without: the facts that are struck out
 export function showHeadline({ subject, object, time }, { label, probability, without = [] }) {
   const when = timely(`, ${time === "?" ? "undated" : time}`);
   byId("asked").replaceChildren(
@@ -92,7 +92,7 @@ export function storyOf(explanation) {
 const isClear = ({ support }) => !support?.contradicts;
 
 function whyOf({ reasons, against, label }) {
-  if (!reasons.length) return "Nothing in particular speaks for it: this is what is usual.";
+  if (!reasons.length) return "No specific evidence: this is the most common outcome.";
   const pro = reasons.find(isClear) ?? reasons[0];
   const con = against.find((reason) => isClear(reason) && reason.sentence !== pro.sentence);
   const remark = isClear(pro) ? "" : ` (which alone would not point to '${shown(label)}')`;

@@ -64,7 +64,7 @@ export class Timelines {
     this.container = container;
     this.axis = axis;
     new ResizeObserver(() => this.draw()).observe(container);
-    // Nothing is fetched before it is nearly in sight.
+    // Nothing is fetched before it is nearly visible.
     const look = (entries) => {
       if (entries.at(-1).isIntersecting && this.wanted) guarded(() => this.fetch());
     };
@@ -81,7 +81,7 @@ export class Timelines {
     this.time = time;
     this.domain = part ?? whole;
     this.wanted = { subject, object, unknown, span: { from, to } };
-    this.sight.unobserve(byId("timelines")); // it looks anew where they are
+    this.sight.unobserve(byId("timelines")); // it measures again where they are
     this.sight.observe(byId("timelines"));
   }
 
@@ -187,7 +187,7 @@ export function historyText(count, heldOut) {
   const unused = heldOut
     ? ` (${heldOut} held out: no answer uses them, and no bar counts them)`
     : "";
-  return `${counted(count, "fact")} between the two${unused}, as a list`;
+  return `${counted(count, "fact")} between them${unused}, as a list`;
 }
 
 const factsOf = (data) => (data ? [...data.facts, ...data.without_date] : []);

@@ -47,7 +47,7 @@ export class WhatIf {
     (box.hidden ? byId("answer-card") : box).focus({ preventScroll: true });
   }
 
-  // Strikes out the smallest set of facts without which the answer is another.
+  // Strikes out a small set of facts whose removal changes the answer.
   async findSmallest(query, signal) {
     const request = post("/api/counterfactual", query, signal);
     const { removed } = await waiting([byId("reasons-card")], request);
