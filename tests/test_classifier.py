@@ -12,9 +12,11 @@ from model_folders import files_of
 from ranking_oracles import PlainExample, adagrad, minimise, objective
 
 from apptek.config import ClassifierConfig, preset
+from apptek.errors import ApptekError, DataError
 from apptek.evaluation.calibration import Calibration
 from apptek.facts.facts import Facts
 from apptek.facts.queries import askable, draw_evenly
+from apptek.features.history import Copies
 from apptek.models.fitting import examples as shards_module
 from apptek.models.fitting.examples import (
     Examples,
@@ -32,9 +34,10 @@ from apptek.models.fitting.linear_fit import (
     shuffled_pass,
     softmax_gradient,
 )
-from apptek.models.linear_softmax import CHUNK, LinearSoftmax
+from apptek.models.linear_softmax import CHUNK, LinearSoftmax, SparseWeights
 from apptek.predictor import Predictor
 from apptek.resuming import StageCache
+from apptek.rules import rules_of
 from apptek.seeding import generator
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -136,14 +139,14 @@ def test_l2_and_the_epoch_are_those_that_rank_valid_best() -> None:
         (x, y) for x in (0.0, 1e4) for y in (1, 2, 3, 4)
     }
     assert report.valid_mrr is not None
-    assert EpochReport(report.l2, report.epoch, report.valid_mrr) in report.tried
+    assert EpochReport(report.l2, report.epoch, report.valid_mrr, 0.0) in report.tried
     assert report.valid_mrr == max(epoch.valid_mrr for epoch in report.tried)
     assert report.l2 == 0.0
     assert model.calibration != Calibration()
 
 
 def test_it_stops_when_valid_gets_no_better() -> None:
-    same = examples_of([PlainExample({0: 1.0}, 0)] * 10, binary=True)
+    same = examples_of([PlainExample({0: 1.0}, 0)] * 100, binary=True)
     _, report = fit(same, same, CLASSES, epochs=50, patience=2, l2=(0.0,))
     assert [epoch.epoch for epoch in report.tried] == [1, 2, 3]
     assert report.epoch == 1
@@ -341,3 +344,64 @@ def test_of_very_many_facts_some_are_drawn_from() -> None:
     assert len(np.unique(rows)) == 1_000
     shares = np.bincount(predicates[rows]) / 1_000
     assert shares.tolist() == pytest.approx([0.7, 0.2, 0.1], abs=0.02)
+
+
+@pytest.mark.parametrize("least", [1, 3])
+def test_sparse_weights_learn_what_dense_ones_do_where_they_are_kept(
+    monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    """With every pair of feature and predicate kept, both learn the same numbers."""
+    plain = random_examples(300, np.random.default_rng(3))
+    train = examples_of(plain)
+    config = ClassifierConfig(epochs=2, l2=(3.0,))
+    copies = Copies(np.arange(4, dtype=np.int32) % CLASSES, np.zeros(4, np.int32))
+    dense = Descent([train], CLASSES, config, 3.0, copies)
+    monkeypatch.setattr("apptek.models.fitting.linear_fit.MOST_DENSE", 0)
+    monkeypatch.setattr("apptek.models.fitting.linear_fit.LEAST_TOGETHER", least)
+    sparse = Descent([train], CLASSES, config, 3.0, copies)
+    assert sparse.pattern is not None
+    starts, kept = sparse.pattern
+    together = np.zeros((train.rows.width, CLASSES), np.int64)
+    for example, label in enumerate(train.labels.tolist()):
+        together[train.rows.row(example)[0], label] += 1
+    expected = together >= least
+    expected[np.arange(4), copies.predicates] = True
+    pattern = np.zeros_like(expected)
+    pattern[np.repeat(np.arange(len(starts) - 1), np.diff(starts)), kept] = True
+    np.testing.assert_array_equal(pattern, expected)
+    dense.sums[~expected] = 1e30  # such weights do not move
+    for number in range(2):
+        order = shuffled_pass([train], generator(number, "order"))
+        dense.run_epoch(order)
+        sparse.run_epoch(order)
+    one, two = dense.model(), sparse.model()
+    assert isinstance(two.weights, SparseWeights)
+    columns = np.arange(train.rows.width)
+    np.testing.assert_allclose(two.weights[columns], one.weights, atol=1e-5)
+    np.testing.assert_allclose(two.weights[columns, 1], one.weights[:, 1], atol=1e-5)
+    np.testing.assert_allclose(two.weights[:, 1], one.weights[:, 1], atol=1e-5)
+    np.testing.assert_allclose(two.scores(train.rows), one.scores(train.rows), atol=1e-4)
+
+
+def test_a_fit_with_sparse_weights_is_stored_explained_and_evaluated(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    data = make_world(1500, 2).dataset
+    dense = Predictor.fit(data).evaluate("valid").metrics.mrr
+    monkeypatch.setattr("apptek.models.fitting.linear_fit.MOST_DENSE", 1000)
+    monkeypatch.setattr("apptek.models.fitting.pipeline.MOST_DENSE", 1000)
+    fitted = Predictor.fit(data)
+    fitted.save(tmp_path / "model")
+    loaded = Predictor.load(tmp_path / "model")
+    assert isinstance(loaded.model.main.classifier.weights, SparseWeights)
+    assert loaded.evaluate("valid").metrics.mrr == pytest.approx(dense, abs=0.05)
+    names, fact = data.entities, data.test.take(np.asarray([0]))
+    query = (names[fact.subjects[0]], names[fact.objects[0]], data.axis.format(fact.times[0]))
+    found = loaded.explain(query)
+    total = found.bias + sum(each.log_odds for each in found.contributions())
+    assert total == pytest.approx(found.log_odds)
+    loaded.counterfactual(query, add=True)
+    with pytest.raises(ApptekError, match="so many predicates"):
+        rules_of(loaded.model)
+    with pytest.raises(DataError, match="too many for the trees"):
+        Predictor.fit(data, model="max")

@@ -204,7 +204,7 @@ def test_probabilities_about_later_facts_are_true_where_actors_are_new(
     stated = np.mean([answer.probabilities[0] for answer in answers])
     pairs = zip(answers, later, strict=True)
     right = np.mean([answer.predicates[0] == row[1] for answer, row in pairs])
-    assert abs(stated - right) < 0.1  # 0.19 where the view is tuned on facts of any time
+    assert abs(stated - right) < 0.13  # 0.19 where the view is tuned on facts of any time
 
 
 def queries_of(data: Dataset, facts: Facts) -> list[tuple[str, str, str]]:

@@ -220,8 +220,8 @@ def test_an_evaluation_has_every_group_and_is_json() -> None:
     assert read["unseen_pair"]["mrr"] == 0.4
     assert read["unseen_entity"]["mrr"] == 0.5
     assert set(read) == {
-        "queries", "mrr", "hits_at_1", "hits_at_3", "hits_at_10", "ece", "seen_pair", "unseen_pair",
-        "unseen_entity", "mirrored", "not_mirrored", "dated", "undated",
+        "queries", "mrr", "hits_at_1", "hits_at_3", "hits_at_10", "ece", "coverage", "set_size",
+        "seen_pair", "unseen_pair", "unseen_entity", "mirrored", "not_mirrored", "dated", "undated",
     }  # fmt: skip
 
 

@@ -207,7 +207,7 @@ def test_what_nothing_is_known_of_is_no_reason(predictor: Predictor, data: Datas
 
 
 def test_trees_that_do_not_improve_the_ranking_are_left_out(tmp_path: Path) -> None:
-    data = make_world(1500, 1).dataset
+    data = make_world(1500, 2).dataset
     wild = ["reranker.learning_rate=1", "reranker.least_rows=1", "reranker.rounds=30"]
     config = with_settings(small(), wild)
     without = Predictor.fit(data, config=with_settings(config, ["reranker.rounds=0"]))

@@ -158,6 +158,9 @@ class ClassifierConfig:
         (1.0, 3.0, 10.0, 30.0),
         "strengths of regularisation that are tried on valid; 1 / C of scikit-learn",
     )
+    counting: Different[NonNegativeFloat] = setting(
+        (0.0,), "weights of counting beside the features that are tried on valid; [0]: none"
+    )
     patience: int = setting(2, "epochs without a better MRR on valid before stopping", ge=1)
     copies: bool = setting(True, "shared weights of features that speak of a predicate")
 
@@ -209,7 +212,11 @@ class Config:
 DEFAULT = "default"
 _DEFAULT = Config(
     features=FeaturesConfig(parts=("history", "traits"), topology_weight=0.1),
-    classifier=ClassifierConfig(epochs=3, l2=(0.0,)),
+    classifier=ClassifierConfig(
+        epochs=3,
+        l2=(3.0, 30.0),
+        counting=(0.3, 0.0, 0.1, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0),
+    ),
 )
 PRESETS: dict[str, Config] = {
     DEFAULT: _DEFAULT,

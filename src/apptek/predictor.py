@@ -186,6 +186,7 @@ class Predictor:
         asked: Any,
         *,
         top: int | None = 10,
+        coverage: float | None = None,
         hide_known: bool = False,
         allow_unknown: bool = False,
         suppose: Any = None,
@@ -197,6 +198,8 @@ class Predictor:
             predict(frame)                                      with columns subject, object, time
 
         top         how many predicates of each query; None: all
+        coverage    instead of `top`, the prediction set of each query: the fewest predicates that
+                    contain the true one in this share of cases, such as 0.9
         hide_known  answer as `evaluate` does: from the training facts, without the fact that a
                     query asks about. So facts that the model knows can be used to evaluate it
         allow_unknown
@@ -213,7 +216,8 @@ class Predictor:
         asked = asked_queries(asked, self.model.dataset.axis)
         if single:
             self.answerer.check(asked[0], allow_unknown=allow_unknown)
-        answers = Answers(self._table(asked, top, hide_known=hide_known).answers(asked))
+        table = self._table(asked, top, coverage, hide_known=hide_known)
+        answers = Answers(table.answers(asked))
         if suppose is None:
             return answers
         if not single or hide_known:
@@ -228,21 +232,27 @@ class Predictor:
         return what_if(self.answerer, query, suppose, predicate, against=against)
 
     def predict_table(
-        self, asked: Any, *, top: int | None = 10, hide_known: bool = False
+        self,
+        asked: Any,
+        *,
+        top: int | None = 10,
+        coverage: float | None = None,
+        hide_known: bool = False,
     ) -> pa.Table:
         """Return the answers of `predict` to many queries as one Arrow table, which is much faster.
 
         One row for each predicate of each query, numbered by `query` from 1.
         """
         asked = asked_queries(asked, self.model.dataset.axis)
-        table = self._table(asked, top, hide_known=hide_known)
+        table = self._table(asked, top, coverage, hide_known=hide_known)
         return table.arrow(AskedColumns.of(asked)).cast(SCHEMA)
 
-    def _table(self, asked: Sequence[Query], top: int | None, *, hide_known: bool) -> AnswerTable:
+    def _table(
+        self, asked: Sequence[Query], top: int | None, coverage: float | None, *, hide_known: bool
+    ) -> AnswerTable:
         if not hide_known:
-            return self.answerer.table(
-                self.answerer.ranked(self.answerer.queries_of(asked)), top=top
-            )
+            ranked = self.answerer.ranked(self.answerer.queries_of(asked))
+            return self.answerer.table(ranked, top=top, coverage=coverage)
         from apptek.models.seen import own_facts
 
         answerer = self._training_answerer
@@ -253,7 +263,7 @@ class Predictor:
         for row, split in enumerate(splits):
             ahead[row] = ahead[row] if split is None else views[split] == "past_only"
         ranked = answerer.ranked(replace(queries, hidden=hidden), ahead)
-        return answerer.table(ranked, top=top)
+        return answerer.table(ranked, top=top, coverage=coverage)
 
     @cached_property
     def _training_answerer(self) -> Answerer:
@@ -510,7 +520,19 @@ class Predictor:
         working = self._evaluated_view(split, view, rolling=rolling)
         # RE-GCN is much faster on all queries of a time together.
         at_once = bool(self.model.baseline)
-        return ViewScorer(working.scores, working.probabilities, at_once=at_once)
+        sets = working.fitted.sets
+        return ViewScorer(working.scores, working.probabilities, at_once=at_once, sets=sets)
+
+    def evaluate_sets(self, split: Split = "test") -> dict[str, dict[str, Any]]:
+        """Precision, recall and F1 of the set of predicates of each (subject, object, time).
+
+        By horizon, and for predicates, their classes and groups: see evaluation/multilabel.py.
+        """
+        from apptek.evaluation.multilabel import evaluate_sets
+
+        view = self._evaluated_view(split, "past_only", rolling=True)
+        data = self.model.dataset
+        return evaluate_sets(lambda asked: view.probabilities(view.scores(asked)), data, split)
 
     def _evaluated_view(self, split: Split, view: View | None, *, rolling: bool) -> WorkingView:
         check_evaluated(split, view)

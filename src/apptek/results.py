@@ -32,6 +32,7 @@ NOTE_KINDS = {
     "similar_name": "names of the data that are similar to an unknown one",
     "recorded": "the data already contains facts that answer the query",
     "supposed": "a supposed fact does not count",
+    "set": "how often the predicates that are listed contain the true one",
     "undated": "no fact has the query's date, or it has no date",
     "unknown_name": "a name is not in the data",
     "view": "which facts the answer is based on",
@@ -528,6 +529,11 @@ class Answer(Result):
     what_if: WhatIf | None = described(
         "What supposed facts would change; null where none were supposed.", default=None
     )
+    coverage: float | None = described(
+        "Where a coverage was asked for: the predicates are the fewest that contain the true one "
+        "in this share of cases.",
+        default=None,
+    )
 
     @property
     def ranked(self) -> tuple[RankedPredicate, ...]:
@@ -592,7 +598,7 @@ class Contribution:
 
     kind: str = described(
         "history: facts of the pair or of one entity; trait: what the entities are; topology; "
-        "reranker: what the trees add.",
+        "reranker: what the trees add; counting: what counting facts adds.",
         default="topology",
     )
     family: str = described(
@@ -768,6 +774,11 @@ class Explanation(Result):
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
     what_if: WhatIf | None = described(
         "What supposed facts would change; null where none were supposed.", default=None
+    )
+    set_size: int | None = described(
+        "How many predicates, the most probable ones, contain the true one in 90 % of such cases; "
+        "null: not known.",
+        default=None,
     )
 
     @property

@@ -17,10 +17,12 @@ import pyarrow as pa
 
 from apptek.arrays import Doubles, Longs
 from apptek.config import View
+from apptek.errors import ApptekError
 from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.queries import askable, training_queries
 from apptek.features.space import FeatureSpace
 from apptek.files import check_target
+from apptek.models.linear_softmax import SparseWeights
 from apptek.models.model import Model, with_training_facts
 from apptek.present.tables import check_suffix, write_table
 
@@ -54,6 +56,8 @@ def rules_of(model: Model, least: float = LEAST) -> pa.Table:
     lift                 confidence / the share of the head among all training queries
     what_label, head_label   how to show predicates
     """
+    if any(isinstance(each.classifier.weights, SparseWeights) for each in model.views.values()):
+        raise ApptekError("rules are not listed for a model with so many predicates")
     fitted = with_training_facts(model)
     return pa.concat_tables([_rules_of_view(fitted, view, least) for view in model.views])
 

@@ -47,13 +47,15 @@ def answer_file(
     out: Path | Database,
     *,
     top: int = 10,
+    coverage: float | None = None,
     reading: ReadOptions = USUAL,
     unknown: UnknownNames | None = None,
     hide_known: bool = False,
 ) -> tuple[int, list[str]]:
     """Write the answers to a file of queries; return their number, and the dropped rows.
 
-    The answers are in the order of the queries, `top` rows for each, numbered by `query` from 1.
+    The answers are in the order of the queries, `top` rows for each, numbered by `query` from 1;
+    with a coverage, the rows of its prediction set.
 
     unknown  counts the names that are not in the data, and the queries that have one
     """
@@ -62,13 +64,12 @@ def answer_file(
     answered = 0
     with table_writer(out, SCHEMA) as write:
         while batch := list(islice(numbered, BATCH)):
-            rows = predictor.predict_table(batch, top=top, hide_known=hide_known)
+            rows = predictor.predict_table(batch, top=top, coverage=coverage, hide_known=hide_known)
             numbers = pa.array(rows.column("query").to_numpy() + answered)
             rows = rows.set_column(0, SCHEMA.field("query"), numbers)
-            each = len(rows) // len(batch)
             write(rows)
             if unknown is not None:
-                unknown.count(rows.take(pa.array(range(0, len(rows), each))))
+                unknown.count(rows.filter(pc.equal(rows.column("rank"), 1)))
             answered += len(batch)
     return answered, left_out
 

@@ -47,6 +47,14 @@ QueriesOption = Annotated[
         min=1,
     ),
 ]
+MultilabelOption = Annotated[
+    bool,
+    option(
+        "--multilabel",
+        "Predict the set of predicates of each (subject, object, time), and report precision, "
+        "recall and F1 when the information ends 1, 7, 30 and 90 days before.",
+    ),
+]
 ForecastsOption = Annotated[
     bool,
     _of_forecasts(
@@ -101,6 +109,7 @@ def evaluate(
     past_only: PastOnlyOption = False,
     rolling: RollingOption = False,
     queries: QueriesOption = None,
+    multilabel: MultilabelOption = False,
     forecasts: ForecastsOption = False,
     lead: LeadOption = None,
     every: EveryOption = None,
@@ -134,12 +143,33 @@ def evaluate(
         return
     if given:
         raise typer.BadParameter(f"{given[0]} needs --forecasts")
+    if multilabel:
+        if words := [word for word, value in of_ranks.items() if value]:
+            raise typer.BadParameter(f"{words[0]} does not go with --multilabel")
+        _evaluate_sets(model, split, as_json=as_json)
+        return
     if queries is not None and (rolling or result is not None):
         raise typer.BadParameter(
             "--queries gives an estimate; it cannot be combined with --rolling or --result"
         )
     how = {"view": "past_only" if past_only else None, "rolling": rolling, "most": queries}
     _evaluate_ranks(model, split, how, result, out, as_json=as_json)
+
+
+def _evaluate_sets(model: Path, split: Literal["test", "valid"], *, as_json: bool) -> None:
+    """Print precision, recall and F1 of the set of predicates of each question."""
+    from apptek.predictor import Predictor
+    from apptek.present.metrics_text import sets_text
+    from apptek.terminal import working
+
+    predictor = Predictor.load(model)
+    with working("asking at four horizons"):
+        by_horizon = predictor.evaluate_sets(split)
+    if as_json:
+        about = {"dataset": predictor.model.dataset.name, "split": split}
+        print_json(about | {"multilabel": by_horizon})
+        return
+    print_text(sets_text, f"{predictor.model.dataset.name}, {split} split", by_horizon)
 
 
 def _evaluate_ranks(

@@ -53,8 +53,17 @@ def info(
     if not check and rules is None:
         from apptek.models.model import summarize
         from apptek.models.model_folder import load_model
+        from apptek.models.quality import recent_calibration
 
-        facts = summarize(load_model(model, baselines=True))
+        loaded = load_model(model, baselines=True)
+        facts = summarize(loaded)
+        if facts.get("updates") and (recent := recent_calibration(loaded)):
+            facts["recent_calibration"] = recent
+            if recent["refit_due"]:
+                facts["refit"] = (
+                    f"due: the calibration error of the newest {recent['facts']:,} facts, from "
+                    f"{recent['since']} on, is {recent['ece']:.3f}"
+                )
         if not as_json:
             from apptek.present.metrics_text import summary_text
 

@@ -44,6 +44,15 @@ AnswersOption = Annotated[
         rich_help_panel=_FILE_PANEL,
     ),
 ]
+CoverageOption = Annotated[
+    float | None,
+    option(
+        "--coverage",
+        "Instead of N, list the fewest predicates that contain the true one in this share of "
+        "cases, such as 0.9.",
+        "SHARE",
+    ),
+]
 HideKnownOption = Annotated[
     bool,
     option(
@@ -60,6 +69,7 @@ def predict(
     object_: Annotated[str | None, argument("OBJECT", "The entity acted upon.")] = None,
     time: Annotated[str | None, argument("TIME", TIME)] = None,
     top: Annotated[int, option("--top", "Number of predicates to list.", "N", min=1)] = 10,
+    coverage: CoverageOption = None,
     queries: QueriesOption = None,
     out: AnswersOption = None,
     predicate: Annotated[
@@ -96,7 +106,7 @@ def predict(
         raise typer.BadParameter("--suppose is for a single query, without --hide-known")
     if queries is not None and out is not None and (subject, object_, time) == (None, None, None):
         answering = Predictor.load(model, past_only=past_only)
-        how = {"top": top, "hide_known": hide_known}
+        how = {"top": top, "coverage": coverage, "hide_known": hide_known}
         _answer_file(answering, queries, out, reading, how)
         return
     if subject is None or object_ is None or time is None or queries or out:
@@ -112,7 +122,7 @@ def predict(
         return
     asked = Query(subject, object_, time)
     (answer,) = predictor.predict(
-        asked, top=top, hide_known=hide_known, allow_unknown=allow_unknown,
+        asked, top=top, coverage=coverage, hide_known=hide_known, allow_unknown=allow_unknown,
         suppose=read_suppose(suppose, predictor.model.dataset),
     )  # fmt: skip
     print_result(answer, as_json=as_json, similar=predictor.similar_names(subject, object_))

@@ -23,6 +23,7 @@ from apptek.evaluation.calibration import (
 )
 from apptek.evaluation.filters import Filter, groups, known_predicates
 from apptek.evaluation.predicate_classes import Level, PredicateClasses, PredicateWords
+from apptek.evaluation.prediction_sets import USUAL_COVERAGE, PredictionSets, strata_of
 from apptek.facts.facts import Dataset, Facts, Split
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.ragged import Ragged
@@ -87,7 +88,10 @@ def _rank(scores: Matrix, truths: Ints, offsets: Longs, predicates: Ints, ranks:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Means over queries: of 1 / rank, and of rank <= k; ece where there are probabilities."""
+    """Means over queries: of 1 / rank, and of rank <= k; ece where there are probabilities.
+
+    coverage, set_size  how often prediction sets of 90 % contain the truth, and their mean size
+    """
 
     queries: int
     mrr: float
@@ -95,14 +99,16 @@ class Metrics:
     hits_at_3: float
     hits_at_10: float
     ece: float | None = None
+    coverage: float | None = None
+    set_size: float | None = None
 
 
-def metrics_of(ranks: Doubles, ece: float | None = None) -> Metrics | None:
+def metrics_of(ranks: Doubles, *more: float | None) -> Metrics | None:
     """The metrics of these ranks; None where there are none."""
     if not len(ranks):
         return None
     at_1, at_3, at_10 = (float(np.mean(ranks <= k)) for k in (1, 3, 10))
-    return Metrics(len(ranks), float(np.mean(1 / ranks)), at_1, at_3, at_10, ece)
+    return Metrics(len(ranks), float(np.mean(1 / ranks)), at_1, at_3, at_10, *more)
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,14 +174,16 @@ def evaluate_scores(
     queries: EvaluationQueries,
     *,
     probabilities: Callable[[Matrix], Matrix] | None = None,
+    sets: PredictionSets | None = None,
 ) -> Evaluation:
     """Ranks and metrics of a scorer, which is called for a few thousand queries at a time.
 
-    `probabilities` turns its scores into probabilities; without it there is no calibration error.
+    `probabilities` turns its scores into probabilities; without it there is no calibration error,
+    and without `sets` no coverage.
     """
     if not len(queries):
         raise DataError("there are no queries to evaluate")
-    ranked, of_classes = _rank_all(score, queries, probabilities)
+    ranked, of_classes = _rank_all(score, queries, probabilities, sets)
 
     def metrics(mask: Bools) -> Metrics | None:
         return ranked.metrics(mask, calibrated=probabilities is not None)
@@ -195,15 +203,22 @@ def evaluate_scores(
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """The rank of each truth, the confidence of each top answer, and whether that is right."""
+    """The rank of each truth, the confidence of each top answer, and whether that is right.
+
+    sizes, covered  of prediction sets, where there are any, and whether the truth is in them
+    """
 
     ranks: Doubles  # NaN: not ranked yet, or nothing to rank
     confidences: Doubles
     correct: Bools
+    sizes: Longs
+    covered: Bools
 
     @classmethod
     def nothing(cls, count: int) -> "_Ranked":
-        return cls(np.full(count, np.nan), np.zeros(count, np.float64), np.zeros(count, np.bool_))
+        flags = np.zeros((2, count), np.bool_)
+        zeros = np.zeros(count, np.float64), flags[0], np.zeros(count, np.int64), flags[1]
+        return cls(np.full(count, np.nan), *zeros)
 
     def top(self, rows: slice | Longs, shares: Matrix, truths: Ints, right: Ragged) -> None:
         """Notes the most probable candidate of each row, and whether it is right."""
@@ -214,11 +229,17 @@ class _Ranked:
         if not calibrated or not mask.any():
             return metrics_of(self.ranks[mask])
         error = expected_calibration_error(self.confidences[mask], self.correct[mask])
-        return metrics_of(self.ranks[mask], error)
+        if not self.sizes[mask].all():
+            return metrics_of(self.ranks[mask], error)
+        of_sets = float(self.covered[mask].mean()), float(self.sizes[mask].mean())
+        return metrics_of(self.ranks[mask], error, *of_sets)
 
 
 def _rank_all(
-    score: Scorer, queries: EvaluationQueries, probabilities: Callable[[Matrix], Matrix] | None
+    score: Scorer,
+    queries: EvaluationQueries,
+    probabilities: Callable[[Matrix], Matrix] | None,
+    sets: PredictionSets | None,
 ) -> tuple[_Ranked, dict[Level, _Ranked]]:
     """The truths ranked, and their classes where there are probabilities to add up."""
     count, truths = len(queries), queries.facts.predicates
@@ -234,6 +255,12 @@ def _rank_all(
             continue
         shares, right = probabilities(scores), queries.right.part(start, stop)
         ranked.top(chunk, shares, truths[chunk], right)
+        if sets is not None:
+            masks = {name: mask[chunk] for name, mask in queries.groups.items()}
+            sizes = sets.sizes(shares, strata_of(masks), USUAL_COVERAGE)
+            of_truth = shares[np.arange(len(shares)), truths[chunk]]
+            places = (shares > of_truth[:, None]).sum(axis=1)
+            ranked.sizes[chunk], ranked.covered[chunk] = sizes, places < sizes
         for level, classes in levels.items():
             own = classes.of_predicate[truths[chunk]]
             rows = np.flatnonzero(own >= 0)

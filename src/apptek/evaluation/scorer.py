@@ -11,6 +11,7 @@ from apptek.config import VIEWS
 from apptek.errors import ApptekError
 from apptek.evaluation.direction import direction_priors
 from apptek.evaluation.filters import Filter, known_predicates
+from apptek.evaluation.prediction_sets import PredictionSets
 from apptek.evaluation.ranking import CHUNK, Evaluation, EvaluationQueries, evaluate_scores
 from apptek.facts.facts import SPLITS, Dataset, Facts, Split, join_facts, with_inverses
 from apptek.facts.queries import Queries, draw_evenly, held_out_queries
@@ -34,6 +35,7 @@ class ViewScorer:
     scores: Scores
     probabilities: Callable[[Matrix], Matrix] | None = None
     at_once: bool = False
+    sets: PredictionSets | None = None
 
 
 def check_evaluated(split: str, view: str | None) -> None:
@@ -80,7 +82,7 @@ def evaluate_split(
     if candidates == "R":
         asked = EvaluationQueries.of(data, split, filtering, rows)
         score = _by_rows(scorer, held_out_queries(asked.facts))
-        return evaluate_scores(score, asked, probabilities=scorer.probabilities)
+        return evaluate_scores(score, asked, probabilities=scorer.probabilities, sets=scorer.sets)
     asked, count = EvaluationQueries.of(data, split, "raw", rows), len(data.predicates)
     everything = with_inverses(data.all_facts(), count)
     asked = replace(asked, known=known_predicates(asked.facts, [everything], filtering))

@@ -10,6 +10,7 @@ import numpy as np
 from apptek.arrays import Matrix
 from apptek.config import View
 from apptek.errors import ApptekError, UnknownPredicateError
+from apptek.evaluation.prediction_sets import USUAL_COVERAGE
 from apptek.explain.evidence import DIRECT, Evidence, Key
 from apptek.facts.facts import Dataset, Names
 from apptek.facts.name_matching import NameResolver
@@ -20,7 +21,7 @@ from apptek.features.support import near_distance
 from apptek.graph.lookups import is_lasting, knows_end, time_distance
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answer_tables import RankedPredicates
-from apptek.models.answerer import Answerer
+from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.manifest import FORMAT
 from apptek.present.explanation_text import OF_NAMES, contrast_words
 from apptek.present.explanation_words import (
@@ -105,6 +106,7 @@ def explain(
         against=reasons[len(for_it) :],
         further=further,
         groups=group_all(further, ends, view.name),
+        set_size=_set_size(answerer, view, ranked),
         model={
             "dataset": model.dataset.name,
             "preset": model.preset,
@@ -116,6 +118,13 @@ def explain(
         **{name: getattr(answer, name) for name in OF_ANSWER},
     )
     return _in_words(answerer, explanation, evidence)
+
+
+def _set_size(answerer: Answerer, view: WorkingView, ranked: RankedPredicates) -> int | None:
+    """Return how many predicates are in the usual prediction set; None: the model has none."""
+    if view.fitted.sets is None:
+        return None
+    return int(answerer.set_sizes(ranked, USUAL_COVERAGE)[0])
 
 
 def compared_predicates(

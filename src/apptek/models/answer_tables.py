@@ -108,7 +108,8 @@ def _looked_up(
 class AnswerTable:
     """The answers to some queries, column by column; an `Answer` is one row of it.
 
-    top  predicates of each query, the most probable; None: all
+    top    predicates of each query, the most probable; None: all
+    sizes  of prediction sets with this coverage: so many predicates instead of `top`
     """
 
     ranked: RankedPredicates
@@ -116,11 +117,20 @@ class AnswerTable:
     seen: Seen
     top: int | None
     calibrated: bool
+    sizes: Longs | None = None  # (B,)
+    coverage: float | None = None
 
     @cached_property
     def best(self) -> tuple[Longs, Matrix]:
         """The most probable predicates of each query, and their probabilities: (B, top)."""
-        return best_predicates(self.ranked.probabilities, self.top)
+        top = self.top if self.sizes is None else int(self.sizes.max(initial=1))
+        return best_predicates(self.ranked.probabilities, top)
+
+    @property
+    def counts(self) -> Longs:
+        """How many of the best predicates each query has: (B,)."""
+        best, _ = self.best
+        return np.full(len(best), best.shape[1]) if self.sizes is None else self.sizes
 
     @cached_property
     def known(self) -> Bools:
@@ -149,7 +159,10 @@ class AnswerTable:
     def answers(self, asked: Sequence[Query]) -> list[Answer]:
         """The rows as objects, for these queries in words."""
         words, seen, probabilities = self.predicates, self.seen, self.ranked.probabilities
-        order, largest = (part.tolist() for part in self.best)
+        order, largest = (
+            [row[:count] for row, count in zip(part.tolist(), self.counts.tolist(), strict=True)]
+            for part in self.best
+        )
         flags = {name: column.tolist() for name, column in self.flags.items()}
         queries = self.ranked.queries
         # Not `seen.names`: Arrow would import pandas.
@@ -171,6 +184,7 @@ class AnswerTable:
                 meant_subject=ends[0][row],
                 meant_object=ends[1][row],
                 age_note=seen.age_note(times[row]),
+                coverage=self.coverage,
                 **{name: column[row] for name, column in flags.items()},
             )
             for row, query in enumerate(asked)
@@ -179,25 +193,27 @@ class AnswerTable:
     def arrow(self, asked: AskedColumns) -> pa.Table:
         """The rows as a table, one for each predicate of a query, numbered by `query` from 1."""
         (best, largest), words, count = self.best, self.predicates, len(self.ranked.queries)
-        width = best.shape[1]
-        row_of, flat = pa.array(np.repeat(np.arange(count), width)), best.ravel()
-        queries, past = self.ranked.queries, np.repeat(self._past, width).astype(np.int64)
+        width, counts = best.shape[1], self.counts
+        listed = (np.arange(width) < counts[:, None]).ravel()
+        row_of, flat = pa.array(np.repeat(np.arange(count), counts)), best.ravel()[listed]
+        queries, past = self.ranked.queries, np.repeat(self._past, counts).astype(np.int64)
         columns: dict[str, Any] = {
             "query": row_of.to_numpy() + 1,
             "subject": asked.subjects.take(row_of),
             "object": asked.objects.take(row_of),
             "time": asked.times.take(row_of),
-            "rank": np.tile(np.arange(1, width + 1, dtype=np.int32), count),
+            "rank": np.tile(np.arange(1, width + 1, dtype=np.int32), count)[listed],
             "predicate": _texts(words.names, flat),
-            "probability": largest.ravel().astype(np.float64),
-            "known": pa.array(np.take_along_axis(self.known, best, 1).ravel()),
+            "probability": largest.ravel()[listed].astype(np.float64),
+            "known": pa.array(np.take_along_axis(self.known, best, 1).ravel()[listed]),
             "view": _texts(["all_facts", "past_only"], past),
             "meant_subject": self.seen.names(queries.subjects).dictionary_encode().take(row_of),
             "meant_object": self.seen.names(queries.objects).dictionary_encode().take(row_of),
             "label": _texts(words.labels, flat),
         }
-        columns |= {name: pa.array(np.repeat(flag, width)) for name, flag in self.flags.items()}
-        columns |= _class_columns(self.predicates, self.ranked, best)
+        columns |= {name: pa.array(np.repeat(flag, counts)) for name, flag in self.flags.items()}
+        of_classes = _class_columns(self.predicates, self.ranked, best)
+        columns |= {name: column.filter(pa.array(listed)) for name, column in of_classes.items()}
         return pa.table([columns[name] for name in SCHEMA.names], names=SCHEMA.names)
 
 

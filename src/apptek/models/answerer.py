@@ -11,11 +11,12 @@ from functools import cached_property
 
 import numpy as np
 
-from apptek.arrays import Bools, Floats, Matrix
+from apptek.arrays import Bools, Floats, Longs, Matrix
 from apptek.config import VIEWS, View
 from apptek.engine import map_queries
 from apptek.errors import ApptekError, TimeFormatError
 from apptek.evaluation.predicate_classes import PredicateWords
+from apptek.evaluation.prediction_sets import Strata, check_coverage
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.queries import Queries
@@ -33,12 +34,14 @@ from apptek.results import Query
 class ScoredQueries:
     """Queries with everything that was computed for them, each of it once.
 
-    linear  the logits of the linear softmax
-    scores  the same, or what the re-ranker has made of them
+    counted  what counting adds to the logits; 0 where it adds nothing
+    linear   the logits of the linear softmax, with that
+    scores   the same, or what the re-ranker has made of them
     """
 
     queries: Queries
     rows: Ragged
+    counted: Floats  # (B, R)
     linear: Floats  # (B, R)
     scores: Floats  # (B, R)
 
@@ -80,11 +83,14 @@ class WorkingView:
         """The queries with their features and scores: what an explanation starts from."""
         assert self.fitted.scorer is None, "a baseline has no features"
         rows, classifier = self.space.rows(queries), self.fitted.classifier
-        linear = scores = classifier.scores(rows)
+        linear, counted = classifier.scores(rows), np.zeros((len(queries), 1), np.float32)
+        if self.fitted.counted is not None:
+            counted = self.fitted.counted.scores(self.space.graph, queries)
+        linear = scores = linear + counted
         if self.fitted.reranker is not None:
             weighed = Weighed(queries, rows, classifier.weights, linear)
             scores = self.fitted.reranker.scores(self.space, weighed)
-        return ScoredQueries(queries, rows, linear, scores)
+        return ScoredQueries(queries, rows, counted, linear, scores)
 
     def probabilities(self, scores: Matrix) -> Matrix:
         """Scores of this view as calibrated probabilities: (B, R) -> (B, R)."""
@@ -207,6 +213,32 @@ class Answerer:
                 probabilities[rows] = view.probabilities(view.scores(queries.take(rows)))
         return RankedPredicates(queries, probabilities, views)
 
-    def table(self, ranked: RankedPredicates, *, top: int | None) -> AnswerTable:
-        """The most probable predicates of each query, with what is unusual about it."""
-        return AnswerTable(ranked, self.predicates, self.seen, top, self.model.calibrated)
+    def table(
+        self, ranked: RankedPredicates, *, top: int | None, coverage: float | None = None
+    ) -> AnswerTable:
+        """The most probable predicates of each query, with what is unusual about it.
+
+        coverage  instead of `top`, the predicates of each query's prediction set
+        """
+        sizes = None if coverage is None else self.set_sizes(ranked, coverage)
+        words, calibrated = self.predicates, self.model.calibrated
+        return AnswerTable(ranked, words, self.seen, top, calibrated, sizes, coverage)
+
+    def set_sizes(self, ranked: RankedPredicates, coverage: float) -> Longs:
+        """How many predicates are in the prediction set of each query."""
+        check_coverage(coverage)
+        strata, sizes = self._strata.of(ranked.queries), np.ones(len(ranked.queries), np.int64)
+        for view in sorted(set(ranked.views)):
+            sets = self.model.fitted(view).sets
+            if sets is None:
+                raise ApptekError(
+                    "this model has no prediction sets: fit default or max with valid facts"
+                )
+            rows = np.flatnonzero([each == view for each in ranked.views])
+            sizes[rows] = sets.sizes(ranked.probabilities[rows], strata[rows], coverage)
+        return sizes
+
+    @cached_property
+    def _strata(self) -> Strata:
+        """What the facts of the fit tell of the entities and the pair of a query."""
+        return Strata(self.model.dataset.train, len(self.model.dataset.entities))

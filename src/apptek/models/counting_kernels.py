@@ -22,6 +22,7 @@ import numpy as np
 
 from apptek.arrays import Bools, Doubles, Floats, Ints, Longs, read_only
 from apptek.compiling import kernel, leaf
+from apptek.facts.facts import Facts
 from apptek.facts.queries import QueryColumns
 from apptek.facts.times import UNKNOWN
 from apptek.graph.incidence import Incidence
@@ -78,6 +79,14 @@ class CountingArrays(NamedTuple):
     dating: Longs
 
 
+def dating_of(facts: Facts, predicate_count: int) -> Longs:
+    """Return how many undated and dated facts each predicate has: (2, R)."""
+    is_dated = facts.dated
+    parts = (facts.predicates[~is_dated], facts.predicates[is_dated])
+    counts = [np.bincount(part, minlength=predicate_count) for part in parts]
+    return read_only(np.stack(counts).astype(np.int64))
+
+
 def counting_arrays(graph: TemporalGraph, dating: Longs | None = None) -> CountingArrays:
     """Index the facts of a graph for the counting kernel. O(n log n).
 
@@ -87,9 +96,7 @@ def counting_arrays(graph: TemporalGraph, dating: Longs | None = None) -> Counti
     pairs, facts = PairIndex.of(graph), graph.facts
     is_dated = read_only(facts.dated)
     if dating is None:
-        parts = (facts.predicates[~is_dated], facts.predicates[is_dated])
-        counts = [np.bincount(part, minlength=graph.predicate_count) for part in parts]
-        dating = read_only(np.stack(counts).astype(np.int64))
+        dating = dating_of(facts, graph.predicate_count)
     return CountingArrays(
         _grouped(graph, graph.incidence), _grouped(graph, pairs.incidence), pairs,
         graph.incidence.twins, count_twins(graph), facts.predicates, is_dated, dating,
@@ -177,8 +184,9 @@ def _fill_prior(
         total += dating[0, r] + dating[1, r]
     share = alike_total / total if total > 0 else 0.0
     for r in range(prior.size):
-        alike = dating[query_dated, r] - (gone_alike if r == missing else 0)
-        count = dating[0, r] + dating[1, r] - (gone if r == missing else 0)
+        # Not below 0: a hidden fact that was added since the fit is none of those counted.
+        alike = max(dating[query_dated, r] - (gone_alike if r == missing else 0), 0)
+        count = max(dating[0, r] + dating[1, r] - (gone if r == missing else 0), 0)
         prior[r] = (count + PRIOR) / (total + PRIOR * prior.size)
         # Without any alike fact, being dated tells nothing of the predicate.
         dated[r] = (alike + DATING * share) / (count + DATING) / share if share > 0.0 else 1.0

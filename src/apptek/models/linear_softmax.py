@@ -1,6 +1,7 @@
 """Linear softmax over sparse features: logit(r) = bias[r] + sum of value * weights[feature, r]."""
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
@@ -13,17 +14,65 @@ CHUNK = 2048  # rows that one thread scores at a time
 
 
 @dataclass(frozen=True, slots=True)
+class SparseWeights:
+    """Weights where feature and predicate were seen together often enough; the others are 0.
+
+    Those of feature i stand from offsets[i] to offsets[i + 1], by predicate. They are indexed as a
+    matrix (F, R) is: [columns, predicate], [:, predicate], or [columns] for whole rows.
+    """
+
+    offsets: Longs  # (F + 1,)
+    predicates: Ints
+    values: Floats
+    width: int
+
+    def __post_init__(self) -> None:
+        is_whole = len(self.predicates) == len(self.values) == int(self.offsets[-1])
+        if not is_whole or (np.diff(self.offsets) < 0).any():
+            raise ValueError("the columns of sparse weights have different lengths")
+        if self.predicates.min(initial=0) < 0 or self.predicates.max(initial=0) >= self.width:
+            raise ValueError("sparse weights have a predicate that does not exist")
+        close_columns(self, "offsets", "predicates", "values")
+
+    def __len__(self) -> int:
+        return len(self.offsets) - 1
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Features and predicates."""
+        return len(self), self.width
+
+    def __getitem__(self, key: Any) -> Floats:
+        columns, predicate = key if isinstance(key, tuple) else (key, slice(None))
+        if isinstance(columns, slice):
+            found = np.zeros(len(self), np.float32)
+            places = np.flatnonzero(self.predicates == predicate)
+            found[np.searchsorted(self.offsets, places, side="right") - 1] = self.values[places]
+            return found
+        rows = np.zeros((np.size(columns), self.width), np.float32)
+        for row, column in enumerate(np.atleast_1d(columns).tolist()):
+            part = slice(int(self.offsets[column]), int(self.offsets[column + 1]))
+            rows[row, self.predicates[part]] = self.values[part]
+        return rows if isinstance(predicate, slice) else rows[:, predicate]
+
+
+@dataclass(frozen=True, slots=True)
 class LinearSoftmax:
     """The weights of a fitted classifier, F features x R predicates, read-only.
 
     Its calibration turns scores into probabilities.
     """
 
-    weights: Floats  # (F, R)
+    weights: Any  # (F, R), Floats or SparseWeights
     bias: Floats  # (R,)
     calibration: Calibration = field(default_factory=Calibration)
 
     def __post_init__(self) -> None:
+        if isinstance(self.weights, SparseWeights):
+            if self.weights.shape[1:] != self.bias.shape:
+                raise ValueError("weights are (features, predicates), the bias (predicates,)")
+            close_columns(self, "bias")
+            return
         if self.weights.dtype != np.float32 or self.bias.dtype != np.float32:
             raise ValueError("weights and bias are float32")
         if self.weights.ndim != 2 or self.weights.shape[1:] != self.bias.shape:
@@ -41,13 +90,34 @@ class LinearSoftmax:
         scores = np.empty((len(rows), len(self.bias)), np.float32)
         columns, values = rows.columns, rows.flat_values
 
+        weights = self.weights
+
         def fill(start: int) -> None:
             chunk = slice(start, min(start + CHUNK, len(rows)))
             offsets = rows.offsets[start : chunk.stop + 1]
-            add_weights(offsets, columns, values, self.weights, self.bias, scores[chunk])
+            if isinstance(weights, SparseWeights):
+                kept = weights.offsets, weights.predicates, weights.values
+                add_sparse_weights(offsets, columns, values, *kept, self.bias, scores[chunk])
+            else:
+                add_weights(offsets, columns, values, weights, self.bias, scores[chunk])
 
         in_threads(fill, range(0, len(rows), CHUNK))
         return scores
+
+
+@fast
+def add_sparse_weights(
+    offsets: Longs, columns: Ints, values: Floats, starts: Longs, predicates: Ints, weights: Floats,
+    bias: Floats, scores: Floats,
+) -> None:  # fmt: skip
+    """Fills in scores (B, R): the bias and the weights of each row's active features."""
+    for row in range(scores.shape[0]):
+        scores[row] = bias
+        for entry in range(offsets[row], offsets[row + 1]):
+            feature = columns[entry]
+            value = values[entry] if values.size else np.float32(1.0)
+            for place in range(starts[feature], starts[feature + 1]):
+                scores[row, predicates[place]] += value * weights[place]
 
 
 @fast

@@ -9,6 +9,7 @@ import numpy as np
 from apptek.arrays import Ints
 from apptek.config import Config, View
 from apptek.errors import ApptekError, ModelError
+from apptek.evaluation.prediction_sets import PredictionSets
 from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.clock import Clock
@@ -16,6 +17,7 @@ from apptek.features.space import AddedPart, FeatureSpace, make_space
 from apptek.features.support import Support
 from apptek.features.traits import Kind
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.counted import Counted
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.registry import model_settings
@@ -40,6 +42,8 @@ class FittedView:
     reranker: Reranker | None = None
     support: Support | None = None  # how often evidence was seen in training, and what followed
     scorer: Scorer | None = None  # of a baseline, which has no weights over features
+    counted: Counted | None = None  # what counting adds to the scores
+    sets: PredictionSets | None = None  # of predicates that contain the truth so often
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -179,7 +183,10 @@ def with_training_facts(model: Model) -> Model:
 
 def with_earlier_facts(model: Model) -> Model:
     """The model on the graph that rolls on: see `rolling_graph`."""
-    graph = rolling_graph(model.dataset)
+    data = model.dataset
+    if not any(part.dated.any() for part in (data.valid, data.test)):
+        raise ApptekError(f"{data.name} has no dated facts after train: nothing to roll through")
+    graph = rolling_graph(data, data.valid, data.test)
     if not model.baseline:
         return replace(model, graph=graph)
     fitted = model.views.get("past_only")
@@ -190,15 +197,13 @@ def with_earlier_facts(model: Model) -> Model:
     return replace(model, graph=graph, views={"past_only": replace(fitted, scorer=scorer)})
 
 
-def rolling_graph(data: Dataset) -> TemporalGraph:
+def rolling_graph(data: Dataset, *later: Facts) -> TemporalGraph:
     """The graph in which each query that looks ahead sees all facts before its time.
 
-    So a query sees what a model would that is updated day by day. Undated facts of valid and test
+    So a query sees what a model would that is updated day by day. Undated facts of later splits
     are before no query: they are left out.
     """
-    dated = [facts.take(facts.dated) for facts in (data.valid, data.test)]
-    if not any(map(len, dated)):
-        raise ApptekError(f"{data.name} has no dated facts after train: nothing to roll through")
+    dated = [facts.take(facts.dated) for facts in later]
     return TemporalGraph.of(replace(data, train=join_facts(data.train, *dated)))
 
 
@@ -231,12 +236,26 @@ def summarize(model: Model) -> dict[str, Any]:
         **common,
         "observed_until": observed_text(model) or "?",
         "forecasts": model.no_forecasts or "yes",
+        "chosen": {view: _chosen(fitted) for view, fitted in model.views.items()},
         "quality": {view: fitted.report.get("quality") for view, fitted in model.views.items()},
         "updates": len(model.updates),
         "added_since_the_fit": added,
         "retracted_since_the_fit": sum(update["retracted"] for update in model.updates),
         "left_out_since_the_fit": unknown,
         "refit": _advice(added, unknown, len(data.train)),
+    }
+
+
+def _chosen(fitted: FittedView) -> dict[str, Any]:
+    """Return what was chosen on the tuning queries of a view, and what was compared."""
+    report, counted = fitted.report, fitted.counted
+    return {
+        "l2": report["l2"],
+        "epochs": report["epoch"],
+        "counting": 0.0 if counted is None else counted.weight,
+        "counts": None if counted is None else counted.kernel._asdict(),
+        "queries": report["tuning_queries"],
+        "compared": report["tried"],
     }
 
 

@@ -16,6 +16,7 @@ from apptek.arrays import Arrays
 from apptek.config import DEFAULT, VIEWS, View
 from apptek.errors import GraphError, ModelError
 from apptek.evaluation.calibration import Calibration
+from apptek.evaluation.prediction_sets import STRATA, PredictionSets
 from apptek.facts.facts import SPLITS, Dataset, Names
 from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.times import TimeAxis
@@ -33,7 +34,9 @@ from apptek.graph.stored_graph import (
     graph_from,
 )
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.linear_softmax import LinearSoftmax
+from apptek.models.counted import Counted
+from apptek.models.counting_kernels import Weights, dating_of
+from apptek.models.linear_softmax import LinearSoftmax, SparseWeights
 from apptek.models.manifest import (
     RUN,
     CheckedFolder,
@@ -58,6 +61,7 @@ NAMES = ("entities", "predicates")
 RERANKER = "trees/{view}.txt"
 OCCURRENCE = "trees/occurrence-{window}.txt"
 PLAIN = ("baseline", "no_forecasts", "preset", "protocol", "seed")  # of Model and model.json
+SPARSE_ARRAYS = ("offsets", "predicates", "values")
 KIND_ARRAYS = ("of_entity", "pairs", "guessed")
 SUPPORT_ARRAYS = tuple(column.name for column in fields(Support))
 
@@ -86,11 +90,17 @@ def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: boo
 
 
 def _view_arrays(view: View, fitted: FittedView) -> Arrays:
-    arrays = {"weights": fitted.classifier.weights, "bias": fitted.classifier.bias}
+    weights, arrays = fitted.classifier.weights, {"bias": fitted.classifier.bias}
+    if isinstance(weights, SparseWeights):
+        arrays |= {f"weights.{name}": getattr(weights, name) for name in SPARSE_ARRAYS}
+    else:
+        arrays["weights"] = weights
     for number, kind in enumerate(fitted.kinds):
         arrays |= {f"kinds.{number}.{name}": getattr(kind, name) for name in KIND_ARRAYS}
     if fitted.support is not None:
         arrays |= {f"support.{name}": getattr(fitted.support, name) for name in SUPPORT_ARRAYS}
+    if fitted.sets is not None:
+        arrays |= {f"sets.{name}": getattr(fitted.sets, name) for name in STRATA}
     return {f"{view}.{name}": array for name, array in arrays.items()}
 
 
@@ -112,6 +122,8 @@ def _about(model: Model) -> dict[str, Any]:
                     for kind in fitted.kinds
                 ],
                 "report": fitted.report,
+                "counting": fitted.counted
+                and {"weight": fitted.counted.weight, "kernel": fitted.counted.kernel._asdict()},
             }
             for view, fitted in model.views.items()
         },
@@ -183,6 +195,9 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
         for number, entry in enumerate(about["kinds"])
     )
     reranker, support = stored.text(RERANKER.format(view=view)), None
+    sets = None
+    if f"sets.{STRATA[0]}" in arrays:
+        sets = PredictionSets(*(arrays[f"sets.{name}"] for name in STRATA))
     if "support.offsets" in arrays:
         support = Support(*(arrays[f"support.{name}"] for name in SUPPORT_ARRAYS))
     calibration, scorer = Calibration(**about["calibration"]), None
@@ -197,13 +212,29 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
         )
         scorer = find_baseline(baseline).load(saved)
     return FittedView(
-        classifier=LinearSoftmax(arrays["weights"], arrays["bias"], calibration),
+        classifier=LinearSoftmax(_weights(arrays), arrays["bias"], calibration),
         kinds=tuple(kinds),
         report=about["report"],
         reranker=None if reranker is None else _load_reranker(reranker, model),
         support=support,
         scorer=scorer,
+        counted=_load_counted(about["counting"], model.dataset),
+        sets=sets,
     )
+
+
+def _weights(arrays: Arrays) -> Any:
+    if "weights" in arrays:
+        return arrays["weights"]
+    parts = {name: arrays[f"weights.{name}"] for name in SPARSE_ARRAYS}
+    return SparseWeights(**parts, width=len(arrays["bias"]))
+
+
+def _load_counted(entry: dict[str, Any] | None, data: Dataset) -> Counted | None:
+    if entry is None:
+        return None
+    kernel = Weights(**{name: float(value) for name, value in entry["kernel"].items()})
+    return Counted(float(entry["weight"]), kernel, dating_of(data.train, len(data.predicates)))
 
 
 def _load_reranker(text: str, model: Model) -> Reranker:

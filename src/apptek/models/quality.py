@@ -5,61 +5,79 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Bools, Doubles, Floats, Matrix
-from apptek.evaluation.ranking import expected_ranks, filtered_mrr
+from apptek.evaluation.calibration import expected_calibration_error, top_predictions
+from apptek.evaluation.filters import known_predicates
+from apptek.evaluation.ranking import expected_ranks
 from apptek.facts.queries import Queries
+from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.counting import (
-    VARIANTS,
-    CountingConfig,
-    CountingScorer,
-    choose_weights,
-)
-from apptek.models.counting_kernels import Weights
+from apptek.models.answerer import WorkingView
 from apptek.models.fitting.examples import Examples
-from apptek.ragged import Ragged
+from apptek.models.model import Model
 
 MAX_QUERIES = 10_000  # tuning queries that are compared
-MAX_TRIED_QUERIES = 1_000  # of these, queries that the weights of `recency` are chosen on
-MAX_FACTS = 5_000_000  # with more facts, the index of `recency` would need too much memory
 RESAMPLES = 2_000
-# Fewer values than the baseline `recency` tries: a fit should spend no more than a second on it.
-FEW_VALUES = CountingConfig(
-    smoothing=(3.0,),
-    backoff=(0.3, 1.0, 3.0),
-    reversed=(0.1, 0.4),
-    pair_decay=(0.3, 3.0, 30.0),
-    entity_decay=(0.3, 3.0, 30.0),
-    floor=(0.01, 0.1),
-)
+LEAST_RECENT, MOST_RECENT = (
+    1_000,
+    5_000,
+)  # facts added since the fit that its calibration is tested on
+MOST_ERROR = 0.05  # of their calibration, before a new fit is due
 
 
 def measure_quality(
     graph: TemporalGraph,
-    queries: Queries,
     tuning: Examples,
     scores: Matrix,
+    counted: Matrix | None,
     *,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
     """Return Hits@1 and MRR of a model and of `frequency` and `recency`, ready for JSON.
 
-    graph   the training facts, as the view sees them
-    scores  of the model, (B, R), for the tuning queries
+    graph    the training facts
+    scores   of the model, (B, R), for the tuning queries
+    counted  those of `recency`; None: it was not fitted
 
     `interval` is the 95 % interval of the model's Hits@1 minus that of the baseline.
     """
-    rows = np.arange(0, len(queries), -(-len(queries) // MAX_QUERIES))
-    queries, truths, known = queries.take(rows), tuning.labels[rows], tuning.others.take(rows)
+    rows = np.arange(0, len(tuning), -(-len(tuning) // MAX_QUERIES))
+    truths, known = tuning.labels[rows], tuning.others.take(rows)
     ranks = expected_ranks(scores[rows], truths, known)
     quality = {"queries": len(rows)} | _metrics(ranks)
     baselines = {"frequency": np.tile(_frequency_order(graph), (len(rows), 1))}
-    if len(graph.facts) <= MAX_FACTS:
-        baselines["recency"] = _recency_scores(graph, queries, tuning.labels[rows], known)
-    for name, counted in baselines.items():
-        their_ranks = expected_ranks(counted, truths, known)
+    if counted is not None:
+        baselines["recency"] = counted[rows]
+    for name, of_baseline in baselines.items():
+        their_ranks = expected_ranks(of_baseline, truths, known)
         interval = paired_interval(ranks <= 1, their_ranks <= 1, rng=rng)
         quality[name] = _metrics(their_ranks) | {"interval": interval}
     return quality
+
+
+def recent_calibration(model: Model) -> dict[str, Any] | None:
+    """Return the calibration error of the newest facts that were added since the fit.
+
+    Each is asked about from what was known before its time. None where there are too few to tell.
+    """
+    facts, data = model.graph.facts, model.dataset
+    positions, fitted = data.axis.positions(facts.times), data.all_facts()
+    last = data.axis.positions(fitted.take(fitted.dated).times).max(initial=UNKNOWN)
+    added = np.flatnonzero(facts.dated & (positions > last))
+    if model.baseline or len(added) < LEAST_RECENT:
+        return None
+    rows = added[np.argsort(positions[added], kind="stable")][-MOST_RECENT:].astype(np.int32)
+    newest, view = facts.take(rows), WorkingView.of(model, "past_only")
+    asked = Queries(newest.subjects, newest.objects, newest.times, rows)
+    best, confidences = top_predictions(view.probabilities(view.scores(asked)))
+    others = known_predicates(newest, (facts,))
+    correct = (best == newest.predicates) | others.contains(best)
+    error = expected_calibration_error(confidences, correct)
+    return {
+        "facts": len(rows),
+        "since": data.axis.format(int(newest.times[0])),
+        "ece": error,
+        "refit_due": error > MOST_ERROR,
+    }
 
 
 def _frequency_order(graph: TemporalGraph) -> Floats:
@@ -77,18 +95,6 @@ def _frequency_order(graph: TemporalGraph) -> Floats:
 
 def _metrics(ranks: Doubles) -> dict[str, Any]:
     return {"hits_at_1": float(np.mean(ranks <= 1)), "mrr": float(np.mean(1 / ranks))}
-
-
-def _recency_scores(graph: TemporalGraph, queries: Queries, truths: Any, known: Ragged) -> Matrix:
-    scorer = CountingScorer(graph, VARIANTS["recency"].start)
-    rows = np.arange(0, len(queries), -(-len(queries) // MAX_TRIED_QUERIES))
-    tried, tried_truths, tried_known = queries.take(rows), truths[rows], known.take(rows)
-
-    def mrr(weights: Weights) -> float:
-        return filtered_mrr(scorer.with_weights(weights).scores(tried), tried_truths, tried_known)
-
-    weights, *_ = choose_weights(VARIANTS["recency"], FEW_VALUES, mrr)
-    return scorer.with_weights(weights).scores(queries)
 
 
 def paired_interval(ours: Bools, theirs: Bools, *, rng: np.random.Generator) -> list[float]:

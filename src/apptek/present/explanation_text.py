@@ -176,8 +176,8 @@ def asked_at(explanation: Explanation) -> str:
 
 
 def _because(two: Two, change: Change) -> str:
-    """What follows "because": a clause, or what the trees look at, which is none."""
-    if change.kind == "reranker":
+    """What follows "because": a clause, or what trees or counting look at, which is none."""
+    if change.kind in ("reranker", "counting"):
         return f"of {change.second_sentence or change.first_sentence}"
     return _words(two, change)
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from apptek.facts.predicate_table import labelled
-from apptek.present.sentences import OF_TREES
+from apptek.present.sentences import NO_SUMS
 from apptek.present.wording import (
     count_text,
     general_notes,
@@ -185,7 +185,7 @@ def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
     told only where there is no other on its side, and then with that remark.
     """
     clear, doubtful = (_summed(explanation, contradicts=doubt) for doubt in (False, True))
-    clear += [Told(g.log_odds, g.title, True, g.name not in OF_TREES) for g in explanation.groups]
+    clear += [Told(g.log_odds, g.title, True, g.name not in NO_SUMS) for g in explanation.groups]
     weights = [abs(part.log_odds) for part in (*clear, *doubtful)]
     least = SMALL * max(weights, default=0.0)
     labels = {1: explanation.label, -1: explanation.runner_up_label}
@@ -292,7 +292,7 @@ def _connection_notes(explanation: Explanation) -> list[Note]:
         notes.append(Note("recorded", text, {"predicates": known}))
     parts = (*explanation.all_reasons(), *explanation.further)
     kinds = {part.kind for part in parts if part.family != "question"}
-    if kinds <= {"reranker"}:
+    if kinds <= {"reranker", "counting"}:
         text = "Nothing connects the two: the answer is what is common in general."
         notes.append(Note("connection", text))
     if (name := explanation.subject) == explanation.object:
@@ -384,7 +384,18 @@ def answer_notes(answer: Answer) -> list[Note]:
         *_unseen_notes(answer),
         *time_notes(answer.view, query.time, unseen=False, age=answer.age_note),
         *([Note("far", FAR)] if answer.far_time else []),
+        *_set_notes(answer),
     ]
+
+
+def _set_notes(answer: Answer) -> list[Note]:
+    """How often the predicates that are listed contain the true one, if that was asked for."""
+    if answer.coverage is None:
+        return []
+    count, share = len(answer.predicates), f"{100 * answer.coverage:.3g} %"
+    which = "this one" if count == 1 else f"one of these {count}"
+    text = f"In {share} of such cases, the true predicate is {which}."
+    return [Note("set", text, {"coverage": answer.coverage, "predicates": count})]
 
 
 def _unseen_notes(answer: Answer) -> list[Note]:

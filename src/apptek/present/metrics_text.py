@@ -17,7 +17,7 @@ VIEWS = {"all_facts": "With all facts", "past_only": "Only the past"}
 BASELINES = {"frequency": "the most frequent predicate", "recency": "counting"}
 SELECTED = "These examples were selected because the model answered them correctly."
 NO_QUALITY = "there were no held-out facts to measure it on"
-METRICS = ("MRR", "Hits@1", "Hits@3", "Hits@10", "ECE")
+METRICS = ("MRR", "Hits@1", "Hits@3", "Hits@10", "ECE", "in 90 % sets", "set size")
 FORECASTS = {
     "raw_r": "all predicates, raw",
     "filtered_r": "all predicates, filtered",
@@ -36,13 +36,14 @@ COUNTS = ("entities", "predicates", "times", "train", "valid", "test")
 def evaluation_text(evaluation: Evaluation, width: int, title: str = "") -> str:
     """Return the metrics of all queries, and of each group and level that has some."""
     parts = {"all": evaluation.metrics, **evaluation.groups, **evaluation.classes}
-    rows = [
-        (name.replace("_", " "), queries, *map(_decimals, values))
-        for name, part in parts.items()
-        if part is not None
-        for queries, *values in [astuple(part)]
-    ]
-    return table_text(title, ("", "queries", *METRICS), rows, width)
+    names = METRICS[: -2 if evaluation.metrics.set_size is None else None]
+    rows = []
+    for name, part in parts.items():
+        if part is not None:
+            queries, *values, size = astuple(part)
+            shown = (*map(_decimals, values), "" if size is None else f"{size:.1f}")
+            rows.append((name.replace("_", " "), queries, *shown[: len(names)]))
+    return table_text(title, ("", "queries", *names), rows, width)
 
 
 def views_text(
@@ -66,6 +67,21 @@ def views_text(
         ]
         texts.append(table_text("", ("forecast", "queries", *METRICS[:4]), rows, width))
     return "\n".join(texts)
+
+
+def sets_text(
+    title: str, by_horizon: Mapping[str, Mapping[str, Mapping[str, Any]]], *, width: int
+) -> str:
+    """Return precision, recall and F1 of predicted sets, at each horizon and level."""
+    keys = ("precision", "recall", "f1")
+    rows = [
+        (horizon, level, part["questions"], *(_decimals(part[key]) for key in keys),
+         f"{part['size']:.1f}")
+        for horizon, levels in by_horizon.items()
+        for level, part in levels.items()
+    ]  # fmt: skip
+    header = ("days ahead", "", "questions", "precision", "recall", "F1", "set size")
+    return table_text(title, header, rows, width)
 
 
 def comparison_text(comparison: Any, top: int, *, width: int) -> str:
@@ -160,8 +176,10 @@ def summary_text(title: str, summary: Mapping[str, Any], *, width: int) -> str:
     rows = [
         (titles.get(name, name.replace("_", " ")), _value_words(value))
         for name, value in summary.items()
-        if name != "quality"
+        if name not in ("quality", "chosen")
     ]
+    chosen = summary.get("chosen", {})
+    rows += [(f"chosen for {view}", chosen_text(each)) for view, each in chosen.items()]
     rows += [(VIEWS[view].lower(), quality_text(measured)) for view, measured in quality.items()]
     return table_text(title, ("", ""), rows, width)
 
@@ -238,6 +256,25 @@ def _decimals(value: float | None) -> str:
 
 def _interval(difference: Any) -> str:
     return f"{difference.low:+.4f} .. {difference.high:+.4f}"
+
+
+def chosen_text(chosen: Mapping[str, Any]) -> str:
+    """Return what a fit chose on its tuning queries, and what it compared."""
+    compared = chosen["compared"]
+    if not chosen["epochs"]:
+        words = "counting alone"
+    else:
+        words = f"regularisation {chosen['l2']:g}, {counted(chosen['epochs'], 'epoch')}"
+        beside = f"counting with weight {chosen['counting']:g}" if chosen["counting"] else ""
+        words += f", {beside or 'no counting'}"
+    if not compared:
+        return f"{words} (not compared: too few valid facts)"
+    best, worst = (pick(each["valid_mrr"] for each in compared) for pick in (max, min))
+    asked = counted(chosen["queries"], "query")
+    return (
+        f"{words} (best of {len(compared)} fits on {asked}: MRR {worst:.4f} to {best:.4f}, each "
+        "with its best weight of counting)"
+    )
 
 
 def quality_text(quality: dict[str, Any] | None) -> str:

@@ -30,6 +30,7 @@ LOOKED_AT = {
     "its place in the linear model": "how probable it would be without them",
 }
 
+COUNTED = "what was recorded most often and most recently (counted; no single fact)"
 # The titles of groups of small reasons; {before}: where a view may look.
 TITLES = {
     "between": "what else {s} and {o} did to each other",
@@ -42,8 +43,9 @@ TITLES = {
     "connections": "how the two are connected through others",
     "such_actors": "what actors like {s} and {o} do to each other (a statistic, no facts)",
     "trees": "how the evidence combines (learned by trees; no single fact)",
+    "counting": COUNTED,
 }
-OF_TREES = ("such_actors", "trees")  # groups that are no sums of small reasons
+NO_SUMS = ("such_actors", "trees", "counting")  # groups that are no sums of small reasons
 USUAL = {"subject": "what {s} usually does", "object": "what others usually do to {o}"}
 
 

@@ -20,7 +20,7 @@ from apptek.present.drawing import WIDTH, draw_answer
 from apptek.present.explanation_words import missing_facts_notes
 from apptek.present.wording import apart_text, when_text
 from apptek.results import Answer, CitedFact, Explanation, Query, Reason, WhatIf, extended
-from apptek.server.requests import ExplainBody, PredictBatch, PredictQuery
+from apptek.server.requests import ExplainBody, PredictBatch, PredictQuery, check_batch
 from apptek.server.responses import (
     ANSWER_FIELDS,
     AnswerOut,
@@ -49,10 +49,12 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
     else:
         question = served.question(body, body.view, allow_unknown=body.allow_unknown)
         asked, ids = [question.query], question.ids
+    if body.coverage is not None:  # a set may have all predicates
+        check_batch(len(ids), len(answerer.model.dataset.predicates))
 
     def answer_chunk(start: int) -> list[AnswerOut]:
         part = ids.take(np.arange(start, min(start + CHUNK, len(ids))))
-        table = answerer.table(answerer.ranked(part), top=body.top)
+        table = answerer.table(answerer.ranked(part), top=body.top, coverage=body.coverage)
         answers = table.answers(asked[start : start + CHUNK])
         return list(map(partial(served_answer, served), answers, part.times.tolist()))
 

@@ -48,6 +48,7 @@ def add_arrow_predictions(app: FastAPI, served: ServedModel, pool: WorkerPool) -
     async def predictions(
         request: Request,
         top: Annotated[int, Query(ge=1, le=1000)] = 10,
+        coverage: Annotated[float | None, Query(gt=0, lt=1)] = None,
         view: Annotated[View | None, Query()] = None,
     ) -> Response:
         body = await request.body()
@@ -58,7 +59,10 @@ def add_arrow_predictions(app: FastAPI, served: ServedModel, pool: WorkerPool) -
             asked = AskedColumns(*query_text_columns(queries, "the body"))
             ids = served.batch(asked, lambda column, row: f"{column} of row {row + 1}")
             answerer = served.answerer(view)
-            return write_stream(answerer.table(answerer.ranked(ids), top=top).arrow(asked))
+            if coverage is not None:
+                check_batch(len(ids), len(answerer.model.dataset.predicates))
+            table = answerer.table(answerer.ranked(ids), top=top, coverage=coverage)
+            return write_stream(table.arrow(asked))
 
         return Response(await pool.run(work), media_type=ARROW)
 

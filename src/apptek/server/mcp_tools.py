@@ -24,7 +24,7 @@ from apptek.server.answers import served_answer
 from apptek.server.forecasts import make_forecast
 from apptek.server.lists import audited
 from apptek.server.model_info import find_entities
-from apptek.server.requests import ForecastBody, Name, QueryFields, Steps, Suppose, Time
+from apptek.server.requests import Coverage, ForecastBody, Name, QueryFields, Steps, Suppose, Time
 from apptek.server.responses import Entities, KnownPredicate
 from apptek.server.served_model import Question, ServedModel
 from apptek.server.timelines import describe_fact, read_window
@@ -162,18 +162,21 @@ class Questions:
         time: Time = "?",
         past_only: PastOnly = False,
         top: Top = 5,
+        coverage: Coverage = None,
         suppose: Suppose = [],  # noqa: B006 - nobody changes it
     ) -> Prediction:
         """Which predicate (kind of event or relation) holds between subject and object at a time?
 
         Returns ranked predicates. Their probabilities are conditional on an event between the
         pair at that time: use `forecast` for the chance that something happens. `known`
-        means that the data has this fact. With `suppose`, `what_if` compares the answer
-        with that of a world in which these facts happen.
+        means that the data has this fact. With `coverage`, such as 0.9, they are the fewest
+        that contain the true predicate in this share of cases: the notes say so. With `suppose`,
+        `what_if` compares the answer with that of a world in which these facts happen.
         """
         asked = self._question(subject, object, time, past_only)
         ranked = asked.answerer.ranked(asked.ids)
-        (answer,) = asked.answerer.table(ranked, top=top).answers([asked.query])
+        table = asked.answerer.table(ranked, top=top, coverage=coverage)
+        (answer,) = table.answers([asked.query])
         notes = [
             *filter(None, [recorded_answer(answer)]),
             *share_lines(answer.by_class, answer.by_group),

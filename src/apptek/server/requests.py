@@ -31,6 +31,16 @@ View = Annotated[
 ]
 Top = Annotated[int, Field(ge=1, le=1000, description="The number of predicates to return.")]
 
+Coverage = Annotated[
+    float | None,
+    Field(
+        gt=0,
+        lt=1,
+        description="Instead of `top`: the fewest predicates that contain the true one in this "
+        "share of cases, such as 0.9.",
+    ),
+]
+
 
 class _StrictBody(BaseModel):
     """A body without extra fields."""
@@ -83,6 +93,7 @@ class PredictQuery(QueryFields):
     """One query to predict."""
 
     top: Top = 10
+    coverage: Coverage = None
     view: View = None
     allow_unknown: AllowUnknown = False
     suppose: Suppose = []
@@ -96,6 +107,7 @@ class PredictBatch(_StrictBody):
 
     queries: Annotated[list[QueryFields], Field(min_length=1, fail_fast=True)]
     top: Top = 10
+    coverage: Coverage = None
     view: View = None
 
     @model_validator(mode="before")

@@ -19,12 +19,15 @@ from apptek.facts.queries import Queries, askable, draw_evenly, held_out_queries
 from apptek.facts.times import UNKNOWN
 from apptek.features.space import FeatureSpace
 from apptek.models.fitting.stages import Fit
+from apptek.models.model import rolling_graph
 from apptek.ragged import Ragged, hstack, vstack
 from apptek.resuming import StageCache
 from apptek.seeding import generator
 
 Rows = npt.NDArray[Any]
 SHARD = 131_072  # examples of a shard; fewer stay in memory
+MOST_LOGITS = 2_500_000_000  # of an epoch: training queries x predicates
+MOST_SCORES = 25_000_000  # of the queries to tune on and all predicates: 100 MB
 TUNING_SHARE = 0.1  # of the training queries, where valid cannot serve
 MAX_NEWEST = 0.3  # the same, where many facts have the time of the cut
 
@@ -117,6 +120,8 @@ class ViewExamples:
     rows       the training facts of `train`, one shard after the other
     facts      to tune on, with the queries for them; `tuning` is None where there are none
     is_newest  whether these are the newest training facts
+    seen       the features that the queries to tune on see: where valid lies beyond train, those
+               of every earlier fact, valid included, as if the model were updated day by day
     """
 
     space: FeatureSpace
@@ -126,15 +131,19 @@ class ViewExamples:
     queries: Queries
     tuning: Examples | None
     is_newest: bool
+    seen: FeatureSpace
 
 
 def examples_of(fit: Fit, space: FeatureSpace, view: View) -> ViewExamples:
     """Draw the facts that a view is fitted and tuned on, and compute their features."""
     usable, spared = tuning_rows(fit, view)
     train, rows = _training_examples(fit, space, usable, view)
-    facts, queries, tuning = _tuning_examples(fit, space, spared, view)
+    seen, data = space, fit.dataset
+    if view == "past_only" and spared is None and data.lies_beyond_train("valid"):
+        seen = space.on(rolling_graph(data, data.valid).seen_in(view))
+    facts, queries, tuning = _tuning_examples(fit, seen, spared, view)
     is_newest = view == "past_only" and spared is not None
-    return ViewExamples(space, train, rows, facts, queries, tuning, is_newest)
+    return ViewExamples(space, train, rows, facts, queries, tuning, is_newest, seen)
 
 
 def tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
@@ -184,7 +193,8 @@ def _training_examples(
     The shards of many queries are left in the work folder: which queries share one is drawn.
     """
     train, seed = fit.dataset.train, fit.options.seed
-    rows = draw_evenly(train, rows, fit.config.fit.queries, generator(seed, "queries"))
+    most = min(fit.config.fit.queries, MOST_LOGITS // len(fit.dataset.predicates))
+    rows = draw_evenly(train, rows, most, generator(seed, "queries"))
     parts = split_into_shards(rows, generator(seed, "shards"))
     rows = np.concatenate(parts)
     # A loss that knew facts of valid or test would leak them.
@@ -223,7 +233,8 @@ def _tuning_examples(
 
     rows  of training facts; None: those of valid
     """
-    data, most = fit.dataset, fit.config.fit.tuning_queries
+    data = fit.dataset
+    most = min(fit.config.fit.tuning_queries, MOST_SCORES // len(data.predicates))
     rng = generator(fit.options.seed, "tuning queries")
     if rows is None:
         drawn = draw_evenly(data.valid, np.arange(len(data.valid)), most, rng)

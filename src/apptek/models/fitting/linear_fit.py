@@ -13,6 +13,7 @@ learned beside the weights, without penalty, and are part of the weights when th
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -31,19 +32,23 @@ from apptek.evaluation.calibration import (
 from apptek.evaluation.ranking import filtered_mrr
 from apptek.features.history import Copies
 from apptek.models.fitting.examples import Examples
-from apptek.models.linear_softmax import LinearSoftmax
+from apptek.models.linear_softmax import LinearSoftmax, SparseWeights
 
 Pass = list[tuple[int, Ints]]  # one epoch: shards, and the order of the examples in each
+LEAST_TUNING = 50  # queries of valid; with fewer, nothing is chosen on them
+MOST_DENSE = 100_000_000  # weights; with more, only those of what was seen together are kept
+LEAST_TOGETHER = 3  # training queries with a feature and a predicate, for a weight of its own
 _MASKED = np.float32(-1e30)  # finite: differences of it are numbers
 
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """The filtered MRR on valid after an epoch with this regularisation."""
+    """The filtered MRR on valid after an epoch, with the best weight of counting beside it."""
 
     l2: float
-    epoch: int  # from 1
+    epoch: int  # from 1; 0: counting alone
     valid_mrr: float
+    counting: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +56,8 @@ class FitReport:
     """What was chosen on valid, and everything that was tried; None where there was no valid."""
 
     l2: float
-    epoch: int
+    epoch: int  # 0: counting alone
+    counting: float  # the weight of counting
     valid_mrr: float | None = None
     ece_before: float | None = None  # on valid, at temperature 1
     ece_after: float | None = None
@@ -72,30 +78,57 @@ def fit_linear_softmax(
     config: ClassifierConfig,
     rng: np.random.Generator,
     copies: Copies | None = None,
+    counted: Floats | None = None,
 ) -> tuple[LinearSoftmax, FitReport]:
     """Return the classifier that ranks valid best, calibrated there, and how it was found.
 
-    The training examples come in shards; one at a time is in memory. Values of l2 are
-    tried in threads, all in the same order of examples: the same seed gives the same bytes. Without
-    valid nothing is chosen: all epochs with the first l2, at temperature 1.
+    counted  log P of each predicate by counting, of the queries of valid: (n, R)
+
+    The training examples come in shards, of which one at a time is looked at. Values of l2 are
+    tried in threads, all in the same order of examples: the same seed gives the same bytes; where
+    there are several shards, l2 is chosen on one of them. With fewer than LEAST_TUNING queries
+    nothing is chosen: all epochs with the first l2 and the first weight of counting. Without any,
+    the temperature is 1.
     """
+    if len(train) > 1 and len(config.l2) > 1 and valid is not None:
+        _, report = fit_linear_softmax(
+            [train[0]], valid, class_count=class_count, config=config, rng=rng, copies=copies,
+            counted=counted,
+        )  # fmt: skip
+        config = replace(config, l2=(report.l2,))
     tuning_count = 0 if valid is None else len(valid)
     threads = fits_at_once(train[0].rows.width, class_count, tuning_count)
     passes = [shuffled_pass(train, rng) for _ in range(config.epochs)]
-    if valid is None:
+    if valid is None or tuning_count < LEAST_TUNING:
         model = descend(train, class_count, config, config.l2[0], passes, copies)
-        return model, FitReport(config.l2[0], config.epochs)
+        report = FitReport(config.l2[0], config.epochs, config.counting[0])
+        return (model, report) if valid is None else calibrated(model, report, valid, counted)
 
     def fit(number: int) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
         descent = Descent(train, class_count, config, config.l2[number], copies)
-        return _best_epoch(descent, valid, passes, config.patience)
+        return _best_epoch(descent, valid, passes, counted)
 
     fits = in_threads(fit, range(len(config.l2)), threads)
     model, best, _ = max(fits, key=lambda fit: fit[1].valid_mrr)
-    calibration, before, after = calibrate(model.scores(valid.rows), valid)
     tried = tuple(epoch for _, _, epochs in fits for epoch in epochs)
-    report = FitReport(best.l2, best.epoch, best.valid_mrr, before, after, tried)
+    report = FitReport(best.l2, best.epoch, best.counting, tried=tried)
+    return calibrated(model, report, valid, counted)
+
+
+def calibrated(
+    model: LinearSoftmax, report: FitReport, valid: Examples, counted: Floats | None
+) -> tuple[LinearSoftmax, FitReport]:
+    """Return the classifier calibrated on valid beside counting, and how good it is there."""
+    scores = beside(model.scores(valid.rows), counted, report.counting)
+    calibration, before, after = calibrate(scores, valid)
+    mrr = filtered_mrr(scores, valid.labels, valid.others)
+    report = replace(report, valid_mrr=mrr, ece_before=before, ece_after=after)
     return replace(model, calibration=calibration), report
+
+
+def beside(scores: Floats, counted: Floats | None, weight: float) -> Floats:
+    """Return the scores of features with those of counting, of this weight: (n, R)."""
+    return scores if counted is None or not weight else scores + np.float32(weight) * counted
 
 
 def descend(
@@ -119,6 +152,8 @@ def fits_at_once(feature_count: int, class_count: int, tuning_count: int) -> int
     Raises an ApptekError if there is too little memory for one. Each needs its weights, their sums
     of squares, the best weights so far and those of the last epoch, and the scores of valid.
     """
+    if feature_count * class_count > MOST_DENSE:
+        return 1
     needed = 4 * class_count * (4 * feature_count + 2 * tuning_count)
     available = available_memory()
     if available is None:
@@ -138,19 +173,31 @@ def _gigabytes(count: int) -> str:
 
 
 def _best_epoch(
-    descent: "Descent", valid: Examples, passes: list[Pass], patience: int
+    descent: "Descent", valid: Examples, passes: list[Pass], counted: Floats | None
 ) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
-    """The weights of the epoch that ranks valid best, its report, and those of all epochs."""
-    kept, best = descent.model(), EpochReport(descent.l2, 0, 0.0)
-    epochs: list[EpochReport] = []
+    """The weights of the epoch that ranks valid best, its report, and those of all epochs.
+
+    Before the first epoch, there is counting alone.
+    """
+    config, l2 = descent.config, descent.l2
+
+    def mrr(scores: Floats, weight: float) -> float:
+        return filtered_mrr(beside(scores, counted, weight), valid.labels, valid.others)
+
+    kept, best = descent.model(), EpochReport(l2, 0, 0.0, 0.0)
+    if counted is not None and any(config.counting):
+        best = EpochReport(l2, 0, filtered_mrr(counted, valid.labels, valid.others), 1.0)
+    epochs = [best] if best.valid_mrr else []
+    weights = (0.0,) if counted is None else config.counting
     for epoch, shuffled in enumerate(passes, start=1):
         descent.run_epoch(shuffled)
         model = descent.model()
-        mrr = filtered_mrr(model.scores(valid.rows), valid.labels, valid.others)
-        epochs.append(EpochReport(descent.l2, epoch, mrr))
-        if mrr > best.valid_mrr:
+        scores = model.scores(valid.rows)
+        found = [EpochReport(l2, epoch, mrr(scores, weight), weight) for weight in weights]
+        epochs.append(max(found, key=lambda each: each.valid_mrr))
+        if epochs[-1].valid_mrr > best.valid_mrr:
             kept, best = model, epochs[-1]
-        if epoch - best.epoch >= patience:
+        if epoch - best.epoch >= config.patience:
             break
     return kept, best, epochs
 
@@ -189,7 +236,12 @@ class Descent:
         if copies is not None and config.copies:
             count = len(copies.groups)
             self.copied[:count], self.groups[:count] = copies.predicates, copies.groups
-        self.weights = np.zeros((feature_count, class_count), np.float32)
+        self.pattern = None
+        shape: tuple[int, ...] = (feature_count, class_count)
+        if feature_count * class_count > MOST_DENSE:
+            self.pattern = seen_together(train, class_count, self.copied)
+            shape = (len(self.pattern[1]),)
+        self.weights = np.zeros(shape, np.float32)
         self.sums = np.full_like(self.weights, config.accumulator)
         self.bias = np.zeros(class_count, np.float32)
         self.bias_sums = np.full_like(self.bias, config.accumulator)
@@ -206,20 +258,46 @@ class Descent:
         total = self.config.epochs * sum(len(order) for _, order in shuffled)
         for shard, order in shuffled:
             train = self.train[shard]
-            _run_epoch(
+            asked: Any = (
                 order, train.rows.offsets, train.rows.columns, train.rows.flat_values,
                 train.labels, train.others.offsets, train.others.columns,
-                self.copied, self.groups, self.decay, self.weights, self.sums,
-                self.bias, self.bias_sums, self.shared, self.shared_sums,
+                self.copied, self.groups, self.decay, *(self.pattern or ()), self.weights,
+                self.sums, self.bias, self.bias_sums, self.shared, self.shared_sums,
                 self.config.learning_rate, self.step, total,
             )  # fmt: skip
+            (_run_epoch if self.pattern is None else _run_sparse_epoch)(*asked)
             self.step += len(order)
 
     def model(self) -> LinearSoftmax:
         """The weights as they are now, the copy weights among them."""
         weights, copying = self.weights.copy(), np.flatnonzero(self.groups >= 0)
-        weights[copying, self.copied[copying]] += self.shared[self.groups[copying]]
-        return LinearSoftmax(weights, self.bias.copy())
+        shared = self.shared[self.groups[copying]]
+        if self.pattern is None:
+            weights[copying, self.copied[copying]] += shared
+            return LinearSoftmax(weights, self.bias.copy())
+        starts, kept = self.pattern
+        features = np.repeat(np.arange(len(self.groups)), np.diff(starts))
+        weights[kept == self.copied[features]] += shared  # each has exactly one
+        return LinearSoftmax(SparseWeights(starts, kept, weights, len(self.bias)), self.bias.copy())
+
+
+def seen_together(train: Sequence[Examples], class_count: int, copied: Ints) -> tuple[Longs, Ints]:
+    """Return the predicates that each feature was seen with at least LEAST_TOGETHER times.
+
+    As offsets (F + 1,) and predicates; the one that a feature speaks of is always among them.
+    """
+    keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
+    for shard in train:
+        labels = np.repeat(shard.labels.astype(np.int64), np.diff(shard.rows.offsets))
+        found = shard.rows.columns.astype(np.int64) * class_count + labels
+        new, repeats = np.unique(found, return_counts=True)
+        keys, places = np.unique(np.concatenate([keys, new]), return_inverse=True)
+        counts = np.bincount(places, np.concatenate([counts, repeats])).astype(np.int64)
+    speaking = np.flatnonzero(copied >= 0)
+    own = speaking * np.int64(class_count) + copied[speaking]
+    kept = np.union1d(keys[counts >= LEAST_TOGETHER], own)
+    starts = np.searchsorted(kept, np.arange(len(copied) + 1) * np.int64(class_count))
+    return starts.astype(np.int64), (kept % class_count).astype(np.int32)
 
 
 @fast
@@ -263,6 +341,46 @@ def _run_epoch(
                 weights[feature, r] = (weights[feature, r] * root - rate * slope) / (
                     root + shrinking
                 )
+            if groups[feature] >= 0:
+                slopes[groups[feature]] += value * gradient[copied[feature]]
+        step_shared(shared, shared_sums, slopes, rate)
+
+
+@fast
+def _run_sparse_epoch(
+    order: Ints, offsets: Longs, columns: Ints, values: Floats,
+    labels: Ints, other_offsets: Longs, others: Ints, copied: Ints, groups: Ints,
+    decay: Floats, starts: Longs, kept: Ints, weights: Floats, sums: Floats, bias: Floats,
+    bias_sums: Floats, shared: Floats, shared_sums: Floats, learning_rate: float, step: int,
+    total: int,
+) -> None:  # fmt: skip
+    """The same where feature i has weights for the predicates kept[starts[i] : starts[i + 1]]."""
+    gradient = np.empty(bias.size, np.float32)
+    slopes = np.zeros(shared.size, np.float32)
+    for number in range(order.size):
+        example = order[number]
+        rate = np.float32(learning_rate * (1.0 - (step + number) / total))
+        gradient[:] = bias
+        for entry in range(offsets[example], offsets[example + 1]):
+            feature = columns[entry]
+            value = values[entry] if values.size else np.float32(1.0)
+            for place in range(starts[feature], starts[feature + 1]):
+                gradient[kept[place]] += value * weights[place]
+            if groups[feature] >= 0:
+                gradient[copied[feature]] += value * shared[groups[feature]]
+        for entry in range(other_offsets[example], other_offsets[example + 1]):
+            gradient[others[entry]] = _MASKED
+        softmax_gradient(gradient, labels[example])
+        step_bias(bias, bias_sums, gradient, rate)
+        for entry in range(offsets[example], offsets[example + 1]):
+            feature = columns[entry]
+            value = values[entry] if values.size else np.float32(1.0)
+            shrinking = rate * decay[feature]
+            for place in range(starts[feature], starts[feature + 1]):
+                slope = value * gradient[kept[place]]
+                sums[place] += slope * slope
+                root = np.sqrt(sums[place])
+                weights[place] = (weights[place] * root - rate * slope) / (root + shrinking)
             if groups[feature] >= 0:
                 slopes[groups[feature]] += value * gradient[copied[feature]]
         step_shared(shared, shared_sums, slopes, rate)

@@ -6,27 +6,38 @@ appears at the end, whole.
 """
 
 import time
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Floats
+from apptek.arrays import Doubles, Floats, Ints
 from apptek.config import View
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
+from apptek.evaluation.prediction_sets import PredictionSets, Strata
 from apptek.evaluation.ranking import calibrate as calibrate_scorer
-from apptek.evaluation.ranking import filtered_mrr
+from apptek.evaluation.ranking import expected_ranks, filtered_mrr
 from apptek.extras import require_trees
 from apptek.facts.facts import SPLITS, Dataset, join_facts
 from apptek.facts.protocols import apply_protocol
-from apptek.facts.queries import training_queries
+from apptek.facts.queries import Queries, training_queries
 from apptek.features.clock import Clock
 from apptek.features.space import AddedPart, FamilyFit, Found, find_family, make_space
 from apptek.features.support import count_support
 from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.counted import (
+    FREQUENCY,
+    MOST_FACTS,
+    MOST_TRIED,
+    Counted,
+    choose_counts,
+    is_surely_better,
+)
+from apptek.models.counting import VARIANTS
+from apptek.models.counting_kernels import dating_of
 from apptek.models.fitting.examples import (
     Examples,
     StoredExamples,
@@ -36,8 +47,12 @@ from apptek.models.fitting.examples import (
     with_more,
 )
 from apptek.models.fitting.linear_fit import (
+    LEAST_TUNING,
+    MOST_DENSE,
     FitReport,
+    beside,
     calibrate,
+    calibrated,
     descend,
     fit_linear_softmax,
     fits_at_once,
@@ -52,6 +67,7 @@ from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.models.reranking.reranker import Reranker
 from apptek.models.scorers import FitTask
+from apptek.ragged import Ragged
 from apptek.resuming import open_work
 from apptek.seeding import generator
 
@@ -160,45 +176,49 @@ def _fit(fit: Fit) -> Model:
     return model
 
 
+LEAST_JUDGED = 100  # queries that tell whether there is nothing to learn
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """What was chosen on the tuning queries, and the scores that it gives to them.
+
+    shares  log P of each predicate by counting alone
+    """
+
+    classifier: LinearSoftmax
+    report: FitReport
+    counted: Counted | None
+    reranker: Reranker | None = None
+    scores: Floats | None = None  # (n, R); None: there are no tuning queries
+    shares: Floats | None = None  # (n, R)
+
+
 def _fit_view(fit: Fit, model: Model, view: View) -> FittedView:
     """Fit the weights of one view: its own early stop, calibration and re-ranker."""
     kinds, graph = _kinds(fit, view), model.graph.seen_in(view)
     space = make_space(graph, fit.dataset, fit.config, model.clock, kinds, model.added)
     # Before the features are made, which takes long where there are many.
     fits_at_once(len(space), graph.predicate_count, 0)
+    if fit.config.reranker.rounds and len(space) * graph.predicate_count > MOST_DENSE:
+        raise DataError(
+            f"{graph.predicate_count:,} predicates are too many for the trees of `max`: "
+            "fit the model default, or merge rare predicates"
+        )
     made = examples_of(fit, space, view)
     with fit.stage(f"fit the classifier, {view}"):
-        classifier, report = fit_linear_softmax(
-            made.train,
-            made.tuning,
-            class_count=graph.predicate_count,
-            config=fit.config.classifier,
-            rng=generator(fit.options.seed, "classifier"),
-            copies=space.copies(),
-        )
-    scores = None if made.tuning is None else classifier.scores(made.tuning.rows)
-    reranker = None
-    if fit.config.reranker.rounds:
+        chosen = _fit_weights(fit, made)
+    if fit.config.reranker.rounds and chosen.report.epoch:
         with fit.stage(f"fit the re-ranker, {view}"):
-            reranker = _fit_reranker(fit, made, report.l2)
-            if reranker is not None and made.tuning is not None and scores is not None:
-                weighed = Weighed(made.queries, made.tuning.rows, classifier.weights, scores)
-                reranked = reranker.scores(space, weighed)
-                mrr = filtered_mrr(reranked, made.tuning.labels, made.tuning.others)
-                # With little data the trees overfit: keep them only if they raise the MRR.
-                if mrr > (report.valid_mrr or 0.0):
-                    calibration, _, after = calibrate(reranked, made.tuning, balanced=True)
-                    classifier = replace(classifier, calibration=calibration)
-                    report, scores = replace(report, valid_mrr=mrr, ece_after=after), reranked
-                else:
-                    reranker = None
-    about = _report(model, made, classifier, report) | {"quality": _quality(fit, made, scores)}
+            chosen = _with_trees(fit, made, chosen)
+    classifier, about = chosen.classifier, _report(model, made, chosen.classifier, chosen.report)
+    about |= {"quality": _quality(fit, made, chosen)}
     facts = fit.dataset.train.take(made.rows)
-    if made.is_newest and made.tuning is not None and reranker is None:
+    if made.is_newest and made.tuning is not None and chosen.reranker is None:
         # The newest facts have told what to choose; the weights may learn from them now.
         with fit.stage(f"fit the classifier again, {view}"):
             made = _with_newest(fit, made, made.tuning)
-            classifier = _refit(fit, made, classifier, report)
+            classifier = _refit(fit, made, classifier, chosen.report)
         facts = join_facts(facts, made.facts)
     with fit.stage("count the support of reasons"):
         pairs = facts.subjects.astype(np.int64) * len(fit.dataset.entities) + facts.objects
@@ -207,8 +227,120 @@ def _fit_view(fit: Fit, model: Model, view: View) -> FittedView:
         for stage in made.train.stages:
             fit.cache.path(stage).unlink()
     return FittedView(
-        classifier=classifier, kinds=kinds, report=about, reranker=reranker, support=support
+        classifier=classifier,
+        kinds=kinds,
+        report=about,
+        reranker=chosen.reranker,
+        support=support,
+        counted=chosen.counted,
+        sets=_prediction_sets(fit, made, chosen),
     )
+
+
+def _fit_weights(fit: Fit, made: ViewExamples) -> _Chosen:
+    """Fit the linear softmax with counting beside it, or the most frequent predicate alone.
+
+    The latter where nothing is surely better.
+    """
+    counted, shares = _choose_counts(fit, made)
+    classifier, report = fit_linear_softmax(
+        made.train,
+        made.tuning,
+        class_count=len(fit.dataset.predicates),
+        config=fit.config.classifier,
+        rng=generator(fit.options.seed, "classifier"),
+        copies=made.space.copies(),
+        counted=shares,
+    )
+    scores = None
+    if made.tuning is not None:
+        scores = beside(classifier.scores(made.tuning.rows), shares, report.counting)
+        may_count = any(fit.config.classifier.counting) and counted is not None
+        if may_count and counted is not None and not _has_signal(made, counted, scores):
+            counted = replace(counted, kernel=FREQUENCY)
+            scores = counted.log_shares(made.seen.graph, made.queries)
+            nothing = descend(made.train, len(classifier.bias), fit.config.classifier, 0.0, [])
+            report = replace(report, epoch=0, counting=1.0)
+            classifier, report = calibrated(nothing, report, made.tuning, scores)
+    if counted is not None:
+        counted = replace(counted, weight=report.counting) if report.counting else None
+    return _Chosen(classifier, report, counted, scores=scores, shares=shares)
+
+
+def _with_trees(fit: Fit, made: ViewExamples, chosen: _Chosen) -> _Chosen:
+    """Return the choice with a re-ranker, where it raises the MRR of the tuning queries."""
+    reranker, tuning = _fit_reranker(fit, made, chosen), made.tuning
+    if reranker is None or tuning is None or chosen.scores is None:
+        return replace(chosen, reranker=reranker)
+    weighed = Weighed(made.queries, tuning.rows, chosen.classifier.weights, chosen.scores)
+    scores = reranker.scores(made.seen, weighed)
+    mrr = filtered_mrr(scores, tuning.labels, tuning.others)
+    # With little data the trees overfit: keep them only if they raise the MRR.
+    if mrr <= (chosen.report.valid_mrr or 0.0):
+        return chosen
+    calibration, _, after = calibrate(scores, tuning, balanced=True)
+    classifier = replace(chosen.classifier, calibration=calibration)
+    report = replace(chosen.report, valid_mrr=mrr, ece_after=after)
+    return replace(chosen, classifier=classifier, report=report, reranker=reranker, scores=scores)
+
+
+def _prediction_sets(fit: Fit, made: ViewExamples, chosen: _Chosen) -> PredictionSets | None:
+    """Return how probable the truths of the tuning queries were; None where there are none."""
+    if made.tuning is None or chosen.scores is None:
+        return None
+    strata = Strata(fit.dataset.train, len(fit.dataset.entities)).of(made.queries)
+    probabilities = chosen.classifier.calibration.probabilities(chosen.scores)
+    return PredictionSets.of(probabilities, made.tuning.labels, strata)
+
+
+def _choose_counts(fit: Fit, made: ViewExamples) -> tuple[Counted | None, Floats | None]:
+    """Return how facts are counted, and log P of each predicate by it for the tuning queries.
+
+    Nothing is fitted in counting, so that where there are few tuning queries, it is chosen on
+    training queries that do not see their own fact. None where there are too many facts to count.
+    """
+    data, tuning = fit.dataset, made.tuning
+    if len(data.train) > MOST_FACTS:
+        return None, None
+    dating = dating_of(data.train, len(data.predicates))
+    counted = Counted(1.0, VARIANTS["recency"].start, dating)
+    if tuning is None or len(tuning) < LEAST_TUNING:
+        counted = choose_counts(counted, made.space.graph, *_known_queries(made))
+    else:
+        asked = (made.queries, tuning.labels, tuning.others)
+        counted = choose_counts(counted, made.seen.graph, *asked)
+    return counted, None if tuning is None else counted.log_shares(made.seen.graph, made.queries)
+
+
+def _known_queries(made: ViewExamples) -> tuple[Queries, Ints, Ragged]:
+    """Return some training queries that do not see their own fact, the truths, and the filter."""
+    train, rows = made.space.graph.facts, made.rows[:: -(-len(made.rows) // MOST_TRIED)]
+    known = known_predicates(train.take(rows), (train,))
+    return training_queries(train, rows), train.predicates[rows], known
+
+
+def _has_signal(made: ViewExamples, counted: Counted, scores: Floats) -> bool:
+    """Return whether anything is surely better than the most frequent predicate.
+
+    Either the scores of the tuning queries are, or counting is, on these and on training queries
+    that do not see their own fact. A few queries cannot tell: then it is presumed.
+    """
+    tuning, frequency = made.tuning, replace(counted, kernel=FREQUENCY)
+    assert tuning is not None
+    asked = (made.queries, tuning.labels, tuning.others)
+
+    def ranks(by: Counted, graph: TemporalGraph, queries: Queries, *of: Any) -> Doubles:
+        return expected_ranks(by.log_shares(graph, queries), *of)
+
+    usual = ranks(frequency, made.seen.graph, *asked)
+    if is_surely_better(expected_ranks(scores, tuning.labels, tuning.others), usual):
+        return True
+    of_train = _known_queries(made)
+    ours, theirs = (
+        np.concatenate([ranks(by, made.seen.graph, *asked), ranks(by, made.space.graph, *of_train)])
+        for by in (counted, frequency)
+    )
+    return len(ours) < LEAST_JUDGED or is_surely_better(ours, theirs)
 
 
 def _with_newest(fit: Fit, made: ViewExamples, tuning: Examples) -> ViewExamples:
@@ -227,7 +359,7 @@ def _refit(fit: Fit, made: ViewExamples, chosen: LinearSoftmax, report: FitRepor
     return replace(fitted, calibration=chosen.calibration)
 
 
-def _fit_reranker(fit: Fit, made: ViewExamples, l2: float) -> Reranker | None:
+def _fit_reranker(fit: Fit, made: ViewExamples, chosen: _Chosen) -> Reranker | None:
     """Fit the trees over the candidates of the training facts; None where there are too few."""
     train = fit.dataset.train
     task = RerankerTask(
@@ -237,18 +369,20 @@ def _fit_reranker(fit: Fit, made: ViewExamples, l2: float) -> Reranker | None:
         queries=training_queries(train, made.rows),
         train=train,
         linear=fit.config.classifier,
-        l2=l2,
+        l2=chosen.report.l2,
+        counted=chosen.counted,
     )
     return fit_reranker(task, fit.config.reranker, seed=fit.options.seed)
 
 
-def _quality(fit: Fit, made: ViewExamples, scores: Floats | None) -> dict[str, Any] | None:
+def _quality(fit: Fit, made: ViewExamples, chosen: _Chosen) -> dict[str, Any] | None:
     """Compare the scores of the tuning queries with counting; None where there are none."""
-    if made.tuning is None or scores is None:
+    tuning, scores = made.tuning, chosen.scores
+    if tuning is None or scores is None:
         return None
     rng = generator(fit.options.seed, "bootstrap")
     with fit.stage("compare with counting"):
-        quality = measure_quality(made.space.graph, made.queries, made.tuning, scores, rng=rng)
+        quality = measure_quality(made.space.graph, tuning, scores, chosen.shares, rng=rng)
     return quality | {"newest": made.is_newest}
 
 

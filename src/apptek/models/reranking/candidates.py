@@ -76,12 +76,16 @@ class Mirrors:
         counts = stops - starts
         rows = np.repeat(np.arange(len(train)), counts)
         within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        pairs = np.zeros((predicate_count, predicate_count), np.int64)
-        np.add.at(pairs, (train.predicates[rows], predicates[starts[rows] + within]), 1)
-        fact_counts = np.bincount(train.predicates, minlength=predicate_count)
-        of = pairs.argmax(axis=1).astype(np.int32)
-        share = pairs[np.arange(predicate_count), of] / np.maximum(fact_counts, 1)
-        of[share == 0] = -1
+        forth_of = train.predicates[rows].astype(np.int64) * predicate_count
+        pairs, times = np.unique(forth_of + predicates[starts[rows] + within], return_counts=True)
+        # Of each predicate, the pair that comes most often, of equal ones the first, comes last.
+        last = np.lexsort((-pairs, times))
+        firsts, seconds = np.divmod(pairs[last], predicate_count)
+        of = np.full(predicate_count, -1, np.int32)
+        share = np.zeros(predicate_count)
+        of[firsts] = seconds
+        share[firsts] = times[last]
+        share /= np.maximum(np.bincount(train.predicates, minlength=predicate_count), 1)
         return cls(read_only(of), read_only(share.astype(np.float32)))
 
 

@@ -21,6 +21,7 @@ from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.features.space import FeatureSpace
+from apptek.models.counted import Counted
 from apptek.models.fitting.examples import Examples
 from apptek.models.fitting.linear_fit import descend, shuffled_pass
 from apptek.models.reranking.candidates import (
@@ -56,6 +57,7 @@ class RerankerTask:
     train: Facts
     linear: ClassifierConfig
     l2: float
+    counted: Counted | None = None  # what counting adds to the scores
 
 
 def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Reranker | None:
@@ -136,7 +138,10 @@ def _describe_out_of_fold(
         of_fold = np.flatnonzero(fold_of[rows] == fold)
         unseen = examples.rows.take(rows[of_fold])
         queries = task.queries.take(rows[of_fold])
-        weighed = Weighed(queries, unseen, model.weights, model.scores(unseen))
+        scores = model.scores(unseen)
+        if task.counted is not None:
+            scores += task.counted.scores(task.space.graph, queries)
+        weighed = Weighed(queries, unseen, model.weights, scores)
         described = describe_candidates(task.space, weighed, mirrors, config.candidates)
         candidates[of_fold], features[of_fold] = described.predicates, described.features
     return Candidates(candidates, features)

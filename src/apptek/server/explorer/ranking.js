@@ -24,6 +24,15 @@ export function withSelected(predicates, selected, explanation) {
   return [...predicates, { predicate, label, probability, known: known.includes(predicate) }];
 }
 
+// How often the first predicates contain the true one; empty where that is not known.
+export function setWords({ set_size: size, ranked }) {
+  if (!size) return "";
+  const names = ranked.slice(0, size).map(({ label }) => label);
+  if (size === 1) return `It is ${names[0]}, nine times out of ten.`;
+  const which = names.length === size ? `: ${names.join(", ")}` : "";
+  return `It is one of the first ${size}, nine times out of ten${which}.`;
+}
+
 export class Ranking {
   constructor({ onSelect }) {
     this.onSelect = onSelect;
@@ -32,6 +41,9 @@ export class Ranking {
   // The predicates of an answer; after facts were struck out, with what they were before.
   showAnswer({ answer, explanation, state, most }, tones) {
     const whole = answer.predicates;
+    const words = explanation ? setWords(explanation) : "";
+    byId("set").textContent = words;
+    byId("set").hidden = !words;
     const isKnown = new Map(whole.map(({ predicate, known }) => [predicate, known]));
     const now = state.without && explanation?.without.length ? explanation.ranked : null;
     const struck = now?.map((each) => ({ ...each, known: isKnown.get(each.predicate) }));

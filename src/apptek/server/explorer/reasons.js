@@ -7,6 +7,7 @@ const OPEN = 12; // facts that are shown at once; the others unfold
 const WITHOUT_FACTS = {
   trait: "about who the two are",
   reranker: "what the re-ranker adds to the other reasons",
+  counting: "what counting facts adds to the other reasons",
 };
 
 const NO_REASON = "There is no reason, so there are no facts to show.";

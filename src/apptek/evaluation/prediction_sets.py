@@ -1,0 +1,95 @@
+"""Prediction sets: the fewest predicates that contain the truth as often as asked.
+
+Split conformal prediction. In each stratum of the tuning queries, the probabilities that the truth
+had are kept, in order. The set of a query has every predicate that is at least as probable as
+the truth was in all but a share of 1 - coverage of them: so the truth of a query like these is in
+its set with that coverage, whatever the model is. The most probable predicate is always in it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from apptek.arrays import Doubles, Floats, Ints, Longs, Matrix, close_columns
+from apptek.errors import ArgumentError
+from apptek.facts.facts import Facts
+from apptek.facts.queries import Queries
+
+STRATA = ("seen_pair", "unseen_pair", "unseen_entity")
+LEAST_QUERIES = 100  # of a stratum; one with fewer uses those of all strata
+USUAL_COVERAGE = 0.9
+
+
+def check_coverage(coverage: float) -> None:
+    """Raise ArgumentError for a coverage that no set can be made for."""
+    if not 0 < coverage < 1:
+        raise ArgumentError(f"coverage is {coverage:g}: expected a share above 0 and below 1")
+
+
+@dataclass(frozen=True, slots=True)
+class PredictionSets:
+    """The probabilities that the truths of tuning queries had, ascending, in each stratum."""
+
+    seen_pair: Floats
+    unseen_pair: Floats
+    unseen_entity: Floats
+
+    def __post_init__(self) -> None:
+        close_columns(self, *STRATA)
+
+    @classmethod
+    def of(cls, probabilities: Matrix, truths: Ints, strata: Ints) -> "PredictionSets":
+        """Return the sets for queries like these; strata: numbers of STRATA."""
+        of_truth = probabilities[np.arange(len(truths)), truths].astype(np.float32)
+        return cls(*(np.sort(of_truth[strata == number]) for number in range(len(STRATA))))
+
+    def thresholds(self, coverage: float) -> Doubles:
+        """Return the least probability of a member of a set, in each stratum."""
+        check_coverage(coverage)
+        parts = [getattr(self, name) for name in STRATA]
+        pooled = np.sort(np.concatenate(parts))
+        used = [part if len(part) >= LEAST_QUERIES else pooled for part in parts]
+        return np.asarray([_threshold(part, coverage) for part in used])
+
+    def sizes(self, probabilities: Matrix, strata: Ints, coverage: float) -> Longs:
+        """Return how many predicates, the most probable ones, are in the set of each query."""
+        least = self.thresholds(coverage)[strata].astype(np.float32)
+        sizes: Longs = np.maximum((probabilities >= least[:, None]).sum(axis=1), 1)
+        return sizes
+
+
+def _threshold(probabilities: Floats, coverage: float) -> float:
+    """Return the largest probability that leaves out few enough truths; 0: none may be left out."""
+    number = int(np.floor((len(probabilities) + 1) * (1 - coverage) + 1e-9))
+    return float(probabilities[number - 1]) if number else 0.0
+
+
+class Strata:
+    """What the training facts tell of the entities and the pair of a query."""
+
+    def __init__(self, train: Facts, entity_count: int) -> None:
+        self._width = entity_count
+        self._pairs, self._counts = np.unique(self._keys(train), return_counts=True)
+        ends = np.concatenate([train.subjects, train.objects])
+        self._facts = np.bincount(ends, minlength=entity_count)
+
+    def _keys(self, asked: Facts | Queries) -> Longs:
+        return asked.subjects.astype(np.int64) * self._width + asked.objects
+
+    def of(self, queries: Queries) -> Ints:
+        """Return the number of each query's stratum; the fact that a query hides does not count."""
+        own = (queries.hidden >= 0).astype(np.int64)
+        seen = np.ones(len(queries), np.bool_)
+        for ids in (queries.subjects, queries.objects):
+            seen &= (ids >= 0) & (self._facts[np.maximum(ids, 0)] > own)
+        keys = self._keys(queries)
+        places = np.minimum(np.searchsorted(self._pairs, keys), len(self._pairs) - 1)
+        is_pair = (self._pairs[places] == keys) & (self._counts[places] > own)
+        return np.where(seen, np.where(is_pair, 0, 1), 2).astype(np.int32)
+
+
+def strata_of(groups: Mapping[str, np.ndarray]) -> Ints:
+    """Return the number of each query's stratum from the masks of its groups."""
+    strata: Longs = np.argmax([groups[name] for name in STRATA], axis=0)
+    return strata.astype(np.int32)
