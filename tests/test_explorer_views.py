@@ -543,7 +543,7 @@ def test_what_is_still_computed_is_said_so_and_comes_by_itself(
 
     page.route(f"**/api/{path}*", not_ready_at_first)
     page.goto(f"{address}{view}")
-    waits = page.locator("[role=status]:visible").filter(has_text=re.compile("moment|looked for"))
+    waits = page.locator("[role=status]:visible").filter(has_text=re.compile("moment|Finding"))
     expect(waits).to_be_visible()
     expect(page.locator(part)).to_have_count(0)
     expect(page.locator(part)).to_be_visible()
