@@ -150,7 +150,7 @@ def test_suppose_is_for_single_questions(predictor: Predictor, last: Fact) -> No
     for many in ([query, query], [query]):
         with pytest.raises(ArgumentError, match="for a single query"):
             predictor.predict(many, suppose=[last])
-    with pytest.raises(ArgumentError, match="hidden does not go with suppose"):
+    with pytest.raises(ArgumentError, match="hidden cannot be combined with suppose"):
         predictor.explain(query, hidden=0, suppose=[last])
     with pytest.raises(ArgumentError, match="no supposed fact"):
         predictor.predict(query, suppose=[])

@@ -40,7 +40,7 @@ def close_columns(holder: object, *names: str) -> None:
 
 
 def find_sorted(ascending: AnyInts, values: AnyInts) -> Longs:
-    """Return where each value stands in an array that ascends; -1 where it does not."""
+    """Return the index of each value in an ascending array; -1 if it is missing."""
     places = np.searchsorted(ascending, values)
     there = places < len(ascending)
     there[there] = ascending[places[there]] == values[there]

@@ -178,7 +178,7 @@ _most_threads = os.cpu_count()
 
 
 def limit_threads(count: int) -> None:
-    """Lets `in_threads` use at most so many threads: for processes of which each has one core."""
+    """Let `in_threads` use at most this many threads: for processes with one core each."""
     global _most_threads  # noqa: PLW0603  a property of the process, as the number of cores is
     _most_threads = count
 

@@ -20,7 +20,7 @@ Kernel = Literal[
     "same", "before", "after", "close", "short", "middle", "long", "ever",
     "undated", "undated ever", "both undated",
 ]  # fmt: skip
-# A query sees all facts but its own, or only what was known before its time.
+# A query sees all facts but its own, or only facts before its time.
 View = Literal["all_facts", "past_only"]
 Progress = Callable[[str, int, int], None]  # told what is being done, how much of it, of how much
 
@@ -144,7 +144,7 @@ class FitConfig:
     queries: int = setting(
         1_000_000, "most queries of train, drawn evenly over time and predicates", ge=1
     )
-    tuning_queries: int = setting(100_000, "most queries of valid, drawn likewise", ge=1)
+    tuning_queries: int = setting(100_000, "most queries of valid, drawn in the same way", ge=1)
 
 
 @checked_dataclass

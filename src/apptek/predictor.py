@@ -302,7 +302,7 @@ class Predictor:
         if hidden >= (known := len(self.model.graph.facts)):
             raise ArgumentError(f"hidden is {hidden:,}; the model has the facts 0 to {known - 1:,}")
         if suppose is not None and hidden >= 0:
-            raise ArgumentError("hidden does not go with suppose")
+            raise ArgumentError("hidden cannot be combined with suppose")
         asked = self._asked(query, allow_unknown)
         why = explain(self.answerer, asked, predicate, against=against, most=most, hidden=hidden)
         if suppose is None:

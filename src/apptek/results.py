@@ -314,7 +314,7 @@ class PartnerForecast:
 
 @record
 class ActorForecast(Result):
-    """Whom an actor will act on in a window, and who will act on it."""
+    """A forecast for one actor: the entities it will act on, and those that will act on it."""
 
     actor: str = described("The actor.")
     members: tuple[str, ...] = described("The entities that are combined; empty: the actor alone.")
@@ -325,7 +325,9 @@ class ActorForecast(Result):
     unit: str = described("The unit of the data: day, hour, step, ...")
     lead: int = described("Units between the last observed time and the window.")
     observed_until: str = described("The last time whose facts were used.")
-    acts_on: tuple[PartnerForecast, ...] = described("Whom it acts on, the most probable first.")
+    acts_on: tuple[PartnerForecast, ...] = described(
+        "Entities that it acts on, the most probable first."
+    )
     acted_on_by: tuple[PartnerForecast, ...] = described("Who acts on it, likewise.")
     partners: int = described("How many entities had a fact with it before, listed or not.")
     others_acted_on: float = described(

@@ -1,4 +1,4 @@
-"""The audit of a graph: for every fact, how much speaks for it being wrong, and in which way.
+"""The audit of a graph: the log-odds that each fact is wrong, and in which way.
 
 By Bayes, the odds that a fact (s, r, o, t) has a wrong predicate are
 
@@ -167,7 +167,7 @@ def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles, chosen: Lo
 
 
 def is_mirrored(facts: Facts) -> Bools:
-    """Which facts also stand there with subject and object exchanged, at the same time."""
+    """Return which facts are also recorded with subject and object swapped, at the same time."""
     own, reversed_ = fact_keys(facts, exchanged(facts))
     mirrored: Bools = np.isin(reversed_, own)
     return mirrored

@@ -1,4 +1,4 @@
-"""Who is asked about a fact: a fitted model, or models of which each has not learned some facts.
+"""The models that judge facts: a fitted model, or models that each have not learned some facts.
 
 A model that was fitted on a fact has seen its predicate, right or wrong. So the facts of a data set
 are put into folds, and each is judged by a linear model that was fitted on the other folds. All of

@@ -145,7 +145,7 @@ def evaluate(
         raise typer.BadParameter(f"{given[0]} needs --forecasts")
     if multilabel:
         if words := [word for word, value in of_ranks.items() if value]:
-            raise typer.BadParameter(f"{words[0]} does not go with --multilabel")
+            raise typer.BadParameter(f"{words[0]} cannot be combined with --multilabel")
         _evaluate_sets(model, split, as_json=as_json)
         return
     if queries is not None and (rolling or result is not None):

@@ -17,7 +17,7 @@ from apptek.errors import ApptekError
 
 NOBODY = 60.0  # seconds without any worker in a cluster, after which a run gives up
 LOOK = 5.0  # seconds between two looks at the cluster
-# Ray's head asks the metadata services of three clouds where it runs: nobody listens there.
+# Ray's head asks the metadata services of three clouds where it runs: send these to a dead end.
 _PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 _OFFLINE = dict.fromkeys(_PROXIES, "http://127.0.0.1:9")
 _OFFLINE |= dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
@@ -76,7 +76,7 @@ class RayCluster:
         """Return the results of each shard."""
         ray = self._ray
         try:
-            # Ray tells of workers that died on stdout, which is for results.
+            # Ray reports dead workers on stdout, which is for results.
             with redirect_stdout(sys.stderr):
                 self._has_workers()
                 tasks = [self._run.remote(shard) for shard in shards]
@@ -112,7 +112,7 @@ class RayCluster:
 
 
 def _knock(address: str) -> None:
-    """OSError where nobody listens: Ray itself would wait for long."""
+    """Raise OSError if the address does not answer: Ray itself would wait for long."""
     host, _, port = address.rpartition(":")
     socket.create_connection((host, int(port)), timeout=10).close()
 

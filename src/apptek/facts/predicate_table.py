@@ -1,4 +1,4 @@
-"""What is known of predicates beyond their names: labels, phrases for sentences, classes.
+"""A table of predicates: their labels, phrases for sentences, and classes.
 
 A table of a user has a header and names its columns; only `predicate` must be there:
 
@@ -50,7 +50,7 @@ class PredicateEntry:
 
 @dataclass(frozen=True, slots=True)
 class PredicateTable:
-    """Labels, phrases, classes and groups of predicates; an empty table is as good as none."""
+    """Labels, phrases, classes and groups of predicates; an empty table has no labels."""
 
     entries: Mapping[str, PredicateEntry] = field(default_factory=dict)
     source: str = ""  # "CAMEO", or the name of the file

@@ -111,11 +111,11 @@ class TimeAxis:
         if self.date_format in FIRST or min(day, month) < 0:
             return self.date_format if self.date_format in FIRST else ""
         if "%Y" in self.date_format[: min(day, month)]:
-            return ""  # with the year first, nobody takes the day for the month
+            return ""  # with the year first, day and month are not ambiguous
         return "dmy" if day < month else "mdy"
 
     def holds(self, other: "TimeAxis") -> bool:
-        """Whether all times of another axis can be written on this one, be it cut to its unit."""
+        """Return whether all times of another axis fit on this one, maybe truncated to its unit."""
         if "integer" in (self.unit, other.unit):
             return {self.unit, other.unit} <= {"integer", "year"}
         finer = GRANULARITIES.index(other.unit) <= GRANULARITIES.index(self.unit)
@@ -140,7 +140,7 @@ class TimeAxis:
             if is_pattern:
                 return read_by_pattern(text, self.date_format)
             expected = expected_of(written[0], text)
-            if expected.startswith(EXPECTED):  # which tells what other data may have as well
+            if expected.startswith(EXPECTED):  # a text that also describes other data
                 expected = f"{self.expected}, or ? for unknown"
             raise TimeFormatError(expected)
         order = int(written["order"][0])

@@ -173,7 +173,7 @@ def _bare(text: str) -> str:
 
 
 def _number(table: npt.NDArray[np.uint8], start: int, stop: int) -> Longs:
-    """Return the numbers that stand in some columns of characters."""
+    """Return the numbers in some columns of characters."""
     number = np.zeros(len(table), np.int64)
     for column in range(start, stop):
         number = number * 10 + table[:, column] - ord("0")
@@ -181,7 +181,7 @@ def _number(table: npt.NDArray[np.uint8], start: int, stop: int) -> Longs:
 
 
 def _read_digits(written: Written, value: Longs, match: "re.Match[str]") -> None:
-    """Fill in integers, of which some may be years or days."""
+    """Fill in integers; some may be years or days."""
     written["kind"], written["year"] = INTEGER, value
     written["fault"][np.abs(value) > _LARGEST] = _TOO_LARGE
     if match["sign"]:

@@ -10,7 +10,7 @@ from apptek.arrays import Ints, read_only
 from apptek.facts.times import UNKNOWN
 
 PART = 4_194_304  # facts that are sorted at a time
-FAN_OUT = 16  # entries that one maximum stands for, at every level of `tops`
+FAN_OUT = 16  # entries that one maximum covers, at every level of `tops`
 
 
 class Incidence(NamedTuple):

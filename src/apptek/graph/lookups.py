@@ -18,12 +18,12 @@ SOME = 65_536  # facts that are looked at together
 
 
 def outgoing(graph: TemporalGraph, entity: int) -> Ints:
-    """Return the facts of which the entity is the subject."""
+    """Return the facts with the entity as subject."""
     return _slot(graph, entity)
 
 
 def incoming(graph: TemporalGraph, entity: int) -> Ints:
-    """Return the facts of which the entity is the object."""
+    """Return the facts with the entity as object."""
     return _slot(graph, graph.entity_count + entity)
 
 

@@ -26,7 +26,7 @@ from apptek.graph.incidence import Incidence
 
 UNDATED = 1 << 40  # the distance of an undated fact: beyond that of every dated one
 AHEAD, ONGOING = 4, 8  # flags of a view, beside the directions of tknn.py
-FAN_BITS = 4  # one maximum in `tops` stands for 16 entries, see FAN_OUT in incidence.py
+FAN_BITS = 4  # one maximum in `tops` covers 16 entries, see FAN_OUT in incidence.py
 
 # The kinds of streams: points and intervals from the moment on, points before it, intervals that
 # contain it, intervals that ended before it, undated facts, and intervals that have started and not
@@ -135,7 +135,7 @@ def _nearest_of_streams(
             count += 1
         if not _advance(index, when, streams, best):
             open_count -= 1
-            _copy_stream(streams, open_count, best)  # the last one takes the place of the ended one
+            _copy_stream(streams, open_count, best)  # the last one replaces the ended one
     return count
 
 
@@ -313,7 +313,7 @@ def _next_containing(index: Incidence, when: int, position: int, stop: int, shif
             entry <<= FAN_BITS
         else:
             entry += 1
-            # Up only at the start of a group of 16: its parent stands for no entry behind us.
+            # Up only at the start of a group of 16: its parent covers no entry behind us.
             if entry & ((1 << FAN_BITS) - 1) == 0 and level + 1 < index.level_offsets.size:
                 level += 1
                 entry >>= FAN_BITS

@@ -123,7 +123,7 @@ def _merge(
         if farther > distance:
             nearer, distance = count, farther
         count += 1
-        # A self-loop stands in both lists with the same key: order is 0 and both move on, so that
+        # A self-loop is in both lists with the same key: order is 0 and both move on, so that
         # it counts once.
         i += order <= 0
         j += order >= 0

@@ -188,7 +188,7 @@ def finish(
     if is_benchmark and options.open_end == "ongoing":
         raise DataError(f"{name} keeps open ends as points, so that its numbers stay comparable")
     if options.open_end is not None and not has_open_ends(dataset.all_facts()):
-        raise DataError(f"--read open_end= does not go with {name}: no fact has a start and no end")
+        raise DataError(f"--read open_end= has no effect on {name}: no fact has a start and no end")
     usual = "point" if is_benchmark else usual_open_end(dataset.train)
     dataset = replace(dataset, open_end=options.open_end or usual, read_with=options.to_remember())
     if options.undirected:

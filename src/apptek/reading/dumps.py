@@ -69,7 +69,7 @@ def _first_of_list(text: str) -> str:
 
 
 def _cameo_root(code: str) -> str:
-    """Return the name of the root class of a CAMEO code; 40 stands for 040."""
+    """Return the name of the root class of a CAMEO code; 40 means 040."""
     digits = code if len(code) != 2 or code in cameo_table().entries else f"0{code}"
     entry = cameo_table().entries.get(digits) or cameo_table().entries.get(digits[:2])
     return entry.kind if entry else code
@@ -262,7 +262,7 @@ class ExtraCounts:
 
 
 def without_actor(part: Part, roles: tuple[str, ...] = ("subject", "object")) -> Bools:
-    """Return the rows of a dump in which a name of these roles stands for nobody."""
+    """Return the rows of a dump in which a name of these roles means "no actor"."""
     empty = np.zeros(part.table.num_rows, np.bool_)
     for role in roles:
         column = texts_of(part.table.column(role))

@@ -435,7 +435,7 @@ def parse_rows(
 
 
 def _are_clean(text: bytes, delimiter: str) -> bool:
-    """Return whether every quote opens or closes a whole cell: then Arrow reads what is meant."""
+    """Return whether every quote opens or closes a whole cell: then Arrow reads it correctly."""
     if b'"' not in text:
         return True
     data = np.frombuffer(b"\n" + text, np.uint8)
@@ -476,7 +476,7 @@ def _without_bad_quotes(
 def _quote_fault(line: bytes, cell: "re.Pattern[bytes]") -> tuple[int | None, str, str] | None:
     """Return the column of a wrong quote, what was found and what is expected."""
     start, column = 0, 0
-    while start <= len(line):  # == too: a delimiter at the very end is followed by an empty cell
+    while start <= len(line):  # == too: a delimiter at the end is followed by an empty cell
         match = cell.match(line, start)
         if match is None:
             found = f"a quote that the line does not close in {shown(line[start:].decode())}"

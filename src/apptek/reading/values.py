@@ -39,7 +39,7 @@ from apptek.reading.text import (
 )
 
 EXPECTED = "a JSON object such as {...} on each line, or an array of them or of rows"
-CELL_BYTES = 32  # what a cell of a sheet takes at least in memory, be it empty
+CELL_BYTES = 32  # the least memory of a cell of a sheet, even if it is empty
 MAX_MERGED = 1_000_000  # cells that merged ones may cover together
 _CELL = re.compile(rb'<c r="([A-Z]{1,3})([0-9]{1,7})"')
 _PIECE = 1 << 22
@@ -123,7 +123,7 @@ def _open_rows(
     how: dict[str, str],
     expected: str = "a text or a whole number",
 ) -> Content:
-    """Open rows of values in memory, of which the first may be a header that occurs again."""
+    """Open rows of values in memory; the first may be a header that occurs again."""
     samples = [(n, [text_of(_dated(cell)) or "" for cell in row]) for n, row in rows[:SAMPLE_LINES]]
     if columns is None:
         width = max(max((n for n, c in enumerate(row, 1) if c), default=0) for _, row in samples)
