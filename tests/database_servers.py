@@ -51,6 +51,9 @@ class PostgresServer:
         for process in (postmaster, *children):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
+        # Its process may stay as a zombie, and would seem to hold these locks.
+        for lock in (self.folder / "data" / "postmaster.pid", *self.folder.glob(".s.PGSQL.*")):
+            lock.unlink()
 
     def _run(self, program: str, *words: str) -> None:
         command = [*self._words, _program(program) or program, "-D", str(self.folder / "data")]
