@@ -21,14 +21,17 @@ from worlds import names_of
 from apptek.errors import DataError, UnknownName
 from apptek.facts.name_matching import NameResolver
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.watch import PAST, most_changed, read_pairs, watch
-from apptek.forecast.window import Length
+from apptek.forecast.pair_files import read_pairs
+from apptek.forecast.watch import PAST, watch, watch_list
+from apptek.forecast.window import Length, Window
 from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
 from apptek.present.html import spark_points
+from apptek.present.sentences import clause
 from apptek.present.tables import write_result
+from apptek.present.watch_words import events_sentence
 from apptek.present.wording import points
-from apptek.results import Forecast
+from apptek.results import Forecast, WatchRow
 
 NAMES = NameResolver(names_of(["A", "B", "C", "D"]))
 
@@ -55,6 +58,28 @@ def what_changed(forecast: Forecast, before: Forecast, *, rises: bool) -> str:
     return max(moved, key=lambda sentence: moved[sentence])
 
 
+def events_told(forecaster: Forecaster, row: WatchRow, window: Window) -> str:
+    """The definition: the events of the pair whose number changed most, the way the chance did."""
+    data, facts = forecaster.model.dataset, forecaster.model.graph.facts
+    ends = set(forecaster.ids([row.subject, row.object]).tolist())
+    counts: dict[tuple[int, int, int], list[int]] = {}
+    for number in range(len(facts)):
+        fact = tuple(int(column[number]) for column in facts.columns()[:3])
+        age = window.moment - data.axis.position(int(facts.times[number]))
+        if {fact[0], fact[2]} == ends and 0 < age <= 14:
+            counts.setdefault((fact[0], fact[1], fact[2]), [0, 0])[int(age > 7)] += 1
+    sign = 1 if row.change >= 0 else -1
+    ordered = sorted(counts, key=lambda f: (-sign * (counts[f][0] - counts[f][1]), f[1], f[0]))
+    if not ordered or sign * (counts[ordered[0]][0] - counts[ordered[0]][1]) <= 0:
+        return ""
+    subject, predicate, object_ = ordered[0]
+    name, labels = data.predicates[predicate], forecaster.answerer.labels
+    ends_of = (data.entities[subject], data.entities[object_])
+    did = clause(labels.label(name), labels.phrase(name), *ends_of)
+    recent, earlier = counts[ordered[0]]
+    return events_sentence(did, (recent, earlier), 7, "day")
+
+
 def test_a_row_says_what_a_forecast_says_and_what_was_said_before(forecaster: Forecaster) -> None:
     pairs = some_pairs(forecaster, 12)
     window = forecaster.window(None, Length(days=7))
@@ -69,8 +94,9 @@ def test_a_row_says_what_a_forecast_says_and_what_was_said_before(forecaster: Fo
         assert row.previous == pytest.approx(before.probability)
         assert row.change == pytest.approx(row.probability - row.previous)
         assert row.predicates[0].predicate == forecast.predicates[0].predicate
-        if forecast.directions[0].have_met == before.directions[0].have_met:
-            assert row.reason == what_changed(forecast, before, rises=row.change >= 0)
+        told = events_told(forecaster, row, window)
+        if told or forecast.directions[0].have_met == before.directions[0].have_met:
+            assert row.reason == told or what_changed(forecast, before, rises=row.change >= 0)
         events = forecaster.events.within(window.first - 7 * PAST, window.first - 1)
         ids = sorted(forecaster.ids([row.subject, row.object]).tolist())
         ends = np.sort(np.stack([events.subjects, events.objects]), axis=0)
@@ -79,9 +105,9 @@ def test_a_row_says_what_a_forecast_says_and_what_was_said_before(forecaster: Fo
 
 def test_the_pairs_that_change_most(forecaster: Forecaster) -> None:
     window = forecaster.window(None, Length(days=7))
-    chosen = most_changed(forecaster, window, 10)
-    changes = [abs(row.change) for row in watch(forecaster, chosen, window).rows]
+    changes = [abs(row.change) for row in watch_list(forecaster, window, most=10).rows]
     assert changes == sorted(changes, reverse=True)
+    assert min(abs(row.change) for row in watch_list(forecaster, window, most=9999).rows) >= 0.01
     others = [abs(row.change) for row in watch(forecaster, some_pairs(forecaster, 20), window).rows]
     assert changes[0] >= max(others) - 1e-12
 
@@ -176,7 +202,7 @@ def test_the_call_makes_the_same_list_and_shows_it(
     frame = pa.table({"object": [o for _, o in pairs], "subject": [s for s, _ in pairs]})
     assert predictor.watch(frame, days=7) == listed
     chosen = predictor.watch(most=3, days=7)
-    assert [(row.subject, row.object) for row in chosen.rows] == most_changed(forecaster, window, 3)
+    assert chosen == watch_list(forecaster, window, most=3)
     page = listed._repr_html_()
     assert listed.unseen == ("Nobody <at all>", "No one")
     assert "Nobody &lt;at all&gt;" in page

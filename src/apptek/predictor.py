@@ -460,25 +460,50 @@ class Predictor:
         return rank_entities(self.forecaster, subject, object_, predicate, when, top=top)
 
     def watch(
-        self, pairs: Any = None, *, most: int = 20, start: When = None,
+        self,
+        pairs: Any = None,
+        *,
+        most: int = 20,
+        start: When = None,
+        entity: str | Sequence[str] = (),
+        country: str | Sequence[str] = (),
+        predicate: str | None = None,
+        class_: str | None = None,
+        group: str | None = None,
+        alerts: str | Sequence[str] = (),
+        since: Any = None,
         **length: Any,
-    ) -> WatchList:  # fmt: skip
+    ) -> WatchList:
         """Forecast many pairs in a window, and compare each with the window before.
 
-        pairs   (subject, object) each, or a frame with these columns; by default the `most` whose
-                chance of anything changes most; rows with names that are not in the data are
-                flagged (`unseen`)
+        pairs    (subject, object) each, or a frame with these columns; by default the `most` whose
+                 chance changes most, by one percentage point or more; rows with names that are not
+                 in the data are flagged (`unseen`)
+        entity, country
+                 only pairs with one of these; Police (Egypt) is of the country Egypt
+        predicate, class_, group
+                 the events that count, by default all
+        alerts   conditions such as "group:material conflict > 50" or "rise > 20"
+        since    an earlier list, or its JSON file: rows say what changed
         start, length  as of `forecast`
         """
-        from apptek.forecast.watch import most_changed, watch
+        from apptek.forecast.alerts import compared, read_earlier
+        from apptek.forecast.watch import Wanted, watch_list
 
+        check_count("most", most)
+        earlier = None if since is None else read_earlier(since)
         window = self._window("watch", start, length)
-        if pairs is None:
-            check_count("most", most)
-            pairs = most_changed(self.forecaster, window, most)
-        elif is_frame(pairs):
+        if is_frame(pairs):
             pairs = read_query_texts(pairs, ("subject", "object"))
-        return watch(self.forecaster, pairs, window)
+        names = [
+            [given] if isinstance(given, str) else given for given in (entity, country, alerts)
+        ]
+        wanted = Wanted(
+            entities=names[0], countries=names[1], alerts=names[2],
+            predicate=predicate, class_=class_, group=group,
+        )  # fmt: skip
+        listed = watch_list(self.forecaster, window, pairs, most=most, wanted=wanted)
+        return listed if earlier is None else compared(listed, earlier)
 
     def _window(self, caller: str, start: When, length: dict[str, Any]) -> "Window":
         from apptek.forecast.window import Length

@@ -385,11 +385,41 @@ class WatchRow:
     )
     unseen: tuple[str, ...] = described("Names that are not in the facts.")
     notes: tuple[Note, ...] = described("Notes on the pair.", default=())
+    alerts: tuple[str, ...] = described("The alerts that the pair raises.", default=())
+    status: str = described(
+        "Against an earlier list: new, up, down or same (less than one percentage point); empty "
+        "where no list was given.",
+        default="",
+    )
+    since: float | None = described("The chance in that list; null for a new pair.", default=None)
+
+
+@record
+class Alert:
+    """A pair that meets a condition that a user has set."""
+
+    rule: str = described("The condition, as it was given.")
+    subject: str = described("One entity.")
+    object: str = described("The other entity.")
+    value: float = described("The chance in percent, or the change in percentage points.")
+    sentence: str = described("The alert in words.")
+
+
+@record
+class DroppedPair:
+    """A pair of an earlier list that is not in this one."""
+
+    subject: str = described("One entity.")
+    object: str = described("The other entity.")
+    since: float = described("Its chance in the earlier list.")
 
 
 @record
 class WatchList(Result):
-    """The forecasts of many pairs in a window, each with that for the window before."""
+    """The forecasts of many pairs in a window, each with that for the window before.
+
+    With a predicate, class or group, chances and counts are those of such events alone.
+    """
 
     first: str = described("The first time of the window.")
     last: str = described("The last time of the window (inclusive).")
@@ -398,8 +428,17 @@ class WatchList(Result):
     lead: int = described("Units between the last observed time and the window.")
     observed_until: str = described("The last time whose facts were used.")
     data: str = described("The name of the data.")
-    rows: tuple[WatchRow, ...] = described("One row for each pair.")
+    rows: tuple[WatchRow, ...] = described("One row for each pair, those with alerts first.")
     notes: tuple[Note, ...] = described("Notes on the result.")
+    event: str = described("The predicate, class or group that counts; empty: any.", default="")
+    alerts: tuple[Alert, ...] = described("The alerts, in the order of their rules.", default=())
+    since: str = described("The first time of the earlier list's window, if any.", default="")
+    dropped: tuple[DroppedPair, ...] = described(
+        "Pairs of the earlier list that are not in this one.", default=()
+    )
+    version: int = described(
+        "The version of these fields: it changes when one is renamed or removed.", default=1
+    )
 
     @property
     def unseen(self) -> tuple[str, ...]:

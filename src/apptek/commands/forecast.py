@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,7 +24,18 @@ from apptek.commands.options import (
 from apptek.commands.reading_options import SkipBadOption, list_skipped
 from apptek.safe_text import counted
 
+if TYPE_CHECKING:
+    from apptek.results import WatchList
+
 PAIRS_LISTED = 20  # without a file of pairs
+ALERTED = 3  # the exit code of --exit-code if there are alerts
+
+
+PredicateOption = Annotated[
+    str | None, option("--predicate", "Only events with this predicate.", "NAME")
+]
+ClassOption = Annotated[str | None, option("--class", "Only events of this class.", "NAME")]
+GroupOption = Annotated[str | None, option("--group", "Only events of this group.", "NAME")]
 
 
 PredicateOption = Annotated[
@@ -108,6 +119,43 @@ FilesOption = Annotated[
 ]
 
 
+EntityOption = Annotated[
+    list[str] | None, option("--entity", "Only pairs with this entity; repeatable.", "NAME")
+]
+CountryOption = Annotated[
+    list[str] | None,
+    option(
+        "--country",
+        "Only pairs with an entity of this country: 'Police (India)' is of India; repeatable.",
+        "NAME",
+    ),
+]
+_ALERT_PANEL = "Alerts and earlier lists"
+AlertOption = Annotated[
+    list[str] | None,
+    option(
+        "--alert",
+        "List pairs that meet this rule first, such as 'group:material conflict > 50' or "
+        "'rise > 20'; repeatable.",
+        "RULE",
+        rich_help_panel=_ALERT_PANEL,
+    ),
+]
+ExitCodeOption = Annotated[
+    bool,
+    option("--exit-code", "Exit with 3 if there are alerts.", rich_help_panel=_ALERT_PANEL),
+]
+SinceOption = Annotated[
+    Path | None,
+    option(
+        "--since",
+        "An earlier list (.json): mark pairs as new, up or down, and name those dropped.",
+        "FILE",
+        rich_help_panel=_ALERT_PANEL,
+    ),
+]
+
+
 @takes_window
 def watch(
     model: ModelArgument,
@@ -115,6 +163,14 @@ def watch(
     top: PairsOption = None,
     out: FilesOption = None,
     skip_bad: SkipBadOption = False,
+    entity: EntityOption = None,
+    country: CountryOption = None,
+    predicate: PredicateOption = None,
+    class_: ClassOption = None,
+    group: GroupOption = None,
+    alert: AlertOption = None,
+    exit_code: ExitCodeOption = False,
+    since: SinceOption = None,
     as_json: JsonOption = False,
     *,
     window: WindowOptions,
@@ -122,15 +178,18 @@ def watch(
     """Forecast many pairs at once: a list with chances, changes and reasons.
 
     Each pair has a row: the chance of an event in the window, the chance in the forecast for
-    the window before, the most probable predicates, and the main cause of the change. The HTML
-    page is one file that can be sent by mail.
+    the window before, the most probable predicates, and the main cause of the change. Without
+    PAIRS, changes below one percentage point are not listed.
 
-    Example: `apptek watch model --top 20 --days 7 --out watch.html`
+    An alert is 'chance > N', 'rise > N', 'fall > N', 'group:NAME > N', 'class:NAME > N' or
+    'predicate:NAME > N', in percent or percentage points.
+
+    Example: `apptek watch model --top 20 --alert 'rise > 20' --out watch.html --out watch.json`
     """
-    from apptek.forecast.watch import read_pairs
+    from apptek.forecast.pair_files import read_pairs
     from apptek.predictor import Predictor
-    from apptek.present.forecast_words import watch_lines
     from apptek.present.tables import write_result
+    from apptek.present.watch_words import watch_lines
     from apptek.terminal import tell, working
 
     if pairs is None and skip_bad:
@@ -140,14 +199,26 @@ def watch(
     if pairs is not None:
         asked, skipped = read_pairs(pairs, predictor.answerer.entities, skip_bad=skip_bad)
     with working("forecasting"):
-        listed = predictor.watch(asked, most=top or PAIRS_LISTED, **window.keywords())
+        listed = predictor.watch(
+            asked, most=top or PAIRS_LISTED, entity=entity or (), country=country or (),
+            predicate=predicate, class_=class_, group=group, alerts=alert or (), since=since,
+            **window.keywords(),
+        )  # fmt: skip
     list_skipped(skipped)
     for file in out or []:
         write_result(file, listed, "watch")
         tell(f"{counted(len(listed.rows), 'pair')}, {len(skipped):,} skipped: {file}")
     if out and not as_json:
-        for line in watch_lines(listed):
+        for line in (*(f"ALERT {each.sentence}" for each in listed.alerts), *watch_lines(listed)):
             tell(line)
     else:
-        shown = listed if as_json else replace(listed, rows=listed.rows[:top])
+        shown = listed if as_json or top is None else _first(listed, top)
         print_result(shown, as_json=as_json)
+    if exit_code and listed.alerts:
+        raise typer.Exit(ALERTED)
+
+
+def _first(listed: "WatchList", top: int) -> "WatchList":
+    """Return the list with so many rows, and all rows with alerts."""
+    rows = [row for place, row in enumerate(listed.rows) if place < top or row.alerts]
+    return replace(listed, rows=tuple(rows))

@@ -6,7 +6,7 @@ import numpy as np
 
 from apptek.arrays import Doubles, Longs
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.watch import either_chances
+from apptek.forecast.pair_chances import either_chances
 from apptek.forecast.window import Window
 from apptek.models.occurrence.events import Events, Meetings, pair_keys
 from apptek.models.occurrence.snapshots import counts_in

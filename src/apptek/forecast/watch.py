@@ -1,158 +1,180 @@
 """The watch list: forecasts of many pairs, and how each differs from the window before."""
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
 
 from apptek.arrays import Bools, Doubles, Longs
-from apptek.errors import DataError, UnknownName
+from apptek.errors import DataError
 from apptek.facts.name_matching import NameResolver
+from apptek.forecast.alerts import alert_of, raised, read_rule
+from apptek.forecast.event_filter import EventFilter, read_filter
 from apptek.forecast.forecaster import Forecaster, PairForecasts
-from apptek.forecast.window import Window
-from apptek.models.asked_queries import LeftOut, read_rows
+from apptek.forecast.pair_chances import PairChances, seen_pairs, watched_entities
+from apptek.forecast.pair_files import Pair
+from apptek.forecast.window import Window, unit_word
 from apptek.models.occurrence.counts import EVIDENCE
-from apptek.models.occurrence.events import Meetings, pair_keys
+from apptek.models.occurrence.events import Events, pair_keys
+from apptek.present import watch_words as words
+from apptek.present.sentences import clause
 from apptek.present.tables import PREDICATES
-from apptek.reading.options import ReadOptions
-from apptek.reading.sources import STANDARD_INPUT, located
-from apptek.reading.streams import read_start, stem_and_suffix
-from apptek.reading.text import (
-    SAMPLE_BYTES,
-    TEXT_FORMATS,
-    find_delimiter,
-    find_encoding,
-    lines_of,
-)
 from apptek.results import Forecast, Note, OccurrenceReason, WatchList, WatchRow
 
+MOST_LISTED = 20  # pairs of a list for which a user names none
 PAST = 26  # windows before this one whose facts are counted
 
-Pair = tuple[str, str]
+Recent = Counter[tuple[int, int, int, bool]]  # (subject, predicate, object, is in the last window)
 
 
-def watch(forecaster: Forecaster, pairs: Sequence[Pair], window: Window) -> WatchList:
-    """The forecasts of these pairs, in their order, each beside that of the window before."""
-    _check_pairs(pairs, forecaster.answerer.entities)
-    forecasts = forecaster.forecast(pairs, window, top=PREDICATES)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What a user wants to watch: some entities or countries, some events; and the alerts."""
+
+    entities: Sequence[str] = ()
+    countries: Sequence[str] = ()
+    predicate: str | None = None
+    class_: str | None = None
+    group: str | None = None
+    alerts: Sequence[str] = ()
+
+
+def watch_list(
+    forecaster: Forecaster,
+    window: Window,
+    pairs: Sequence[Pair] | None = None,
+    *,
+    most: int = MOST_LISTED,
+    wanted: Wanted | None = None,
+) -> WatchList:
+    """Return the list that a user wants, pairs with alerts first.
+
+    pairs  all of these are listed; by default the `most` pairs with facts whose chance changes
+           most. Alerts look at all pairs with facts, listed or not.
+    """
+    wanted = wanted or Wanted()
+    event = read_filter(forecaster, wanted.predicate, wanted.class_, wanted.group)
+    rules = [read_rule(forecaster, text, event) for text in wanted.alerts]
+    ends = watched_entities(forecaster, wanted.entities, wanted.countries)
+    if pairs is None:
+        chances = seen_pairs(forecaster, window, ends)
+        rows = chances.most_changed(event, most).tolist()
+    else:
+        check_pairs(pairs, forecaster.answerer.entities)
+        pairs = [pair for pair in pairs if ends is None or ends[_known(forecaster, pair)].any()]
+        ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
+        chances = PairChances.of(forecaster, ids[:, 0], ids[:, 1], window)
+        rows = list(range(len(pairs)))
+    found = [(rule, *each) for rule in rules for each in raised(rule, chances)]
+    order = list(dict.fromkeys([*(row for _, row, *_ in found), *rows]))
+    named = chances.names(order) if pairs is None else [pairs[row] for row in order]
+    names, listed = dict(zip(order, named, strict=True)), watch(forecaster, named, window, event)
+    raised_by = {row: [rule.text for rule, other, *_ in found if other == row] for row in order}
+    return replace(
+        listed,
+        rows=tuple(
+            replace(each, alerts=tuple(raised_by[row]))
+            for each, row in zip(listed.rows, order, strict=True)
+        ),
+        alerts=tuple(alert_of(rule, names[row], *numbers) for rule, row, *numbers in found),
+    )
+
+
+def _known(forecaster: Forecaster, pair: Pair) -> list[int]:
+    return [entity for entity in forecaster.ids(pair).tolist() if entity >= 0]
+
+
+def watch(
+    forecaster: Forecaster, pairs: Sequence[Pair], window: Window, event: EventFilter | None = None
+) -> WatchList:
+    """The forecasts of these pairs, in their order, each beside that of the window before.
+
+    event  the events that count, by default all
+    """
+    event = event or read_filter(forecaster, None, None, None)
+    notes, fields = forecaster.notes(window), forecaster.window_fields(window)
+    listed = WatchList(
+        **fields, data=forecaster.model.dataset.name, rows=(), notes=notes, event=event.name
+    )
+    if not len(pairs):
+        return listed
+    forecasts = forecaster.forecast(pairs, window, top=None if event.name else PREDICATES)
     subjects, objects = (forecaster.ids([pair[side] for pair in pairs]) for side in (0, 1))
     ends = np.stack([subjects, objects], axis=1)
     earlier = forecaster.pair_forecasts(ends.ravel(), ends[:, ::-1].ravel(), window.before())
-    past = _past(forecaster, subjects, objects, window)
-    notes = forecaster.notes(window)
-    return WatchList(
-        **forecaster.window_fields(window),
-        data=forecaster.model.dataset.name,
-        rows=tuple(
-            _row(forecast, before, tuple(counts), notes)
-            for forecast, before, counts in zip(
-                forecasts, _earlier(forecaster, earlier), past.tolist(), strict=True
-            )
-        ),
-        notes=notes,
+    past = _past(forecaster, subjects, objects, window, event)
+    rows = [
+        _row(forecast, before, tuple(counts), notes)
+        for forecast, before, counts in zip(
+            forecasts, _earlier(forecaster, earlier), past.tolist(), strict=True
+        )
+    ]
+    if event.name:
+        rows = _only(event, rows, PairChances.of(forecaster, subjects, objects, window))
+    recent, none = _recent_events(forecaster, window, event), Recent()
+    told = (
+        _with_events(forecaster, row, recent.get((min(pair), max(pair)), none), window)
+        for row, pair in zip(rows, ends.tolist(), strict=True)
     )
+    return replace(listed, rows=tuple(told))
 
 
-def either_chances(
-    forecaster: Forecaster, subjects: Longs, objects: Longs, window: Window
-) -> Doubles:
-    """P(anything between the two of each pair), in either direction."""
-    forward = forecaster.pair_forecasts(subjects, objects, window)
-    backward = forecaster.pair_forecasts(objects, subjects, window)
-    return forecaster.occurrence.either_way(forward.probabilities, backward.probabilities)
+def _only(event: EventFilter, rows: list[WatchRow], chances: PairChances) -> list[WatchRow]:
+    """Return the rows with the chances and the predicates of the events that count."""
+    names = chances.forecaster.model.dataset.predicates
+    counts = {names[int(place)] for place in np.flatnonzero(event.predicates)}
+    now, before = chances.of_event(event, np.arange(len(rows)))
+    changed = []
+    for row, after, previous in zip(rows, now.tolist(), before.tolist(), strict=True):
+        parts = [part for part in row.predicates if part.predicate in counts]
+        number = sum(part.expected for part in parts)
+        chance = {"probability": after, "previous": previous, "change": after - previous}
+        parts = parts[:PREDICATES]
+        changed.append(replace(row, expected=number, predicates=tuple(parts), **chance))
+    return changed
 
 
-def most_changed(forecaster: Forecaster, window: Window, count: int) -> list[Pair]:
-    """The pairs that had met whose chance of anything changes most, the largest change first."""
-    events, names = forecaster.events, forecaster.model.dataset.entities
-    keys = Meetings(events).before(window.before().moment)
-    subjects, objects = keys // events.width - 1, keys % events.width - 1
-    once = subjects < objects
-    subjects, objects = subjects[once], objects[once]
-    if not len(subjects):
-        raise DataError("no two entities had met before the window: there is nothing to watch")
-    now, before = (
-        either_chances(forecaster, subjects, objects, part) for part in (window, window.before())
-    )
-    order = np.argsort(-np.abs(now - before), kind="stable")[:count]
-    return [(names[int(subjects[row])], names[int(objects[row])]) for row in order]
+def _recent_events(
+    forecaster: Forecaster, window: Window, event: EventFilter
+) -> dict[tuple[int, int], Recent]:
+    """Return the facts of the last two windows that count, by pair."""
+    facts, axis = forecaster.model.graph.facts, forecaster.model.dataset.axis
+    times = axis.positions(facts.times).astype(np.int64)
+    start, counts = window.moment - window.length, event.predicates[facts.predicates]
+    rows = (times >= start - window.length) & (times < window.moment) & counts
+    kept, found = facts.take(rows), dict[tuple[int, int], Recent]()
+    columns = (kept.subjects, kept.predicates, kept.objects, times[rows] >= start)
+    for one, predicate, other, recent in zip(*(c.tolist() for c in columns), strict=True):
+        of_pair = found.setdefault((min(one, other), max(one, other)), Recent())
+        of_pair[one, predicate, other, recent] += 1
+    return found
 
 
-def read_pairs(
-    source: Path, entities: NameResolver, *, skip_bad: bool = False
-) -> tuple[list[Pair], list[str]]:
-    """The pairs of a file with the columns subject and object, and the rows that were left out.
-
-    source    a file, or - for standard input
-    entities  what names mean: "?", "*" and empty texts are none, unless the data has them
-    skip_bad  leaves bad rows out; else DataError says what is wrong with the first
-    """
-    if str(source) == STANDARD_INPUT:
-        with located(source) as found:
-            (file,) = found.files["train"]
-            return _read_pairs(file, entities, skip_bad=skip_bad)
-    return _read_pairs(source, entities, skip_bad=skip_bad)
-
-
-def _read_pairs(
-    file: Path, entities: NameResolver, *, skip_bad: bool
-) -> tuple[list[Pair], list[str]]:
-    pairs, lines, left_out = list[Pair](), list[int](), list[str]()
-    for line, row in read_rows(file, ("subject", "object"), _options(file)):
-        cells = row if isinstance(row, str) else _pair_of(row, entities)
-        if not isinstance(cells, str):
-            pairs.append((cells[0], cells[1]))
-            lines.append(line)
-        elif skip_bad or isinstance(cells, LeftOut):
-            left_out.append(f"{file.name}:{line}: {cells}")
-        else:
-            raise DataError(f"{file.name}:{line}: {cells}; --skip-bad leaves such rows out")
-    if (
-        lines[:1] == [1]
-        and stem_and_suffix(file)[1] in TEXT_FORMATS
-        and _has_header(pairs, entities)
-    ):
-        one, other = pairs.pop(0)
-        left_out.insert(0, f"{file.name}:1: read {one!r} and {other!r}, unknown names, as a header")
-    if not pairs:
-        raise DataError(f"{file.name}: there are no pairs; expected a subject and an object a row")
-    return pairs, left_out
+def _with_events(forecaster: Forecaster, row: WatchRow, counts: Recent, window: Window) -> WatchRow:
+    """Return the row with the events that changed most, if any changed the way the chance did."""
+    data, labels = forecaster.model.dataset, forecaster.answerer.labels
+    sign = 1 if row.change >= 0 else -1
+    steps = {key[:3]: counts[(*key[:3], True)] - counts[(*key[:3], False)] for key in counts}
+    best = max(steps, key=lambda key: (sign * steps[key], -key[1], -key[0]), default=None)
+    if best is None or sign * steps[best] <= 0:
+        return row
+    subject, object_ = data.entities[best[0]], data.entities[best[2]]
+    predicate, unit = data.predicates[best[1]], unit_word(data.axis.unit)
+    did = clause(labels.label(predicate), labels.phrase(predicate), subject, object_)
+    both = (counts[(*best, True)], counts[(*best, False)])
+    return replace(row, reason=words.events_sentence(did, both, window.length, unit))
 
 
-def _has_header(pairs: list[Pair], entities: NameResolver) -> bool:
-    """Return whether both names of the first row are unknown, and all others are known."""
-    unknown = [[entities.find(name) is None for name in pair] for pair in pairs]
-    return len(pairs) > 1 and all(unknown[0]) and not any(map(any, unknown[1:]))
-
-
-def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
-    """Return the two names, or what is wrong with them."""
-    try:
-        entities.check(*row, allow_unknown=True)
-    except UnknownName as error:
-        return str(error).removesuffix(".")
-    itself = f"{row[0]!r} and itself: a forecast is of two entities"
-    return itself if row[0] == row[1] else row
-
-
-def _check_pairs(pairs: Sequence[Pair], entities: NameResolver) -> None:
+def check_pairs(pairs: Sequence[Pair], entities: NameResolver) -> None:
+    """Raise DataError or UnknownName for what is no pair of names."""
     if not len(pairs):
         raise DataError("there are no pairs to watch; expected some of a subject and an object")
     for number, pair in enumerate(pairs, 1):
         if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(n, str) for n in pair):
             raise DataError(f"found the pair {pair!r}, expected the names of two entities")
         entities.check(*pair, allow_unknown=True, where=f"pair {number}")
-
-
-def _options(file: Path) -> ReadOptions:
-    """How to read a file of pairs: two columns are enough to find its delimiter by."""
-    usual = TEXT_FORMATS.get(stem_and_suffix(file)[1])
-    if usual is None or not file.is_file():
-        return ReadOptions()
-    start = read_start(file, SAMPLE_BYTES)
-    form = find_delimiter(lines_of(start, find_encoding(start)), usual, fewest=2)
-    return ReadOptions() if form == usual else ReadOptions(delimiter=form.delimiter)
 
 
 class _Earlier(NamedTuple):
@@ -206,10 +228,15 @@ def _row(
     )
 
 
-def _past(forecaster: Forecaster, subjects: Longs, objects: Longs, window: Window) -> Longs:
-    """The facts of each pair, in either direction, in each of the windows before: (n, PAST)."""
+def _past(
+    forecaster: Forecaster, subjects: Longs, objects: Longs, window: Window, event: EventFilter
+) -> Longs:
+    """The facts of each pair that count, in either direction, by window before: (n, PAST)."""
     start = window.moment - PAST * window.length
-    part, width = forecaster.events.within(start, window.moment - 1), forecaster.events.width
+    data, facts = forecaster.model.dataset, forecaster.model.graph.facts
+    facts = facts.take(event.predicates[facts.predicates])
+    events = Events.of(facts, data.axis, len(data.entities)) if event.name else forecaster.events
+    part, width = events.within(start, window.moment - 1), events.width
 
     def keys(one: Longs, other: Longs) -> Longs:
         return pair_keys(np.minimum(one, other), np.maximum(one, other), width)

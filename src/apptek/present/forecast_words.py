@@ -21,8 +21,6 @@ CHANGED = "much may have changed since."
 NEITHER_KNOWN = "this is the base rate of pairs without earlier facts."
 ONE_KNOWN = "this is a guess from the activity of the other entity alone."
 RARE = 0.001  # expected facts; below, a number of windows is easier to understand
-UNKNOWN_SHOWN = 10  # names that are not in the facts
-WATCH_COLUMNS = ("pair", "chance", "change", "most probable", "its chance")
 ACTIVE = 400  # ordered pairs with most facts so far
 GROUPS = {
     "all": "all pairs with a fact before",
@@ -84,27 +82,6 @@ def class_lines(forecast: Forecast) -> list[str]:
         for level, parts in levels.items()
         if parts
     ]
-
-
-def watch_about(watched: WatchList) -> str:
-    """Return what the columns of a watch list mean."""
-    length = counted(watched.length, watched.unit)
-    return (
-        f"{counted(len(watched.rows), 'pair')} of {watched.data}, a window of {length}. The chance "
-        "that something happens counts both directions. The change compares it with the forecast "
-        f"for the {length} before, as it was made then, in percentage points; beside it is what "
-        "changed most. The small curves count the facts of each earlier window."
-    )
-
-
-def watch_lines(watched: WatchList) -> list[str]:
-    """Return the notes of a watch list, and how many pairs have unknown names."""
-    lines = [note.text for note in watched.notes]
-    if watched.unseen:
-        unknown, count = sum(bool(row.unseen) for row in watched.rows), len(watched.rows)
-        names = f"names that are not in the facts: {listed(watched.unseen, UNKNOWN_SHOWN)}"
-        lines.append(f"{unknown:,} of {count:,} pairs with {names}")
-    return lines
 
 
 def evidence_sentence(

@@ -41,12 +41,14 @@ EXPLANATION = pa.schema(
         ("facts", pa.int32()),
     ]
 )
+WATCHED = ("probability", "expected", "previous", "change")  # numbers of a row of a watch list
 PREDICATES = 3  # of a row of a watch list
 WATCH = pa.schema(
     [
         *((name, pa.string()) for name in ("subject", "object", "first", "last")),
-        *((name, pa.float64()) for name in ("probability", "expected", "previous", "change")),
-        *((name, pa.string()) for name in ("reason", "unseen")),
+        *((name, pa.float64()) for name in WATCHED),
+        *((name, pa.string()) for name in ("reason", "unseen", "alerts", "status")),
+        ("since", pa.float64()),
         *(
             (f"{name}_{number}", pa.float64() if name == "probability" else pa.string())
             for number in range(1, PREDICATES + 1)
@@ -54,7 +56,7 @@ WATCH = pa.schema(
         ),
     ]
 )
-_SHARES = ("probability", "previous", "change", "suspicion")  # in names of columns: percentages
+_SHARES = ("probability", "previous", "change", "since", "suspicion")  # percentages
 _WIDEST, _SAMPLED = 60, 200  # characters of a column; rows that its width is measured from
 _MAX_ROWS = 1_048_575  # that a spreadsheet can have below the header
 _DATE = datetime(2000, 1, 1, tzinfo=UTC)  # of every file: the same table, the same bytes
@@ -149,8 +151,9 @@ def _watch(watched: WatchList) -> pa.Table:
     for row in watched.rows:
         cells: dict[str, Any] = {"subject": row.subject, "object": row.object}
         cells |= {"first": watched.first, "last": watched.last}
-        names = ("probability", "expected", "previous", "change", "reason")
-        cells |= {name: getattr(row, name) for name in names} | {"unseen": "; ".join(row.unseen)}
+        cells |= {name: getattr(row, name) for name in WATCHED} | {"reason": row.reason}
+        cells |= {"unseen": "; ".join(row.unseen), "alerts": "; ".join(row.alerts)}
+        cells |= {"status": row.status, "since": row.since}
         for number in range(PREDICATES):
             part = row.predicates[number] if number < len(row.predicates) else None
             cells[f"predicate_{number + 1}"] = part.predicate if part else ""

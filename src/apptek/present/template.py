@@ -8,7 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apptek.facts.predicate_table import labelled
-from apptek.present import audit_words, explanation_words, forecast_words, what_if_words, wording
+from apptek.present import (
+    audit_words,
+    explanation_words,
+    forecast_words,
+    watch_words,
+    what_if_words,
+    wording,
+)
 from apptek.safe_text import printable
 
 if TYPE_CHECKING:
@@ -46,6 +53,7 @@ def _environment() -> "Environment":
         "style": Markup(style),  # noqa: S704 - our own file
         "nested_style": Markup(nested),  # noqa: S704
         "audit": audit_words,
+        "watching": watch_words,
         "words": forecast_words,
         "told": explanation_words,
         "supposed": what_if_words,

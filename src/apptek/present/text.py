@@ -7,15 +7,11 @@ from apptek.evaluation.ranking import Evaluation
 from apptek.present.audit_words import audit_lines, instead_words, shown_predicate, when_words
 from apptek.present.explanation_text import contrast_text, counterfactual_text, explanation_text
 from apptek.present.explanation_words import FAR, answer_notes, recorded_answer
-from apptek.present.forecast_words import (
-    WATCH_COLUMNS,
-    backtest_text,
-    watch_lines,
-    window_text,
-)
+from apptek.present.forecast_words import backtest_text, window_text
 from apptek.present.metrics_text import evaluation_text
 from apptek.present.partner_words import actor_text, event_lines, ranking_text
 from apptek.present.template import render
+from apptek.present.watch_words import COLUMNS, SINCE, status_words, watch_lines
 from apptek.present.what_if_words import COLUMNS as SIDE_BY_SIDE
 from apptek.present.what_if_words import IN_TEXT, chance_cells
 from apptek.present.wording import (
@@ -143,9 +139,14 @@ def _forecast(forecast: Forecast, width: int) -> str:
 
 @_text.register
 def _watch(watched: WatchList, width: int) -> str:
-    rows = [_watch_cells(row) for row in watched.rows]
-    table = table_text(window_text(watched), WATCH_COLUMNS, rows, width)
-    return "\n".join([table, *watch_lines(watched)])
+    rows, columns = [_watch_cells(row) for row in watched.rows], [*COLUMNS]
+    if watched.since:
+        columns.append(SINCE)
+        rows = [(*row, status_words(of)) for row, of in zip(rows, watched.rows, strict=True)]
+    alerts = [f"ALERT {alert.sentence}" for alert in watched.alerts]
+    title = " | ".join(filter(None, [window_text(watched), watched.event]))
+    table = table_text(title, columns, rows, width) if rows else title
+    return "\n".join([*alerts, table, *watch_lines(watched)])
 
 
 def _watch_cells(row: WatchRow) -> tuple[str, ...]:
@@ -155,8 +156,8 @@ def _watch_cells(row: WatchRow) -> tuple[str, ...]:
         ", ".join(ends),
         percent(row.probability),
         points(row.change),
-        row.predicates[0].shown,
-        percent(row.predicates[0].probability),
+        f"{row.predicates[0].shown} ({percent(row.predicates[0].probability)})",
+        row.reason,
     )
 
 

@@ -9,7 +9,7 @@ from apptek.audit.audit import MOST_JUDGED, Audit, audit_facts, spread_evenly
 from apptek.audit.judge import Judge
 from apptek.audit.report import suspects_of, table_of_facts
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.watch import most_changed, watch
+from apptek.forecast.watch import watch_list
 from apptek.forecast.window import Length, Window
 from apptek.present.audit_words import when_words
 from apptek.results import SuspectFact, WatchList, WatchRow, described, extended, record
@@ -70,7 +70,7 @@ def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) 
 
 def _watch(forecaster: Forecaster, window: Window) -> WatchedPairs:
     labels = forecaster.answerer.labels
-    found = watch(forecaster, most_changed(forecaster, window, MOST_WATCHED), window)
+    found = watch_list(forecaster, window, most=MOST_WATCHED)
     rows = tuple(
         extended(
             WatchedPair, row, groups=tuple(labels.group_of(p.predicate) for p in row.predicates)

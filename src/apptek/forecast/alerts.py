@@ -1,0 +1,113 @@
+"""Alerts of a watch list, and how a list differs from an earlier one."""
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apptek.errors import ArgumentError, DataError
+from apptek.forecast.event_filter import EventFilter, read_filter
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.pair_chances import LEAST, PairChances
+from apptek.present import watch_words as words
+from apptek.results import Alert, DroppedPair, WatchList, WatchRow, to_dict
+
+_RULE = re.compile(
+    r"\s*(?:(chance|rise|fall)|(group|class|predicate)\s*:\s*(\S.*?))\s*>\s*(\d+(?:\.\d+)?)\s*%?\s*"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class AlertRule:
+    """A condition on a pair: the chance of some events, its rise or its fall is above a limit.
+
+    limit  in percent, or in percentage points
+    """
+
+    text: str
+    kind: str  # chance, rise or fall
+    event: EventFilter
+    limit: float
+
+
+def read_rule(forecaster: Forecaster, text: str, usual: EventFilter) -> AlertRule:
+    """Read a rule; `chance`, `rise` and `fall` are about the usual events.
+
+    ArgumentError gives the grammar, UnknownPredicateError the names that there are.
+    """
+    found = _RULE.fullmatch(text)
+    if found is None or float(found[4]) >= 100:
+        raise ArgumentError(f"alert {text!r}: expected {words.GRAMMAR}")
+    kind, level, name, limit = found.groups()
+    if kind is not None:
+        return AlertRule(text, kind, usual, float(limit))
+    level_name = {"predicate": None, "class": None, "group": None} | {level: name}
+    event = read_filter(forecaster, *level_name.values())
+    return AlertRule(text, "chance", event, float(limit))
+
+
+def raised(rule: AlertRule, chances: PairChances) -> list[tuple[int, float, float]]:
+    """Return the rows that meet a rule, each with its value and its chance, the largest first."""
+    now, before = chances.of_any()
+    most = before if rule.kind == "fall" else now  # no event is more probable than any
+    rows = np.flatnonzero(100 * most > rule.limit)
+    now, before = chances.of_event(rule.event, rows)
+    values = 100 * {"chance": now, "rise": now - before, "fall": before - now}[rule.kind]
+    order = [place for place in np.argsort(-values, kind="stable") if values[place] > rule.limit]
+    return [(int(rows[place]), float(values[place]), float(now[place])) for place in order]
+
+
+def alert_of(rule: AlertRule, pair: tuple[str, str], value: float, chance: float) -> Alert:
+    """Return the alert of a pair."""
+    sentence = words.alert_sentence(rule.kind, rule.event.name, pair, value, chance, rule.limit)
+    return Alert(rule.text, *pair, value, sentence)
+
+
+def read_earlier(source: Any) -> Mapping[str, Any]:
+    """Return the fields of an earlier list: a WatchList, or a file that `watch` wrote as JSON."""
+    if isinstance(source, WatchList):
+        return dict(to_dict(source))
+    try:
+        content = json.loads(Path(source).read_text(encoding="utf-8"))
+        for row in content["rows"]:
+            _ = (row["subject"], row["object"], float(row["probability"]))
+        return {"event": "", "first": "", "length": content["length"], **content}
+    except OSError as error:
+        raise DataError(f"{source}: {error.strerror or 'it cannot be read'}") from None
+    except (ValueError, TypeError, KeyError):
+        expected = "expected a watch list, as `apptek watch --out FILE.json` writes it"
+        raise DataError(f"{source}: {expected}") from None
+
+
+def compared(listed: WatchList, earlier: Mapping[str, Any]) -> WatchList:
+    """Return a list whose rows say what changed since an earlier one.
+
+    DataError where the two are not about the same events in windows of the same length.
+    """
+    if (earlier["event"], earlier["length"]) != (listed.event, listed.length):
+        raise DataError(words.other_list(listed, earlier))
+    chances = {
+        frozenset((row["subject"], row["object"])): float(row["probability"])
+        for row in earlier["rows"]
+    }
+    here = {frozenset((row.subject, row.object)) for row in listed.rows}
+    dropped = tuple(
+        DroppedPair(row["subject"], row["object"], float(row["probability"]))
+        for row in earlier["rows"]
+        if frozenset((row["subject"], row["object"])) not in here
+    )
+    rows = tuple(_marked(row, chances) for row in listed.rows)
+    return replace(listed, rows=rows, since=str(earlier["first"]), dropped=dropped)
+
+
+def _marked(row: WatchRow, chances: Mapping[frozenset[str], float]) -> WatchRow:
+    since = chances.get(frozenset((row.subject, row.object)))
+    if since is None:
+        return replace(row, status="new")
+    step = row.probability - since
+    status = "up" if step >= LEAST else "down" if step <= -LEAST else "same"
+    return replace(row, status=status, since=since)

@@ -1,0 +1,86 @@
+"""Files of pairs to watch: a subject and an object in each row."""
+
+from pathlib import Path
+
+from apptek.errors import DataError, UnknownName
+from apptek.facts.name_matching import NameResolver
+from apptek.models.asked_queries import LeftOut, read_rows
+from apptek.reading.options import ReadOptions
+from apptek.reading.sources import STANDARD_INPUT, located
+from apptek.reading.streams import read_start, stem_and_suffix
+from apptek.reading.text import (
+    SAMPLE_BYTES,
+    TEXT_FORMATS,
+    find_delimiter,
+    find_encoding,
+    lines_of,
+)
+
+Pair = tuple[str, str]
+
+
+def read_pairs(
+    source: Path, entities: NameResolver, *, skip_bad: bool = False
+) -> tuple[list[Pair], list[str]]:
+    """The pairs of a file with the columns subject and object, and the rows that were left out.
+
+    source    a file, or - for standard input
+    entities  what names mean: "?", "*" and empty texts are none, unless the data has them
+    skip_bad  leaves bad rows out; else DataError says what is wrong with the first
+    """
+    if str(source) == STANDARD_INPUT:
+        with located(source) as found:
+            (file,) = found.files["train"]
+            return _read_pairs(file, entities, skip_bad=skip_bad)
+    return _read_pairs(source, entities, skip_bad=skip_bad)
+
+
+def _read_pairs(
+    file: Path, entities: NameResolver, *, skip_bad: bool
+) -> tuple[list[Pair], list[str]]:
+    pairs, lines, left_out = list[Pair](), list[int](), list[str]()
+    for line, row in read_rows(file, ("subject", "object"), _options(file)):
+        cells = row if isinstance(row, str) else _pair_of(row, entities)
+        if not isinstance(cells, str):
+            pairs.append((cells[0], cells[1]))
+            lines.append(line)
+        elif skip_bad or isinstance(cells, LeftOut):
+            left_out.append(f"{file.name}:{line}: {cells}")
+        else:
+            raise DataError(f"{file.name}:{line}: {cells}; --skip-bad leaves such rows out")
+    if (
+        lines[:1] == [1]
+        and stem_and_suffix(file)[1] in TEXT_FORMATS
+        and _has_header(pairs, entities)
+    ):
+        one, other = pairs.pop(0)
+        left_out.insert(0, f"{file.name}:1: read {one!r} and {other!r}, unknown names, as a header")
+    if not pairs:
+        raise DataError(f"{file.name}: there are no pairs; expected a subject and an object a row")
+    return pairs, left_out
+
+
+def _has_header(pairs: list[Pair], entities: NameResolver) -> bool:
+    """Return whether both names of the first row are unknown, and all others are known."""
+    unknown = [[entities.find(name) is None for name in pair] for pair in pairs]
+    return len(pairs) > 1 and all(unknown[0]) and not any(map(any, unknown[1:]))
+
+
+def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
+    """Return the two names, or what is wrong with them."""
+    try:
+        entities.check(*row, allow_unknown=True)
+    except UnknownName as error:
+        return str(error).removesuffix(".")
+    itself = f"{row[0]!r} and itself: a forecast is of two entities"
+    return itself if row[0] == row[1] else row
+
+
+def _options(file: Path) -> ReadOptions:
+    """How to read a file of pairs: two columns are enough to find its delimiter by."""
+    usual = TEXT_FORMATS.get(stem_and_suffix(file)[1])
+    if usual is None or not file.is_file():
+        return ReadOptions()
+    start = read_start(file, SAMPLE_BYTES)
+    form = find_delimiter(lines_of(start, find_encoding(start)), usual, fewest=2)
+    return ReadOptions() if form == usual else ReadOptions(delimiter=form.delimiter)

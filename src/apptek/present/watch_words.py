@@ -1,0 +1,86 @@
+"""Watch lists in words: what the columns mean, alerts, and what changed since an earlier list."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from apptek.present.wording import count_text, listed, percent, points
+from apptek.results import WatchList, WatchRow
+from apptek.safe_text import counted
+
+COLUMNS = ("pair", "chance", "change", "most probable", "what changed")
+SINCE = "since the earlier list"
+UNKNOWN_SHOWN = 10  # names that are not in the facts
+DROPPED_SHOWN = 10  # pairs of the earlier list
+GRAMMAR = (
+    "'chance > N', 'rise > N', 'fall > N', 'group:NAME > N', 'class:NAME > N' or "
+    "'predicate:NAME > N', where N is from 0 to 100 (percent, or percentage points)"
+)
+
+
+def watch_about(watched: WatchList) -> str:
+    """Return what the columns of a watch list mean."""
+    length = counted(watched.length, watched.unit)
+    return (
+        f"{counted(len(watched.rows), 'pair')} of {watched.data}, a window of {length}. The chance "
+        f"{event_words(watched.event)} counts both directions. The change compares it with the "
+        f"forecast for the {length} before, as it was made then, in percentage points."
+    )
+
+
+def event_words(event: str) -> str:
+    """Return what a chance is about: of material conflict, that something happens."""
+    return f"of {event}" if event else "that something happens"
+
+
+def watch_lines(watched: WatchList) -> list[str]:
+    """Return the notes of a watch list, how many pairs have unknown names, and dropped pairs."""
+    lines = [note.text for note in watched.notes]
+    if not watched.rows:
+        lines.insert(0, "No chance changes by one percentage point or more.")
+    if watched.unseen:
+        unknown, count = sum(bool(row.unseen) for row in watched.rows), len(watched.rows)
+        names = f"names that are not in the facts: {listed(watched.unseen, UNKNOWN_SHOWN)}"
+        lines.append(f"{unknown:,} of {count:,} pairs with {names}")
+    if watched.dropped:
+        pairs = [f"{pair.subject} and {pair.object}" for pair in watched.dropped]
+        lines.append(f"No longer listed: {'; '.join(pairs[:DROPPED_SHOWN])}")
+        if more := pairs[DROPPED_SHOWN:]:
+            lines[-1] += f"; and {len(more)} more"
+    return lines
+
+
+def status_words(row: WatchRow) -> str:
+    """Return new, same, or: up from 20.1 %."""
+    moved = row.status in ("up", "down") and row.since is not None
+    return f"{row.status} from {percent(row.since or 0.0)}" if moved else row.status
+
+
+def events_sentence(did: str, counts: tuple[int, int], length: int, unit: str) -> str:
+    """Return how often something happened in the last window and in the one before that."""
+    window, (recent, earlier) = counted(length, unit), counts
+    if not recent:
+        return f"{did} {count_text(earlier)} in the {window} before the last {window}, not since"
+    before = count_text(earlier) if earlier else "not"
+    return f"{did} {count_text(recent)} in the last {window}, {before} in the {window} before"
+
+
+def alert_sentence(
+    kind: str, event: str, pair: tuple[str, str], value: float, chance: float, limit: float
+) -> str:
+    """Return an alert; the value is a chance in percent, or a change in percentage points."""
+    what = f"{pair[0]} and {pair[1]}: the chance {event_words(event)}"
+    if kind == "chance":
+        return f"{what} is {percent(chance)} (alert above {limit:g} %)"
+    step = points(value / 100).lstrip("+")
+    return f"{what} {kind}s by {step} points to {percent(chance)} (alert above {limit:g} points)"
+
+
+def other_list(watched: WatchList, earlier: Mapping[str, Any]) -> str:
+    """Return that an earlier list is about other events, or windows of another length."""
+    there, here = (
+        f"the chance {event_words(event)} in {counted(length, watched.unit)}"
+        for event, length in (
+            (earlier["event"], int(earlier["length"])), (watched.event, watched.length),
+        )
+    )  # fmt: skip
+    return f"the earlier list has {there}, this one {here}: they cannot be compared"

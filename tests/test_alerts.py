@@ -1,0 +1,187 @@
+"""Filters of the watch list, alerts, and what changed since an earlier list."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+from command_line import apptek
+
+from apptek.errors import ApptekError, ArgumentError, DataError, UnknownName
+from apptek.features.traits import split_name
+from apptek.forecast.event_filter import read_filter
+from apptek.forecast.pair_chances import PairChances, seen_pairs
+from apptek.forecast.window import Length
+from apptek.predictor import Predictor
+from apptek.present.watch_words import GRAMMAR
+from apptek.results import WatchList, WatchRow
+
+GROUP = "verbal conflict"
+
+
+@pytest.fixture(scope="module")
+def predictor(forecast_model: Path) -> Predictor:
+    return Predictor.load(forecast_model, past_only=True)
+
+
+@pytest.fixture(scope="module")
+def chances(predictor: Predictor) -> PairChances:
+    """All pairs with facts before, in windows of 30 days."""
+    window = predictor.forecaster.window(None, Length(days=30))
+    return seen_pairs(predictor.forecaster, window)
+
+
+def pairs_of(listed: WatchList) -> list[tuple[str, str]]:
+    return [(row.subject, row.object) for row in listed.rows]
+
+
+def test_a_group_is_ranked_by_its_own_change(predictor: Predictor, chances: PairChances) -> None:
+    """Against the chances of all pairs, none left out."""
+    event, every = read_filter(predictor.forecaster, None, None, GROUP), np.arange(len(chances))
+    now, before = chances.of_event(event, every)
+    order = np.argsort(-np.abs(now - before), kind="stable")[:10]
+    listed = predictor.watch(most=10, days=30, group=GROUP.upper())
+    assert listed.event == GROUP
+    assert [row.change for row in listed.rows] == pytest.approx((now - before)[order].tolist())
+    for row in listed.rows[:3]:
+        whole = predictor.forecast(row.subject, row.object, days=30)
+        (of_group,) = [part for part in whole.by_group if part.name == GROUP]
+        assert row.probability == pytest.approx(of_group.probability)
+        assert row.expected == pytest.approx(of_group.expected)
+        assert row.change == pytest.approx(row.probability - row.previous)
+        groups = {predictor.answerer.labels.group_of(part.predicate) for part in row.predicates}
+        assert groups == {GROUP}
+    assert predictor.watch(most=10, days=30) != listed
+
+
+def test_entities_and_countries_are_filters(predictor: Predictor) -> None:
+    everything = predictor.watch(most=10_000, days=30)
+    first = everything.rows[0].subject
+    of_first = predictor.watch(most=10_000, days=30, entity=first)
+    assert pairs_of(of_first) == [pair for pair in pairs_of(everything) if first in pair]
+    names = predictor.model.dataset.entities
+    country = next(part[1] for part in map(split_name, names) if part)
+
+    def is_of(name: str) -> bool:
+        return (split_name(name) or ("", name))[1] == country
+
+    of_country = predictor.watch(most=10_000, days=30, country=country.upper())
+    assert pairs_of(of_country) == [p for p in pairs_of(everything) if is_of(p[0]) or is_of(p[1])]
+    other = everything.rows[1]
+    given = predictor.watch([(first, other.object), ("Nobody", "No one")], days=30, entity=[first])
+    assert pairs_of(given) == [(first, other.object)]
+    with pytest.raises(UnknownName, match="'Nobody' is not in this data"):
+        predictor.watch(entity="Nobody")
+    with pytest.raises(DataError, match="no entity is of the country 'Nowhere'"):
+        predictor.watch(country="Nowhere")
+    with pytest.raises(ApptekError, match="no group 'war'; expected one of: material conflict"):
+        predictor.watch(group="war")
+
+
+def test_alerts_are_all_pairs_beyond_a_limit(predictor: Predictor, chances: PairChances) -> None:
+    now, before = chances.of_any()
+    event = read_filter(predictor.forecaster, None, None, GROUP)
+    of_group, _ = chances.of_event(event, np.arange(len(chances)))
+    values = {
+        "chance": 100 * now,
+        "rise": 100 * (now - before),
+        "fall": 100 * (before - now),
+        f"group:{GROUP}": 100 * of_group,
+    }
+    for what, numbers in values.items():
+        limit = round(float(np.sort(numbers)[-4]), 1)
+        rule = f"{what} > {limit}"
+        listed = predictor.watch(most=5, days=30, alerts=rule)
+        assert len(listed.alerts) == int((numbers > limit).sum()) > 0
+        assert [alert.value for alert in listed.alerts] == pytest.approx(
+            sorted(numbers[numbers > limit].tolist(), reverse=True)
+        )
+        alerted = [(alert.subject, alert.object) for alert in listed.alerts]
+        assert pairs_of(listed)[: len(alerted)] == alerted
+        assert all(
+            (rule in row.alerts) == (at < len(alerted)) for at, row in enumerate(listed.rows)
+        )
+        assert all(f"alert above {limit:g}" in alert.sentence for alert in listed.alerts)
+        assert f"ALERT {alerted[0][0]} and {alerted[0][1]}: the chance" in repr(listed)
+        assert len(listed.rows) >= 5
+
+
+@pytest.mark.parametrize(
+    "rule", ["", "rise", "rise > many", "rise < 3", "group: > 5", "rise > 101", "jump > 3", "> 5"]
+)
+def test_a_rule_that_cannot_be_read_is_answered_with_the_grammar(
+    predictor: Predictor, rule: str
+) -> None:
+    with pytest.raises(ArgumentError, match="expected 'chance > N', 'rise > N'") as caught:
+        predictor.watch(alerts=[rule])
+    assert str(caught.value) == f"alert {rule!r}: expected {GRAMMAR}"
+
+
+def test_a_rule_about_an_unknown_name_is_refused(predictor: Predictor) -> None:
+    with pytest.raises(ApptekError, match="no group 'war'"):
+        predictor.watch(alerts="group:war > 5")
+    with pytest.raises(ApptekError, match="knows no predicate 'War'"):
+        predictor.watch(alerts="predicate:War > 5")
+
+
+def test_an_earlier_list_marks_new_dropped_up_and_down(
+    predictor: Predictor, tmp_path: Path
+) -> None:
+    listed = predictor.watch(most=5, days=30)
+    rows: list[WatchRow] = [
+        replace(listed.rows[1], probability=listed.rows[1].probability + 0.1),
+        replace(listed.rows[2], probability=listed.rows[2].probability - 0.1),
+        replace(listed.rows[3], subject=listed.rows[3].object, object=listed.rows[3].subject),
+        replace(listed.rows[4], subject="Gone"),
+    ]
+    earlier = replace(listed, rows=tuple(rows), first="2001-01-01")
+    file = tmp_path / "yesterday.json"
+    from apptek.present.tables import write_result
+
+    write_result(file, earlier)
+    for since in (earlier, file):
+        marked = predictor.watch(most=5, days=30, since=since)
+        assert [row.status for row in marked.rows] == ["new", "down", "up", "same", "new"]
+        assert marked.rows[1].since == pytest.approx(rows[0].probability)
+        assert [pair.subject for pair in marked.dropped] == ["Gone"]
+        assert marked.since == "2001-01-01"
+        assert "No longer listed: Gone and" in repr(marked)
+    with pytest.raises(DataError, match=r"that something happens in 30 days, this one .* of verbal"):
+        predictor.watch(days=30, group=GROUP, since=file)
+    file.write_text('{"rows": 3}')
+    for bad in (file, tmp_path / "nothing.json"):
+        with pytest.raises(DataError, match=bad.name):
+            predictor.watch(days=30, since=bad)
+
+
+def test_the_command_exits_with_3_on_alerts(forecast_model: Path, tmp_path: Path) -> None:
+    words = ("watch", str(forecast_model), "--days", "30", "--top", "3", "--exit-code")
+    files = [tmp_path / f"watch.{suffix}" for suffix in ("json", "csv", "html")]
+    outs = [word for file in files for word in ("--out", str(file))]
+    done = apptek(*words, "--alert", "chance > 1", *outs)
+    assert done.returncode == 3, done.stderr
+    assert "ALERT" in done.stderr
+    assert all(file.exists() for file in files)
+    written = json.loads(files[0].read_text())
+    assert written["version"] == 1
+    assert {"rule", "subject", "object", "value", "sentence"} == set(written["alerts"][0])
+    quiet = apptek(*words, "--alert", "chance > 99.99", "--json")
+    assert quiet.returncode == 0
+    assert json.loads(quiet.stdout)["alerts"] == []
+    again = apptek(*words[:-1], "--alert", "chance > 1", "--since", str(files[0]))
+    assert again.returncode == 0
+    assert "same" in again.stdout
+
+
+def test_a_list_may_be_empty(predictor: Predictor, tmp_path: Path) -> None:
+    from apptek.present.tables import write_result
+
+    nobody = predictor.watch(
+        [("Nobody", "No one")], days=30, entity=predictor.model.dataset.entities[0]
+    )
+    assert nobody.rows == ()
+    assert "No chance changes by one percentage point or more." in repr(nobody)
+    for suffix in ("html", "csv", "parquet", "xlsx", "json", "jsonl"):
+        write_result(tmp_path / f"watch.{suffix}", nobody, "watch")
+    assert (tmp_path / "watch.csv").read_text().startswith('"subject","object"')
