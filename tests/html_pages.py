@@ -19,7 +19,7 @@ class Page(HTMLParser):
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         self.tags.add(tag)
         self.attributes += attrs
-        if tag != "meta":  # has no end tag
+        if tag not in ("meta", "br"):  # they have no end tag
             self.open.append(tag)
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -51,3 +51,11 @@ def assert_contained(text: str, page: Page) -> None:
         re.findall(r"@import|url\([^#]", text)
     )
     assert links <= {NAMESPACE}
+
+
+def assert_mailable(page: str) -> None:
+    """Nothing that Gmail or Outlook drops: style sheets, variables, SVG, classes for layout."""
+    for dropped in ("<style", "<svg", "<link", "<script", "var(--", "display:grid", "display:flex"):
+        assert dropped not in page
+    assert "<table" in page
+    assert " style=" in page

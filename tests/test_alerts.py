@@ -147,7 +147,9 @@ def test_an_earlier_list_marks_new_dropped_up_and_down(
         assert [pair.subject for pair in marked.dropped] == ["Gone"]
         assert marked.since == "2001-01-01"
         assert "No longer listed: Gone and" in repr(marked)
-    with pytest.raises(DataError, match=r"that something happens in 30 days, this one .* of verbal"):
+    with pytest.raises(
+        DataError, match=r"that something happens in 30 days, this one .* of verbal"
+    ):
         predictor.watch(days=30, group=GROUP, since=file)
     file.write_text('{"rows": 3}')
     for bad in (file, tmp_path / "nothing.json"):

@@ -9,6 +9,7 @@ import typer
 from apptek.commands.options import (
     AllowUnknownOption,
     JsonOption,
+    MailOption,
     ModelArgument,
     ObjectArgument,
     PastOnlyOption,
@@ -18,6 +19,7 @@ from apptek.commands.options import (
     option,
     print_result,
     read_suppose,
+    write_mail,
 )
 
 _PANEL = "What would change it"
@@ -73,6 +75,7 @@ def explain(
     counterfactual: CounterfactualOption = False,
     to: ToOption = None,
     add: AddOption = False,
+    mail: MailOption = None,
     suppose: SupposeOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -87,13 +90,12 @@ def explain(
 
     if (to is not None or add) and not counterfactual:
         raise typer.BadParameter("--to and --add need --counterfactual")
-    others = {"--predicate": predicate, "--against": against, "--versus": versus, "--html": html}
-    if counterfactual and (given := [word for word, value in others.items() if value is not None]):
-        raise typer.BadParameter(f"--counterfactual cannot be combined with {given[0]}")
-    if versus is not None and html is not None:
-        raise typer.BadParameter("--html shows one time; it cannot be combined with --versus")
-    if suppose and (counterfactual or versus is not None):
-        raise typer.BadParameter("--suppose cannot be combined with --counterfactual or --versus")
+    pages = {"--html": html, "--mail": mail, "--suppose": suppose or None}
+    others = {"--predicate": predicate, "--against": against, "--versus": versus}
+    if counterfactual:
+        _refuse("--counterfactual", others | pages)
+    if versus is not None:
+        _refuse("--versus", pages)
     predictor = Predictor.load(model, past_only=past_only)
     query, known = Query(subject, object_, time), {"allow_unknown": allow_unknown}
     shown: dict[str, Any] = {
@@ -113,7 +115,15 @@ def explain(
     if html is not None:
         write_whole(html, explanation.html().encode())
         tell(f"The explanation with its drawing is in {html}")
+    write_mail(mail, explanation)
     render = partial(texts.explanation_text, length=length)
     print_result(explanation, render=render, calibrated=predictor.model.calibrated, **shown)
     if length != "full" and not as_json:
         tell("next: --length full for the numbers and the facts")
+
+
+def _refuse(word: str, others: dict[str, Any]) -> None:
+    """Refuse an option beside others that are given."""
+    for other, value in others.items():
+        if value is not None:
+            raise typer.BadParameter(f"{other} cannot be combined with {word}")

@@ -9,6 +9,7 @@ import typer
 from apptek.commands.options import (
     AllowUnknownOption,
     JsonOption,
+    MailOption,
     ModelArgument,
     SupposeOption,
     TopOption,
@@ -20,6 +21,7 @@ from apptek.commands.options import (
     print_result,
     read_suppose,
     takes_window,
+    write_mail,
 )
 from apptek.commands.reading_options import SkipBadOption, list_skipped
 from apptek.safe_text import counted
@@ -29,13 +31,6 @@ if TYPE_CHECKING:
 
 PAIRS_LISTED = 20  # without a file of pairs
 ALERTED = 3  # the exit code of --exit-code if there are alerts
-
-
-PredicateOption = Annotated[
-    str | None, option("--predicate", "Only events with this predicate.", "NAME")
-]
-ClassOption = Annotated[str | None, option("--class", "Only events of this class.", "NAME")]
-GroupOption = Annotated[str | None, option("--group", "Only events of this group.", "NAME")]
 
 
 PredicateOption = Annotated[
@@ -171,6 +166,7 @@ def watch(
     alert: AlertOption = None,
     exit_code: ExitCodeOption = False,
     since: SinceOption = None,
+    mail: MailOption = None,
     as_json: JsonOption = False,
     *,
     window: WindowOptions,
@@ -208,6 +204,7 @@ def watch(
     for file in out or []:
         write_result(file, listed, "watch")
         tell(f"{counted(len(listed.rows), 'pair')}, {len(skipped):,} skipped: {file}")
+    write_mail(mail, listed)
     if out and not as_json:
         for line in (*(f"ALERT {each.sentence}" for each in listed.alerts), *watch_lines(listed)):
             tell(line)

@@ -205,6 +205,28 @@ ResultOption = Annotated[
 ]
 
 
+MailOption = Annotated[
+    Path | None,
+    option(
+        "--mail",
+        "Also write a mail (.eml) with a text and an HTML part; add sender and recipients.",
+        "FILE",
+        callback=check_file,
+    ),
+]
+
+
+def write_mail(path: Path | None, result: Any) -> None:
+    """Write an explanation or a watch list as a mail, if a file is given."""
+    from apptek.files import write_whole
+    from apptek.present.mail import mail_bytes
+    from apptek.terminal import tell
+
+    if path is not None:
+        write_whole(path, mail_bytes(result))
+        tell(f"mail: {path}")
+
+
 JsonOption = Annotated[bool, option("--json", "Print the result as JSON.")]
 
 

@@ -7,10 +7,9 @@ import numpy as np
 
 from apptek.arrays import Bools, Doubles, Longs
 from apptek.errors import DataError
-from apptek.facts.name_matching import folded
-from apptek.features.traits import split_name
 from apptek.forecast.event_filter import EventFilter
 from apptek.forecast.forecaster import Forecaster, PairForecasts
+from apptek.forecast.partners import members_of
 from apptek.forecast.window import Window
 from apptek.models.occurrence.events import Meetings, Pairs
 
@@ -149,9 +148,8 @@ def watched_entities(
     answerer.entities.check(*entities)
     chosen = np.zeros(len(names), np.bool_)
     chosen[[answerer.entity_id(name) for name in entities]] = True
-    of_country = [folded((split_name(name) or ("", name))[1]) for name in names]
     for country in countries:
-        members = [place for place, name in enumerate(of_country) if name == folded(country)]
+        members = members_of(forecaster, country)
         if not members:
             raise DataError(
                 f"no entity is of the country {country!r}; expected the name in the brackets of "

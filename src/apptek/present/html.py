@@ -26,7 +26,6 @@ from apptek.results import (
 )
 
 SHOWN = 10  # predicates of a forecast
-SPARK_WIDTH, SPARK_HEIGHT = 120, 28
 SIZE, LEFT, TOP, GAP = 360, 60, 40, 70
 COUNTS = 70  # the height of the bars with the numbers of forecasts
 _LEAST = 0.001  # the lower end of both axes, which are logarithmic
@@ -43,8 +42,15 @@ _NAMES: dict[type[Result], str] = {
 
 
 def render_page(result: Result) -> str:
-    """Return a result as one HTML file."""
-    return _rendered(result, "page.html.j2")
+    """Return a result as one HTML file; that of a watch list can be sent as mail as it is."""
+    return _rendered(result, "mail.html.j2" if type(result) is WatchList else "page.html.j2")
+
+
+def render_mail(result: Explanation | WatchList) -> str:
+    """Return a result as HTML that Gmail and Outlook show: tables and inline styles alone."""
+    if isinstance(result, WatchList):
+        return render_page(result)
+    return render("explanation_mail.html.j2", layout="mail.html.j2", result=result)
 
 
 def render_fragment(result: Result) -> str:
@@ -58,7 +64,6 @@ def _rendered(result: Result, layout: str) -> str:
     functions = {
         "drawing_of": draw_answer,
         "topology_of": lambda e, reason: draw_topology(asked_of(e), reason.facts),
-        "spark_points": spark_points,
     }
     return render(_NAMES[type(result)], layout=layout, result=result, shown=SHOWN, **functions)
 
@@ -66,15 +71,6 @@ def _rendered(result: Result, layout: str) -> str:
 def draw_svg(drawing: Drawing) -> str:
     """Return a drawing as one <svg> element: lines, then entities, then labels on top of all."""
     return render("drawing.svg.j2", drawing=drawing)
-
-
-def spark_points(counts: tuple[int, ...]) -> list[tuple[float, float]]:
-    """Return the points of a small curve: x, and y from above."""
-    most, step = max(1, *counts), (SPARK_WIDTH - 8) / max(1, len(counts) - 1)
-    return [
-        (4 + index * step, SPARK_HEIGHT - 4 - (SPARK_HEIGHT - 8) * count / most)
-        for index, count in enumerate(counts)
-    ]
 
 
 def reliability_svg(panels: Sequence[Panel]) -> str:

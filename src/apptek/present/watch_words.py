@@ -1,13 +1,14 @@
 """Watch lists in words: what the columns mean, alerts, and what changed since an earlier list."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from apptek.present.wording import count_text, listed, percent, points
-from apptek.results import WatchList, WatchRow
-from apptek.safe_text import counted
+from apptek.present.wording import count_text, listed, percent, period_text, points, shown_time
+from apptek.results import Explanation, WatchList, WatchRow
+from apptek.safe_text import counted, printable
 
 COLUMNS = ("pair", "chance", "change", "most probable", "what changed")
+BARS = "·▁▂▃▄▅▆▇█"  # of the facts of a window; a dot: none
 SINCE = "since the earlier list"
 UNKNOWN_SHOWN = 10  # names that are not in the facts
 DROPPED_SHOWN = 10  # pairs of the earlier list
@@ -47,6 +48,24 @@ def watch_lines(watched: WatchList) -> list[str]:
         if more := pairs[DROPPED_SHOWN:]:
             lines[-1] += f"; and {len(more)} more"
     return lines
+
+
+def mail_subject(result: Explanation | WatchList) -> str:
+    """Return the subject of a mail; alerts are counted."""
+    if isinstance(result, Explanation):
+        ends = f"{result.subject}, {result.object}, {shown_time(result.time)}"
+        return printable(f"{ends}: {result.label} ({percent(result.probability)})")
+    alerts = f"{counted(len(result.alerts), 'alert')}, " if result.alerts else ""
+    events = f": {result.event}" if result.event else ""
+    return printable(
+        f"{alerts}watch list, {period_text(result.first, result.last)}{events}, {result.data}"
+    )
+
+
+def spark_text(counts: Sequence[int]) -> str:
+    """Return counts as small bars, one character each."""
+    most = max(1, *counts)
+    return "".join(BARS[-(-count * (len(BARS) - 1) // most)] for count in counts)
 
 
 def status_words(row: WatchRow) -> str:
