@@ -22,13 +22,23 @@ from apptek.audit.judge import Judge
 from apptek.audit.report import audit_table
 from apptek.predictor import Predictor, Query
 from apptek.present.wording import GIVEN, when_text
+from apptek.results import ActorForecast, to_dict
 from apptek.server.mcp_server import create_server
 from apptek.server.mcp_tools import Questions
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import RequestLimits
 
 RUN = [sys.executable, "-c", "from apptek.cli import main; main()", "mcp"]
-TOOLS = ["search_entities", "predict", "explain", "forecast", "history", "audit"]
+TOOLS = [
+    "search_entities",
+    "predict",
+    "explain",
+    "forecast",
+    "partners",
+    "rank_entities",
+    "history",
+    "audit",
+]
 Ask = Callable[..., dict[str, Any]]
 
 
@@ -116,6 +126,19 @@ def test_a_predicate_is_explained_against_another(ask: Ask, query: Query) -> Non
     )
     assert (found["predicate"], found["runner_up"]) == (second["predicate"], first["predicate"])
     assert found["probability"] == pytest.approx(second["probability"])
+
+
+def test_partners_and_missing_entities_are_those_of_the_model(forecasting: ServedModel) -> None:
+    predictor, actor = forecasting.predictor, forecasting.samples[0].subject
+    result = call(forecasting, "partners", {"actor": actor, "days": 7, "top": 2}).structured_content
+    made = predictor.forecast(actor, days=7, top=2)
+    assert isinstance(made, ActorForecast)
+    assert result["acts_on"] == to_dict(made.acts_on)
+    predicate = made.acts_on[0].predicates[0].predicate
+    asked = {"subject": actor, "predicate": predicate, "time": made.first, "top": 3}
+    ranked = call(forecasting, "rank_entities", asked).structured_content
+    ranking = predictor.rank_entities(actor, predicate=predicate, time=made.first, top=3)
+    assert ranked["ranked"] == to_dict(ranking.ranked)
 
 
 def test_a_forecast_is_that_of_the_model_with_the_last_facts_before_it(

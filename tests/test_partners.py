@@ -1,15 +1,18 @@
 """Who next, and when: the partners of an actor, the missing entity, and the median."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
 from command_line import apptek
+from service_parts import client_of
 
 from apptek.errors import ApptekError, ArgumentError, UnknownName, UnknownPredicateError
 from apptek.forecast.partners import at_least_one
 from apptek.predictor import Predictor
-from apptek.results import ActorForecast, Forecast
+from apptek.results import ActorForecast, Forecast, to_dict
+from apptek.server.served_model import ServedModel
 
 
 @pytest.fixture(scope="module")
@@ -156,3 +159,46 @@ def test_predict_says_which_slots_are_wrong(
     done = apptek("predict", str(forecast_model), *words)
     assert done.returncode == 2
     assert message in done.stderr
+
+
+def test_http_answers_as_python_does_and_refuses_bad_input(forecasting: ServedModel) -> None:
+    predictor, client = forecasting.predictor, client_of(forecasting)
+    actor = busiest(predictor)
+    made = predictor.forecast(actor, days=7, top=2)
+    body = {"actor": actor, "days": 7, "top": 2}
+    assert client.post("/api/partners", json=body).json()["acts_on"] == to_dict(made.acts_on)
+    predicate = made.acts_on[0].predicates[0].predicate
+    asked = {"object": actor, "predicate": predicate, "time": made.first}
+    ranking = predictor.rank_entities(object_=actor, predicate=predicate, time=made.first)
+    assert client.post("/api/rank-entities", json=asked).json() == to_dict(ranking)
+    for path, bad in (
+        ("/api/partners", {"actor": "Nobody"}),
+        ("/api/partners", {"actor": actor, "predicate": "Dance"}),
+        ("/api/partners", {"actor": actor, "group": "dancing"}),
+        ("/api/rank-entities", {"predicate": predicate, "time": made.first}),
+        ("/api/rank-entities", asked | {"subject": actor}),
+        ("/api/rank-entities", asked | {"time": "?"}),
+        ("/api/rank-entities", asked | {"predicate": "Dance"}),
+    ):
+        answer = client.post(path, json=bad)
+        assert answer.status_code in (404, 422), (path, bad)
+        assert answer.json()["detail"]
+
+
+def test_evaluate_ranks_objects_and_subjects_static_and_rolling(
+    forecast_model: Path, tmp_path: Path
+) -> None:
+    file = tmp_path / "entities.json"
+    words = ("evaluate", str(forecast_model), "--entities")
+    done = apptek(*words, "--json", "--result", str(file))
+    metrics = json.loads(done.stdout)["entities"]
+    assert metrics == json.loads(file.read_text(encoding="utf-8"))["entities"]
+    for kind in ("static", "rolling"):
+        sides = [metrics[kind][side] for side in ("objects", "subjects")]
+        mean = sum(side["mrr"] for side in sides) / 2
+        assert metrics[kind]["both"]["mrr"] == pytest.approx(mean)
+        assert 0 < mean < 1
+    assert metrics["rolling"]["both"]["mrr"] >= metrics["static"]["both"]["mrr"]
+    refused = apptek(*words, "--forecasts")
+    assert refused.returncode == 2
+    assert "--forecasts does not go with --entities" in refused.stderr

@@ -53,6 +53,13 @@ def requests_of(query: dict[str, str], predicate: str) -> dict[str, dict[str, An
         "/api/predict": query,
         "/api/explain": query,
         "/api/forecast": pair,
+        "/api/partners": {"actor": query["subject"], "top": 2},
+        "/api/rank-entities": {
+            "subject": query["subject"],
+            "predicate": predicate,
+            "time": query["time"],
+            "top": 2,
+        },
         "/api/entity/{name}/timeline": {"name": query["subject"]},
         "/api/pair": pair,
         "/api/topologies": {"predicate": predicate},
@@ -98,7 +105,7 @@ def test_the_description_holds(described: ServedModel) -> None:
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(described))
     found = list(schema.get_all_operations())
     operations = [one.ok() for one in found if isinstance(one, Ok)]
-    assert len(operations) == len(found) == 18
+    assert len(operations) == len(found) == 20
     for operation in operations:
 
         @settings(max_examples=25, phases=[Phase.generate], suppress_health_check=list(HealthCheck))

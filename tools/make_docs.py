@@ -59,7 +59,7 @@ RESULTS = {
     ActorForecast: "`forecast MODEL ACTOR --json`, `Predictor.forecast(actor)`, "
     "`POST /api/partners`",
     EntityRanking: "`predict MODEL SUBJECT ? TIME --predicate P --json`, "
-    "`Predictor.rank_entities`, `POST /api/entities`",
+    "`Predictor.rank_entities`, `POST /api/rank-entities`",
     Forecast: "`forecast --json`, `Predictor.forecast`, `POST /api/forecast`",
     WatchList: "`watch --json`, `watch --out FILE.json`, `Predictor.watch`, `GET /api/watch`",
     AuditReport: "`audit --json`, `audit --out FILE.json`",

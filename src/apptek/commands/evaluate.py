@@ -99,6 +99,14 @@ OutputOption = Annotated[
         callback=lambda out: check_folder(out) if isinstance(out, Path) else check_result_file(out),
     ),
 ]
+EntitiesOption = Annotated[
+    bool,
+    option(
+        "--entities",
+        "Rank the missing entity instead: objects and subjects, static (from the training facts "
+        "before each time) and rolling (from every fact before it).",
+    ),
+]
 Times = tuple[int, str | None, str | None, int]  # every, from, to, lead
 
 
@@ -110,6 +118,7 @@ def evaluate(
     rolling: RollingOption = False,
     queries: QueriesOption = None,
     multilabel: MultilabelOption = False,
+    entities: EntitiesOption = False,
     forecasts: ForecastsOption = False,
     lead: LeadOption = None,
     every: EveryOption = None,
@@ -135,6 +144,12 @@ def evaluate(
     of_windows = {"--lead": lead, "--every": every, "--from": start, "--to": stop, "--out": folder}
     given = [word for word, value in of_windows.items() if value is not None]
     of_ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries}
+    if entities:
+        of_others = {"--forecasts": forecasts, **of_windows, **of_ranks}
+        if words := [word for word, value in of_others.items() if value]:
+            raise typer.BadParameter(f"{words[0]} does not go with --entities")
+        _evaluate_entities(model, split, result, as_json=as_json)
+        return
     if forecasts:
         if words := [word for word, value in of_ranks.items() if value]:
             raise typer.BadParameter(f"{words[0]} cannot be combined with --forecasts")
@@ -216,6 +231,32 @@ def _evaluate_ranks(
         tell_next(["research", "compare", str(result), "OTHER_RESULT"])
     else:
         tell_next(["predict", str(model), "SUBJECT", "OBJECT", "TIME"])
+
+
+def _evaluate_entities(
+    model: Path, split: Literal["test", "valid"], result: Path | None, *, as_json: bool
+) -> None:
+    """Evaluate the ranks of the missing entities of a split; print them and write the result."""
+    from apptek.forecast.entity_evaluation import evaluate_entities
+    from apptek.predictor import Predictor
+    from apptek.present.metrics_text import entities_text
+    from apptek.research.model_result import describe_model
+    from apptek.terminal import working
+
+    predictor = Predictor.load(model)
+    with working(f"ranking the entities of the {split} split"):
+        metrics = evaluate_entities(predictor.model, split)
+    described = describe_model(predictor).as_json()
+    names = ("dataset", "protocol", "seed", "data")
+    about = {"model": "entities", **{name: described[name] for name in names if name in described}}
+    about["split"] = split
+    if result is not None:
+        entries = {"metrics": metrics["rolling"]["both"], "rolling": True, "entities": metrics}
+        _write_result(result, model, about | entries)
+    if as_json:
+        print_json(about | {"entities": metrics})
+        return
+    print_text(entities_text, f"{predictor.model.dataset.name}, {split} split", metrics)
 
 
 def evaluate_forecasts(

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
 
 What = Literal[
     "table1", "table2", "table3", "table-m", "table-agent", "table-search", "table-forecast",
+    "table-entities",
     "figure-actions", "figure-rewards", "figure-success", "figure-topologies",
     "all",
 ]  # fmt: skip

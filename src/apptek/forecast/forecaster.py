@@ -80,7 +80,7 @@ class Forecaster:
     """What a model makes of the facts before a window; ApptekError where it cannot forecast."""
 
     def __init__(self, model: Model, answerer: Answerer | None = None) -> None:
-        self.occurrence = _occurrence_of(model)
+        self.occurrence = occurrence_of(model)
         self.model = with_history(model)
         counts = (len(each.graph.facts) for each in (self.model, model))
         self._joined = () if self.model is model else (words.all_facts_note(*counts),)
@@ -407,7 +407,8 @@ class Forecaster:
         return (*notes, *self._joined)
 
 
-def _occurrence_of(model: Model) -> OccurrenceModel:
+def occurrence_of(model: Model) -> OccurrenceModel:
+    """The occurrence model of a model; ApptekError says why it has none."""
     if model.occurrence is not None:
         return model.occurrence
     why = model.no_forecasts or "too little was learned when it was fitted; fit it again"

@@ -21,7 +21,7 @@ def median_steps(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles | None, event: EventFilter
 ) -> Longs:
     """Of each ordered pair, the median time to the next event in steps; 0: beyond the longest."""
-    return _first_half(_lengths(forecaster), _grid(forecaster, made, shares, event))
+    return _first_half(median_lengths(forecaster), chance_grid(forecaster, made, shares, event))
 
 
 def next_event(forecaster: Forecaster, ids: Longs, window: Window, event: EventFilter) -> NextEvent:
@@ -33,11 +33,11 @@ def next_event(forecaster: Forecaster, ids: Longs, window: Window, event: EventF
     curve = np.maximum.accumulate(
         [
             either(one, other)
-            for one, other in _grid(forecaster, made, shares, event, lengths)[..., None]
+            for one, other in chance_grid(forecaster, made, shares, event, lengths)[..., None]
         ]
     )[:, 0]
-    both = _grid(forecaster, made, shares, event)
-    (median,) = _first_half(_lengths(forecaster), either(both[:, :1], both[:, 1:])).tolist()
+    both = chance_grid(forecaster, made, shares, event)
+    (median,) = _first_half(median_lengths(forecaster), either(both[:, :1], both[:, 1:])).tolist()
     return NextEvent(
         event=event.name,
         probability=float(curve[-1]),
@@ -52,7 +52,8 @@ def next_event(forecaster: Forecaster, ids: Longs, window: Window, event: EventF
     )
 
 
-def _lengths(forecaster: Forecaster) -> Longs:
+def median_lengths(forecaster: Forecaster) -> Longs:
+    """The lengths of windows among which a median is looked for, ascending."""
     stride, longest = forecaster.occurrence.stride, forecaster.occurrence.longest
     steps = np.arange(1, longest // stride + 1)
     if len(steps) > LENGTHS:
@@ -60,14 +61,14 @@ def _lengths(forecaster: Forecaster) -> Longs:
     return steps * stride
 
 
-def _grid(
+def chance_grid(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles | None, event: EventFilter,
     lengths: Longs | None = None,
 ) -> Doubles:  # fmt: skip
     """The chance of each pair in windows of each length: (lengths, pairs)."""
     model, lead = forecaster.occurrence, made.window.lead
     rows = []
-    for length in (_lengths(forecaster) if lengths is None else lengths).tolist():
+    for length in (median_lengths(forecaster) if lengths is None else lengths).tolist():
         chances = model.occurrence(made.features, made.met, length, lead)
         rows.append(event.chances(forecaster, chances, shares))
     return np.stack(rows)

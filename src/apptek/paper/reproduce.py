@@ -34,6 +34,7 @@ SEARCHED = re.compile(r"--set @(\S+)")  # in a run: the best settings of that se
 QUICK_FACTS = 2_000
 TABLES = (
     "table1", "table2", "table3", "table-m", "table-agent", "table-search", "table-forecast",
+    "table-entities",
 )  # fmt: skip
 FIGURES = ("figure-actions", "figure-rewards", "figure-success", "figure-topologies")
 

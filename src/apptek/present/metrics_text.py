@@ -32,6 +32,8 @@ PROTOCOLS = {
 }
 COUNTS = ("entities", "predicates", "times", "train", "valid", "test")
 
+ENTITY_METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
+
 
 def evaluation_text(evaluation: Evaluation, width: int, title: str = "") -> str:
     """Return the metrics of all queries, and of each group and level that has some."""
@@ -316,3 +318,16 @@ def _is_worse(baseline: dict[str, Any]) -> bool:
 def _is_no_better(baseline: dict[str, Any]) -> bool:
     low, high = baseline["interval"]
     return bool(low <= 0 <= high)
+
+
+def entities_text(
+    title: str, metrics: Mapping[str, Mapping[str, Mapping[str, float]]], width: int
+) -> str:
+    """Return the metrics of missing entities as a table: a row for each kind and side."""
+    rows = [
+        (kind, side, f"{part['queries']:,}", *(f"{part[name]:.4f}" for name in ENTITY_METRICS))
+        for kind, sides in metrics.items()
+        for side, part in sides.items()
+    ]
+    header = ("facts", "missing", "questions", "MRR", "Hits@1", "Hits@3", "Hits@10")
+    return table_text(title, header, rows, width)

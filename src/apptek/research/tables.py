@@ -10,6 +10,7 @@ from apptek.errors import ConfigError
 from apptek.models.registry import NAMES, PAST_ONLY_NAMES
 from apptek.research.compare import PAST_ONLY
 from apptek.research.printed import (
+    PRINTED_ENTITIES,
     PRINTED_FORECASTS,
     PRINTED_MODELS,
     PRINTED_TKNN,
@@ -37,6 +38,9 @@ FORECASTS = {
     "raw_r": "R raw", "filtered_r": "R filtered", "raw_2r": "2R raw", "filtered_2r": "2R filtered",
 }  # fmt: skip
 # Half a 95 % t-interval in standard errors, by the number of seeds.
+ENTITY_METRICS = {
+    "mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10",
+}  # fmt: skip
 STUDENT_T = {2: 12.7062, 3: 4.3027, 4: 3.1824, 5: 2.7764}
 four_digits = "{:.4f}".format
 
@@ -65,6 +69,7 @@ def all_tables(runs: RunList) -> dict[str, Maker]:
         "table-agent": table_agent,
         "table-search": table_search,
         "table-forecast": table_forecast,
+        "table-entities": table_entities,
     }
     shown = {name: runs.shown.get(name, []) for name in makers}
     shown["table3"] = [*shown["table3"], BENCH]
@@ -306,3 +311,21 @@ def table_forecast(results: Results) -> str:
             about = {"data": title_of(dataset), "model": "RE-GCN, as printed"}
             rows.append({**about, "facts known": "rolling", "2R raw": four_digits(mrr)})
     return markdown(sorted(rows, key=lambda row: row["data"]))  # stable: the printed one last
+
+
+def table_entities(results: Results) -> str:
+    """Return the metrics of missing entities by data set, beside what others print for ICEWS14."""
+    rows, datasets = [], set[str]()
+    for _, result in sorted(results.items(), key=lambda item: item[1].dataset, reverse=True):
+        datasets.add(result.dataset)
+        for known, sides in sorted(result.extras["entities"].items()):
+            about = {"data": title_of(result.dataset), "model": "apptek_default"}
+            about["facts known"] = "rolling" if known == "rolling" else "train"
+            figures = {ENTITY_METRICS[key]: sides["both"][key] for key in ENTITY_METRICS}
+            figures |= {f"MRR, {side}": sides[side]["mrr"] for side in ("objects", "subjects")}
+            rows.append(about | {name: four_digits(value) for name, value in figures.items()})
+    for dataset, printed in PRINTED_ENTITIES.items():
+        for model, mrr in printed.items() if dataset in datasets else ():
+            about = {"data": title_of(dataset), "model": f"{model}, as printed"}
+            rows.append(about | {"facts known": "rolling", "MRR": f"{mrr:.3f}"})
+    return markdown(sorted(rows, key=lambda row: row["data"], reverse=True))

@@ -7,18 +7,24 @@ from pydantic import BaseModel, Field
 
 from apptek.errors import ApptekError
 from apptek.explain.what_if import read_supposed
+from apptek.forecast.event_filter import EventFilter, read_filter
+from apptek.forecast.missing_entity import rank_entities
+from apptek.forecast.next_event import next_event
+from apptek.forecast.partners import actor_forecast
 from apptek.forecast.reliability import Reliability, facts_in, past_forecasts
 from apptek.forecast.what_if import forecast_what_if, start_after
 from apptek.forecast.window import Length, Window, time_of
 from apptek.models.model import observed_text
 from apptek.present.forecast_words import begins_note
-from apptek.results import Forecast
+from apptek.results import ActorForecast, EntityRanking, Forecast
 from apptek.server.problem_json import ServiceError, refused
-from apptek.server.requests import ForecastBody
+from apptek.server.requests import EntitiesBody, ForecastBody, PartnersBody
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import within
 
 NO_FORECASTS = "This model makes no forecasts"
+NOT_EVENTS = "Not events of this data"
+ONE_FILTER = "Give one of `predicate`, `class` and `group`, by a name of GET /api/predicates."
 NOT_A_WINDOW = "Not a window of this data"
 PATIENCE = 4.0  # seconds that a forecast waits for its reliability
 
@@ -68,11 +74,61 @@ def make_forecast(served: ServedModel, body: ForecastBody) -> MadeForecast:
     if supposed is not None and start is None:
         start = start_after(forecaster, supposed)
     window = window_of(served, start, body.length)
+    event = filter_of(served, body)
     (made,) = forecaster.forecast([names], window, top=body.top, why=True, ids=ids[None])
+    made = replace(made, next_event=next_event(forecaster, ids, window, event))
     if supposed is not None:
         changes = forecast_what_if(forecaster, made, ids, window, supposed)
         made = replace(made, what_if=changes)
     return MadeForecast(replace(made, similar=served.similar(names, pair)), pair, window)
+
+
+def filter_of(served: ServedModel, body: ForecastBody | PartnersBody) -> EventFilter:
+    """Return the events that count. Raises a ServiceError for an unknown name, or two of them."""
+    served.check_predicates(predicate=body.predicate)
+    try:
+        return read_filter(served.predictor.forecaster, body.predicate, body.class_, body.group)
+    except ApptekError as error:
+        where = "class" if body.class_ is not None else "group"
+        raise refused(error, advice=ONE_FILTER, where=where, title=NOT_EVENTS) from None
+
+
+def make_partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
+    """Return the forecast of an actor's partners. Raises a ServiceError if there is none."""
+    require_forecasts(served)
+    if not body.members:
+        served.entity(body.actor, "actor")
+    for text, where in ((body.start, "from"), (body.until, "until")):
+        if text is not None:
+            served.time(text, where)
+    window, event = window_of(served, body.start, body.length), filter_of(served, body)
+    try:
+        return actor_forecast(
+            served.predictor.forecaster, body.actor, window, event,
+            top=body.top, members=body.members,
+        )  # fmt: skip
+    except ApptekError as error:
+        advice = "Name an actor with facts before the window."
+        raise refused(error, advice=advice, where="actor", title="No partners") from None
+
+
+def make_ranking(served: ServedModel, body: EntitiesBody) -> EntityRanking:
+    """Return the ranking of the missing entity. Raises a ServiceError if there is none."""
+    require_forecasts(served)
+    given = {"subject": body.subject, "object": body.object}
+    for where, name in given.items():
+        if name is not None:
+            served.entity(name, where)
+    served.check_predicates(predicate=body.predicate)
+    served.time(body.time, "time")
+    try:
+        return rank_entities(
+            served.predictor.forecaster, body.subject, body.object, body.predicate, body.time,
+            top=body.top,
+        )  # fmt: skip
+    except ApptekError as error:
+        advice = "Give a subject or an object, a predicate and a time near the facts."
+        raise refused(error, advice=advice, where="time", title="No ranking") from None
 
 
 def require_forecasts(served: ServedModel) -> None:

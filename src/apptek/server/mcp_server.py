@@ -56,7 +56,8 @@ def create_server(served: ServedModel, limits: RequestLimits | None = None) -> M
     pool = WorkerPool(limits or RequestLimits(workers=os.cpu_count() or 1))
     asked = Questions(served)
     tools = (
-        asked.search_entities, asked.predict, asked.explain, asked.forecast, asked.history,
+        asked.search_entities, asked.predict, asked.explain, asked.forecast, asked.partners,
+        asked.rank_entities, asked.history,
         asked.audit,
     )  # fmt: skip
     return ModelServer(

@@ -19,12 +19,32 @@ from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import dated_in, ends_of, facts_between, facts_of
 from apptek.present.explanation_words import answer_notes, recorded_answer
 from apptek.present.wording import presumed, share_lines
-from apptek.results import VIEW, Forecast, Reason, Share, SuspectFact, WhatIf, to_dict
+from apptek.results import (
+    VIEW,
+    ActorForecast,
+    EntityRanking,
+    Forecast,
+    Reason,
+    Share,
+    SuspectFact,
+    WhatIf,
+    to_dict,
+)
 from apptek.server.answers import served_answer
-from apptek.server.forecasts import make_forecast
+from apptek.server.forecasts import make_forecast, make_partners, make_ranking
 from apptek.server.lists import audited
 from apptek.server.model_info import find_entities
-from apptek.server.requests import Coverage, ForecastBody, Name, QueryFields, Steps, Suppose, Time
+from apptek.server.requests import (
+    Coverage,
+    EntitiesBody,
+    ForecastBody,
+    Name,
+    PartnersBody,
+    QueryFields,
+    Steps,
+    Suppose,
+    Time,
+)
 from apptek.server.responses import Entities, KnownPredicate
 from apptek.server.served_model import Question, ServedModel
 from apptek.server.timelines import describe_fact, read_window
@@ -102,17 +122,27 @@ class WhyPredicate(BaseModel):
     what_if: WhatIf | None = Field(default=None, description=WHAT_IF)
 
 
-_FIELDS: dict[str, Any] = {
-    each.name: (each.type, Field(description=each.metadata["description"]))
-    for each in fields(Forecast)
-}
+def _fields(kind: Any) -> dict[str, Any]:
+    """Return the fields of a result, for a class that a tool can return."""
+    return {
+        each.name: (each.type, Field(description=each.metadata["description"]))
+        for each in fields(kind)
+    }
 
 
-class PairForecast(create_model("ForecastFields", **_FIELDS)):  # type: ignore[misc]
+class PairForecast(create_model("ForecastFields", **_fields(Forecast))):  # type: ignore[misc]
     """A forecast: whether an event happens between two entities in a window, and what kind."""
 
     condition: str = Field(default=FORECAST_CONDITION, description="What the numbers mean.")
     latest: list[FactOut] = Field(description="The last facts of the pair before the window.")
+
+
+class Partners(create_model("PartnersFields", **_fields(ActorForecast))):  # type: ignore[misc]
+    """Whom an actor will act on in a window, and who will act on it."""
+
+
+class MissingEntity(create_model("RankingFields", **_fields(EntityRanking))):  # type: ignore[misc]
+    """The entities that may be missing in a fact, the most probable first."""
 
 
 class HistoryPage(BaseModel):
@@ -261,6 +291,46 @@ class Questions:
         starts, _ = ends_of(graph, facts)
         before = facts[(starts != UNKNOWN) & (starts < made.window.first)]
         return PairForecast(**to_dict(made.forecast), latest=self._facts(before[-LATEST:]))
+
+    def partners(
+        self,
+        actor: Name,
+        group: Annotated[Name | None, Field(description="Only events of this group.")] = None,
+        predicate: Annotated[Name | None, Field(description="Only this predicate.")] = None,
+        members: Annotated[
+            bool, Field(description="Count Police (Egypt), Citizen (Egypt), ... as Egypt.")
+        ] = False,
+        start: Annotated[WindowTime, Field(description="Default: after the last fact.")] = None,
+        days: Annotated[Steps | None, Field(description="The length of the window.")] = None,
+        steps: WindowLength = None,
+        top: Top = 5,
+    ) -> Partners:
+        """Whom will an actor act on in a window of time, and who will act on it?
+
+        Each partner has the chance of at least one such fact, the change against the window
+        before, the most probable predicates, the median time to the next fact, and a reason.
+        """
+        body = PartnersBody(
+            actor=actor, group=group, predicate=predicate, members=members, start=start,
+            days=days, steps=steps, top=top,
+        )  # fmt: skip
+        return Partners(**to_dict(make_partners(self.served, body)))
+
+    def rank_entities(
+        self,
+        predicate: Name,
+        time: Time,
+        subject: Name | None = None,
+        object: Name | None = None,  # noqa: A002
+        top: Top = 5,
+    ) -> MissingEntity:
+        """Which entity is the missing object, or the missing subject, of a fact at a time?
+
+        Give the subject or the object. Probabilities presume that there is such a fact. Only facts
+        before the time are used. Entities without evidence share `others_probability`.
+        """
+        body = EntitiesBody(subject=subject, object=object, predicate=predicate, time=time, top=top)
+        return MissingEntity(**to_dict(make_ranking(self.served, body)))
 
     def history(
         self,

@@ -214,18 +214,11 @@ class ContrastBody(QueryFields):
 Steps = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
-class ForecastBody(_StrictBody):
-    """Two entities and a window: from a time on, until a time or for so many days, months, ...
-
-    Without `from`, the window begins after the last observed time; without a length it has 7 days,
-    or less where the facts are of less than two weeks, or one step of data that is dated by longer
-    units.
-    """
+class _WindowBody(_StrictBody):
+    """A window, and the events that count in it."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    subject: Name
-    object: Name
     start: Annotated[
         str | None, Field(alias="from", max_length=100, description="The first time.")
     ] = None
@@ -236,9 +229,10 @@ class ForecastBody(_StrictBody):
     hours: Steps | None = None
     minutes: Steps | None = None
     steps: Steps | None = None
+    predicate: Annotated[Name | None, Field(description="Only events with it.")] = None
+    class_: Annotated[Name | None, Field(alias="class", description="Only events of it.")] = None
+    group: Annotated[Name | None, Field(description="Only events of it.")] = None
     top: Top = 10
-    allow_unknown: AllowUnknown = False
-    suppose: Suppose = []
 
     @property
     def length(self) -> Length:
@@ -246,6 +240,39 @@ class ForecastBody(_StrictBody):
         return Length(
             self.until, self.days, self.months, self.years, self.hours, self.minutes, self.steps
         )
+
+
+class ForecastBody(_WindowBody):
+    """Two entities and a window: from a time on, until a time or for so many days, months, ...
+
+    Without `from`, the window begins after the last observed time; without a length it has 7 days,
+    or less where the facts are of less than two weeks, or one step of data that is dated by longer
+    units. `next_event` is about the predicate, class or group, if one is given.
+    """
+
+    subject: Name
+    object: Name
+    allow_unknown: AllowUnknown = False
+    suppose: Suppose = []
+
+
+class PartnersBody(_WindowBody):
+    """An actor and a window, as of a forecast."""
+
+    actor: Name
+    members: bool = Field(
+        default=False, description="Whether Police (Egypt), Citizen (Egypt), ... count as Egypt."
+    )
+
+
+class EntitiesBody(_StrictBody):
+    """A fact without its subject or without its object, which is ranked."""
+
+    subject: Name | None = None
+    object: Name | None = None
+    predicate: Name
+    time: Time
+    top: Annotated[int, Field(ge=1, le=1000, description="How many entities to return.")] = 10
 
 
 class StepsBody(QueryFields):

@@ -18,16 +18,24 @@ from apptek.config import View
 from apptek.explain.counterfactual import counterfactual
 from apptek.explain.explainer import contrast
 from apptek.forecast.window import Length, Window
-from apptek.results import Contrast, Counterfactual, Forecast
+from apptek.results import ActorForecast, Contrast, Counterfactual, EntityRanking, Forecast
 from apptek.server import answers, lists, model_info, timelines
 from apptek.server.arrow_batches import add_arrow_predictions
-from apptek.server.forecasts import Outlook, make_forecast, outlook
+from apptek.server.forecasts import (
+    Outlook,
+    make_forecast,
+    make_partners,
+    make_ranking,
+    outlook,
+)
 from apptek.server.questions import Questions, find_questions, striking_questions
 from apptek.server.requests import (
     ContrastBody,
     CounterfactualBody,
+    EntitiesBody,
     ExplainBody,
     ForecastBody,
+    PartnersBody,
     PredictBody,
     StepsBody,
 )
@@ -222,6 +230,18 @@ def contrasts(served: ServedModel, body: ContrastBody) -> Contrast:
 def forecasts(served: ServedModel, body: ForecastBody) -> Forecast:
     """Forecast whether an event happens between two entities in a window, and what kind."""
     return make_forecast(served, body).forecast
+
+
+@_post("/api/partners", "answers", "answers")
+def partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
+    """Whom an actor will act on in a window, and who will act on it, most probable first."""
+    return make_partners(served, body)
+
+
+@_post("/api/rank-entities", "answers", "answers")
+def ranked_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
+    """Rank the entities for the missing subject or object of a fact."""
+    return make_ranking(served, body)
 
 
 @_get("/api/watch", "lists", "page")

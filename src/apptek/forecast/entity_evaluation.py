@@ -1,0 +1,49 @@
+"""How high the missing entity of held-out facts is ranked: objects, subjects, static and rolling.
+
+Static: a question sees the training facts before its time. Rolling: it sees every fact before its
+time, those of valid and test included. Ranks are among all entities, expected over ties, without
+the other right answers at the same time (time-aware filter over train, valid and test).
+"""
+
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from apptek.errors import DataError
+from apptek.evaluation.ranking import metrics_of
+from apptek.facts.facts import Split, join_facts
+from apptek.forecast.forecaster import occurrence_of
+from apptek.models.entity_ranking.candidates import EntityIndex
+from apptek.models.entity_ranking.ranker import entity_queries, known_entities
+from apptek.models.model import Model
+
+KINDS = ("static", "rolling")
+SIDES = ("both", "objects", "subjects")
+
+
+def evaluate_entities(model: Model, split: Split) -> dict[str, dict[str, dict[str, Any]]]:
+    """Return the metrics by kind and side: those of both sides are the means over all questions."""
+    data, ranker = model.dataset, occurrence_of(model).ranker
+    if ranker is None:
+        raise DataError("this model ranks no entities: fit it again with this version")
+    facts = data.split(split)
+    facts = facts.take(facts.dated)
+    if not len(facts):
+        raise DataError(f"the {split} facts have no dates: there is nothing to rank")
+    everything = join_facts(data.train, data.valid, data.test)
+    sizes = (len(data.entities), len(data.predicates))
+    queries = entity_queries(facts, data.axis, sizes[1])
+    truths = np.concatenate([facts.objects, facts.subjects]).astype(np.int64)
+    known = known_entities(queries, truths, everything, data.axis, sizes[1])
+    made = {}
+    for kind, seen in zip(KINDS, (data.train, everything), strict=True):
+        index = EntityIndex(seen, data.axis, sizes, model.clock)
+        ranks = ranker.ranks(index, queries, truths, known)
+        parts = (ranks, ranks[: len(facts)], ranks[len(facts) :])
+        made[kind] = {
+            side: {name: value for name, value in asdict(metrics).items() if name != "ece"}
+            for side, part in zip(SIDES, parts, strict=True)
+            if (metrics := metrics_of(part)) is not None
+        }
+    return made
