@@ -85,3 +85,8 @@ def parse_trees(text: str, whose: str) -> Any:
 def require_xlsx() -> None:
     """Raise ApptekError with the command that installs XlsxWriter, if it is missing."""
     _require("an .xlsx file", ("xlsxwriter",), "excel")
+
+
+def require_rdf() -> None:
+    """Raise ApptekError with the command that installs pyoxigraph, if it is missing."""
+    _require("RDF", ("pyoxigraph",), "rdf")

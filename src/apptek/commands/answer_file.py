@@ -62,7 +62,7 @@ def answer_file(
     left_out: list[str] = []
     numbered = _check(predictor, queries, reading, left_out)
     answered = 0
-    with table_writer(out, SCHEMA) as write:
+    with table_writer(out, SCHEMA, predictor.model.dataset) as write:
         while batch := list(islice(numbered, BATCH)):
             rows = predictor.predict_table(batch, top=top, coverage=coverage, hide_known=hide_known)
             numbers = pa.array(rows.column("query").to_numpy() + answered)

@@ -37,8 +37,8 @@ AnswersOption = Annotated[
     Any,
     option(
         "--out",
-        "The output file for --queries (.csv, .tsv, .parquet), or a table of a database "
-        "(URL#TABLE).",
+        "The output file for --queries (.csv, .tsv, .parquet; as RDF: .ttl, .nt, .trig), or a "
+        "table of a database (URL#TABLE).",
         "FILE",
         parser=file_or_database,
         rich_help_panel=_FILE_PANEL,

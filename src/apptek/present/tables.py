@@ -14,9 +14,11 @@ from pyarrow import csv, parquet
 
 from apptek.databases import Database
 from apptek.errors import DataError
-from apptek.extras import require_xlsx
+from apptek.extras import require_rdf, require_xlsx
+from apptek.facts.facts import Dataset
 from apptek.files import new_file, writing
 from apptek.models.answer_tables import SCHEMA
+from apptek.present.rdf_answers import RDF_SUFFIXES, stream_rdf
 from apptek.results import (
     ActorForecast,
     Answer,
@@ -170,8 +172,14 @@ def _audit(report: AuditReport) -> pa.Table:
 
 
 @contextmanager
-def _stream(path: Path, schema: pa.Schema, suffix: str) -> Iterator[Callable[[pa.Table], None]]:
+def _stream(
+    path: Path, schema: pa.Schema, suffix: str, data: Dataset | None
+) -> Iterator[Callable[[pa.Table], None]]:
     """Yield a function that appends rows to a file."""
+    if data is not None and suffix in RDF_SUFFIXES:
+        with stream_rdf(path, suffix, data) as append:
+            yield append
+        return
     if suffix == ".parquet":
         with parquet.ParquetWriter(path, schema) as writer:
             yield writer.write_table
@@ -233,19 +241,26 @@ def check_suffix(path: Path | Database, suffixes: tuple[str, ...] = SUFFIXES) ->
         raise DataError(f"{path}: unknown kind of file; expected {', '.join(suffixes)}")
     if path.suffix.lower() == ".xlsx":
         require_xlsx()  # before the work, not after it
+    if path.suffix.lower() in RDF_SUFFIXES:
+        require_rdf()
 
 
 @contextmanager
-def table_writer(path: Path | Database, schema: pa.Schema) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield a function that appends rows to a .csv, .tsv or .parquet file, or a table. Atomic."""
+def table_writer(
+    path: Path | Database, schema: pa.Schema, data: Dataset | None = None
+) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield a function that appends rows to a .csv, .tsv or .parquet file, or a table. Atomic.
+
+    data  that answers are about: they may also be written as RDF
+    """
     if isinstance(path, Database):
         with path.appending() as append_rows:
             yield append_rows
         return
-    check_suffix(path, _STREAMED)
+    check_suffix(path, (*_STREAMED, *RDF_SUFFIXES) if data is not None else _STREAMED)
     with new_file(path) as temporary, ExitStack() as stack:
         with writing(path):
-            write = stack.enter_context(_stream(temporary, schema, path.suffix.lower()))
+            write = stack.enter_context(_stream(temporary, schema, path.suffix.lower(), data))
 
         def append(rows: pa.Table) -> None:
             with writing(path):

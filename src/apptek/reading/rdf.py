@@ -1,4 +1,4 @@
-"""RDF: triples become facts, and what is said about a triple becomes its time.
+"""RDF: triples become facts, and annotations of a triple its time.
 
 A triple between two IRIs is a fact. Its time is the first of these:
 
@@ -7,7 +7,7 @@ A triple between two IRIs is a fact. Its time is the first of these:
 3. the time of its named graph, by the graph's metadata or by a date in the graph's IRI.
 
 Annotations may be anywhere in a file, so they are joined at its end. Until then triples are kept
-as dictionaries of texts, and the nodes that stand for triples as hashes.
+as dictionaries of texts, and the nodes of statements as hashes.
 """
 
 import re
@@ -150,8 +150,8 @@ class _Table:
 class _Triples:
     """The triples of a file.
 
-    facts   subject, predicate, object, graph; the node that stands for the triple (0: it is stated
-            itself; a statement of Wikidata has no subject yet), its number in the file
+    facts   subject, predicate, object, graph; the node of the statement (0: the triple itself; a
+            statement of Wikidata has no subject yet), the number of the triple in the file
     owners  subject; the node of a statement of Wikidata
     times   time; the node that it belongs to, what it says
     labels  iri, label; rank

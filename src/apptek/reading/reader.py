@@ -128,8 +128,10 @@ def _read_files(rows: FactCollector, found: Located, progress: Progress | None) 
             before += file.stat().st_size
             report(file.stat().st_size)
         if len(empty) == len(files):
-            message = "there is nothing below the header; expected facts"
-            raise NoFactsError(f"{empty[0]}: {message}")
+            message = "there is nothing below the header"
+            if rows.vocabulary is not None:
+                message = "there are labels and no facts in it"
+            raise NoFactsError(f"{empty[0]}: {message}; expected facts")
         rows.notes += [f"{name} has no facts" for name in empty]
 
 

@@ -1,0 +1,101 @@
+"""Answers as RDF 1.2: a triple for each predicate of a query, annotated with its probability.
+
+The triple is reified and not asserted: a store that loads the file does not take a prediction for
+a fact. Neither does `apptek fit`, because the annotation has no time that it knows.
+"""
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+import pyarrow as pa
+
+from apptek.facts.facts import Dataset
+from apptek.reading.rdf_names import RDF, RDFS, Shortener, parse_prefixes
+
+RDF_SUFFIXES = {".ttl": "TURTLE", ".nt": "N_TRIPLES", ".trig": "TRIG"}
+APPTEK, NAME = "urn:apptek:", "urn:apptek:name:"
+_DATE = "http://www.w3.org/2001/XMLSchema#date"
+_COLUMNS = ("query", "rank", "time", "predicate", "label", "probability")
+_IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+")
+
+
+@contextmanager
+def stream_rdf(path: Path, suffix: str, data: Dataset) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield a function that appends answers to a file; the names of `data` become IRIs."""
+    import pyoxigraph as ox
+
+    form = getattr(ox.RdfFormat, RDF_SUFFIXES[suffix])
+    iris = IriNames(data)
+    with path.open("wb") as file:
+
+        def append(rows: pa.Table) -> None:
+            triples = [triple for row in _rows(rows) for triple in _triples(row, iris, ox)]
+            label = ox.NamedNode(f"{RDFS}label")
+            for iri, text in iris.new_labels():
+                triples.append(ox.Triple(ox.NamedNode(iri), label, ox.Literal(text)))
+            ox.serialize(triples, file, form, prefixes=iris.prefixes)
+
+        yield append
+
+
+class IriNames:
+    """The IRIs of names: those that were read, and `urn:apptek:name:NAME` for other names.
+
+    prefixes  those that the IRIs so far need
+    """
+
+    def __init__(self, data: Dataset) -> None:
+        self._shorten = Shortener(parse_prefixes(data.read_with.get("prefixes", "")))
+        self._expand = self._shorten.expand
+        self._iri_of = {
+            name: iri
+            for alias, name in data.aliases.items()
+            if _IRI.fullmatch(iri := self._expand(alias))
+        }
+        self.prefixes = {"rdf": RDF, "rdfs": RDFS, "apptek": APPTEK}
+        self._labels: dict[str, str] = {}
+        self._labelled: set[str] = set()
+
+    def find(self, name: str, label: str = "") -> str:
+        """Return the IRI of a name; its label is kept for `new_labels`."""
+        iri = self._iri_of.get(name) or self._expand(name)
+        if not _IRI.fullmatch(iri):
+            iri = NAME + quote(name, safe="")
+        prefix = self._shorten(iri).partition(":")[0]
+        if prefix in self._shorten.prefixes:
+            self.prefixes[prefix] = self._shorten.prefixes[prefix]
+        if label not in ("", name) or self._expand(name) != iri:
+            self._labels[iri] = label or name
+        return iri
+
+    def new_labels(self) -> list[tuple[str, str]]:
+        """Return the labels since the last call, each IRI once."""
+        new = [pair for pair in self._labels.items() if pair[0] not in self._labelled]
+        self._labelled.update(iri for iri, _ in new)
+        self._labels.clear()
+        return new
+
+
+def _rows(rows: pa.Table) -> Iterator[dict[str, Any]]:
+    """Yield the rows; a subject or object that is known is called by its name in the data."""
+    names = (*_COLUMNS, "subject", "object", "meant_subject", "meant_object")
+    for row in rows.select(list(names)).to_pylist():
+        meant = {role: row[f"meant_{role}"] or row[role] for role in ("subject", "object")}
+        yield row | meant
+
+
+def _triples(row: dict[str, Any], iris: IriNames, ox: Any) -> Iterator[Any]:
+    """Yield the triples of one predicate of a query."""
+    node = ox.BlankNode(f"q{row['query']}r{row['rank']}")
+    predicate = iris.find(row["predicate"], row["label"])
+    names = (iris.find(row["subject"]), predicate, iris.find(row["object"]))
+    yield ox.Triple(node, ox.NamedNode(f"{RDF}reifies"), ox.Triple(*map(ox.NamedNode, names)))
+    time = row["time"] or ""
+    date = ox.NamedNode(_DATE) if re.fullmatch(r"\d{4}-\d\d-\d\d", time) else None
+    values = {name: ox.Literal(row[name]) for name in ("query", "rank", "probability")}
+    for name, value in (values | {"time": ox.Literal(time, datatype=date)}).items():
+        yield ox.Triple(node, ox.NamedNode(APPTEK + name), value)
