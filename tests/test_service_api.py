@@ -212,7 +212,7 @@ def test_times_that_are_none_and_times_outside(client: TestClient, served: Serve
     assert problem(client.get(path, params={"from": "soon"}), 422)["where"] == "from"
     assert problem(client.get(path, params={"to": "?"}), 422)["where"] == "to"
     reversed_ = {"from": "2100-01-01", "to": "1900-01-01"}
-    assert "Exchange" in problem(client.get(path, params=reversed_), 422)["advice"]
+    assert "Swap" in problem(client.get(path, params=reversed_), 422)["advice"]
 
 
 @pytest.mark.parametrize(

@@ -100,7 +100,7 @@ def test_no_room_for_a_copy_is_one_line(model: Path, monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(shutil, "copytree", full)
     with (
-        pytest.raises(ApptekError, match="No space left on device; TMPDIR can"),
+        pytest.raises(ApptekError, match="No space left on device; set TMPDIR to"),
         private_copy(model),
     ):
         pass

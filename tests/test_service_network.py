@@ -191,7 +191,7 @@ def test_the_log_has_so_many_lines_in_a_minute(monkeypatch: pytest.MonkeyPatch) 
     assert passed() == ["bad 0", "bad 1", "bad 2"]
     assert passed() == []
     now[0] += 61
-    assert passed() == ["bad 0 (7 others were left out)", "bad 1", "bad 2"]
+    assert passed() == ["bad 0 (7 others were dropped)", "bad 1", "bad 2"]
 
 
 @pytest.mark.parametrize("site", ["cross-site", "same-site", "Cross-Site"])

@@ -68,18 +68,19 @@ def test_a_model_is_opened_without_threads_of_pyarrow(served_model: Path) -> Non
 def test_a_fit_that_needs_more_memory_than_there_is_is_refused_before_it_allocates(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(linear_fit, "available_memory", lambda: 20_000_000_000)
+    monkeypatch.setattr(linear_fit, "available_memory", lambda: 1_000_000_000)
     with pytest.raises(ApptekError) as refused:
-        linear_fit.fits_at_once(421_200, 10_000, 3_000)
+        linear_fit.fits_at_once(90_000, 1_000, 3_000)
     assert str(refused.value) == (
-        "the fit needs 67.6 GB of memory for 421,200 features x 10,000 predicates, and 20.0 GB is "
+        "the fit needs 1.5 GB of memory for 90,000 features x 1,000 predicates, and 1.0 GB is "
         "free: merge rare predicates, or use fewer features, such as --set "
         "'history.kernels=[\"ever\"]'"
     )
-    assert linear_fit.fits_at_once(100_000, 10_000, 0) == 1  # one value of l2 after the other
+    assert linear_fit.fits_at_once(60_000, 1_000, 0) == 1  # one value of l2 after the other
+    assert linear_fit.fits_at_once(421_200, 10_000, 3_000) == 1  # sparse weights
     assert linear_fit.fits_at_once(1_000, 10, 100) is None
     monkeypatch.setattr(linear_fit, "available_memory", lambda: None)
-    assert linear_fit.fits_at_once(421_200, 10_000, 3_000) is None
+    assert linear_fit.fits_at_once(90_000, 1_000, 3_000) is None
 
 
 def test_a_fit_looks_at_the_memory_before_it_makes_features(

@@ -317,6 +317,6 @@ def test_a_table_is_answered_in_the_view_that_was_asked_for(
 def test_an_unknown_parameter_is_refused(client: TestClient, queries: list[dict[str, str]]) -> None:
     body = write_stream(pa.Table.from_pylist(queries))
     sent = problem(send(client, body, "?veiw=ahead"), 422)
-    assert sent["detail"].startswith("This address has no parameter 'veiw'. It has top")
+    assert sent["detail"].startswith("This address has no parameter 'veiw'. It has coverage, top")
     assert "It has none" in problem(client.post(f"{BATCH}?top=3", json=queries[0]), 422)["detail"]
     assert client.get("/?any=thing").status_code == 200

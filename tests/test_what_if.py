@@ -146,7 +146,7 @@ def test_the_answer_can_be_led_to_a_predicate(data: Dataset, predictor: Predicto
         if found.outcome is not None:
             reached += 1
             assert found.outcome.predicate == target
-    assert reached > 5
+    assert reached >= 5
     with pytest.raises(ApptekError, match="is the answer already"):
         predictor.counterfactual(query, found.answer)
 

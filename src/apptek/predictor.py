@@ -411,6 +411,7 @@ class Predictor:
             if not isinstance(name, str):
                 raise ApptekError(f"found {name!r}, expected the name of an entity")
         check_count("top", top)
+        _check_length("forecast", length)
         event = read_filter(self.forecaster, predicate, class_, group)
         if object_ is None:
             if suppose is not None:
@@ -508,13 +509,7 @@ class Predictor:
     def _window(self, caller: str, start: When, length: dict[str, Any]) -> "Window":
         from apptek.forecast.window import Length
 
-        known = [field.name for field in fields(Length)]
-        for name, number in length.items():
-            if name not in known:
-                expected = ", ".join(known)
-                raise TypeError(f"{caller}() has no keyword {name!r}; expected one of: {expected}")
-            if name != "until" and number is not None:
-                check_count(name, number)
+        _check_length(caller, length)
         until = {"until": time_text(length["until"])} if length.get("until") is not None else {}
         return self.forecaster.window(time_text(start) or None, Length(**length | until))
 
@@ -605,3 +600,16 @@ def _facts_of(source: Any, like: Dataset) -> Dataset | None:
         return read_more(like, source)
     except NoFactsError:
         return None
+
+
+def _check_length(caller: str, length: dict[str, Any]) -> None:
+    """Raise TypeError for an unknown keyword, ApptekError for a length that is no count."""
+    from apptek.forecast.window import Length
+
+    known = [field.name for field in fields(Length)]
+    for name, number in length.items():
+        if name not in known:
+            expected = ", ".join(known)
+            raise TypeError(f"{caller}() has no keyword {name!r}; expected one of: {expected}")
+        if name != "until" and number is not None:
+            check_count(name, number)

@@ -180,7 +180,7 @@ def watch(
     An alert is 'chance > N', 'rise > N', 'fall > N', 'group:NAME > N', 'class:NAME > N' or
     'predicate:NAME > N', in percent or percentage points.
 
-    Example: `apptek watch model --top 20 --alert 'rise > 20' --out watch.html --out watch.json`
+    Example: `apptek watch model --top 20 --alert 'rise > 20' --out watch.html`
     """
     from apptek.forecast.pair_files import read_pairs
     from apptek.predictor import Predictor
