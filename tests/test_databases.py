@@ -413,7 +413,7 @@ def round_trip(url: str, count: int, tmp_path: Path) -> None:
     assert "postgresql://tester@" in (model / "run.json").read_text(encoding="utf-8")
     shown = json.loads(apptek("watch", str(model), "--out", f"{secret}#forecasts", "--json").stdout)
     rows = execute(url, "select subject, object, probability, predicate_1 from forecasts")
-    assert len(rows) == 20
+    assert rows  # pairs whose chance changes by a point or more
     assert rows == [
         (row["subject"], row["object"], row["probability"], row["predicates"][0]["predicate"])
         for row in shown["rows"]
