@@ -522,3 +522,15 @@ def test_the_tables_take_leads_apart() -> None:
     rows = [line.split(" | ")[1:3] for line in by_lead.splitlines()[2:]]
     assert rows == [["0", "onsets"], ["0", "onsets"], ["28", "onsets"]]
     assert "| +0.0100 | -0.0200 |  |" in by_lead
+
+
+def test_a_mistyped_date_does_not_turn_queries_about_the_future_into_gaps() -> None:
+    facts = [
+        (f"e{i % 7}", f"p{i % 3}", f"e{i % 5 + 7}", f"2014-03-{i % 28 + 1:02}") for i in range(140)
+    ]
+    wrong = Predictor.fit([*facts, ("e0", "p1", "e7", "2104-03-28")])
+    assert wrong.model.isolated_times == ["2104-03-28"]
+    answers = wrong.predict(
+        [("e0", "e7", time) for time in ("2014-03-20", "2014-03-30", "2050-01-01")]
+    )
+    assert [answer.view for answer in answers] == ["all_facts", "past_only", "past_only"]

@@ -22,6 +22,13 @@ def test_nothing_that_is_printed_is_a_control_character(text: str) -> None:
     assert printable_lines(text).count("\n") == text.count("\n")
 
 
+def test_a_very_long_cell_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
+    output().print(table("title", ("name", "number"), [("x" * 5_000, 3), ("a", "y" * 5_000_000)]))
+    shown = capsys.readouterr().out
+    assert [shown.count(letter) for letter in "xy"] == [999, 999]
+    assert shown.count("…") == 2
+
+
 def test_the_consoles_obey_no_name(capsys: pytest.CaptureFixture[str]) -> None:
     output().print(table(EVIL, ("name", "number"), [(EVIL, 3), ("plain [bold]", 4)]))
     output().print(EVIL, markup=False)

@@ -26,6 +26,7 @@ from rich.text import Text
 from apptek.safe_text import printable, printable_lines
 
 BAR = "█"
+LONGEST_CELL = 1_000  # characters of a cell that are shown
 ByteReport = Callable[[str, int, int | None], None]  # file, bytes done, bytes in total
 StepReport = Callable[[str, int, int], None]  # state, steps done, steps in total
 
@@ -132,7 +133,7 @@ def table(
     width = output().width if width is None else width
     # What cannot be shown is replaced before widths are measured: its own width may be 0.
     texts = [
-        [f"{cell:,}" if isinstance(cell, int) else printable(str(cell)) for cell in row]
+        [f"{cell:,}" if isinstance(cell, int) else _shown(str(cell)) for cell in row]
         for row in rows
     ]
     widths = _word_widths([header, *texts])
@@ -152,6 +153,12 @@ def table(
     for row in texts:
         shown.add_row(*map(Text, row))
     return shown
+
+
+def _shown(cell: str) -> str:
+    """The text of a cell; one that fills the screen, or takes minutes to wrap, is cut."""
+    cut = cell if len(cell) <= LONGEST_CELL else cell[: LONGEST_CELL - 1] + "…"
+    return printable(cut)
 
 
 def _word_widths(rows: Sequence[Sequence[str]]) -> list[int]:

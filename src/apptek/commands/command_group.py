@@ -25,7 +25,7 @@ COMMANDS = {
 }
 OPTIONS = {
     "--preset": "use --model NAME (a baseline as its authors trained it: --model NAME:paper)",
-    "--as-of": "use --past-only",
+    "--as-of": "use --past-only (of forecast and watch: --from TIME)",
     "--view": "use --past-only; without it, every view is evaluated",
     "--strict-names": "unknown names are refused without --allow-unknown",
     "--most": "use --top N",

@@ -192,10 +192,17 @@ class Answerer:
         return self.views["past_only" if self.past_only else "all_facts"]
 
     def from_past_only(self, queries: Queries) -> Bools:
-        """Which queries are answered from the past: all, or those after the last known start."""
+        """Which queries are answered from the past: all, or those after the last known start.
+
+        A start that is far from all others, perhaps by a mistyped date, does not count.
+        """
         if self.past_only:
             return np.ones(len(queries), np.bool_)
-        return self.seen.lies_before(queries)
+        return self.seen.lies_before(queries, self._last_observed)
+
+    @cached_property
+    def _last_observed(self) -> int | None:
+        return self.model.last_observed
 
     def view_of(self, queries: Queries) -> WorkingView:
         """The view in which a single query is answered."""

@@ -104,10 +104,11 @@ class Seen:
     def _unit(self) -> str:
         return "step" if self.graph.axis.unit == "integer" else self.graph.axis.unit
 
-    def lies_before(self, queries: Queries) -> Bools:
-        """For which queries the last known start of a fact lies before their time."""
+    def lies_before(self, queries: Queries, last: int | None = None) -> Bools:
+        """For which queries the last known start of a fact, or `last`, lies before their time."""
+        last = self._last_start if last is None else min(last, self._last_start)
         positions = self.graph.axis.positions(queries.times)
-        before: Bools = (queries.times != UNKNOWN) & (positions > self._last_start)
+        before: Bools = (queries.times != UNKNOWN) & (positions > last)
         return before
 
 
