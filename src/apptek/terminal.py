@@ -156,7 +156,7 @@ def table(
 
 
 def _shown(cell: str) -> str:
-    """The text of a cell; one that fills the screen, or takes minutes to wrap, is cut."""
+    """Return the text of a cell; one that would take minutes to wrap is cut."""
     cut = cell if len(cell) <= LONGEST_CELL else cell[: LONGEST_CELL - 1] + "…"
     return printable(cut)
 
