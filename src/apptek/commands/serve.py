@@ -2,7 +2,7 @@
 
 import gc
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -34,6 +34,11 @@ InsecureOption = Annotated[
     bool, option("--insecure", "Let other machines connect without a token.")
 ]
 
+LogOption = Annotated[
+    Literal["text", "json"],
+    option("--log", "text: warnings; json: a JSON line for each request and warning.", "FORMAT"),
+]
+
 
 def serve(
     model: ModelArgument,
@@ -42,6 +47,7 @@ def serve(
     token: TokenOption = None,
     token_file: TokenFileOption = None,
     insecure: InsecureOption = False,
+    log: LogOption = "text",
 ) -> None:
     """Serve a model: a web page to explore it, and an HTTP interface under /api.
 
@@ -52,7 +58,7 @@ def serve(
     require_service()
     from apptek.server.http_server import serve as run
 
-    run(model, _reach(host, port, token, token_file, insecure))
+    run(model, _reach(host, port, token, token_file, insecure), log=log)
 
 
 def mcp(

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -25,6 +25,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from apptek.errors import ApptekError
 from apptek.server.app import create_app
+from apptek.server.request_metrics import LOGGER, JsonLines
 from apptek.server.security_middleware import SecurityMiddleware
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import RequestLimits
@@ -32,6 +33,7 @@ from apptek.terminal import messages
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 TRUSTED_PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's variable: whose X-Forwarded-For is trusted
+LogFormat = Literal["text", "json"]
 MakeApp = Callable[[ServedModel, RequestLimits], ASGIApp]
 CONNECTIONS = 4096
 BACKLOG = 1024
@@ -74,7 +76,10 @@ class Reach:
             )
 
 
-def serve(folder: Path, reach: Reach, *, make_app: MakeApp = create_app, path: str = "") -> None:
+def serve(
+    folder: Path, reach: Reach, *, make_app: MakeApp = create_app, path: str = "",
+    log: LogFormat = "text",
+) -> None:  # fmt: skip
     """Serve a model until it is interrupted; `path` is the address of its app."""
     with _listen(reach.host, reach.port) as listener:  # first: a port in use is reported at once
         served = ServedModel.open(folder)
@@ -93,7 +98,7 @@ def serve(folder: Path, reach: Reach, *, make_app: MakeApp = create_app, path: s
             timeout_graceful_shutdown=int(requests.seconds) + GRACE,
             proxy_headers=bool(os.environ.get(TRUSTED_PROXIES)),
         )  # fmt: skip
-        log_to_stderr()
+        log_to_stderr(log)
         uvicorn.Server(config).run([listener])
 
 
@@ -140,12 +145,21 @@ class LogLimit(logging.Filter):
         return self._passed <= self._records
 
 
-def log_to_stderr() -> None:
-    """Send the log of the service and its libraries to stderr, within the limit."""
-    handler = logging.StreamHandler()
+def log_to_stderr(log: LogFormat = "text") -> None:
+    """Send the log of the service and its libraries to stderr, within the limit.
+
+    As JSON, there is also a line for each request, without a limit.
+    """
+    handler, requests = logging.StreamHandler(), logging.StreamHandler()
     handler.addFilter(LogLimit())
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
+    if log == "json":
+        for each in (handler, requests):
+            each.setFormatter(JsonLines())
+        of_requests = logging.getLogger(LOGGER)
+        of_requests.handlers, of_requests.propagate = [requests], False
+        of_requests.setLevel(logging.INFO)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -29,6 +29,7 @@ from apptek.server.forecasts import (
     outlook,
 )
 from apptek.server.questions import Questions, find_questions, striking_questions
+from apptek.server.request_metrics import add_metrics
 from apptek.server.requests import (
     ContrastBody,
     CounterfactualBody,
@@ -107,10 +108,11 @@ _get, _post = partial(_route, "GET"), partial(_route, "POST")
 
 def add_routes(app: FastAPI, served: ServedModel, limits: RequestLimits) -> None:
     """Add all routes, each with the threads of its pool."""
-    pools = {route.pool: WorkerPool(limits) for route in ROUTES}
+    pools: dict[str, WorkerPool] = {route.pool: WorkerPool(limits) for route in ROUTES}
     add_arrow_predictions(app, served, pools["answers"])  # first: the route of JSON takes any body
     for route in ROUTES:
         route.add_to(app, served, pools[route.pool])
+    add_metrics(app, pools)
 
 
 @_get("/api/health", "model", "health")

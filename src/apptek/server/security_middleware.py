@@ -13,6 +13,7 @@ from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from apptek.server.problem_json import ServiceError
+from apptek.server.request_metrics import METRICS, RequestMetrics
 from apptek.server.workers import RequestLimits
 
 HEADERS = {
@@ -78,15 +79,19 @@ class SecurityMiddleware:
     hosts: frozenset[str] | None = None
     digest: str = ""
     wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
+    metrics: RequestMetrics = field(default_factory=RequestMetrics)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Read the whole body and pass the request on, or answer with a problem."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
+        start, status = time.perf_counter(), 500
 
         async def send_with_headers(message: Message) -> None:
+            nonlocal status
             if message["type"] == "http.response.start":
+                status = message["status"]
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
@@ -95,16 +100,19 @@ class SecurityMiddleware:
                     headers[DIGEST_HEADER] = self.digest
             await send(message)
 
-        try:
-            self._check_access(scope)
-            body = await self._read_body_in_time(Headers(scope=scope), receive)
-        except ServiceError as problem:
-            await problem.response()(scope, receive, send_with_headers)
-            return
         # The routes know GET only; the server drops the body of a response to HEAD.
-        if scope["method"] == "HEAD":
-            scope = {**scope, "method": "GET"}
-        await self.app(scope, _replay(body, receive), send_with_headers)
+        method = "GET" if scope["method"] == "HEAD" else scope["method"]
+        asked = {**scope, "method": method, METRICS: self.metrics}
+        try:
+            try:
+                self._check_access(scope)
+                body = await self._read_body_in_time(Headers(scope=scope), receive)
+            except ServiceError as problem:
+                await problem.response()(scope, receive, send_with_headers)
+                return
+            await self.app(asked, _replay(body, receive), send_with_headers)
+        finally:
+            self.metrics.add(asked, status, time.perf_counter() - start)
 
     def _check_access(self, scope: Scope) -> None:
         headers = Headers(scope=scope)

@@ -36,13 +36,22 @@ class WorkerPool:
     def __init__(self, limits: RequestLimits) -> None:
         self._seconds = limits.seconds
         self._threads = ThreadPoolExecutor(limits.workers)
+        self._unfinished: set[Future[Any]] = set()
+
+    def load(self) -> tuple[int, int]:
+        """Return how many computations wait for a thread, and how many run."""
+        unfinished = list(self._unfinished)
+        running = sum(work.running() for work in unfinished)
+        return len(unfinished) - running, running
 
     async def run(self, work: Callable[[], Result]) -> Result:
         """Return the result of some work. Raises a ServiceError if it takes too long."""
-        loop = asyncio.get_running_loop()
+        computing = self._threads.submit(work)
+        self._unfinished.add(computing)
+        computing.add_done_callback(self._unfinished.discard)
         try:
             async with asyncio.timeout(self._seconds):
-                return await loop.run_in_executor(self._threads, work)
+                return await asyncio.wrap_future(computing)
         except TimeoutError:
             raise ServiceError(
                 503,
