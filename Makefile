@@ -4,12 +4,13 @@ BIN := .venv/bin
 PYTEST := $(BIN)/python -m pytest -q -n 2 --dist loadfile --no-loadscope-reorder
 READY := .venv/.ready
 SLOW_READY := .venv/.slow-ready
+SITE_READY := .venv/.site-ready
 MINUTES ?= 60
 SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # each of many short processes would compile all that it imports
 
-.PHONY: demo test check check-fast test-slow torture golden lint kernels types style browser postgresql load bench lock sbom docs clean
+.PHONY: demo test check check-fast test-slow torture golden lint kernels types style browser postgresql load bench lock sbom docs site clean
 
 demo: $(READY)  ## a first look: an explained answer on a small invented world
 	@$(BIN)/apptek demo
@@ -81,6 +82,10 @@ docs: $(READY)  ## rebuild what is generated in the docs
 	$(BIN)/python -m tools.make_docs
 	$(BIN)/python -m tools.make_notebook
 
+site: $(SITE_READY)  ## the documentation site, in docs/_build; a warning is an error
+	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html
+	@echo "The site is in docs/_build/html/index.html"
+
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=python3.11 ...")'
 	test -x $(BIN)/python || $(PYTHON) -m venv .venv
@@ -88,9 +93,13 @@ $(READY): pyproject.toml constraints.txt
 	@touch $@
 
 $(SLOW_READY): $(READY)
-	$(BIN)/pip install --quiet --no-compile -c constraints.txt -e '.[dev,ray]'
+	$(BIN)/pip install --quiet --no-compile -c constraints.txt -e '.[dev,ray,site]'
+	@touch $@ $(SITE_READY)
+
+$(SITE_READY): $(READY)
+	$(BIN)/pip install --quiet --no-compile -c constraints.txt -e '.[dev,site]'
 	@touch $@
 
 clean:  ## remove everything that make made
-	rm -rf .venv build dist demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .numba_cache
+	rm -rf .venv build dist demo docs/_build .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache .numba_cache
 	find src tests benchmarks tools -name __pycache__ -type d -prune -exec rm -rf {} +

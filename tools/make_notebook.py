@@ -1,4 +1,4 @@
-"""Writes docs/forecast.ipynb: runs its cells in order and keeps what they show."""
+"""Writes docs/tutorials/forecast-a-week.ipynb: runs its cells in order and keeps what they show."""
 
 import ast
 import contextlib
@@ -7,7 +7,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-NOTEBOOK = Path(__file__).parents[1] / "docs" / "forecast.ipynb"
+NOTEBOOK = Path(__file__).parents[1] / "docs" / "tutorials" / "forecast-a-week.ipynb"
 TITLE = """# From a frame to an explained forecast
 
 The events here are invented. Put a frame of your own in the place of `frame`, with one row for each
