@@ -7,7 +7,6 @@ python reader_mutations.py first last
 """
 
 import json
-import resource
 import sys
 import zipfile
 from collections import Counter
@@ -22,6 +21,7 @@ import numpy as np
 import pyarrow as pa
 from event_dumps import ACLED, ICEWS, POLECAT, gdelt
 from fact_files import compress, parquet_bytes
+from peak_memory import peak_bytes
 from sheets import Formula, write_sheets
 
 from apptek.errors import DataError
@@ -240,8 +240,7 @@ def main() -> None:
         for seed in range(first, last):
             print(seed, file=sys.stderr, flush=True)  # noqa: T201 - it may be the last
             counts[damage_and_read(seed, Path(folder))] += 1
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps(dict(counts) | {"memory": memory}))  # noqa: T201
+    print(json.dumps(dict(counts) | {"memory": peak_bytes()}))  # noqa: T201
 
 
 if __name__ == "__main__":
