@@ -282,7 +282,7 @@ def test_a_parquet_column_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
 def test_a_parquet_file_without_known_columns_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.parquet", parquet_bytes(a=["a"], predicate=["p"], c=["b"]))
     assert fault_of(path) == (
-        "facts.parquet: header 'a', 'predicate', 'c' without --columns: no subject and no "
+        "facts.parquet: the columns 'a', 'predicate', 'c' without --columns: no subject and no "
         "object; expected subject=NAME,predicate=NAME,object=NAME,time=NAME (or since=, until=)"
     )
 

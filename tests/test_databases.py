@@ -195,8 +195,14 @@ def test_no_text_has_the_password() -> None:
 @pytest.mark.parametrize(
     ("words", "expected"),
     [
-        ([], "found neither, expected a table after the URL (#TABLE) or --sql QUERY"),
-        (["--sql", "select 1 as one"], "header 'one' without --columns: no subject and no pred"),
+        (
+            [],
+            "found neither, expected a table after the URL (#TABLE) or --sql QUERY; the tables are",
+        ),
+        (
+            ["--sql", "select 1 as one"],
+            "the columns 'one' without --columns: no subject and no pred",
+        ),
         (["--sql", "selekt 1"], "yntax error"),
         (["--sql", "select * from nothing"], "nothing"),
         (["--sql", "select * from events where 1 = 0"], "there are no rows; expected a fact in"),
@@ -211,6 +217,24 @@ def test_what_is_wrong_is_said(url: str, words: list[str], expected: str) -> Non
     assert (done.returncode, done.stderr.count("\n")) == (1, 1)
     assert expected in done.stderr
     assert len(execute(url, "select * from events")) == len(FACTS)
+
+
+def test_an_error_about_a_table_lists_all(url: str) -> None:
+    execute(url, "create table gone (one integer)", "drop table gone")
+    with pytest.raises(DatabaseError, match="found neither, .* it is empty$"):
+        read_dataset(url)
+    fill(url)
+    fill(url, table="more")
+    for missing in (url, f"{url}#evnts"):
+        with pytest.raises(DatabaseError, match="; the tables are events, more$"):
+            read_dataset(missing)
+
+
+def test_progress_tells_the_bytes_so_far(url: str) -> None:
+    reports: list[Any] = []
+    read_dataset(fill(url), progress=lambda *report: reports.append(report))
+    assert [(name, total) for name, _, total in reports] == [("events", None)]
+    assert reports[0][1] > sum(len(cell) for fact in FACTS for cell in fact[:2])
 
 
 def test_a_table_or_a_query_but_not_both_and_one_source(url: str) -> None:
@@ -376,6 +400,10 @@ def test_every_command_that_writes_takes_a_table(
     )
     shown = json.loads(apptek("evaluate", model, "--json").stdout)
     assert mrr[0][0] == pytest.approx(shown["all_facts"]["mrr"])
+    for source in ([asked], [postgres, "--sql", "select subject, object from asked"]):
+        listed = json.loads(apptek("watch", forecasting, *source, "--json").stdout)["rows"]
+        assert {(row["subject"], row["object"]) for row in listed} == {p[::2] for p in pairs}
+    assert "--sql needs PAIRS" in apptek("watch", forecasting, "--sql", "select 1").stderr
     done = apptek("watch", forecasting, "--out", postgres)
     assert "expected a table after the URL (#TABLE)" in done.stderr
 

@@ -23,7 +23,7 @@ from apptek.commands.options import (
     takes_window,
     write_mail,
 )
-from apptek.commands.reading_options import SkipBadOption, list_skipped
+from apptek.commands.reading_options import SkipBadOption, SqlOption, list_skipped
 from apptek.safe_text import counted
 
 if TYPE_CHECKING:
@@ -88,11 +88,12 @@ def forecast(
 
 
 PairsArgument = Annotated[
-    Path | None,
+    Any,
     argument(
         "PAIRS",
-        "A file of pairs: subject, object (.csv, .tsv, .txt, .parquet); - for standard input.  "
-        "[default: the pairs whose chance of an event changes most]",
+        "A file of pairs: subject, object (.csv, .tsv, .txt, .parquet), - for standard input, or a "
+        "database.  [default: the pairs whose chance of an event changes most]",
+        parser=file_or_database,
     ),
 ]
 PairsOption = Annotated[
@@ -158,6 +159,7 @@ def watch(
     top: PairsOption = None,
     out: FilesOption = None,
     skip_bad: SkipBadOption = False,
+    sql: SqlOption = "",
     entity: EntityOption = None,
     country: CountryOption = None,
     predicate: PredicateOption = None,
@@ -188,12 +190,13 @@ def watch(
     from apptek.present.watch_words import watch_lines
     from apptek.terminal import tell, working
 
-    if pairs is None and skip_bad:
-        raise typer.BadParameter("--skip-bad needs a file of PAIRS")
+    if pairs is None and (skip_bad or sql):
+        raise typer.BadParameter(f"{'--sql' if sql else '--skip-bad'} needs PAIRS")
     predictor = Predictor.load(model, past_only=True)
     asked, skipped = None, list[str]()
     if pairs is not None:
-        asked, skipped = read_pairs(pairs, predictor.answerer.entities, skip_bad=skip_bad)
+        names = predictor.answerer.entities
+        asked, skipped = read_pairs(pairs, names, skip_bad=skip_bad, sql=sql)
     with working("forecasting"):
         listed = predictor.watch(
             asked, most=top or PAIRS_LISTED, entity=entity or (), country=country or (),

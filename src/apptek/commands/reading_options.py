@@ -21,6 +21,10 @@ Format = Literal["", "gdelt", "icews", "polecat", "acled", "nt", "nq", "ttl", "t
 SkipBadOption = Annotated[
     bool, option("--skip-bad", "Skip bad rows and list them, instead of stopping.")
 ]
+SqlOption = Annotated[
+    str,
+    option("--sql", "A query, if PAIRS is a database without a table.", "SQL", show_default=False),
+]
 
 
 def _yes_or_no(text: str) -> bool:

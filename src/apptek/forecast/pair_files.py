@@ -1,7 +1,8 @@
-"""Files of pairs to watch: a subject and an object in each row."""
+"""Pairs to watch, from a file or a database: a subject and an object in each row."""
 
 from pathlib import Path
 
+from apptek.databases import Database
 from apptek.errors import DataError, UnknownName
 from apptek.facts.name_matching import NameResolver
 from apptek.models.asked_queries import LeftOut, read_rows
@@ -20,26 +21,29 @@ Pair = tuple[str, str]
 
 
 def read_pairs(
-    source: Path, entities: NameResolver, *, skip_bad: bool = False
+    source: Path | Database, entities: NameResolver, *, skip_bad: bool = False, sql: str = ""
 ) -> tuple[list[Pair], list[str]]:
-    """The pairs of a file with the columns subject and object, and the rows that were left out.
+    """The pairs in the columns subject and object, and the rows that were left out.
 
-    source    a file, or - for standard input
+    source    a file, - for standard input, or a database, with a table or a query
     entities  what names mean: "?", "*" and empty texts are none, unless the data has them
     skip_bad  leaves bad rows out; else DataError says what is wrong with the first
     """
-    if str(source) == STANDARD_INPUT:
+    if isinstance(source, Path) and str(source) == STANDARD_INPUT:
         with located(source) as found:
             (file,) = found.files["train"]
-            return _read_pairs(file, entities, skip_bad=skip_bad)
-    return _read_pairs(source, entities, skip_bad=skip_bad)
+            return _read_pairs(file, entities, _options(file), skip_bad=skip_bad)
+    if isinstance(source, Path) and sql:
+        raise DataError(f"{source.name}: --sql has no meaning for this kind of source")
+    options = _options(source) if isinstance(source, Path) else ReadOptions(sql=sql)
+    return _read_pairs(source, entities, options, skip_bad=skip_bad)
 
 
 def _read_pairs(
-    file: Path, entities: NameResolver, *, skip_bad: bool
+    file: Path | Database, entities: NameResolver, options: ReadOptions, *, skip_bad: bool
 ) -> tuple[list[Pair], list[str]]:
     pairs, lines, left_out = list[Pair](), list[int](), list[str]()
-    for line, row in read_rows(file, ("subject", "object"), _options(file)):
+    for line, row in read_rows(file, ("subject", "object"), options):
         cells = row if isinstance(row, str) else _pair_of(row, entities)
         if not isinstance(cells, str):
             pairs.append((cells[0], cells[1]))
@@ -50,6 +54,7 @@ def _read_pairs(
             raise DataError(f"{file.name}:{line}: {cells}; --skip-bad leaves such rows out")
     if (
         lines[:1] == [1]
+        and isinstance(file, Path)
         and stem_and_suffix(file)[1] in TEXT_FORMATS
         and _has_header(pairs, entities)
     ):

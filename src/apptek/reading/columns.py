@@ -313,7 +313,7 @@ def _columns_by_word(header: list[str], where: str) -> dict[str, int]:
     }
     if "since" in column_of or "until" in column_of:
         column_of.pop("time", None)
-    check_roles(column_of, f"{where}: header {shown_row(header)} without --columns")
+    check_roles(column_of, f"{where}: the columns {shown_row(header)} without --columns")
     return {role: _find(word, words, header, where) for role, word in column_of.items()}
 
 

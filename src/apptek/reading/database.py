@@ -50,13 +50,15 @@ def open_database(
 def _parts(
     database: Database, statement: str, names: list[str], layout: ColumnLayout
 ) -> Iterator[Part]:
-    number = 1
+    number, size = 1, 0
     for table in database.tables(statement):
+        size += table.nbytes
         texts = {
             role: text_column(table.column(role), names[place], database.name)
             for role, place in layout.columns.items()
         }
-        yield Part(pa.table(texts), range(number, number + len(table)), layout.labels)
+        numbers = range(number, number + len(table))
+        yield Part(pa.table(texts), numbers, layout.labels, position=size)
         number += len(table)
     if number == 1:
         raise NoFactsError(f"{database.name}: there are no rows; expected a fact in each row")

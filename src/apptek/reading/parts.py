@@ -40,7 +40,7 @@ class Part:
     numbers: range | Longs
     labels: Mapping[str, str]
     defects: Sequence[Defect] = ()
-    position: int = 0  # bytes of the file read so far
+    position: int = 0  # bytes read so far
 
     def without(self, rows: Bools) -> "Part":
         """Return the part without some rows."""

@@ -59,29 +59,47 @@ def parse_prefixes(text: str) -> dict[str, str]:
 class Vocabulary:
     """The labels and the prefixes of RDF files; complete once all of them were read.
 
-    labels     columns iri, label and rank; the label of the lowest rank is taken
+    labels     IRI -> rank and label: the label of the lowest rank is taken, the first of several
     languages  labels that are not in the wanted language, by language
     """
 
     language: str = LANGUAGE
     prefixes: dict[str, str] = field(default_factory=dict)
-    labels: list[pa.Table] = field(default_factory=list)
+    labels: dict[str, tuple[int, str]] = field(default_factory=dict)
     languages: Counter[str] = field(default_factory=Counter)
 
-    def rank(self, language: str | None) -> int | None:
-        """Return how well the language of a label fits, 0 best; None if it does not fit."""
+    @classmethod
+    def of(cls, language: str, prefixes: str) -> "Vocabulary":
+        """Return an empty one as a user's options want it."""
+        return cls(language.lower() or LANGUAGE, parse_prefixes(prefixes))
+
+    def add(self, iri: str, label: str, language: str | None) -> None:
+        """Add a label, unless it has another language, or a better one is known."""
         tag = (language or "").lower()
-        if tag == self.language or tag.startswith(f"{self.language}-"):
-            return int(tag != self.language)
         if tag in _UNIVERSAL:
-            return 2 + _UNIVERSAL.index(tag)
-        self.languages[tag] += 1
-        return None
+            rank = 2 + _UNIVERSAL.index(tag)
+        elif tag == self.language or tag.startswith(f"{self.language}-"):
+            rank = int(tag != self.language)
+        else:
+            self.languages[tag] += 1
+            return
+        if label.strip() and "\0" not in label and rank < self.labels.get(iri, (9, ""))[0]:
+            self.labels[iri] = (rank, label)
+
+    def missing_language(self, file: str) -> list[str]:
+        """Return a note where there are labels, and none in the wanted language."""
+        if not self.languages or self.labels:
+            return []
+        known = ", ".join(f"{tag} ({count:,})" for tag, count in self.languages.most_common(5))
+        return [
+            f"{file}: no label is in the language {self.language!r} (--read lang=); found {known}"
+        ]
 
     def join(self, other: "Vocabulary") -> None:
         """Add what another file says; of two meanings of a prefix the first one counts."""
         self.prefixes = {**other.prefixes, **self.prefixes}
-        self.labels += other.labels
+        for iri, label in other.labels.items():
+            self.labels[iri] = min(self.labels.get(iri, label), label, key=lambda pair: pair[0])
 
     def shown_prefixes(self) -> str:
         """Return the prefixes that not every file has, as `parse_prefixes` reads them."""
@@ -97,41 +115,30 @@ class Vocabulary:
         """
         entities = _distinct([*columns["subject"], *columns["object"]])
         predicates = _distinct(columns["predicate"])
-        label_of = self._labels_of([*entities, *predicates])
         shorten = Shortener(self.prefixes)
+        short_of = {iri: shorten(iri) for iri in (*entities, *predicates)}
+        label_of = {iri: label for iri in short_of if (label := self._label(iri))}
         counts = Counter(label_of[iri] for iri in entities if iri in label_of)
-        taken, names = {*known.values(), *entities}, {}
+        taken, name_of = {*known.values(), *entities}, dict(short_of)
         for iri in entities:
-            label, short = label_of.get(iri, ""), shorten(iri)
-            is_clear = counts[label] == 1 and label not in taken
-            names[iri] = known.get(short) or (label if is_clear else label and f"{label} ({short})")
-        shortened = {iri: shorten(iri) for iri in (*entities, *predicates)}
-        names = {iri: names[iri] or shortened[iri] for iri in entities}
-        entries = {
-            shortened[iri]: PredicateEntry(label=label_of[iri])
-            for iri in predicates
-            if iri in label_of
-        }
-        for role, new in (("subject", names), ("object", names), ("predicate", shortened)):
+            if short_of[iri] in known:
+                name_of[iri] = known[short_of[iri]]
+            elif iri in label_of:
+                label = label_of[iri]
+                is_clear = counts[label] == 1 and label not in taken
+                name_of[iri] = label if is_clear else f"{label} ({short_of[iri]})"
+        for role, names in (("subject", name_of), ("object", name_of), ("predicate", short_of)):
             for number, column in enumerate(columns[role]):
-                texts = pa.array([new[iri] for iri in column.dictionary.to_pylist()], pa.string())
+                texts = pa.array([names[iri] for iri in column.dictionary.to_pylist()], pa.string())
                 columns[role][number] = pa.DictionaryArray.from_arrays(column.indices, texts)
-        aliases = {shortened[iri]: name for iri, name in names.items() if name != shortened[iri]}
+        aliases = {short_of[iri]: name_of[iri] for iri in entities if name_of[iri] != short_of[iri]}
+        labels = {short_of[iri]: label_of[iri] for iri in predicates if iri in label_of}
+        entries = {name: PredicateEntry(label=label) for name, label in labels.items()}
         return aliases, PredicateTable(entries, "the labels of the RDF") if entries else None
 
-    def _labels_of(self, iris: list[str]) -> dict[str, str]:
-        """Return the best label of each IRI; of a property of Wikidata, that of its entity."""
-        entity_of = {iri: iri.replace(DIRECT, PREFIXES["wd"]) for iri in iris}
-        found: dict[str, str] = {}
-        if self.labels:
-            wanted = pa.array(entity_of.values(), pa.string())
-            table = pa.concat_tables(self.labels)
-            table = table.filter(pc.is_in(table.column("iri"), value_set=wanted)).sort_by("rank")
-            for iri, label in zip(
-                *(table.column(n).to_pylist() for n in ("iri", "label")), strict=True
-            ):
-                found.setdefault(iri, label)
-        return {iri: found[entity] for iri, entity in entity_of.items() if entity in found}
+    def _label(self, iri: str) -> str:
+        """Return the label of an IRI; of a property of Wikidata, that of its entity."""
+        return self.labels.get(iri.replace(DIRECT, PREFIXES["wd"]), (0, ""))[1]
 
 
 def _distinct(columns: Iterable[pa.DictionaryArray]) -> list[str]:

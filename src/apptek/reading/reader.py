@@ -24,7 +24,7 @@ from apptek.reading.sources import (
 )
 from apptek.safe_text import counted
 
-Progress = Callable[[str, int, int], None]  # file, bytes read, bytes in all files
+Progress = Callable[[str, int, int | None], None]  # source, bytes read, bytes in all if known
 
 
 def read_dataset(
@@ -60,7 +60,7 @@ def read_dataset(
             else:
                 name = database.name
                 chosen = _with_remembered(chosen, database, remembered or {})
-            return _read_object(source, kind, chosen, chosen.column_of(), name)
+            return _read_object(source, kind, chosen, chosen.column_of(), name, progress)
     with located(source, chosen.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
         given, chosen = chosen, _with_remembered(chosen, files[0], remembered or {})
@@ -90,19 +90,25 @@ def read_object(
 
 
 def _read_object(
-    source: Any, kind: str, options: ReadOptions, columns: Mapping[str, Any] | None, name: str
+    source: Any,
+    kind: str,
+    options: ReadOptions,
+    columns: Mapping[str, Any] | None,
+    name: str,
+    progress: Progress | None = None,
 ) -> Dataset:
     check_options(options, [OBJECT_KINDS[kind]], name)
     content = OBJECT_KINDS[kind].open(source, options, columns, name)
     rows = FactCollector(options)
-    rows.read(name, "train", content, lambda _: None)
+    report = progress or (lambda *_: None)
+    rows.read(name, "train", content, lambda position: report(name, position, None))
     dataset, is_split = assemble(name, rows, has_splits=False)
     facts = dataset.all_facts()
     undated = int((~facts.dated).sum())
     if 0 < undated < len(facts):
         note = f"{counted(undated, 'fact')} without a time (empty, None, NaN or NaT): undated"
-        report = replace(dataset.report, notes=(note, *dataset.report.notes))
-        dataset = replace(dataset, report=report)
+        notes = (note, *dataset.report.notes)
+        dataset = replace(dataset, report=replace(dataset.report, notes=notes))
     return finish(dataset, options, has_splits=is_split)
 
 
