@@ -88,12 +88,11 @@ def forecast(
 
 
 PairsArgument = Annotated[
-    Any,
+    str | None,
     argument(
         "PAIRS",
         "A file of pairs: subject, object (.csv, .tsv, .txt, .parquet), - for standard input, or a "
         "database.  [default: the pairs whose chance of an event changes most]",
-        parser=file_or_database,
     ),
 ]
 PairsOption = Annotated[
@@ -196,7 +195,7 @@ def watch(
     asked, skipped = None, list[str]()
     if pairs is not None:
         names = predictor.answerer.entities
-        asked, skipped = read_pairs(pairs, names, skip_bad=skip_bad, sql=sql)
+        asked, skipped = read_pairs(file_or_database(pairs), names, skip_bad=skip_bad, sql=sql)
     with working("forecasting"):
         listed = predictor.watch(
             asked, most=top or PAIRS_LISTED, entity=entity or (), country=country or (),

@@ -21,9 +21,9 @@ def option(words: str, help_text: str, metavar: str | None = None, **more: Any) 
     return typer.Option(words, help=help_text, metavar=metavar, **more)
 
 
-def argument(metavar: str, help_text: str, **more: Any) -> Any:
+def argument(metavar: str, help_text: str) -> Any:
     """Return an argument for an annotation."""
-    return typer.Argument(metavar=metavar, help=help_text, **more)
+    return typer.Argument(metavar=metavar, help=help_text)
 
 
 DataArguments = Annotated[
