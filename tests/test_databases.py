@@ -221,12 +221,12 @@ def test_what_is_wrong_is_said(url: str, words: list[str], expected: str) -> Non
 
 def test_an_error_about_a_table_lists_all(url: str) -> None:
     execute(url, "create table gone (one integer)", "drop table gone")
-    with pytest.raises(DatabaseError, match="found neither, .* it is empty$"):
+    with pytest.raises(DatabaseError, match=r"found neither, .* it is empty$"):
         read_dataset(url)
     fill(url)
     fill(url, table="more")
     for missing in (url, f"{url}#evnts"):
-        with pytest.raises(DatabaseError, match="; the tables are events, more$"):
+        with pytest.raises(DatabaseError, match=r"; the tables are events, more$"):
             read_dataset(missing)
 
 

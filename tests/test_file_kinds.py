@@ -2,10 +2,12 @@
 
 import io
 import json
+import os
 import zipfile
 from collections.abc import Sequence
 from datetime import date, datetime
 from pathlib import Path
+from threading import Thread
 from types import SimpleNamespace
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -512,6 +514,15 @@ def test_several_files_are_read_as_one(tmp_path: Path) -> None:
 def test_standard_input_is_read(monkeypatch: pytest.MonkeyPatch, content: bytes) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(content)))
     assert in_words(read("-")) == [FACT]
+
+
+def test_pipes_are_read_as_standard_input_is(tmp_path: Path) -> None:
+    pipes = [tmp_path / "one", tmp_path / "two.csv"]
+    for number, pipe in enumerate(pipes):
+        os.mkfifo(pipe)
+        text = compress(f"a{number},p,b,{DAY}\n".encode(), ".gz")
+        Thread(target=pipe.write_bytes, args=[text], daemon=True).start()
+    assert [fact[0] for fact in in_words(read(pipes))] == ["a0", "a1"]
 
 
 def test_a_zip_of_one_file_is_read(tmp_path: Path) -> None:

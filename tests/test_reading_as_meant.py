@@ -503,6 +503,13 @@ def test_data_stats_shows_the_first_facts_and_nothing_of_the_paper(tmp_path: Pat
     assert not {"paper", "printed_in_paper", "differences", "forecast"} & counts.keys()
 
 
+def test_data_stats_names_a_mistyped_last_date(tmp_path: Path) -> None:
+    noted = "note: Facts count as observed until 2014-05-30: 1 later fact (2104-05-13) is far"
+    for times in ([*MAY, *MAY], [*MAY, "2104-05-13", *MAY]):
+        path = write(tmp_path / "facts.csv", rows_of(*times))
+        assert (noted in apptek("data", "stats", str(path)).stdout) == (len(times) > 60)
+
+
 # Facts and names in Python
 
 

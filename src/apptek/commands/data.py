@@ -86,6 +86,8 @@ def stats(
     Example: `apptek data stats world`
     """
     from apptek.facts.name_matching import alike_note
+    from apptek.models.model import isolated_times, positions_of
+    from apptek.present.forecast_words import isolated_facts_note
     from apptek.present.metrics_text import statistics_text
     from apptek.research.printed import compare_statistics
     from apptek.terminal import output
@@ -99,7 +101,11 @@ def stats(
         print_json(statistics)
     else:
         print_text(statistics_text, statistics, _span(dataset), _first_facts(dataset))
-        if note := alike_note(dataset.entities):
+        notes = [alike_note(dataset.entities)]
+        positions = positions_of(dataset, dataset.train, all_facts=False)
+        last, later = isolated_times(dataset.axis, positions) if len(positions) else ("", [])
+        notes += [isolated_facts_note(later, last).text] if later else []
+        for note in filter(None, notes):
             output().print(f"note: {note}", markup=False, soft_wrap=True)
 
 

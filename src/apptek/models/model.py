@@ -95,12 +95,10 @@ class Model:
 
         None where a user stated until when facts were observed.
         """
-        last, positions = self.last_observed, self.positions
-        if self.observed_until is not None or last is None:
+        positions = self.positions
+        if self.observed_until is not None or not len(positions):
             return []
-        return list(
-            map(TimeAxis(self.dataset.axis.unit).format, positions[positions > last].tolist())
-        )
+        return isolated_times(self.dataset.axis, positions)[1]
 
     @property
     def main_view(self) -> View:
@@ -155,6 +153,12 @@ def last_supported(positions: Ints, stride: int = 1) -> int:
         if last - before > max(LATE * (before - int(positions[OUTLIERS])), 2 * stride):
             return before
     return int(positions[-1])
+
+
+def isolated_times(axis: TimeAxis, positions: Ints) -> tuple[str, list[str]]:
+    """Return the last time that is not isolated, of some ascending ones, and the isolated ones."""
+    last, points = last_supported(positions, axis.stride), TimeAxis(axis.unit)
+    return points.format(last), [points.format(code) for code in positions[positions > last]]
 
 
 def positions_of(data: Dataset, known: Facts, *, all_facts: bool) -> Ints:

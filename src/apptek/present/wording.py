@@ -121,7 +121,7 @@ def read_as_notes(*pairs: tuple[str, str | None]) -> list[Note]:
     return [
         Note("read_as", f"{asked} was read as {meant}.", {"asked": asked, "meant": meant})
         for asked, meant in pairs
-        if meant and asked != meant and asked
+        if meant and asked and asked.strip() != meant.strip()
     ]
 
 

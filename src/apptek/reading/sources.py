@@ -126,16 +126,19 @@ def located(
 ) -> Iterator[Located]:
     """Return the files of `source`: a path, several, a pattern, - or the name of a benchmark.
 
-    Standard input is kept in a file as long as the context lasts.
+    Standard input, or a pipe such as <(zcat ...), is kept in a file as long as the context lasts.
     """
     sources = [source] if isinstance(source, str | Path) else list(source)
     if not sources:
         raise NoFactsError("there is nothing to read: the list is empty")
     with tempfile.TemporaryDirectory(prefix="apptek-") as scratch:
         paths: list[Path] = []
-        for one in sources:
+        for number, one in enumerate(sources):
             if str(one) == STANDARD_INPUT:
-                paths.append(_keep(sys.stdin.buffer, Path(scratch), max_bytes))
+                paths.append(_keep(sys.stdin.buffer, Path(scratch, str(number)), max_bytes))
+            elif Path(one).is_fifo():
+                with Path(one).open("rb") as stream:
+                    paths.append(_keep(stream, Path(scratch, str(number)), max_bytes))
             else:
                 paths += find_sources(one)
         yield _by_split(paths)
@@ -226,7 +229,8 @@ def _is_split_file(file: Path, split: Split) -> bool:
 
 
 def _keep(stream: IO[bytes], folder: Path, max_bytes: int | None) -> Path:
-    """Return standard input as a file; its suffix follows from its first bytes."""
+    """Return standard input or a pipe as a file; its suffix follows from its first bytes."""
+    folder.mkdir()
     path, size = folder / "stdin", 0
     with path.open("wb") as file:
         while piece := stream.read(_COPY_BYTES):
