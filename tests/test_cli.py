@@ -127,7 +127,7 @@ def test_predict_loads_no_library_that_it_does_not_need(forecast_model: Path) ->
     [
         ("fit", "stopped; run the same command with --resume to continue"),
         ("research contest", "stopped; run the same command to continue"),
-        ("paper train", "stopped; run the same command with --resume to continue"),
+        ("paper train", "stopped"),
         ("data stats", "stopped"),
     ],
 )

@@ -12,8 +12,8 @@ from worlds import facts_of
 
 from apptek.arrays import read_only
 from apptek.paper.dqn import FrozenPolicy
-from apptek.paper.fingerprint import Fingerprint, pool
-from apptek.paper.states import MARKS, distinct_members, pair_table
+from apptek.paper.fingerprint import Fingerprint
+from apptek.paper.states import MARKS, distinct_members, pair_table, pool_maxima
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -91,7 +91,7 @@ def test_an_empty_side_is_the_zero_vector_and_has_no_gradient() -> None:
 def test_pooling_agrees_with_the_definition(rows: list[list[int]]) -> None:
     encoded = np.random.default_rng(len(rows)).normal(size=(8, 3)).astype(np.float32)
     batch = states_of(rows)
-    pooled, winners = pool(encoded, batch.members, batch.offsets)
+    pooled, winners = pool_maxima(encoded, batch.members, batch.offsets)
     assert pooled.shape == winners.shape == (len(rows), 3)
     for row, values, places in zip(rows, pooled, winners, strict=True):
         if row:
@@ -113,24 +113,23 @@ def test_distinct_members_stand_in_the_order_of_their_appearance(members: list[i
 def test_the_table_holds_each_distinct_pair_once(plain: list[PlainFact]) -> None:
     table = pair_table(facts_of(plain))
     times = sorted({end for f in plain for end in (f.since, f.until) if end is not None})
-    assert table.time_count == len(times)
+    unknown = any(fact.since is None or fact.until is None for fact in plain)
+    assert table.time_count == len(times) + unknown
     lookup = dict(enumerate(times))
     pairs = [
-        (int(predicate), lookup.get(int(since)), lookup.get(int(until)))
-        for predicate, since, until in zip(table.predicates, table.since, table.until, strict=True)
+        (predicate, lookup.get(ends[0]), lookup.get(ends[-1]))
+        for predicate, *ends in table.columns.T.tolist()
     ]
-    assert len(set(pairs)) == len(pairs) == len(table)
+    assert len(set(pairs)) == len(pairs)
     expected = [(fact.predicate, fact.since, fact.until) for fact in plain]
     assert [pairs[pair] for pair in table.pair_of_fact] == expected
-    assert table.has_ends == any(fact.since != fact.until for fact in plain)
-    assert table.has_unknown == any(fact.since is None or fact.until is None for fact in plain)
-    assert not any(column.flags.writeable for column in (table.pair_of_fact, *table.columns()))
+    assert len(table.columns) == 2 + any(fact.since != fact.until for fact in plain)
+    assert not any(column.flags.writeable for column in (table.pair_of_fact, table.columns))
 
 
 def test_the_table_of_no_facts_is_empty() -> None:
     table = pair_table(facts_of([]))
-    assert (len(table), len(table.pair_of_fact), table.time_count) == (0, 0, 0)
-    assert not table.has_ends
+    assert (table.columns.shape, len(table.pair_of_fact), table.time_count) == ((2, 0), 0, 0)
 
 
 @pytest.mark.parametrize(

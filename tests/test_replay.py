@@ -49,7 +49,7 @@ def transitions(batch: Batch) -> list[Transition]:
 def test_it_behaves_like_a_deque_of_lists(capacity: int, sizes: list[int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     draws, same_draws = np.random.default_rng(seed), np.random.default_rng(seed)
-    replay, plain = Replay(capacity, ACTIONS), deque[Transition](maxlen=capacity)
+    replay, plain = Replay(capacity), deque[Transition](maxlen=capacity)
     for size in sizes:
         batch = random_batch(size, rng)
         replay.add(batch)
@@ -62,7 +62,7 @@ def test_it_behaves_like_a_deque_of_lists(capacity: int, sizes: list[int], seed:
 
 
 def test_a_finished_episode_has_no_next_state() -> None:
-    replay = Replay(10, ACTIONS)
+    replay = Replay(10)
     full = states_of([[1, 2], [3], [4], [5, 6]])
     legal = np.ones((2, ACTIONS), np.bool_)
     actions, rewards = np.zeros(2, np.int32), np.zeros(2, np.float32)
@@ -73,14 +73,16 @@ def test_a_finished_episode_has_no_next_state() -> None:
             done=done,
         )
     )  # fmt: skip
-    state = replay.state_dict()
-    assert state["next_members"].tolist() == [4, 5, 6]
-    assert state["next_offsets"].tolist() == [0, 0, 0, 1, 3]
-    assert state["members"].tolist() == [1, 2, 3, 4, 5, 6]
+    drawn = replay.sample(20, rng=np.random.default_rng(0))
+    assert set(drawn.done.tolist()) == {True, False}
+    for row, ended in enumerate(drawn.done):
+        now, later = rows_of(drawn.states), rows_of(drawn.next_states)
+        assert now[2 * row : 2 * row + 2] == ([[1, 2], [3]] if ended else [[4], [5, 6]])
+        assert later[2 * row : 2 * row + 2] == ([[], []] if ended else [[4], [5, 6]])
 
 
 def test_every_transition_is_drawn_equally_often() -> None:
-    replay, rng = Replay(10, ACTIONS), np.random.default_rng(0)
+    replay, rng = Replay(10), np.random.default_rng(0)
     batch = random_batch(23, rng)
     numbered = np.arange(23, dtype=np.float32)
     replay.add(replace(batch, rewards=numbered))
@@ -90,7 +92,7 @@ def test_every_transition_is_drawn_equally_often() -> None:
 
 
 def test_a_sample_is_not_changed_by_what_is_added_later() -> None:
-    replay, rng = Replay(20, ACTIONS), np.random.default_rng(0)
+    replay, rng = Replay(20), np.random.default_rng(0)
     replay.add(random_batch(20, rng))
     sampled = replay.sample(30, rng=rng)
     before = transitions(sampled)
@@ -99,35 +101,12 @@ def test_a_sample_is_not_changed_by_what_is_added_later() -> None:
     assert transitions(sampled) == before
 
 
-def test_a_loaded_memory_goes_on_as_the_saved_one() -> None:
-    rng = np.random.default_rng(0)
-    one, other = Replay(25, ACTIONS), Replay(25, ACTIONS)
-    for _ in range(7):
-        one.add(random_batch(9, rng))
-    other.add(random_batch(12, rng))  # is forgotten
-    saved = one.state_dict()
-    other.load_state_dict(saved)
-    assert all(not array.dtype.hasobject for array in saved.values())
-    for _ in range(5):
-        batch = random_batch(9, rng)
-        for replay in (one, other):
-            replay.add(batch)
-        samples = (r.sample(16, rng=np.random.default_rng(1)) for r in (one, other))
-        one_sample, other_sample = map(transitions, samples)
-        assert one_sample == other_sample
-    first, second = one.state_dict(), other.state_dict()
-    assert all(np.array_equal(first[name], second[name]) for name in first)
-
-
-def test_an_empty_memory_is_saved_and_loaded_but_not_drawn_from() -> None:
-    replay = Replay(5, ACTIONS)
-    replay.load_state_dict(Replay(5, ACTIONS).state_dict())
-    assert len(replay) == 0
+def test_an_empty_memory_is_not_drawn_from() -> None:
     with pytest.raises(ValueError, match="empty"):
-        replay.sample(1, rng=np.random.default_rng(0))
+        Replay(5).sample(1, rng=np.random.default_rng(0))
 
 
 def test_columns_of_unequal_length_are_refused() -> None:
     batch = random_batch(3, np.random.default_rng(0))
     with pytest.raises(ValueError, match="shorter"):
-        Replay(5, ACTIONS).add(replace(batch, actions=batch.actions[:2]))
+        Replay(5).add(replace(batch, actions=batch.actions[:2]))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
 
+import numpy as np
 import pytest
 import typer
 from typer.testing import CliRunner
@@ -15,10 +16,11 @@ from typer.testing import CliRunner
 from apptek.cli import app
 from apptek.config import preset
 from apptek.errors import ApptekError, ConfigError
-from apptek.paper.agent_run import nearest_names
+from apptek.paper.agent_run import success_course
 from apptek.paper.figures import FIGURES, write_figure
 from apptek.paper.reproduce import FIGURES as FIGURE_NAMES
 from apptek.paper.reproduce import TABLES, quick_runs, reproduce
+from apptek.paper.trainer import History
 from apptek.research.provenance import RunList, read_runs
 from apptek.research.result import Result, plain_settings, read_result, write_result
 from apptek.research.tables import (
@@ -32,6 +34,7 @@ from apptek.research.tables import (
     table_m,
     table_search,
 )
+from apptek.synthetic.world import make_world
 from tools.docs_tables import DOCS_TABLES, docs_tables, overview, reproduced, with_tables
 
 ROOT = Path(__file__).parents[1]
@@ -220,7 +223,7 @@ def test_a_run_takes_the_settings_that_a_search_has_chosen(world: Path, checkout
     assert result.settings["model"]["rank"] == 8
 
 
-def test_an_agent_that_was_stopped_goes_on(
+def test_an_agent_that_was_stopped_starts_again(
     world: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     line = f"apptek paper train {world} --seed 0 --out agent-w"
@@ -496,12 +499,21 @@ def test_a_figure_of_nothing_is_not_written(name: str, tmp_path: Path) -> None:
     assert not (tmp_path / "figures").exists()
 
 
-def test_a_predicate_that_does_not_exist_is_replaced_by_the_nearest() -> None:
-    known = ["Appeal for military aid", "Consult", "Make a visit"]
-    assert nearest_names(["Consult", "Demand military aid"], known) == [
-        "Consult",
-        "Appeal for military aid",
-    ]
+def test_data_without_the_predicates_of_the_figure_shows_its_first_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    data = make_world(400, 0).dataset
+    rows = np.arange(200, dtype=np.int32)
+    history = History(rows, rows % 2 == 0)
+    course = success_course(history, data)
+    assert "Demand military aid" not in data.predicates
+    assert len(course) == 4
+    predicate, counts = next(iter(course.items()))
+    own = data.train.predicates[rows] == data.predicates.find(predicate)
+    assert sum(counts["episodes"]) == own.sum()
+    assert sum(counts["connected"]) == (own & history.met).sum()
+    monkeypatch.setattr("apptek.paper.agent_run.SUCCESS", ("Greet", "Wave"))
+    assert list(success_course(history, data)) == list(data.predicates)[:2]
 
 
 @pytest.mark.parametrize(

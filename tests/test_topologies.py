@@ -84,11 +84,11 @@ def test_the_trie_holds_every_topology_once(wanted: list[tuple[int, ...]]) -> No
     topologies = topology_set(wanted)
     assert list(topologies.sequences) == sorted(set(wanted))
     path: list[int] = []
-    for node, action in enumerate(topologies.actions.tolist()):
-        path = [*path[: topologies.depths[node] - 1], action]
+    actions, depths, firsts, lasts, _ = topologies.trie
+    for node, action in enumerate(actions.tolist()):
+        path = [*path[: depths[node] - 1], action]
         begun = [s for s in topologies.sequences if list(s[: len(path)]) == path]
-        first, last = int(topologies.first[node]), int(topologies.last[node])
-        assert list(topologies.sequences[first:last]) == begun
+        assert list(topologies.sequences[firsts[node] : lasts[node]]) == begun
 
 
 def test_mining_keeps_the_commonest_of_each_predicate() -> None:

@@ -1,28 +1,21 @@
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 import pytest
-import torch
 from agent_parts import QUICK, trainer_of
 from oracles import PlainFact
 from worlds import facts_of
 
+from apptek.arrays import Bools
 from apptek.config import AgentConfig
-from apptek.errors import ApptekError, CheckpointError
+from apptek.errors import ApptekError
 from apptek.facts.queries import training_queries
 from apptek.facts.times import TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.paper.agent import WEIGHTS
-from apptek.paper.agent_run import compare_with_controls, paired_difference
-from apptek.paper.environment import DecisionProcess, play
+from apptek.paper.agent_run import compare_with_controls, moving_means, paired_difference
+from apptek.paper.environment import DecisionProcess, Environment, play
 from apptek.paper.trainer import Trainer, episode_order
-from apptek.paper.training_run import load_checkpoint, moving_means, save_checkpoint, train
 from apptek.synthetic.world import make_world
 
 pytestmark = pytest.mark.usefixtures("one_thread")
@@ -46,7 +39,7 @@ def corridor_world(lanes: int) -> TemporalGraph:
 
 
 def weights_of(trainer: Trainer) -> dict[str, bytes]:
-    state = trainer.learner.state_dict()
+    state = trainer.learner.network.state_dict()
     return {name: tensor.numpy().tobytes() for name, tensor in state.items()}
 
 
@@ -76,20 +69,23 @@ def test_the_same_seed_gives_the_same_bytes_and_another_gives_others() -> None:
         while not trainer.finished:
             trainer.step()
     assert weights_of(runs[0]) == weights_of(runs[1]) != weights_of(runs[2])
-    assert np.array_equal(runs[0].history.trail, runs[1].history.trail)
+    assert np.array_equal(runs[0].history.met, runs[1].history.met)
+    assert np.array_equal(runs[0].history.queries, runs[1].history.queries)
     assert np.array_equal(runs[0].history.queries, runs[0].order) is False  # they end out of order
     assert sorted(runs[0].history.queries.tolist()) == sorted(runs[0].order.tolist())
 
 
-def test_the_history_is_what_the_environment_did() -> None:
-    trainer = trainer_of()
-    while not trainer.finished:
-        trainer.step()
-    history = trainer.history
-    taken = (history.trail >= 0).sum(axis=1)
-    assert taken.sum() == trainer.environment_steps
-    assert ((history.legal_counts > 0).sum(axis=1) == taken).all()
-    assert taken[~history.met & (taken > 0)].max() == trainer.config.max_steps
+def test_the_history_is_what_the_environment_did(monkeypatch: pytest.MonkeyPatch) -> None:
+    step, rewarded = Environment.step, []
+
+    def counted(environment: Environment, actions: npt.ArrayLike) -> Bools:
+        rewarded.append(int((rewards := step(environment, actions)).sum()))
+        return rewards
+
+    monkeypatch.setattr(Environment, "step", counted)
+    trainer = trainer_of(replace(QUICK, replay_size=10**6)).run()
+    assert sum(rewarded) == trainer.history.met.sum() > 0
+    assert len(trainer.replay) == trainer.environment_steps
 
 
 def test_as_many_updates_as_the_replay_ratio_asks_for() -> None:
@@ -113,108 +109,6 @@ def test_queries_that_meet_at_once_are_not_trained_on() -> None:
     graph = TemporalGraph.build(facts_of([PlainFact(0, 0, 0, 1, 1)]), TimeAxis("integer"), 1, 1)
     with pytest.raises(ApptekError, match="no query to train on"):
         Trainer(DecisionProcess(graph, AgentConfig()), training_queries(graph.facts), seed=0)
-
-
-def test_a_run_goes_on_from_a_checkpoint_as_if_it_had_not_stopped(tmp_path: Path) -> None:
-    whole, first, second = trainer_of(), trainer_of(), trainer_of()
-    while not whole.finished:
-        whole.step()
-    for _ in range(20):
-        first.step()
-    save_checkpoint(first, tmp_path)
-    assert load_checkpoint(second, tmp_path)
-    while not second.finished:
-        second.step()
-    assert weights_of(second) == weights_of(whole)
-    assert np.array_equal(second.history.trail, whole.history.trail)
-
-
-PROGRAM = """
-import sys, time
-from pathlib import Path
-from agent_parts import trainer_of
-from apptek.paper.training_run import train
-
-def slowly(trainer):
-    if "slow" in sys.argv:
-        time.sleep(0.05)
-
-train(trainer_of(), Path(sys.argv[1]), resume="resume" in sys.argv, checkpoint_seconds=0.1,
-      observers=[slowly])
-"""
-
-
-def run_program(*words: str) -> "subprocess.Popen[bytes]":
-    folders = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
-    variables = {"PYTHONPATH": os.pathsep.join(filter(None, folders)), "OMP_NUM_THREADS": "1"}
-    return subprocess.Popen([sys.executable, "-c", PROGRAM, *words], env=os.environ | variables)
-
-
-@pytest.mark.slow
-def test_a_killed_run_resumes_and_ends_like_one_that_was_not(tmp_path: Path) -> None:
-    whole, killed = tmp_path / "whole", tmp_path / "killed"
-    assert run_program(str(whole)).wait(120) == 0
-    process = run_program(str(killed), "slow")
-    deadline = time.monotonic() + 200
-    seen: set[int] = set()
-    while len(seen) < 4 and time.monotonic() < deadline:
-        if (killed / "training.safetensors").exists():
-            seen.add((killed / "training.safetensors").stat().st_mtime_ns)
-        time.sleep(0.01)
-    process.send_signal(signal.SIGKILL)
-    assert process.wait() == -signal.SIGKILL
-    assert len(seen) == 4
-    assert not (killed / WEIGHTS).exists()
-    assert run_program(str(killed), "resume").wait(120) == 0
-    files = sorted(path.relative_to(whole) for path in whole.rglob("*") if path.is_file())
-    again = sorted(path.relative_to(killed) for path in killed.rglob("*") if path.is_file())
-    assert files == [path for path in again if not path.name.startswith(".")]
-    for name in files:
-        assert (whole / name).read_bytes() == (killed / name).read_bytes(), name
-
-
-def test_nothing_that_was_there_is_overwritten(tmp_path: Path) -> None:
-    quick = trainer_of(facts=400)
-    train(quick, tmp_path / "agent")
-    before = {path: path.read_bytes() for path in tmp_path.rglob("*") if path.is_file()}
-    with pytest.raises(CheckpointError, match="holds a trained agent already"):
-        train(trainer_of(facts=400), tmp_path / "agent")
-    with pytest.raises(
-        CheckpointError, match=r"training\.safetensors belongs to another run \(data"
-    ):
-        train(trainer_of(facts=500), tmp_path / "agent", resume=True)
-    again = trainer_of(facts=400)
-    train(again, tmp_path / "agent", resume=True)
-    assert again.finished
-    network, trained = again.learner.network.state_dict(), quick.learner.network.state_dict()
-    assert all(torch.equal(network[name], trained[name]) for name in trained)
-    assert np.array_equal(again.history.trail, quick.history.trail)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "notes.txt").write_text("mine")
-    with pytest.raises(CheckpointError, match="is not empty"):
-        train(trainer_of(facts=400), tmp_path / "mine")
-    (tmp_path / "stopped").mkdir()
-    save_checkpoint(trainer_of(facts=400), tmp_path / "stopped")
-    with pytest.raises(CheckpointError, match="continue it with --resume"):
-        train(trainer_of(facts=400), tmp_path / "stopped")
-    assert all(path.read_bytes() == content for path, content in before.items())
-
-
-def test_a_checkpoint_of_another_run_or_a_damaged_one_is_refused(tmp_path: Path) -> None:
-    path = tmp_path / "training.safetensors"
-    save_checkpoint(trainer_of(facts=400), tmp_path)
-    with pytest.raises(CheckpointError, match=r"another run \(data"):
-        load_checkpoint(trainer_of(facts=500), tmp_path)
-    with pytest.raises(CheckpointError, match=r"another run \(seed 0, not 1"):
-        load_checkpoint(trainer_of(facts=400, seed=1), tmp_path)
-    with pytest.raises(CheckpointError, match=r"another run \(settings\.tknn 5, not 6"):
-        load_checkpoint(trainer_of(replace(QUICK, tknn=6), facts=400), tmp_path)
-    content = path.read_bytes()
-    for damaged in (content[:-100], content[:50], b"", b"\xff" * 100):
-        path.write_bytes(damaged)
-        with pytest.raises(CheckpointError, match="damaged"):
-            load_checkpoint(trainer_of(facts=400), tmp_path)
-    assert not load_checkpoint(trainer_of(facts=400), tmp_path / "nothing")
 
 
 def test_moving_means_are_means_of_windows() -> None:

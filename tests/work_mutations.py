@@ -21,7 +21,6 @@ from mutations import DAMAGES
 from apptek.baselines import embedding_baseline
 from apptek.config import preset
 from apptek.errors import CheckpointError
-from apptek.paper import training_run
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -41,7 +40,7 @@ def _fit_paper(stop: str) -> Fit:
                 raise Killed
 
         def observer(_: Any) -> None:
-            if kill and stop == "in training" and any(folder.parent.rglob(training_run.REWARDS)):
+            if kill and stop == "in training":
                 raise Killed
 
         Predictor.fit(
@@ -71,9 +70,6 @@ def _fit_embedding(folder: Path, *, resume: bool = False, kill: bool = False) ->
 def stopped_fits(place: Path) -> list[tuple[Fit, Path, dict[str, bytes]]]:
     """Fits, the folder beside which each was stopped, and what each would have come to."""
     embedding_baseline.CHECKPOINT_SECONDS = 0.0
-    defaults = training_run.train.__kwdefaults__
-    assert defaults is not None
-    defaults["checkpoint_seconds"] = 0.0
     fits = [_fit_paper("in training"), _fit_paper("fit the classifier, all_facts"), _fit_embedding]
     stopped = []
     for number, fit in enumerate(fits):

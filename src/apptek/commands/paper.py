@@ -19,7 +19,6 @@ from apptek.commands.options import (
     ModelArgument,
     ObjectArgument,
     OutOption,
-    ResumeOption,
     SeedOption,
     SettingsOption,
     SubjectArgument,
@@ -66,10 +65,6 @@ def train(
     out: OutOption,
     settings: SettingsOption = None,
     seed: SeedOption = 0,
-    resume: ResumeOption = False,
-    checkpoint_seconds: Annotated[
-        float, option("--checkpoint-seconds", "Seconds between checkpoints.", "N", min=0)
-    ] = 60.0,
     tensorboard: Annotated[
         Path | None,
         option(
@@ -87,8 +82,8 @@ def train(
 ) -> None:
     """Train the paper's agent by deep Q-learning and compare it with controls that do not learn.
 
-    The folder gets the network with its settings and the name of its data, every episode,
-    rewards.csv (updated while it runs) and result.json.
+    The folder gets the network with its settings, the name of its data, and result.json with
+    the course of the rewards.
 
     Example: `apptek paper train world --out agent --set agent.tknn=10`
     """
@@ -110,8 +105,6 @@ def train(
             folder=out,
             source=data,
             seed=seed,
-            resume=resume,
-            checkpoint_seconds=checkpoint_seconds,
             observers=observers,
         )
         result = run_controls(run) if controls else run_agent(run)
@@ -314,7 +307,7 @@ def reproduce(
     """Rebuild a table or figure of the paper: run what is missing, then read the results.
 
     `paper/runs.toml` lists the commands. Every run leaves a result file and is not run again while
-    that file exists. A stopped run continues where it stopped.
+    that file exists. A fit or search that was stopped continues; an agent starts again.
 
     Example: `apptek paper reproduce table2 --only-recorded`
     """

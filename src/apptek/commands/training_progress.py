@@ -14,8 +14,7 @@ from rich.progress import (
 )
 
 from apptek.errors import ApptekError
-from apptek.paper.trainer import Trainer
-from apptek.paper.training_run import Observer
+from apptek.paper.trainer import Observer, Trainer
 from apptek.terminal import progress_bar
 
 REDRAW_SECONDS = 0.25
@@ -45,16 +44,15 @@ def _terminal_bar() -> Iterator[Observer]:
     )
     with progress_bar(*columns) as bar:
         task = bar.add_task("", total=None, speed="-", rewards="-", epsilon="-")
-        start, first, last = time.monotonic(), -1, 0.0  # first: episodes done before a resumed run
+        start, last = time.monotonic(), 0.0
 
         def observe(trainer: Trainer) -> None:
-            nonlocal first, last
+            nonlocal last
             now = time.monotonic()
-            first = trainer.episodes_done if first < 0 else first
             if now - last < REDRAW_SECONDS and not trainer.finished:
                 return
             last = now
-            speed = (trainer.episodes_done - first) / max(now - start, 1e-9)
+            speed = trainer.episodes_done / max(now - start, 1e-9)
             bar.update(
                 task,
                 total=len(trainer.order),

@@ -54,7 +54,6 @@ _HOMES = {
     "replay": "connection",
     "topologies_of": "features",
     "topology_set": "topologies",
-    "train": "training_run",
     "walk": "connection",
 }
 __all__ = list(_HOMES)

@@ -16,14 +16,8 @@ from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.paper.dqn import FrozenPolicy, build_network, random_legal
-from apptek.paper.environment import (
-    Choose,
-    DecisionProcess,
-    Environment,
-    Episodes,
-    play_in_chunks,
-)
-from apptek.paper.fingerprint import QNetwork
+from apptek.paper.environment import Choose, DecisionProcess, Environment, Episodes, play_in_chunks
+from apptek.paper.fingerprint import QNetwork, masked_argmax
 from apptek.paper.states import pair_table
 from apptek.reading.reader import read_dataset
 from apptek.seeding import generator
@@ -82,7 +76,8 @@ class Agent:
 
             def choose(environment: Environment) -> Ints:
                 legal = environment.legal
-                actions = self.policy.greedy(environment.states(self.pair_of_fact), legal)
+                values = self.policy.values(environment.states(self.pair_of_fact))
+                actions = masked_argmax(values, legal)
                 if not epsilon:
                     return actions
                 explore = rng.random(len(actions)) < epsilon

@@ -4,29 +4,28 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from apptek.arrays import Bools, Ints
 from apptek.config import AgentConfig
-from apptek.errors import ApptekError
 from apptek.extras import one_torch_thread
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries, held_out_queries
-from apptek.files import write_whole
+from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.paper.agent import DATA, Agent
+from apptek.paper.agent import DATA, WEIGHTS, Agent
 from apptek.paper.environment import DecisionProcess, play
-from apptek.paper.trainer import History, Trainer
-from apptek.paper.training_run import Observer, moving_means, train
+from apptek.paper.trainer import History, Observer, Trainer
 from apptek.research.result import Result, plain_settings, write_result
 from apptek.safe_text import without_passwords
 
 RESULT = "result.json"
 CURVE_POINTS = 200
+WINDOWS = (500, 10_000)  # of the moving averages, as in the paper's figure
 COURSE_PARTS = 100  # of a training, in which the success of a predicate is counted
 SUCCESS = (  # predicates of the paper's figure
     "Make statement", "Consult", "Criticize or denounce", "Demand military aid",
@@ -44,33 +43,31 @@ class AgentRun:
     folder: Path
     source: str = ""  # what names the data: a folder, a file or a benchmark
     seed: int = 0
-    resume: bool = False
-    checkpoint_seconds: float = 60.0
     observers: Sequence[Observer] = ()  # called after every step of training
 
 
 @one_torch_thread()
 def run_agent(run: AgentRun) -> Result:
-    """Trains an agent, compares it with its controls, and writes result.json into its folder.
+    """Trains an agent, compares it with its controls, and writes its folder as a whole.
 
     The comparison is on the training queries, each with its own fact hidden or, where the settings
     say so, left in, and on those of valid.
     """
-    process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
-    started, is_new = time.monotonic(), not run.folder.exists()
-    trainer = Trainer(process, process.training_queries(), seed=run.seed)
-    train(
-        trainer,
-        run.folder,
-        resume=run.resume,
-        checkpoint_seconds=run.checkpoint_seconds,
-        observers=run.observers,
-    )
-    trained = time.monotonic()
-    source = str(Path(run.source).resolve()) if Path(run.source).exists() else run.source
-    about = {"data": without_passwords(source), "read_with": dict(run.dataset.read_with)}
-    write_whole(run.folder / DATA, json.dumps(about, indent=1).encode())
-    agent = trainer.agent()
+    with new_folder(run.folder) as folder:
+        process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
+        started = time.monotonic()
+        trainer = Trainer(process, process.training_queries(), seed=run.seed).run(run.observers)
+        seconds = time.monotonic() - started
+        source = str(Path(run.source).resolve()) if Path(run.source).exists() else run.source
+        about = {"data": without_passwords(source), "read_with": dict(run.dataset.read_with)}
+        (folder / DATA).write_text(json.dumps(about, indent=1), encoding="utf-8")
+        (folder / WEIGHTS).write_bytes(trainer.weights())
+        return _write(run, folder, model="agent", **_measured(run, trainer, seconds))
+
+
+def _measured(run: AgentRun, trainer: Trainer, training_seconds: float) -> dict[str, Any]:
+    """Metrics, curves and times of a trained agent."""
+    started, agent = time.monotonic(), trainer.agent()
     extras = {
         "rewards": reward_curve(trainer.history),
         "legal_actions": mean_legal_actions(agent.play(trainer.queries).legal_counts),
@@ -78,15 +75,13 @@ def run_agent(run: AgentRun) -> Result:
         "episodes": trainer.episodes_done,
         "environment_steps": trainer.environment_steps,
     }
-    rewards = rewards_by_split(process, run, agent)
-    # The time before a resumed run was stopped is not known.
-    training_seconds = trained - started if is_new else None
+    rewards = rewards_by_split(trainer.process, run, agent)
     seconds = {
         "train": training_seconds,
-        "train_ms_per_episode": training_seconds and 1000 * training_seconds / len(trainer.order),
-        "evaluate": time.monotonic() - trained,
+        "train_ms_per_episode": 1000 * training_seconds / len(trainer.order),
+        "evaluate": time.monotonic() - started,
     }
-    return _write(run, model="agent", metrics=rewards, extras=extras, seconds=seconds)
+    return {"metrics": rewards, "extras": extras, "seconds": seconds}
 
 
 def run_controls(run: AgentRun) -> Result:
@@ -95,22 +90,18 @@ def run_controls(run: AgentRun) -> Result:
     How often they connect depends on tknn and on whether a training query sees its own fact.
     """
     process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
-    rewards = rewards_by_split(process, run)
-    try:
-        run.folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ApptekError(f"{run.folder} cannot be written: {error.strerror}") from None
-    return _write(run, model="controls", metrics=rewards)
+    with new_folder(run.folder) as folder:
+        return _write(run, folder, model="controls", metrics=rewards_by_split(process, run))
 
 
-def _write(run: AgentRun, **entries: Any) -> Result:
+def _write(run: AgentRun, folder: Path, **entries: Any) -> Result:
     result = Result(
         dataset=run.dataset.name,
         seed=run.seed,
         settings={"agent": plain_settings(run.config)},
         **entries,
     )
-    write_result(run.folder / RESULT, result)
+    write_result(folder / RESULT, result)
     return result
 
 
@@ -165,37 +156,35 @@ def reward_curve(history: History) -> dict[str, list[float]]:
     }
 
 
+def moving_means(met: Bools, ends: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
+    """The mean reward of the episodes before each end, in windows of 500 and 10,000: (n, 2)."""
+    sums = np.concatenate([[0], np.cumsum(met)])
+    starts = np.maximum(ends[:, None] - np.asarray(WINDOWS), 0)  # (n, 2)
+    rewards = sums[ends][:, None] - sums[starts]
+    means: npt.NDArray[np.float64] = rewards / np.maximum(ends[:, None] - starts, 1)
+    return means
+
+
 def mean_legal_actions(legal_counts: Ints) -> list[float | None]:
     """The mean number of legal actions before each step, over the episodes that took it."""
-    taken = legal_counts > 0
-    return [
-        float(legal_counts[taken[:, step], step].mean()) if taken[:, step].any() else None
-        for step in range(legal_counts.shape[1])
-    ]
+    steps = [counts[counts > 0] for counts in legal_counts.T]
+    return [float(counts.mean()) if len(counts) else None for counts in steps]
 
 
 def success_course(history: History, dataset: Dataset) -> dict[str, dict[str, list[int]]]:
     """The episodes of each predicate of the paper's figure, and how many of them connected.
 
+    Data that has none of these predicates: its first ones.
     Training is cut into parts of equal length; each list has a number for each part.
     """
     count, names = len(history.met), list(dataset.predicates)
     predicates = dataset.train.predicates[history.queries]
     parts = np.arange(count) * COURSE_PARTS // max(count, 1)
     course = {}
-    for name in nearest_names(SUCCESS, names):
+    for name in [name for name in SUCCESS if name in names] or names[: len(SUCCESS)]:
         own = predicates == names.index(name)
         course[name] = {
             key: np.bincount(parts[rows], minlength=COURSE_PARTS).tolist()
             for key, rows in (("episodes", own), ("connected", own & history.met))
         }
     return course
-
-
-def nearest_names(names: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Each name, or the nearest known one in its place; no known name is taken twice."""
-    nearest: list[str] = []
-    for name in names:
-        left = [other for other in known if other not in nearest]
-        nearest += [name] if name in left else get_close_matches(name, left, n=1, cutoff=0.0)
-    return nearest

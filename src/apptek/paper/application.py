@@ -25,7 +25,7 @@ from apptek.facts.queries import Queries, QueryColumns
 from apptek.graph.tknn import Space, nearest_facts, work_space
 from apptek.paper.environment import DecisionProcess
 from apptek.paper.episode_kernels import Moves, find_slot
-from apptek.paper.topologies import TopologySet
+from apptek.paper.topologies import TopologySet, Trie
 from apptek.ragged import Ragged
 
 CHUNK = 4096  # queries that one thread takes at a time
@@ -57,23 +57,17 @@ def _apply_chunk(
     """
     count, room = len(queries[0]), ROOM
     counts, parts = np.zeros(count, np.int64), []
-    trie: Trie = (
-        topologies.actions, topologies.depths, topologies.first, topologies.last, topologies.skip
-    )  # fmt: skip
     query = 0
     while query < count:
         columns = np.empty(max(len(topologies), 64 * room), np.int32)
-        work = _work_space(process, room, int(topologies.depths.max(initial=0)))
+        work = _work_space(process, room, int(topologies.trie[1].max(initial=0)))
         first = query
         outputs = (len(topologies), counts, columns)
-        query = apply_from(query, process.moves(), queries, trie, work, *outputs)
+        query = apply_from(query, process.moves(), queries, topologies.trie, work, *outputs)
         parts.append(columns[: counts[first:query].sum()].copy())
         if query == first:
             room *= 2
     return counts, np.concatenate([np.empty(0, np.int32), *parts])
-
-
-Trie = tuple[Ints, Ints, Ints, Ints, Ints]  # actions, depths, first, last, skip of a TopologySet
 
 
 class Work(NamedTuple):

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,16 +13,12 @@ from apptek.graph.lookups import time_distance
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.seeding import generator
 
+if TYPE_CHECKING:
+    from apptek.paper.agent import Agent
+
 UNDATED = 2**31  # farther than any dated fact
 Core = dict[int, tuple[int, int]]  # the facts of a side, each with the step and action behind it
 Nearness = Callable[[int], tuple[int, int]]  # a key to sort facts by: distance in time, then index
-
-
-class Values(Protocol):
-    """What has a value for every action, as the trained agent."""
-
-    def values(self, environment: Environment) -> Any:
-        """Return the values of all actions in every episode, (B, actions)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +52,7 @@ class Walk:
 
 
 def walk(
-    process: DecisionProcess, query: Queries, agent: Values | None = None, *, seed: int = 0
+    process: DecisionProcess, query: Queries, agent: "Agent | None" = None, *, seed: int = 0
 ) -> Walk:
     """Play the first query step by step: greedily by an agent, else at random."""
     environment, steps = Environment(process, query.take(np.arange(1))), list[Step]()

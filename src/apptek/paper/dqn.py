@@ -9,13 +9,7 @@ from torch import Tensor, nn
 from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.config import AgentConfig
 from apptek.paper.environment import nth_legal
-from apptek.paper.fingerprint import (
-    Fingerprint,
-    QNetwork,
-    masked_argmax,
-    mlp_sizes,
-    pool,
-)
+from apptek.paper.fingerprint import Fingerprint, QNetwork, masked_argmax, mlp_sizes
 from apptek.paper.replay import Batch
 from apptek.paper.states import (
     MARKS,
@@ -23,6 +17,7 @@ from apptek.paper.states import (
     States,
     distinct_members,
     join_states,
+    pool_maxima,
     spread_maxima,
 )
 from apptek.paper.update_kernels import (
@@ -91,7 +86,7 @@ class Learner:
             states = join_states(batch.states, batch.next_states)
         distinct, members = distinct_members(states.members)
         encoded = encode_members(weights, *self._encoding, distinct)
-        pooled, winners = pool(encoded, members, states.offsets)
+        pooled, winners = pool_maxima(encoded, members, states.offsets)
         both = pooled.reshape(-1, 2 * pooled.shape[1])
         targets = self._targets(batch, both[count:])
         gradients[:] = 0.0
@@ -136,22 +131,6 @@ class Learner:
             actions[rows] = self.greedy(states.take(rows), legal[rows])
         return actions
 
-    def state_dict(self) -> dict[str, Tensor]:
-        """Copies of the weights and of RMSprop's mean squares."""
-        state = {name: tensor.detach().clone() for name, tensor in self._tensors().items()}
-        return state | {"updates": torch.tensor(self.updates)}
-
-    def load_state_dict(self, state: dict[str, Tensor]) -> None:
-        """Continues from a `state_dict` of the same network."""
-        with torch.no_grad():
-            for name, tensor in self._tensors().items():
-                tensor.copy_(state[name])
-        self.updates = int(state["updates"])
-
-    def _tensors(self) -> dict[str, Tensor]:
-        own = {"weights": self._weights, "square_avg": self._squares}
-        return own if self.target is None else own | {"target": self._target_weights}
-
 
 def _flatten(network: QNetwork) -> Tensor:
     """All weights in one vector, of which those of the network become views."""
@@ -193,10 +172,6 @@ class FrozenPolicy:
     def values(self, states: States) -> Floats:
         """The values of all actions, (B, actions), as the network gives them."""
         with torch.inference_mode():
-            pooled, _ = pool(self._encoded, states.members, states.offsets)
+            pooled, _ = pool_maxima(self._encoded, states.members, states.offsets)
             values: Floats = self._network.values(torch.from_numpy(pooled)).numpy()
         return values
-
-    def greedy(self, states: States, legal: Bools) -> Ints:
-        """The best legal action of each state, (B,): the lowest of equals, 0 if none is legal."""
-        return masked_argmax(self.values(states), legal)

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,15 +13,7 @@ from apptek.config import AgentConfig
 from apptek.errors import ApptekError
 from apptek.facts.queries import Queries, QueryColumns, held_out_queries, training_queries
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.paper.episode_kernels import (
-    DROP,
-    KEEP,
-    START,
-    Moves,
-    State,
-    advance,
-    members_of,
-)
+from apptek.paper.episode_kernels import DROP, KEEP, START, Moves, State, advance, members_of
 from apptek.paper.states import MARKS, States
 from apptek.seeding import generator
 
@@ -43,17 +35,13 @@ class DecisionProcess:
         """Every predicate is an action."""
         return self.graph.predicate_count
 
-    @property
-    def literal(self) -> bool:
-        """Whether a side with an empty core has no entities (Eq. 8 to the letter)."""
-        return self.config.reward == "literal"
-
     def moves(self) -> Moves:
         """What a side can be expanded by."""
         graph, config = self.graph, self.config
         directions = graph.directions(config.traversal, strict=config.tknn_strict)
         columns, count = graph.columns(), graph.predicate_count
-        return Moves(graph.incidence, columns, directions, count, int(self.literal))
+        literal = int(config.reward == "literal")
+        return Moves(graph.incidence, columns, directions, count, literal)
 
     def kernel_queries(self, queries: Queries) -> QueryColumns:
         """The queries as the kernels take them; ApptekError for an entity out of range.
@@ -98,11 +86,6 @@ class Environment:
         return len(self.done)
 
     @property
-    def max_steps(self) -> int:
-        """Expansions after which an episode ends."""
-        return self._process.config.max_steps
-
-    @property
     def legal(self) -> Bools:
         """(B, actions): which predicates are in the periphery of either side."""
         return np.greater(self.edges, 0)
@@ -134,13 +117,6 @@ class Environment:
         actions[slots] = START
         self.steps[slots], self.met[slots] = 0, False
         self._advance(actions)
-
-    def replay(self, trail: Ints) -> None:
-        """Takes the actions of trail (B, steps) in a new environment; -1 after the last."""
-        for actions in trail.T:
-            if (actions >= 0).any():
-                self.steps += actions >= 0
-                self._advance(np.where(actions >= 0, actions, np.int32(KEEP)))
 
     def states(self, pair_of_fact: Ints) -> States:
         """The states as the network sees them: the pairs in core and periphery of each side.
@@ -174,13 +150,12 @@ class Environment:
         self._state = advance(self._moves, k, self._queries, actions, state, self.edges, rewarded)
         exhausted = ~self.edges.any(axis=1)
         self.met = self.met | rewarded
-        self.done = self.met | exhausted | (self.steps >= self.max_steps)
+        self.done = self.met | exhausted | (self.steps >= self._process.config.max_steps)
         self.edges[self.done] = 0
         return rewarded
 
 
-@dataclass(frozen=True, slots=True)
-class Episodes:
+class Episodes(NamedTuple):
     """Finished episodes: whether the sides met, and the actions that were taken."""
 
     met: Bools  # (n,)
@@ -204,7 +179,7 @@ def play_in_chunks(
     def play_chunk(start: int) -> Episodes:
         rows = np.arange(start, min(start + chunk, len(queries)))
         environment, choose = Environment(process, queries.take(rows)), policy(start)
-        trail = np.full((len(rows), environment.max_steps), -1, np.int32)
+        trail = np.full((len(rows), process.config.max_steps), -1, np.int32)
         legal_counts = np.zeros_like(trail)
         while not environment.done.all():
             going = np.flatnonzero(~environment.done)
@@ -217,11 +192,7 @@ def play_in_chunks(
     nothing = np.empty((0, process.config.max_steps), np.int32)
     played = in_threads(play_chunk, range(0, len(queries), chunk), threads)
     parts = [Episodes(np.zeros(0, np.bool_), nothing, nothing), *played]
-    return Episodes(
-        np.concatenate([part.met for part in parts]),
-        np.concatenate([part.trail for part in parts]),
-        np.concatenate([part.legal_counts for part in parts]),
-    )
+    return Episodes(*map(np.concatenate, zip(*parts, strict=True)))
 
 
 def play(

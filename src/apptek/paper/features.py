@@ -5,8 +5,9 @@ connected them. The policies that need no agent are controls: they show what lea
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from apptek.extras import one_torch_thread
 from apptek.facts.facts import Names
 from apptek.facts.queries import Queries, training_queries
 from apptek.features.space import Connection, FamilyFit, FeatureFamily, Found
-from apptek.files import make_folder, write_whole
+from apptek.files import make_folder
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import Model
 from apptek.paper.application import apply_topologies
@@ -32,8 +33,10 @@ from apptek.paper.topologies import (
     topology_set,
 )
 from apptek.ragged import Ragged
+from apptek.resuming import StageCache
 
 TOPOLOGIES, AGENT = "topologies.json", "agent.safetensors"  # in a model folder
+STAGE = "train the agent"
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +96,8 @@ class Topologies:
             "connected": {names[predicate]: count for predicate, count in mined.connected.items()},
         }
         agent = {} if self.agent is None else {AGENT: self.agent}
-        return {TOPOLOGIES: _json(stored), **agent}
-
-
-def _json(stored: dict[str, Any]) -> bytes:
-    """The same content, the same bytes."""
-    return (json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False) + "\n").encode()
+        text = json.dumps(stored, indent=1, sort_keys=True, ensure_ascii=False) + "\n"
+        return {TOPOLOGIES: text.encode(), **agent}
 
 
 def topologies_of(model: Model) -> Topologies | None:
@@ -131,15 +130,10 @@ def fit_topologies(task: FamilyFit) -> Topologies:
     """Finds the topologies that connect the training queries, by the policy of the settings."""
     found = task.found
     process = DecisionProcess(found.graph, found.config.agent)
-    mined = discover(task, process)
-    agent = task.folder / AGENT
+    mined, agent = discover(task, process)
+    weight = found.config.features.topology_weight
     return Topologies(
-        process,
-        found.predicates,
-        topology_set(mined.sequences()),
-        mined,
-        found.config.features.topology_weight,
-        agent.read_bytes() if agent.exists() else None,
+        process, found.predicates, topology_set(mined.sequences()), mined, weight, agent
     )
 
 
@@ -147,46 +141,41 @@ FAMILY = FeatureFamily(fit_topologies, load_topologies)
 
 
 @one_torch_thread()
-def discover(task: FamilyFit, process: DecisionProcess) -> Mined:
-    """The topologies that connect the queries, by the policy that the settings name."""
+def discover(task: FamilyFit, process: DecisionProcess) -> tuple[Mined, bytes | None]:
+    """The topologies that connect the queries, by the policy of the settings, and its agent."""
     config, queries, predicates = (
         task.found.config.mining, training_queries(task.train), task.train.predicates
     )  # fmt: skip
     if config.policy == "one-step":
-        return _one_step(process, predicates)
+        return _one_step(process, predicates), None
+    weights, play_all = None, partial(play, process, queries, "random")
     if config.policy == "agent":
-        rollouts = _agent_rollouts(task, process, queries)
-    else:
-        rollouts = (
-            play(process, queries, "random", seed=task.seed + rollout)
-            for rollout in range(config.rollouts)
-        )
+        from apptek.paper.agent import Agent
+
+        weights = _agent_weights(task, process, queries)
+        play_all = partial(Agent(process, weights).play, queries, epsilon=config.epsilon)
     with task.stage("mine"):
-        return mine(rollouts, predicates, config.top)
+        rollouts = (play_all(seed=task.seed + number) for number in range(config.rollouts))
+        return mine(rollouts, predicates, config.top), weights
 
 
-def _agent_rollouts(
-    task: FamilyFit, process: DecisionProcess, queries: Queries
-) -> Iterable[Episodes]:
-    """The roll-outs of the trained agent. It is trained here and now, they are played lazily."""
-    from apptek.paper.agent import Agent, check_agent
+def _agent_weights(task: FamilyFit, process: DecisionProcess, queries: Queries) -> bytes:
+    """The agent that the user names, that of a fit that was stopped, or a new one."""
+    from apptek.paper.agent import check_agent
     from apptek.paper.trainer import Trainer
-    from apptek.paper.training_run import train
 
     if task.agent is not None:
         check_agent(task.agent, process.config, task.train.digest())
-        make_folder(task.folder)
-        write_whole(task.folder / AGENT, (task.agent / AGENT).read_bytes())
-    else:
-        with task.stage("train the agent"):
-            trainer = Trainer(process, queries, seed=task.seed)
-            train(trainer, task.folder, resume=True, observers=task.observers)
-    agent = Agent(process, (task.folder / AGENT).read_bytes())
-    config = task.found.config.mining
-    return (
-        agent.play(queries, epsilon=config.epsilon, seed=task.seed + rollout)
-        for rollout in range(config.rollouts)
-    )
+        return (task.agent / AGENT).read_bytes()
+    make_folder(task.folder)
+    cache = StageCache(task.folder)
+    stored = cache.load(STAGE)
+    if stored is not None:
+        return stored[0]["weights"].tobytes()
+    with task.stage(STAGE):
+        weights = Trainer(process, queries, seed=task.seed).run(task.observers).weights()
+    cache.save(STAGE, {"weights": np.frombuffer(weights, np.uint8)})
+    return weights
 
 
 def _one_step(process: DecisionProcess, predicates: Ints) -> Mined:

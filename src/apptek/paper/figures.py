@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apptek.errors import ApptekError
 from apptek.extras import require_matplotlib
+from apptek.files import make_folder, writing
 from apptek.paper.topology_figure import topologies_figure
 from apptek.research.printed import TITLES
 from apptek.research.result import Result
@@ -41,13 +41,11 @@ def write_figure(name: str, results: Results, folder: Path) -> list[Path]:
     with style.context(STYLE):
         figure = FIGURES[name](results)
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
+        with writing(folder):
+            make_folder(folder)
             # Without dates and versions, so that an unchanged figure keeps its bytes.
             figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
             figure.savefig(paths[1], metadata={"Software": None})
-        except OSError as error:
-            raise ApptekError(f"{folder} cannot be written: {error.strerror}") from None
     return paths
 
 
@@ -128,7 +126,7 @@ def _draw_rewards(panel: "Axes", results: Results) -> None:
 def _draw_success(panel: "Axes", results: Results) -> None:
     """The share of the episodes of five predicates that connected, over the course of training."""
     for (predicate, course), (colour, marker) in zip(
-        results[0].extras["success"].items(), STYLES, strict=True
+        results[0].extras["success"].items(), STYLES, strict=False
     ):
         episodes, connected = (
             np.convolve(course[key], np.ones(COURSE_WINDOW), "valid")

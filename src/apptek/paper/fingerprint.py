@@ -43,11 +43,10 @@ class Fingerprint(nn.Module):
         marks: int = 1,
     ) -> None:
         super().__init__()
-        columns = [torch.tensor(column) for column in table.columns()]
-        self.register_buffer("columns", torch.stack(columns), persistent=False)
+        self.register_buffer("columns", torch.tensor(table.columns), persistent=False)
         self.psi = nn.Embedding(predicate_count, predicate_size)
-        self.xi = nn.Embedding(table.time_count + table.has_unknown, time_size)
-        width = predicate_size + time_size * (len(columns) - 1) + (marks if marks > 1 else 0)
+        self.xi = nn.Embedding(table.time_count, time_size)
+        width = predicate_size + time_size * (len(table.columns) - 1) + (marks if marks > 1 else 0)
         self.layers = mlp((width, *hidden, size))
         self.size, self.marks = size, marks
 
@@ -73,20 +72,12 @@ class Fingerprint(nn.Module):
         """The fingerprints of all rows, (2B, d_f); each distinct member is encoded once."""
         distinct, members = distinct_members(states.members)
         encoded = self.encode(torch.from_numpy(distinct))
-        pooled, winners = pool(encoded.detach().numpy(), members, states.offsets)
+        pooled, winners = pool_maxima(encoded.detach().numpy(), members, states.offsets)
         if not torch.is_grad_enabled() or not len(distinct):
             return torch.from_numpy(pooled)
         # The maximum passes gradients to its winners alone.
         index = torch.from_numpy(winners).long()
         return encoded.gather(0, index.clamp(min=0)).masked_fill(index < 0, 0.0)
-
-
-def pool(encoded: Floats, members: Ints, offsets: Longs) -> tuple[Floats, Ints]:
-    """`pool_maxima`: the maxima over each row's members, and the winners."""
-    shape = (len(offsets) - 1, encoded.shape[1])
-    maxima, winners = np.empty(shape, encoded.dtype), np.empty(shape, np.int32)
-    pool_maxima(encoded, members, offsets, maxima, winners)
-    return maxima, winners
 
 
 def mlp(sizes: tuple[int, ...]) -> nn.Sequential:

@@ -75,7 +75,7 @@ class TemporalGraphVectorEnv(VectorEnv[Observation, npt.NDArray[np.int64], Any])
         environment.steps += illegal
         rewards = environment.step(np.where(illegal, np.int32(KEEP), chosen)).astype(np.float64)
         over = environment.done & ~ended
-        truncated = over & ~environment.met & (environment.steps >= environment.max_steps)
+        truncated = over & ~environment.met & (environment.steps >= self._process.config.max_steps)
         terminated = over & ~truncated
         if ended.any():
             self._rows[ended] = self._draw(int(ended.sum()))

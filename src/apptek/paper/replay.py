@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.arrays import Arrays, Bools, Floats, Ints, Longs
+from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.paper.states import States
 
 State = tuple[Ints, Longs]  # the members of both sides, and how many either side has
@@ -30,8 +30,8 @@ class Replay:
     A finished episode has no next state: both sides of it are empty.
     """
 
-    def __init__(self, capacity: int, action_count: int) -> None:
-        self.capacity, self.action_count = capacity, action_count
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
         self._rows: list[Transition] = []
 
     def __len__(self) -> int:
@@ -56,43 +56,15 @@ class Replay:
         """Draw transitions uniformly and with replacement."""
         if not len(self):
             raise ValueError("an empty replay memory has nothing to draw from")
-        return self._batch([self._rows[row] for row in rng.integers(len(self), size=count)])
-
-    def _batch(self, rows: Sequence[Transition]) -> Batch:
-        columns = zip(*rows, strict=True) if rows else ((),) * 6
-        states, actions, rewards, next_states, next_legal, done = columns
+        drawn = [self._rows[row] for row in rng.integers(len(self), size=count)]
+        states, actions, rewards, next_states, next_legal, done = zip(*drawn, strict=True)
         return Batch(
             states=_states(states),
             actions=np.asarray(actions, np.int32),
             rewards=np.asarray(rewards, np.float32),
             next_states=_states(next_states),
-            next_legal=np.asarray(next_legal, np.bool_).reshape(-1, self.action_count),
+            next_legal=np.asarray(next_legal, np.bool_),
             done=np.asarray(done, np.bool_),
-        )
-
-    def state_dict(self) -> Arrays:
-        """Return all transitions, oldest first: everything that later samples depend on."""
-        batch = self._batch(self._rows)
-        return {
-            "members": batch.states.members,
-            "offsets": batch.states.offsets,
-            "actions": batch.actions,
-            "rewards": batch.rewards,
-            "next_members": batch.next_states.members,
-            "next_offsets": batch.next_states.offsets,
-            "next_legal": batch.next_legal,
-            "done": batch.done,
-        }
-
-    def load_state_dict(self, state: Arrays) -> None:
-        """Replace the transitions by those of a `state_dict`."""
-        self._rows = []
-        self.add(
-            Batch(
-                states=States(state["members"], state["offsets"]),
-                next_states=States(state["next_members"], state["next_offsets"]),
-                **{name: state[name] for name in ("actions", "rewards", "next_legal", "done")},
-            )
         )
 
 

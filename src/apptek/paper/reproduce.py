@@ -18,7 +18,7 @@ from pathlib import Path
 
 from apptek.errors import ApptekError, CheckpointError, StoppedError
 from apptek.extras import require_matplotlib, require_pandas
-from apptek.files import make_folder
+from apptek.files import make_folder, writing
 from apptek.paper.topology_figure import mined_topologies
 from apptek.predictor import Predictor
 from apptek.research.model_result import describe_model
@@ -112,11 +112,9 @@ def run_missing(
 def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
     """Execute one run, from where it was stopped, and put its result beside the others."""
     work, results = folder / "work", folder / "results"
-    try:
+    with writing(folder):
         make_folder(work)
         make_folder(results)
-    except OSError as error:
-        raise ApptekError(f"{folder} cannot be written: {error.strerror}") from None
     line = SEARCHED.sub(lambda search: _best_settings(results / f"{search[1]}.json"), line)
     model, result = work / name, work / f"{name}.json"
     paths = {name: str(model), result.name: str(result)}
@@ -127,8 +125,8 @@ def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
         if "--out" in words and (model / "run.json").exists():
             _check_model(model, shlex.join(recorded))
             continue
-        stopped = model.exists() or (work / f".{name}-fit").exists()
-        if ("--out" in words and stopped) or ("--minutes" in words and result.exists()):
+        stopped_search = "--minutes" in words and result.exists()
+        if stopped_search or ("--out" in words and (work / f".{name}-fit").exists()):
             words.append("--resume")
         printed = execute(words, recorded)
     if (model / "result.json").exists():  # of an agent

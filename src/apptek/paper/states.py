@@ -20,29 +20,14 @@ from apptek.ragged import Ragged
 class PairTable:
     """The P distinct (predicate, since, until) of a graph's n facts, in this order; read-only.
 
-    since, until  indices among the graph's T distinct times, T where unknown; the same array where
-                  has_ends is False
-    has_ends      whether since and until differ anywhere; if not, one time describes a fact
+    columns     (2 or 3, P): predicates, since, and until if it differs from since anywhere; times
+                are indices among the graph's distinct times, the last one where unknown
+    time_count  the distinct times, and one more if an end is unknown anywhere
     """
 
     pair_of_fact: Ints  # (n,)
-    predicates: Ints  # (P,)
-    since: Ints  # (P,)
-    until: Ints  # (P,)
-    time_count: int  # T
-    has_ends: bool
-
-    def __len__(self) -> int:
-        return len(self.predicates)
-
-    @property
-    def has_unknown(self) -> bool:
-        """Whether an end is unknown anywhere."""
-        return bool((self.since == self.time_count).any() or (self.until == self.time_count).any())
-
-    def columns(self) -> tuple[Ints, ...]:
-        """Predicates and since, and until where it is not the same."""
-        return (self.predicates, self.since, self.until)[: 3 if self.has_ends else 2]
+    columns: Ints
+    time_count: int
 
 
 def pair_table(facts: Facts) -> PairTable:
@@ -51,20 +36,12 @@ def pair_table(facts: Facts) -> PairTable:
     ends = np.concatenate((facts.since, facts.until)) if has_ends else facts.since
     times, indices = np.unique(ends, return_inverse=True)
     if len(times) and times[0] == UNKNOWN:  # the lowest code: move it behind the known ones
-        times = times[1:]
-        indices = np.where(indices == 0, len(times), indices - 1)
-    since, until = np.split(indices, 2) if has_ends else (indices, indices)
-    _, spans = _distinct(since, until) if has_ends else (since, since)
+        indices = (indices - 1) % len(times)
+    since_until = np.split(indices, 2) if has_ends else [indices]
+    spans = _distinct(*since_until)[1] if has_ends else indices
     firsts, pairs = _distinct(facts.predicates, spans)
-    pair_since = read_only(since[firsts].astype(np.int32))
-    return PairTable(
-        pair_of_fact=read_only(pairs.astype(np.int32)),
-        predicates=read_only(facts.predicates[firsts]),
-        since=pair_since,
-        until=read_only(until[firsts].astype(np.int32)) if has_ends else pair_since,
-        time_count=len(times),
-        has_ends=has_ends,
-    )
+    columns = np.stack([facts.predicates, *since_until])[:, firsts].astype(np.int32)
+    return PairTable(read_only(pairs.astype(np.int32)), read_only(columns), len(times))
 
 
 def _distinct(first: AnyInts, second: AnyInts) -> tuple[Longs, Longs]:
@@ -138,14 +115,14 @@ def distinct_members(members: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def pool_maxima(
-    encoded: Floats, members: Ints, offsets: Longs, maxima: Floats, winners: Ints
-) -> None:
-    """Fills maxima (rows, d) with the maximum over each row's members; zeros for an empty row.
+def pool_maxima(encoded: Floats, members: Ints, offsets: Longs) -> tuple[Floats, Ints]:
+    """The maxima over each row's members, (rows, d); zeros for an empty row; and the winners.
 
     Row r has members[offsets[r]:offsets[r + 1]], which are rows of `encoded` (U, d). winners
     (rows, d) is the member that has each maximum, the first of equals; -1 for an empty row.
     """
+    maxima = np.empty((offsets.size - 1, encoded.shape[1]), encoded.dtype)
+    winners = np.empty(maxima.shape, np.int32)
     for row in range(offsets.size - 1):
         start, stop = offsets[row], offsets[row + 1]
         if start == stop:
@@ -166,6 +143,7 @@ def pool_maxima(
                 best = _higher(best, encoded[third, column], third)
                 best = _higher(best, encoded[fourth, column], fourth)
                 maxima[row, column], winners[row, column] = best
+    return maxima, winners
 
 
 @leaf

@@ -6,6 +6,7 @@ A topology is the ordered sequence of actions of an episode that connected its q
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from apptek.paper.environment import Episodes
 
 EXAMPLES = 3  # queries kept with each topology, for people to look at
 Actions = tuple[int, ...]
+Trie = tuple[Ints, Ints, Ints, Ints, Ints]  # actions, depths, first, last, skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +30,7 @@ class TopologySet:
     """
 
     sequences: tuple[tuple[int, ...], ...]
-    actions: Ints
-    depths: Ints
-    first: Ints
-    last: Ints
-    skip: Ints
+    trie: Trie
 
     def __len__(self) -> int:
         return len(self.sequences)
@@ -47,28 +45,17 @@ def topology_set(sequences: Iterable[Sequence[int]]) -> TopologySet:
     first: list[int] = []
     for index, sequence in enumerate(ordered):
         # In lexicographic order a prefix that is not shared with the sequence before is new.
-        shared = _shared_length(ordered[index - 1] if index else (), sequence)
-        for depth in range(shared, len(sequence)):
+        both = zip(ordered[index - 1] if index else (), sequence, strict=False)
+        shared = takewhile(lambda pair: pair[0] == pair[1], both)
+        for depth in range(len(list(shared)), len(sequence)):
             nodes.append(sequence[: depth + 1])
             first.append(index)
     depths = np.asarray([len(node) for node in nodes], np.int32)
     skip = _skips(depths)
     starts = np.asarray([*first, len(ordered)], np.int32)
-    return TopologySet(
-        ordered,
-        read_only(np.asarray([node[-1] for node in nodes], np.int32)),
-        read_only(depths),
-        read_only(starts[:-1]),
-        read_only(starts[skip]),
-        read_only(skip),
-    )
-
-
-def _shared_length(one: tuple[int, ...], other: tuple[int, ...]) -> int:
-    length = 0
-    while length < min(len(one), len(other)) and one[length] == other[length]:
-        length += 1
-    return length
+    actions = read_only(np.asarray([node[-1] for node in nodes], np.int32))
+    spans = read_only(starts[:-1]), read_only(starts[skip])
+    return TopologySet(ordered, (actions, read_only(depths), *spans, read_only(skip)))
 
 
 def _skips(depths: Ints) -> Ints:

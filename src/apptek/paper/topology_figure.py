@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any
 from apptek.errors import ApptekError
 from apptek.explain.explainer import cited_fact
 from apptek.facts.queries import Queries, training_queries
-from apptek.features.space import Connection, CoreFact
 from apptek.models.model import Model
 from apptek.paper.connection import connect
-from apptek.paper.environment import DecisionProcess
 from apptek.paper.features import Topologies, topologies_of
-from apptek.paper.topologies import MinedTopology, to_names
+from apptek.paper.topologies import MinedTopology, from_names, to_names
 from apptek.present.drawing import Asked, draw_topology
 from apptek.present.drawing_parts import Drawing
 from apptek.research.result import Result
@@ -37,20 +35,14 @@ def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[
     connected  the episodes of the predicate's training queries that it connected
     share      their share of all these episodes
     weight     what it adds to the predicate's score where it connects a query
-    example    one of these queries, the facts that connect it, and the number of other facts
+    example    one of these queries, and the facts that connect it
     """
-    names = model.dataset.predicates
-    for name in predicates:
-        if names.find(name) is None:
-            raise ApptekError(f"{model.dataset.name} has no predicate {name!r}")
-    part = topologies_of(model)
+    names, part = model.dataset.predicates, topologies_of(model)
     if part is None:
         raise ApptekError("the model has no topologies: fit it with --model paper")
-    process = DecisionProcess(model.graph, model.config.agent)
-    queries = training_queries(model.dataset.train)
-    described = {}
+    queries, described = training_queries(model.dataset.train), {}
     for name in predicates:
-        row = names.find(name)
+        (row,) = from_names([name], names)
         most_frequent = [m for m in part.mined.topologies if m.predicate == row][:TOP]
         described[name] = [
             {
@@ -58,7 +50,7 @@ def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[
                 "connected": mined.queries,
                 "share": mined.queries / part.mined.tried[mined.predicate],
                 "weight": _weight(model, part, mined),
-                "example": _example(model, process, queries, mined),
+                "example": _example(model, part, queries, mined),
             }
             for mined in most_frequent
         ]
@@ -72,38 +64,32 @@ def _weight(model: Model, part: Topologies, mined: MinedTopology) -> float:
 
 
 def _example(
-    model: Model, process: DecisionProcess, queries: Queries, mined: MinedTopology
+    model: Model, part: Topologies, queries: Queries, mined: MinedTopology
 ) -> dict[str, Any] | None:
     """The example with the fewest facts on its path; None where replaying connects none."""
-    connections = ((row, connect(process, queries, mined.sequence, row)) for row in mined.examples)
-    met = [(row, connection) for row, connection in connections if connection is not None]
-    if not met:
+    paths = [
+        ([fact for fact in connection.core if fact.on_path], row, connection.meeting)
+        for row in mined.examples
+        if (connection := connect(part.process, queries, mined.sequence, row)) is not None
+    ]
+    if not paths:
         return None
-    row, connection = min(met, key=lambda pair: (len(_path(pair[1])), pair[0]))
+    path, row, meeting = min(paths, key=lambda found: (len(found[0]), found[1]))
     data, train, names = model.dataset, model.dataset.train, model.dataset.entities
     moment = int(model.graph.axis.positions(queries.times[row : row + 1])[0])
-    others = [fact for fact in connection.core if not fact.on_path]
     return {
         "subject": names[int(train.subjects[row])],
         "object": names[int(train.objects[row])],
         "time": model.dataset.axis.format(int(queries.times[row])),
-        "meeting": [names[entity] for entity in connection.meeting],
+        "meeting": [names[entity] for entity in meeting],
         "facts": [
             {
                 key: getattr(cited_fact(data, model.graph, moment, fact), key)
                 for key in SHOWN_OF_FACT
             }
-            for fact in _path(connection)[:FACTS]
+            for fact in path[:FACTS]
         ],
-        "bystanders": {
-            side: sum(fact.side in (side, "both") for fact in others)
-            for side in ("subject", "object")
-        },
     }
-
-
-def _path(connection: Connection) -> list[CoreFact]:
-    return [fact for fact in connection.core if fact.on_path]
 
 
 def topologies_figure(results: Sequence[Result]) -> "Figure":

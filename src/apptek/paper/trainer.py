@@ -1,7 +1,7 @@
 """Training the agent: episodes side by side, learning from the replay memory, repeatable."""
 
-from dataclasses import dataclass, fields
-from typing import Any
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from apptek.paper.states import pair_table
 from apptek.seeding import generator
 
 IDLE = -1  # the query of a slot that has none
+Observer = Callable[["Trainer"], None]
 
 
 class Trainer:
@@ -39,7 +40,7 @@ class Trainer:
             ),
             self.config,
         )
-        self.replay = Replay(self.config.replay_size, process.action_count)
+        self.replay = Replay(self.config.replay_size)
         self.act_rng = generator(seed, "acting")
         self.sample_rng = generator(seed, "replay")
         self.order = episode_order(queries, self.config.epochs, seed)
@@ -51,10 +52,12 @@ class Trainer:
         self.started = self.episodes_done = self.environment_steps = 0
         self.debt = 0.0  # transitions that the replay ratio still asks to learn from
         self.slots: Ints = np.full(slots, IDLE, np.int32)
-        self.trail: Ints = np.full((slots, self.config.max_steps), -1, np.int32)
-        self.legal_counts: Ints = np.zeros((slots, self.config.max_steps), np.int32)
-        self.history = History(len(self.order), self.config.max_steps)
-        self.rebuild()
+        self.history = History(
+            np.full(len(self.order), IDLE, np.int32), np.zeros(len(self.order), np.bool_)
+        )
+        nothing = queries.take(np.zeros(slots, np.intp))
+        nothing.subjects[:] = nothing.objects[:] = -1  # no facts: ends at once
+        self.environment = Environment(process, nothing)
         self._refill(np.arange(slots))
 
     @property
@@ -74,9 +77,6 @@ class Trainer:
         states = environment.states(self.table.pair_of_fact).take(going)
         legal = environment.legal[going]
         actions = self.learner.act(states, legal, self.epsilon, rng=self.act_rng)
-        taken = environment.steps[going]
-        self.trail[going, taken] = actions
-        self.legal_counts[going, taken] = legal.sum(axis=1)
         chosen = np.zeros(len(self.slots), np.int32)
         chosen[going] = actions
         met = environment.step(chosen)[going]
@@ -110,15 +110,12 @@ class Trainer:
         rows = slice(self.episodes_done, self.episodes_done + len(ended))
         self.history.queries[rows] = self.slots[ended]
         self.history.met[rows] = self.environment.met[ended]
-        self.history.trail[rows] = self.trail[ended]
-        self.history.legal_counts[rows] = self.legal_counts[ended]
         self.episodes_done += len(ended)
 
     def _refill(self, free: npt.NDArray[np.intp]) -> None:
         """Starts the next queries in free slots; an episode that ends at once frees it again."""
         while len(free):
             self.slots[free] = IDLE
-            self.trail[free], self.legal_counts[free] = -1, 0
             queries = self.order[self.started : self.started + len(free)]
             self.started += len(queries)
             free = free[: len(queries)]
@@ -138,33 +135,21 @@ class Trainer:
         """The agent as it is now."""
         return Agent(self.process, self.weights())
 
-    def rebuild(self) -> None:
-        """Makes the environment of the present slots, from their queries and the actions so far."""
-        idle = self.slots == IDLE
-        queries = self.queries.take(np.where(idle, 0, self.slots))
-        queries.subjects[idle] = queries.objects[idle] = -1  # no facts: ends at once
-        self.environment = Environment(self.process, queries)
-        self.environment.replay(self.trail)
+    def run(self, observers: Sequence[Observer] = ()) -> "Trainer":
+        """Train to the end; call the observers after every step."""
+        while not self.finished:
+            self.step()
+            for observe in observers:
+                observe(self)
+        return self
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class History:
-    """Episodes in the order in which they ended."""
+    """Episodes in the order in which they ended: their queries, and whether the sides met."""
 
     queries: Ints
     met: Bools
-    trail: Ints
-    legal_counts: Ints
-
-    def __init__(self, count: int, steps: int) -> None:
-        self.queries = np.full(count, IDLE, np.int32)
-        self.met = np.zeros(count, np.bool_)
-        self.trail = np.full((count, steps), -1, np.int32)
-        self.legal_counts = np.zeros((count, steps), np.int32)
-
-    def columns(self) -> dict[str, npt.NDArray[Any]]:
-        """The arrays by name, as they are stored."""
-        return {part.name: getattr(self, part.name) for part in fields(self)}
 
 
 def episode_order(queries: Queries, epochs: float, seed: int) -> Ints:

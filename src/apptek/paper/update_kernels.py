@@ -154,9 +154,7 @@ def encode_members(
         block = members[first : first + BLOCK]
         _embed(weights, shape, columns, block, parts[0])
         _forward(weights, shape[3], sizes, parts, sizes.size - 1)
-        for r in range(block.size):
-            for i in range(size):
-                encoded[first + r, i] = parts[-1, i, r]
+        encoded[first : first + BLOCK] = parts[-1, :size, : block.size].T
     return encoded
 
 
@@ -173,9 +171,7 @@ def learn_encoding(
         _embed(weights, shape, columns, block, parts[0])
         end = _forward(weights, shape[3], sizes, parts, sizes.size - 1)
         slopes[-1] = 0.0
-        for r in range(block.size):
-            for i in range(sizes[-1]):
-                slopes[-1, i, r] = slopes_of[first + r, i]
+        slopes[-1, : sizes[-1], : block.size] = slopes_of[first : first + BLOCK].T
         _backward(weights, end, sizes, parts, slopes, gradients)
         _add_embedding_gradients(slopes[0], shape, columns, block, gradients)
 
@@ -238,9 +234,7 @@ def learn_values(
     loss, inputs = 0.0, sizes[-2]  # of the last layer
     for first in range(0, len(both), BLOCK):
         block = both[first : first + BLOCK]
-        for r in range(len(block)):
-            for i in range(sizes[0]):
-                parts[0, i, r] = block[r, i]
+        parts[0, : sizes[0], : len(block)] = block.T
         last = _forward(weights, start, sizes, parts, sizes.size - 2)
         biases = last + inputs * sizes[-1]
         slopes[-1] = 0.0
@@ -251,9 +245,7 @@ def learn_values(
             slopes[-1, action, r] = error * np.float32(2 / len(both))
             loss += error * error
         _backward(weights, biases + sizes[-1], sizes, parts, slopes, gradients)
-        for r in range(len(block)):
-            for i in range(sizes[0]):
-                passed[first + r, i] = slopes[0, i, r]
+        passed[first : first + BLOCK] = slopes[0, : sizes[0], : len(block)].T
     return loss / len(both), passed
 
 
