@@ -30,6 +30,8 @@ OPTIONS = {
     "--strict-names": "unknown names are refused without --allow-unknown",
     "--most": "use --top N",
     "--reload": "start the service again to serve a new model",
+    "--checkpoint-seconds": "a stopped training of the agent starts again",
+    "--resume": "run the same command again",
     "--least": "use --min-weight WEIGHT",
     "--cells": "paper/runs.toml lists the runs",
     "--experiments": "paper/runs.toml lists the runs",

@@ -120,7 +120,8 @@ def _choices(
     many = queries.take(np.zeros(len(actions), np.intp))
     trails = np.asarray([[*trail, action] for action in actions.tolist()], np.int32)
     tried = Environment(process, many)
-    tried.replay(trails)
+    for step in trails.T:
+        tried.step(step)
     names, labels = served.model.dataset.predicates, served.predictor.answerer.labels
     found = [
         Choice(
@@ -156,9 +157,7 @@ def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> 
         agent = served.background.start("agent", lambda: _load_agent(served, weights)).result()
     except ImportError:
         return None
-    environment = Environment(agent.process, queries)
-    if trail:
-        environment.replay(np.asarray([trail], np.int32))
+    environment, _, _ = replay(agent.process, queries, trail)
     if environment.done[0] or not environment.legal.any():
         return None
     return served.model.dataset.predicates[int(agent.values(environment)[0].argmax())]
