@@ -293,7 +293,7 @@ def test_a_damaged_result_stops_everything_before_it_starts(
 
 def test_a_place_for_figures_that_is_none_is_refused(tmp_path: Path) -> None:
     (tmp_path / "figures").write_text("")
-    with pytest.raises(ApptekError, match="figures cannot be written"):
+    with pytest.raises(ApptekError, match="figures could not be written"):
         write_figure("figure-actions", made_up_results("figure-actions"), tmp_path / "figures")
 
 
