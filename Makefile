@@ -10,7 +10,7 @@ SEED ?= 0
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # each of many short processes would compile all that it imports
 
-.PHONY: demo test check check-fast test-slow torture golden lint kernels types style browser postgresql load bench lock sbom docs site clean
+.PHONY: demo test check check-fast test-slow torture golden lint kernels types style browser postgresql load bench lock sbom docs site notebooks clean
 
 demo: $(READY)  ## a first look: an explained answer on a small invented world
 	@$(BIN)/apptek demo
@@ -80,7 +80,9 @@ sbom: $(READY)  ## the bill of materials of a release, as CycloneDX
 
 docs: $(READY)  ## rebuild what is generated in the docs
 	$(BIN)/python -m tools.make_docs
-	$(BIN)/python -m tools.make_notebook
+
+notebooks: $(SITE_READY)  ## run the tutorials again, and keep what they show
+	$(BIN)/python -m tools.run_notebooks
 
 site: $(SITE_READY)  ## the documentation site, in docs/_build; a warning is an error
 	$(BIN)/python -m sphinx -q -W --keep-going -b html docs docs/_build/html

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apptek.safe_text import encodable, printable, printable_lines, without_formulas
-from apptek.terminal import output, table
+from apptek.terminal import output, table, table_text
 
 EVIL = "A\x1b[31mred\x07"
 
@@ -79,3 +79,13 @@ def test_what_an_encoding_lacks_is_replaced_and_a_minus_stays_one(encoding: str)
     stream.flush()
     assert content.getvalue() == b"-0.5 ## ?"
     encodable(None)  # a stream that was closed before the start
+
+
+def test_a_table_as_text_shows_nothing_by_itself_in_a_notebook(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shown: list[object] = []
+    monkeypatch.setattr("rich.console._is_jupyter", lambda: True)
+    monkeypatch.setattr("rich.jupyter.display", lambda *found: shown.append(found))
+    assert "a" in table_text("title", ["a"], [["1"]], 40)
+    assert not shown

@@ -26,6 +26,7 @@ from apptek.commands.paper import paper_app
 from apptek.commands.predict import predict
 from apptek.commands.research import research_app
 from apptek.commands.serve import mcp, serve
+from apptek.commands.tutorial import tutorial
 from apptek.commands.update import update
 from apptek.errors import (
     ApptekError,
@@ -102,7 +103,7 @@ def _exit_code(error: ApptekError) -> int:
 
 
 for panel, commands in {
-    "Start here": (demo,),
+    "Start here": (demo, tutorial),
     "Make a model": (with_engine(fit), update, info, with_engine(evaluate)),
     "Ask a model": (
         with_engine(predict), explain, forecast, with_engine(watch), with_engine(audit), serve, mcp,

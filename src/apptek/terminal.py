@@ -114,7 +114,10 @@ def table_text(
     title: str, header: Sequence[str], rows: Sequence[Sequence[object]], width: int
 ) -> str:
     """Return a table as plain text."""
-    console = SafeConsole(file=StringIO(), width=width, highlight=False, color_system=None)
+    # Not as in Jupyter, where rich would show an empty output beside the table.
+    console = SafeConsole(
+        file=StringIO(), width=width, highlight=False, color_system=None, force_jupyter=False
+    )
     with console.capture() as capture:
         console.print(table(title, header, rows, width), markup=False)
     return capture.get().rstrip("\n")

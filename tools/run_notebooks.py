@@ -1,0 +1,47 @@
+"""Run the tutorials in docs/tutorials and keep what their cells show: `make notebooks`."""
+
+import argparse
+import os
+import sys
+import tempfile
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+_TERMINAL = {"COLUMNS": "96", "NO_COLOR": "1", "TERM": "dumb"}  # no progress in what is kept
+TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
+
+
+def nbformat() -> Any:
+    """Return the library for notebooks, which comes with the extra `site`."""
+    return import_module("nbformat")
+
+
+def run_notebook(path: Path) -> Any:
+    """Return a notebook with new outputs; its files are written to a temporary folder."""
+    notebook = nbformat().read(path, 4)
+    binaries = str(Path(sys.executable).parent)
+    with tempfile.TemporaryDirectory() as folder:
+        client = import_module("nbclient").NotebookClient(
+            notebook,
+            timeout=900,
+            record_timing=False,
+            resources={"metadata": {"path": folder}},
+        )
+        client.execute(env=os.environ | _TERMINAL | {"PATH": f"{binaries}:{os.environ['PATH']}"})
+    return notebook
+
+
+def main() -> None:
+    """Run the named tutorials, or all, and write them."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*")
+    names = parser.parse_args().names or sorted(path.stem for path in TUTORIALS.glob("*.ipynb"))
+    for name in names:
+        print(name, flush=True)
+        path = TUTORIALS / f"{name}.ipynb"
+        nbformat().write(run_notebook(path), path)
+
+
+if __name__ == "__main__":
+    main()
