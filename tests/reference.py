@@ -56,7 +56,7 @@ def incident(facts: list[PlainFact], entity: int, traversal: str) -> list[int]:
         index
         for index, fact in enumerate(facts)
         if (fact.subject == entity and traversal in ("both", "outgoing"))
-        or (fact.object == entity and traversal in ("both", "incoming"))
+        or (fact.object == entity and traversal == "both")
     ]
 
 

@@ -77,8 +77,7 @@ def named(history: History, rows: Ragged, row: int) -> dict[HistoryFeature, floa
 
 def assert_agrees(plain: list[PlainFact], asked: list[PlainQuery], config: PlainHistory) -> None:
     history = history_of(graph_of(plain, "ongoing" if config.lasting else "point"), config)
-    rows, cuts = history.counted_rows(queries_of(asked))
-    assert cuts == 0
+    rows = history.rows(queries_of(asked))
     assert rows.width == len(history)
     for row, query in enumerate(asked):
         expected = plain_history(plain, query, config)
@@ -134,7 +133,7 @@ def values_of(
 ) -> dict[HistoryFeature, float]:
     config = replace(PLAIN, **settings)
     history = history_of(graph_of(plain, "ongoing" if config.lasting else "point"), config)
-    return named(history, history.counted_rows(queries_of([query]))[0], 0)
+    return named(history, history.rows(queries_of([query])), 0)
 
 
 def test_one_fact_two_days_before_in_numbers() -> None:
@@ -162,7 +161,7 @@ def test_days_are_counted_on_the_axis_not_by_the_codes() -> None:
     codes = graph_of(plain).facts
     graph = TemporalGraph.build(codes, axis, ENTITIES, PREDICATES)
     history = history_of(graph)
-    rows, _ = history.counted_rows(queries_of([(0, 1, day, None)]))
+    rows = history.rows(queries_of([(0, 1, day, None)]))
     found = named(history, rows, 0)
     assert {f.predicate for f in found if f.kernel == "same"} == {0, 1}
     after = found[HistoryFeature("pair", 2, "after")]
@@ -181,14 +180,13 @@ def dominated(before: int, after: int) -> list[PlainFact]:
     return [*found, point(2, before + after + 1, 0, 2)]
 
 
-def test_behind_a_dominant_partner_the_search_ends_and_is_counted() -> None:
+def test_behind_a_dominant_partner_the_search_ends() -> None:
     """The query stands at 0, so that the days are the order of nearness."""
     for place, is_found in ((MOST_HISTORY_FACTS - 1, True), (MOST_HISTORY_FACTS, False)):
         plain = dominated(place, MOST_HISTORY_FACTS)
         history = history_of(graph_of(plain), replace(PLAIN, families=("pair", "subject_out")))
         queries = queries_of([(0, 1, 0, None), (0, 2, 0, None), (2, 0, 0, None)])
-        rows, cuts = history.counted_rows(queries)
-        assert cuts == 1
+        rows = history.rows(queries)
         found = {f.predicate for f in named(history, rows, 0) if f.family == "subject_out"}
         assert found == ({1} if is_found else set())
         assert history.facts(queries, 0)["subject_out"].tolist() == ([place] if is_found else [])
@@ -199,8 +197,7 @@ def test_nothing_is_cut_where_enough_others_are_near() -> None:
     plain += [point(1, time, 0, 2) for time in range(0, 2000, 16)]
     history = history_of(graph_of(plain), replace(PLAIN, families=("subject_out",)))
     queries = queries_of([(0, 1, 1000, None)])
-    rows, cuts = history.counted_rows(queries)
-    assert cuts == 0
+    rows = history.rows(queries)
     assert len(history.facts(queries, 0)["subject_out"]) == 60
     assert {f.predicate for f in named(history, rows, 0)} == {1}
 
@@ -254,10 +251,10 @@ def test_any_chunk_size_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(5)
     history = history_of(graph_of(random_intervals(500, rng)))
     queries = queries_of(many_queries(rng))
-    whole, _ = history.counted_rows(queries)
+    whole = history.rows(queries)
     for chunk in (1, 7, 100):
         monkeypatch.setattr(module, "CHUNK", chunk)
-        found, _ = history.counted_rows(queries)
+        found = history.rows(queries)
         for one, other in (
             (found.offsets, whole.offsets),
             (found.columns, whole.columns),
@@ -272,19 +269,18 @@ def test_read_only_and_writable_queries_are_answered_alike_and_stay_so() -> None
     open_, closed = (queries_of(many_queries(np.random.default_rng(7))) for _ in range(2))
     for column in closed.columns():
         read_only(column)
-    one, other = history.counted_rows(open_)[0], history.counted_rows(closed)[0]
+    one, other = history.rows(open_), history.rows(closed)
     assert np.array_equal(one.columns, other.columns)
     assert np.array_equal(one.flat_values, other.flat_values)
     assert all(column.flags.writeable for column in open_.columns())
-    every_second = history.counted_rows(open_.take(np.arange(0, 100, 2)))[0]
+    every_second = history.rows(open_.take(np.arange(0, 100, 2)))
     strided = replace(open_, **{n: getattr(open_, n)[::2] for n in ("subjects", "objects")})
     strided = replace(strided, times=open_.times[::2], hidden=open_.hidden[::2])
-    assert np.array_equal(history.counted_rows(strided)[0].columns, every_second.columns)
+    assert np.array_equal(history.rows(strided).columns, every_second.columns)
 
 
 def test_no_query_has_no_rows() -> None:
-    rows, cuts = history_of(graph_of([point(0, 1)])).counted_rows(queries_of([]))
-    assert (len(rows), cuts) == (0, 0)
+    assert len(history_of(graph_of([point(0, 1)])).rows(queries_of([]))) == 0
 
 
 SCALES = (2.0, 7.0, 30.0, 120.0)
@@ -297,7 +293,7 @@ def kernels_of(
 ) -> dict[str, float]:
     """The kernels z of 0 -> 1 from 0.01 on: with one fact a feature is ln(1 + 6 z / (1 + z))."""
     history = History(graph_of([fact, ELSEWHERE]), Clock(*scales), CONFIG)
-    columns, values = history.counted_rows(queries_of([(0, 1, when, None)]))[0].row(0)
+    columns, values = history.rows(queries_of([(0, 1, when, None)])).row(0)
     shares = np.expm1(values.astype(np.float64)) / 6
     found = (shares / (1 - shares)).tolist()
     return {history.feature(c).kernel: z for c, z in zip(columns.tolist(), found, strict=True)}

@@ -112,23 +112,6 @@ def test_levels_are_told_by_kernels() -> None:
     assert level_of({"short", "ever"}) == "far"
 
 
-@pytest.mark.parametrize("apart", [-40, -3, -1, 0, 1, 2, 17])
-def test_a_lone_fact_has_the_features_of_a_graph_with_it_alone(apart: int) -> None:
-    plain = [PlainFact(0, 1, 1, 10, 10), PlainFact(2, 0, 3, 1, 1), PlainFact(2, 0, 3, 4, 4)]
-    space = space_of(plain)
-    assert space.history is not None
-    nobody = np.asarray([-1], np.int32)
-    queries = Queries(
-        np.asarray([0], np.int32), np.asarray([1], np.int32),
-        np.asarray([10 - apart], np.int32), nobody,
-    )  # fmt: skip
-    columns, values = space.history.lone_fact("pair", 1, np.asarray([float(apart)]))
-    found = dict(zip(*(part.tolist() for part in space.history.rows(queries).row(0)), strict=True))
-    expected = {c: v for c, v in zip(columns.tolist(), values[0].tolist(), strict=True) if v}
-    assert found.keys() == expected.keys()
-    assert list(found.values()) == pytest.approx([expected[c] for c in found], rel=1e-5)
-
-
 def test_reasons_carry_their_support(default_model: Path) -> None:
     predictor = Predictor.load(default_model)
     data = predictor.model.dataset

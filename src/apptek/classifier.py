@@ -1,6 +1,5 @@
 """A classifier with the scikit-learn API: rows in, labels and probabilities out."""
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -61,16 +60,11 @@ class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             seed=self.seed,
         )
         labels = _labels_of(rows, predicates)
-        by_text = _by_text(labels)
         data = _facts_of(rows, None if predicates is None else labels, splitting)
         self.predictor_ = Predictor.fit(data, model=self.model, seed=self.seed, final=True)
-        found = [by_text.get(name, name) for name in data.predicates]
-        try:
-            order = sorted(range(len(found)), key=found.__getitem__)
-        except TypeError:  # of different types
-            order = list(range(len(found)))
-        self.classes_ = _array([found[column] for column in order])
-        self._columns = np.asarray(order)
+        classes = sorted(set(labels))
+        self.classes_ = np.asarray(classes)
+        self._columns = np.asarray([data.predicates.find(str(label)) for label in classes])
         return self
 
     def predict_proba(self, rows: Any) -> Matrix:
@@ -105,33 +99,19 @@ class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _labels_of(rows: Any, predicates: Any) -> list[Any]:
-    """Return the labels as Python values, not as numpy's."""
+    """Return the labels as Python values, not as numpy's; all of them of one type."""
     if predicates is not None:
-        return [x.item() if isinstance(x, np.generic) else x for x in predicates]
-    table = table_of(rows) if is_frame(rows) else None
-    if table is None or "predicate" not in table.column_names:
-        raise DataError("fit needs predicates: fit(rows, predicates), or a column `predicate`")
-    labels: list[Any] = table.column("predicate").to_pylist()
+        labels = [x.item() if isinstance(x, np.generic) else x for x in predicates]
+    else:
+        table = table_of(rows) if is_frame(rows) else None
+        if table is None or "predicate" not in table.column_names:
+            raise DataError("fit needs predicates: fit(rows, predicates), or a column `predicate`")
+        labels = table.column("predicate").to_pylist()
+    one_of_each = {type(label): label for label in labels}
+    if len(one_of_each) > 1:
+        one, other, *_ = one_of_each.values()
+        raise DataError(f"found the labels {one!r} and {other!r}, expected one type")
     return labels
-
-
-def _by_text(labels: Sequence[Any]) -> dict[str, Any]:
-    """Each label by the name of its predicate."""
-    by_text: dict[str, Any] = {}
-    for label in labels:
-        same = by_text.setdefault(str(label), label)
-        if type(same) is not type(label):
-            raise DataError(f"found the labels {same!r} and {label!r}, expected one type")
-    return by_text
-
-
-def _array(labels: list[Any]) -> np.ndarray[Any, Any]:
-    """Labels as an array; texts and mixed types as objects."""
-    if len(set(map(type, labels))) == 1 and isinstance(labels[0], bool | int | float):
-        return np.asarray(labels)
-    array = np.empty(len(labels), object)
-    array[:] = labels
-    return array
 
 
 def _facts_of(rows: Any, labels: list[Any] | None, splitting: Splitting) -> Dataset:

@@ -6,23 +6,16 @@ of the same identity.
 """
 
 import json
-import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
 from apptek.array_file import read_arrays, write_arrays
 from apptek.arrays import Arrays
-from apptek.errors import (
-    BeingChangedError,
-    CheckpointError,
-    ConfigError,
-    DataError,
-    DivergedError,
-)
+from apptek.errors import CheckpointError, ConfigError, DataError, DivergedError
 from apptek.files import (
     check_new_folder,
     is_model,
@@ -35,7 +28,6 @@ from apptek.files import (
 
 Identity = Mapping[str, Any]
 RECORD = "fit.json"  # of a work folder: the identity of its run
-PROCESS = ".process"  # of a work folder: the number of the process that runs it
 _SHOWN = 3  # differences that an error names
 
 
@@ -142,7 +134,7 @@ def work_folder(folder: str | Path | None, *, replace: bool = False) -> Iterator
         make_folder(work)
     except OSError as error:
         raise CheckpointError(f"{work} cannot be written: {error.strerror}") from None
-    with _only_user(work):
+    with sole_writer(work):
         try:
             yield work
         except (ConfigError, DataError, DivergedError):  # resuming would fail again
@@ -152,24 +144,6 @@ def work_folder(folder: str | Path | None, *, replace: bool = False) -> Iterator
             if not (work / RECORD).exists():  # there is nothing to resume
                 shutil.rmtree(work, ignore_errors=True)
         shutil.rmtree(work)
-
-
-@contextmanager
-def _only_user(work: Path) -> Iterator[None]:
-    """Lock a work folder, and write into it which process holds it."""
-    with ExitStack() as stack:
-        try:
-            stack.enter_context(sole_writer(work))
-        except BeingChangedError:
-            number = "unknown"
-            with suppress(OSError, UnicodeDecodeError):
-                number = (work / PROCESS).read_text(encoding="ascii").strip()
-            raise CheckpointError(
-                f"{work} is used by a fit that is running (process {number}): "
-                "wait for it, or choose another folder"
-            ) from None
-        write_whole(work / PROCESS, f"{os.getpid()}\n".encode())
-        yield
 
 
 def open_work(work: Path, identity: Identity, *, resume: bool) -> None:

@@ -17,6 +17,7 @@ from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
 from apptek.features.space import CoreFact
+from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answer_tables import RankedPredicates
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.present.explanation_words import name_notes
@@ -206,9 +207,9 @@ def _additions(trial: _Trial, evidence: Evidence) -> tuple[Addition, ...]:
     ends = (int(queries.subjects[0]), int(queries.objects[0]))
     if min(ends) < 0:
         raise ApptekError("a fact can be added only between two entities that the model knows")
-    code, distance = _last_day(evidence, int(queries.times[0]))
+    code = _last_day(evidence, int(queries.times[0]))
     found = []
-    for source, predicate, target in _promising(evidence, goal, ends, (code, distance)):
+    for source, predicate, target in _promising(evidence, goal, ends, code):
         one: list[Ints] = [np.asarray([n], np.int32) for n in (source, predicate, target, code)]
         scores = trial.scores([], Facts(one[0], one[1], one[2], one[3], one[3]))
         new = names[int(scores.argmax())]
@@ -220,38 +221,52 @@ def _additions(trial: _Trial, evidence: Evidence) -> tuple[Addition, ...]:
 
 
 def _promising(
-    evidence: Evidence, goal: Goal, ends: tuple[int, int], when: tuple[int, int]
+    evidence: Evidence, goal: Goal, ends: tuple[int, int], code: int
 ) -> list[tuple[int, int, int]]:
-    """The facts that would help most, by what each would add if it were alone in its family.
-
-    when  the time of the fact, and its distance to the query
-    """
+    """The facts that would help most, by what each would add if it were alone in its family."""
     history, weights = evidence.space.history, evidence.fitted.classifier.weights
     assert history is not None
-    scores, distance = evidence.scored.scores[0].astype(np.float64), np.asarray([float(when[1])])
+    scores, width = evidence.scored.scores[0].astype(np.float64), len(history.kernels)
+    queries = replace(evidence.queries, hidden=np.full(1, -1, np.int32))
     found = []
-    for family, (source, target) in {"pair": ends, "reversed": ends[::-1]}.items():
-        if family not in history.families:
+    for source, target in (ends, ends[::-1]):
+        alone = history.on(_graph_of_one(evidence.graph, source, target, code))
+        columns, values = alone.rows(queries).row(0)  # with the first predicate
+        if not len(columns):
             continue
-        known = _known(evidence, source, target, when[0])
+        known = _known(evidence, source, target, code)
         for predicate in set(range(history.graph.predicate_count)) - known:
-            columns, values = history.lone_fact(family, predicate, distance)
-            gap = float(goal.gaps(scores[None] + values @ weights[columns])[0])
-            found.append((gap, source, predicate, target))
+            added = values.astype(np.float64) @ weights[columns + predicate * width]
+            found.append((float(goal.gaps((scores + added)[None])[0]), source, predicate, target))
     return [(source, predicate, target) for _, source, predicate, target in sorted(found)[:TRIED]]
 
 
-def _last_day(evidence: Evidence, own: int) -> tuple[int, int]:
-    """The time of a fact to add, and its distance: the query's, or the last that is known."""
+def _graph_of_one(graph: TemporalGraph, source: int, target: int, code: int) -> TemporalGraph:
+    """Return a graph of a single fact with the first predicate, as the same view sees it."""
+    subject, predicate, object_, when = (
+        np.asarray([number], np.int32) for number in (source, 0, target, code)
+    )
+    alone = TemporalGraph.build(
+        Facts(subject, predicate, object_, when, when),
+        graph.axis,
+        graph.entity_count,
+        graph.predicate_count,
+        open_end=graph.open_end,
+    )
+    return alone.past_view() if graph.past_only else alone
+
+
+def _last_day(evidence: Evidence, own: int) -> int:
+    """The time of a fact to add: the query's, or the last that is known."""
     graph = evidence.graph
     if not graph.past_only:
-        return own, 0
+        return own
     starts = np.where(graph.since == UNKNOWN, graph.until, graph.since)
     before = np.flatnonzero((starts != UNKNOWN) & (starts < evidence.moment))
     if not len(before):
         raise ApptekError("there is no earlier day on which a fact could be added")
     last = int(before[starts[before].argmax()])
-    return int(graph.facts.times[last]), int(starts[last]) - evidence.moment
+    return int(graph.facts.times[last])
 
 
 def _known(evidence: Evidence, source: int, target: int, code: int) -> set[int]:

@@ -29,7 +29,7 @@ from apptek.features.support import (
 )
 from apptek.features.traits import Kind as TypeKind
 from apptek.features.traits import Trait
-from apptek.graph.lookups import is_lasting, is_timeless, time_distance
+from apptek.graph.lookups import incoming, is_lasting, is_timeless, outgoing, time_distance
 from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
@@ -201,19 +201,24 @@ class Evidence:
     @cached_property
     def _limits(self) -> dict[str, tuple[int | None, int]]:
         """For each family, its horizon and where it ends by number: see Occurrences."""
-        history = self.history
-        is_cut = history is not None and history.counted_rows(self.queries)[1] > 0
         limits: dict[str, tuple[int | None, int]] = {}
         for family, facts in self._listed.items():
             most = self._most(family)
             # Where the kernels list no further fact, the last one may have more at its distance.
-            is_full = len(facts) == MOST_HISTORY_FACTS or (is_cut and family not in DIRECT)
+            is_full = len(facts) == MOST_HISTORY_FACTS or self._is_long(family)
             limits[family] = (None, 0)
             if len(facts) > most or (is_full and len(facts)):
                 beyond = int(facts[min(most, len(facts) - 1)])
                 apart = time_distance(self.graph, beyond, self.moment)
                 limits[family] = (None, most) if apart is None else (abs(apart) - 1, 0)
         return limits
+
+    def _is_long(self, family: str) -> bool:
+        """Whether a profile's entity has more facts than are looked at."""
+        ends = self.queries.subjects if family.startswith("subject") else self.queries.objects
+        look = outgoing if family.endswith("out") else incoming
+        known = family not in DIRECT and ends[0] >= 0
+        return known and len(look(self.graph, int(ends[0]))) > MOST_HISTORY_FACTS
 
     def partners(self, key: Key, named: int | None = None) -> tuple[Partner, ...]:
         """Whom the facts of a profile are with, most of them first; nobody where it is a pair.

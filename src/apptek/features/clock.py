@@ -78,21 +78,6 @@ class Clock:
         table = np.exp(-np.arange(TABLED) / scales[:, None])
         return read_only(np.concatenate([table, scales[:, None]], axis=1))
 
-    def lone_values(self, distances: Doubles) -> dict[str, Doubles]:
-        """The kernels of a single dated fact at signed distances from a query, by their names."""
-        apart = np.abs(distances)
-        close = np.where(apart > 0, np.exp(-(apart - 1) / self.brief), 0.0)
-        return {
-            "same": np.where(apart == 0, 1.0, 0.0),
-            "before": np.where(distances < 0, close, 0.0),
-            "after": np.where(distances > 0, close, 0.0),
-            "close": close,
-            "short": np.exp(-apart / self.short),
-            "middle": np.exp(-apart / self.middle),
-            "long": np.exp(-apart / self.long),
-            "ever": np.ones(len(apart)),
-        }
-
 
 def _gaps(groups: Longs, since: Ints, until: Ints) -> Longs:
     """The differences above 0 between successive starts within a group, without undated facts."""

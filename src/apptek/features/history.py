@@ -29,8 +29,6 @@ from apptek.facts.queries import Queries, QueryColumns
 from apptek.facts.times import UNKNOWN
 from apptek.features.clock import EVER, OF_UNDATED, UNDATED_EVER, Clock
 from apptek.features.history_kernels import (
-    LEAST,
-    SHARPNESS,
     Sources,
     apply_weights,
     list_family,
@@ -119,41 +117,22 @@ class History:
         family, kernel = columns // (width * count), columns % width
         return Copies(columns // width % count, family * width + kernel)
 
-    def lone_fact(self, family: str, predicate: int, distances: Doubles) -> tuple[Longs, Doubles]:
-        """The columns and values (distances, columns) of a fact that is the only one of its family.
-
-        The distances are signed, in the unit of the axis.
-        """
-        values = self.clock.lone_values(distances)
-        kernels = [(place, name) for place, name in enumerate(self.kernels) if name in values]
-        first = self.families.index(family) * self.graph.predicate_count + predicate
-        columns = np.asarray([first * len(self.kernels) + place for place, _ in kernels])
-        sums = np.stack([values[name] for _, name in kernels], axis=1)
-        weights = self.config.pair_weight, self.config.profile_weight
-        weight = weights[family not in FAMILIES[:2]]
-        shares = np.where(sums >= LEAST, sums / (sums + 1.0), 0.0)
-        return columns, weight * np.log(1.0 + SHARPNESS * shares)
-
     def rows(self, queries: Queries) -> Ragged:
         """The features of many queries."""
-        return self.counted_rows(queries)[0]
-
-    def on(self, graph: TemporalGraph) -> "History":
-        """The same features on another graph."""
-        return History(graph, self.clock, self.config, self.dated)
-
-    def counted_rows(self, queries: Queries) -> tuple[Ragged, int]:
-        """The features of many queries, and how many profiles a dominant partner cut short."""
         part_of = partial(self._part, queries.for_kernels(self.graph.axis))
         parts = in_threads(part_of, range(0, len(queries), CHUNK))
         counts = [np.zeros(1, np.int64), *(part[0] for part in parts)]
         offsets = np.cumsum(np.concatenate(counts))
         columns = np.concatenate([np.zeros(0, np.int32), *(part[1] for part in parts)])
         values = np.concatenate([np.zeros(0, np.float32), *(part[2] for part in parts)])
-        return Ragged(offsets, columns, len(self), values), sum(part[3] for part in parts)
+        return Ragged(offsets, columns, len(self), values)
 
-    def _part(self, queries: QueryColumns, start: int) -> tuple[Longs, Ints, Floats, int]:
-        """Feature counts, columns, values and cuts of the CHUNK queries from `start` on."""
+    def on(self, graph: TemporalGraph) -> "History":
+        """The same features on another graph."""
+        return History(graph, self.clock, self.config, self.dated)
+
+    def _part(self, queries: QueryColumns, start: int) -> tuple[Longs, Ints, Floats]:
+        """Feature counts, columns and values of the CHUNK queries from `start` on."""
         part = tuple(column[start : start + CHUNK] for column in queries)
         config, count = self.config, len(part[0])
         # At most one feature per fact and kernel, and per predicate and kernel: room for the worst.
@@ -161,17 +140,17 @@ class History:
         profile_most = min(config.profile_facts, self.graph.predicate_count)
         most = count * (2 * pair_most + 4 * profile_most) * len(self.kernels)
         columns, values = np.empty(most, np.int32), np.empty(most, np.float32)
-        counts, cuts = np.zeros(count, np.int64), np.zeros(1, np.int64)
+        counts = np.zeros(count, np.int64)
         arguments: Any = (
             self.sources(), part, self._family_indices, self._kernel_indices, len(self.kernels),
-            self.graph.predicate_count, self.fading, counts, columns, values, cuts,
+            self.graph.predicate_count, self.fading, counts, columns, values,
         )  # fmt: skip
         used = write_history(*arguments)
         columns, values = columns[:used], values[:used]
         np.log(values, out=values)  # all at once: several times faster than in the kernel
         weights = config.pair_weight, config.profile_weight
         apply_weights(columns, self._pair_columns, *weights, values)
-        return counts, columns, values, int(cuts[0])
+        return counts, columns, values
 
     def sources(self, more: int = 0) -> Sources:
         """What the kernels of a family take, with K larger by `more`."""

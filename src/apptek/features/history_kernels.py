@@ -33,7 +33,7 @@ class Sources(NamedTuple):
 @kernel
 def write_history(
     sources: Sources, queries: QueryColumns, family_indices: Ints, kernel_indices: Ints, width: int,
-    predicate_count: int, fading: Fading, counts: Longs, columns: Ints, values: Floats, cuts: Longs,
+    predicate_count: int, fading: Fading, counts: Longs, columns: Ints, values: Floats,
 ) -> int:  # fmt: skip
     """Writes the features of many queries, one after the other; returns how many there are.
 
@@ -55,7 +55,7 @@ def write_history(
                 continue
             count = family_facts(
                 sources, family, subjects[row], objects[row], whens[row], hidden[row], streams,
-                nearest, cuts,
+                nearest,
             )  # fmt: skip
             predicates = sources.facts.predicates
             seen_count = _sum_kernels(
@@ -80,10 +80,8 @@ def list_family(
     """
     nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
     totals = np.zeros(clocked.shape[1])
-    streams, cuts = np.empty((STREAMS, FIELDS), np.int64), np.zeros(1, np.int64)
-    count = family_facts(
-        sources, family, query[0], query[1], query[2], query[3], streams, nearest, cuts
-    )
+    streams = np.empty((STREAMS, FIELDS), np.int64)
+    count = family_facts(sources, family, query[0], query[1], query[2], query[3], streams, nearest)
     for i in range(count):
         listed[i] = nearest[i, 2]
         add_clock(nearest[i, 0], nearest[i, 1], query[2], fading, clocked, i, totals)
@@ -93,7 +91,7 @@ def list_family(
 @leaf
 def family_facts(
     sources: Sources, family: int, subject: int, object_: int, when: int, hidden: int,
-    streams: Longs2, nearest: Longs2, cuts: Longs,
+    streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
     """Lists the nearest facts of one family as rows (distance, start, fact); returns their number.
 
@@ -121,20 +119,19 @@ def family_facts(
     partners = sources.facts.objects if outgoing else sources.facts.subjects
     return _profile(
         index, partners, slot, partner, between, when, sources.profile_facts, hidden, sources.sight,
-        streams, nearest, cuts,
+        streams, nearest,
     )  # fmt: skip
 
 
 @leaf
 def _profile(
     index: Incidence, partners: Ints, slot: int, partner: int, between: int, when: int, k: int,
-    hidden: int, view: int, streams: Longs2, nearest: Longs2, cuts: Longs,
+    hidden: int, view: int, streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
     """Lists the k nearest facts of a slot without the `between` ones that are with the partner.
 
     The pair families have those: here they would tell a model the same thing twice. First a few
-    more than k are looked at, then as many as are needed, but at most MOST_HISTORY_FACTS: `cuts`
-    counts where that was not enough.
+    more than k are looked at, then as many as are needed, but at most MOST_HISTORY_FACTS.
     """
     limit = min(k + min(between, SPARE), MOST_HISTORY_FACTS)
     while True:
@@ -145,12 +142,9 @@ def _profile(
                 for column in range(3):
                     nearest[kept, column] = nearest[i, column]
                 kept += 1
-        if kept >= k or count < limit:  # enough, or the slot has no more
+        # Enough, or the slot has no more, or no more are looked at.
+        if kept >= k or count < limit or limit == MOST_HISTORY_FACTS:
             return min(kept, k)
-        if limit == MOST_HISTORY_FACTS:
-            others = index.offsets[3 * slot + 3] - index.offsets[3 * slot] - between
-            cuts[0] += kept < min(k, others)
-            return kept
         limit = min(k + between, MOST_HISTORY_FACTS)
 
 

@@ -144,23 +144,10 @@ class FeatureSpace:
 
     def rows(self, queries: Queries) -> Ragged:
         """The features of many queries."""
-        return self.counted_rows(queries)[0]
+        return vstack(map_queries(self, queries, FeatureSpace._rows))
 
-    def counted_rows(self, queries: Queries) -> tuple[Ragged, int]:
-        """The same, and how many profiles a dominant partner cut short (see history)."""
-        chunks = map_queries(self, queries, FeatureSpace._counted_rows)
-        cuts = sum(cut for _, cut in chunks)
-        return vstack([chunks.pop(0)[0] for _ in range(len(chunks))]), cuts
-
-    def _counted_rows(self, queries: Queries) -> tuple[Ragged, int]:
-        rows, cuts = [], 0
-        for part in self.parts:
-            if isinstance(part, History):
-                history, cuts = part.counted_rows(queries)
-                rows.append(history)
-            else:
-                rows.append(part.rows(queries))
-        return hstack(rows), cuts
+    def _rows(self, queries: Queries) -> Ragged:
+        return hstack([part.rows(queries) for part in self.parts])
 
     def copies(self) -> Copies | None:
         """Return which features speak of a predicate: those of history, which come first."""

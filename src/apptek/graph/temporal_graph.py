@@ -3,28 +3,27 @@
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
 from threading import RLock
-from typing import Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Ints, read_only
 from apptek.compiling import in_threads
-from apptek.config import View
+from apptek.config import Traversal, View
 from apptek.errors import GraphError
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Dataset, Facts, OpenEnd
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.incidence import FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import AHEAD, ONGOING
-from apptek.graph.tknn import BOTH, INCOMING, OUTGOING, STRICT, nearest_of_all
+from apptek.graph.tknn import BOTH, OUTGOING, STRICT, nearest_of_all
 
 FOR_EVER = np.int32(2**31 - 1)  # the end of a fact that lasts
 CHUNK = 50_000  # look-ups that one thread takes at a time
-Traversal = Literal["both", "outgoing", "incoming"]
 Made = TypeVar("Made")
 _DERIVING = RLock()  # of all graphs: a lock of each could not be pickled
-DIRECTIONS: dict[str, int] = {"both": BOTH, "outgoing": OUTGOING, "incoming": INCOMING}
+DIRECTIONS: dict[str, int] = {"both": BOTH, "outgoing": OUTGOING}
 
 
 class Derived:
@@ -79,11 +78,6 @@ class TemporalGraph:
             len(dataset.predicates),
             open_end=dataset.open_end,
         )
-
-    @classmethod
-    def of_all(cls, dataset: Dataset) -> "TemporalGraph":
-        """Build the graph of all facts of a data set, those of train first."""
-        return cls.of(replace(dataset, train=dataset.all_facts()))
 
     @classmethod
     def build(
@@ -148,12 +142,6 @@ class TemporalGraph:
         since, until = self.since, self.until
         starts = since if since is until else np.where(since == UNKNOWN, until, since)
         return int(starts.max(initial=UNKNOWN))  # the unknown is below every time
-
-    @property
-    def nbytes(self) -> int:
-        """Bytes of all arrays, each counted once."""
-        arrays = (*self.facts.columns(), *self.incidence)
-        return sum({id(array): array.nbytes for array in arrays}.values())
 
     def nearest(
         self,

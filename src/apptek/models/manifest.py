@@ -11,7 +11,7 @@ FULL_CHECK bytes is opened by that header alone; `apptek info --check` reads eve
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -38,14 +38,8 @@ _MISFIT = (AttributeError, IndexError, KeyError, TypeError)
 
 Opened = TypeVar("Opened")
 Progress = Callable[[str, int, int], None]  # a file, bytes read so far, bytes in all
-
-
-@dataclass(frozen=True, slots=True)
-class FileRecord:
-    """What the manifest says of one file: its bytes, and their checksum; of arrays the header's."""
-
-    size: int
-    blake2b: str
+# By the name of each file: its `size`, and its checksum `blake2b`, of arrays that of the header.
+Records = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +86,7 @@ def json_bytes(content: Mapping[str, Any]) -> bytes:
 def write_manifest(folder: Path) -> None:
     """Record every file of a folder under construction."""
     records = {name: _record(path) for name, path in _files(folder)}
-    (folder / MANIFEST).write_bytes(_bytes_of(records))
+    (folder / MANIFEST).write_bytes(json_bytes({"files": records}))
 
 
 def open_folder(
@@ -106,18 +100,18 @@ def open_folder(
     read_about(folder)
     records = _read_manifest(folder)
     _check_names(folder, records)
-    total = sum(record.size for record in records.values())
+    total = sum(record["size"] for record in records.values())
     every_array = every_array or total <= FULL_CHECK
     arrays: Arrays = {}
     contents, done = {}, 0
     for name, record in records.items():
         progress(name, done, total)
-        done += record.size
+        done += record["size"]
         if name == ARRAYS:
-            arrays = _read_arrays(folder, record, check=every_array)
+            arrays = _read_arrays(folder, record["blake2b"], check=every_array)
         else:
             contents[name] = _read(folder, name)
-            if checksum(contents[name]) != record.blake2b:
+            if checksum(contents[name]) != record["blake2b"]:
                 raise ModelError(f"{folder} is damaged: {name} is not as it was written; {ADVICE}")
     progress("", done, total)
     about = _parsed(folder, ABOUT, contents[ABOUT])
@@ -198,7 +192,7 @@ def model_digest(folder: Path) -> str:
     """Return the digest of a model: equal for two folders if they differ in run.json at most."""
     records = _read_manifest(folder)
     records.pop(RUN, None)
-    return checksum(_bytes_of(records))
+    return checksum(json_bytes({"files": records}))
 
 
 def _read(folder: Path, name: str) -> bytes:
@@ -220,9 +214,9 @@ def _parsed(folder: Path, name: str, content: bytes) -> dict[str, Any]:
     return parsed
 
 
-def _read_arrays(folder: Path, record: FileRecord, *, check: bool) -> Arrays:
+def _read_arrays(folder: Path, header_checksum: str, *, check: bool) -> Arrays:
     try:
-        return read_arrays(folder / ARRAYS, check=check, header_checksum=record.blake2b)[0]
+        return read_arrays(folder / ARRAYS, check=check, header_checksum=header_checksum)[0]
     except (OSError, ValueError) as error:
         raise ModelError(f"{folder} is damaged: {error}; {ADVICE}") from None
 
@@ -235,43 +229,41 @@ def _files(folder: Path) -> Iterator[tuple[str, Path]]:
             yield name, paths[name]
 
 
-def _record(path: Path) -> FileRecord:
+def _record(path: Path) -> dict[str, Any]:
     if path.name == ARRAYS:
-        return FileRecord(path.stat().st_size, read_header(path)[0][METADATA]["blake2b"])
-    return FileRecord(path.stat().st_size, checksum(path.read_bytes()))
+        found = read_header(path)[0][METADATA]["blake2b"]
+    else:
+        found = checksum(path.read_bytes())
+    return {"size": path.stat().st_size, "blake2b": found}
 
 
-def _bytes_of(records: Mapping[str, FileRecord]) -> bytes:
-    return json_bytes({"files": {name: asdict(record) for name, record in records.items()}})
-
-
-def _read_manifest(folder: Path) -> dict[str, FileRecord]:
+def _read_manifest(folder: Path) -> Records:
     damaged = f"{folder} is damaged: {MANIFEST} is not as it was written; {ADVICE}"
     if not is_file(folder / MANIFEST):
         raise ModelError(f"{folder} is damaged: {MANIFEST} is missing; {ADVICE}")
     content = _read(folder, MANIFEST)
     try:
-        files = json.loads(content)["files"]
-        records = {str(name): FileRecord(**record) for name, record in files.items()}
+        records: Records = json.loads(content)["files"]
         # Written once more it must be the same text: a changed space is damage, too.
-        if _bytes_of(records) != content or not _are_sound(records):
+        if json_bytes({"files": records}) != content or not _are_sound(records):
             raise ModelError(damaged)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         raise ModelError(damaged) from None
     return records
 
 
-def _are_sound(records: Mapping[str, FileRecord]) -> bool:
+def _are_sound(records: Records) -> bool:
     return ABOUT in records and all(
-        type(record.size) is int
-        and record.size >= 0
+        record.keys() == {"size", "blake2b"}
+        and type(record["size"]) is int
+        and record["size"] >= 0
         and ".." not in Path(name).parts
         and not Path(name).is_absolute()
         for name, record in records.items()
     )
 
 
-def _check_names(folder: Path, records: Mapping[str, FileRecord]) -> None:
+def _check_names(folder: Path, records: Records) -> None:
     """Raise ModelError for missing and additional files, links, and files of another size."""
     for path in folder.rglob("*"):
         if path.is_symlink():  # it may lead anywhere, and be turned after the check
@@ -285,7 +277,7 @@ def _check_names(folder: Path, records: Mapping[str, FileRecord]) -> None:
             raise ModelError(
                 f"{folder} is damaged: {name} does not belong to the model; remove it, or {ADVICE}"
             )
-        size, expected = (folder / name).stat().st_size, records[name].size
+        size, expected = (folder / name).stat().st_size, records[name]["size"]
         if size != expected:
             raise ModelError(
                 f"{folder} is damaged: {name} has {size:,} bytes, expected {expected:,}; {ADVICE}"

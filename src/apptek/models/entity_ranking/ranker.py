@@ -13,6 +13,7 @@ import numpy as np
 
 from apptek.arrays import Bools, Doubles, Ints, Longs, read_only
 from apptek.compiling import in_threads, leaf
+from apptek.evaluation.filters import known_predicates
 from apptek.facts.facts import Facts, with_inverses
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.models.entity_ranking.candidates import (
@@ -97,23 +98,15 @@ def known_entities(queries: EntityQueries, truths: Longs, facts: Facts, axis: Ti
                    predicate_count: int) -> Ragged:  # fmt: skip
     """The other right answers of each question: entities in facts of the same time."""
     both = with_inverses(facts, predicate_count)
-    asked = np.stack([queries.actors, queries.predicates, queries.times], axis=1)
-    columns = (both.subjects, both.predicates, axis.positions(both.times))
-    keys, places = np.unique(
-        np.concatenate([asked, np.stack([c.astype(np.int64) for c in columns], axis=1)]),
-        axis=0, return_inverse=True,
-    )  # fmt: skip
-    of_query, of_fact = places[: len(queries)], places[len(queries) :]
-    order = np.lexsort((both.objects, of_fact))
-    starts = np.searchsorted(of_fact[order], np.arange(len(keys) + 1))
-    counts = np.diff(starts)[of_query]
-    rows = np.repeat(np.arange(len(queries)), counts)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    entities = both.objects[order][starts[of_query][rows] + within]
-    distinct = np.unique(np.stack([rows, entities], axis=1), axis=0)
-    distinct = distinct[distinct[:, 1] != truths[distinct[:, 0]]]
-    offsets = np.searchsorted(distinct[:, 0], np.arange(len(queries) + 1)).astype(np.int64)
-    return Ragged(offsets, distinct[:, 1].astype(np.int32))
+    asked = (queries.actors, truths, queries.predicates, queries.times)
+    # Entities in the place of predicates: those that the facts have where each question asks.
+    turned = [
+        Facts(*(column.astype(np.int32) for column in (*columns, columns[3])))
+        for columns in (
+            asked, (both.subjects, both.objects, both.predicates, axis.positions(both.times))
+        )
+    ]  # fmt: skip
+    return known_predicates(turned[0], turned[1:])
 
 
 def fit_entity_ranker(

@@ -36,8 +36,6 @@ MAX_NEWEST = 0.3  # the same, where many facts have the time of the cut
 class Examples:
     """Queries as features, with their predicates and the other known ones of the same (u, v, t).
 
-    cuts  profiles that a dominant partner cut short (see history)
-
     In training the others are excluded from the loss, and only training facts may name them; in
     validation they are the filter of the ranks.
     """
@@ -45,7 +43,6 @@ class Examples:
     rows: Ragged
     labels: Ints
     others: Ragged
-    cuts: int = 0
 
     def __post_init__(self) -> None:
         close_columns(self, "labels")
@@ -90,7 +87,7 @@ class StoredExamples(Sequence[Examples]):
         others = Ragged(arrays["other_offsets"], arrays["others"])
         if check:
             rows.checked(), others.checked()
-        return Examples(rows, arrays["labels"], others, record["cuts"])
+        return Examples(rows, arrays["labels"], others)
 
 
 def store_examples(cache: StageCache, stage: str, examples: Examples) -> None:
@@ -101,7 +98,7 @@ def store_examples(cache: StageCache, stage: str, examples: Examples) -> None:
         "other_offsets": examples.others.offsets,
         "others": examples.others.columns,
     }
-    cache.save(stage, arrays, {"width": examples.rows.width, "cuts": examples.cuts})
+    cache.save(stage, arrays, {"width": examples.rows.width})
 
 
 def with_more(shards: Sequence[Examples], more: Examples) -> Sequence[Examples]:
@@ -204,9 +201,9 @@ def _training_examples(
     def make(number: int) -> Examples:
         part, place = parts[number], (number, len(parts))
         queries = training_queries(train, part)
-        features, cuts = _features(fit, space, queries, f"train, {view}", place)
+        features = _features(fit, space, queries, f"train, {view}", place)
         known = others.part(starts[number], starts[number + 1])
-        return Examples(features, train.predicates[part], known, cuts)
+        return Examples(features, train.predicates[part], known)
 
     if len(parts) == 1:
         return [make(0)], rows
@@ -245,20 +242,19 @@ def _tuning_examples(
         facts, queries = data.train.take(drawn), training_queries(data.train, drawn)
     if not len(facts):
         return facts, queries, None
-    features, cuts = _features(fit, space, queries, f"valid, {view}")
+    features = _features(fit, space, queries, f"valid, {view}")
     known = known_predicates(facts, (data.train, data.valid, data.test))
-    return facts, queries, Examples(features, facts.predicates, known, cuts)
+    return facts, queries, Examples(features, facts.predicates, known)
 
 
 def _features(
     fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int] = (0, 1)
-) -> tuple[Ragged, int]:
-    """Return the features of queries and the cuts, added parts from the work folder if there."""
+) -> Ragged:
+    """Return the features of queries, added parts from the work folder if there."""
     added = list(_added_rows(fit, space, queries, name, place))
     with fit.stage(f"features of {name}", *place):
         own = FeatureSpace(space.graph, space.parts[: len(space.parts) - len(added)])
-        rows, cuts = own.counted_rows(queries) if own.parts else (None, 0)
-        return hstack(added if rows is None else [rows, *added]), cuts
+        return hstack([own.rows(queries), *added] if own.parts else added)
 
 
 def _added_rows(

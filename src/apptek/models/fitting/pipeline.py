@@ -172,7 +172,8 @@ def _fit(fit: Fit) -> Model:
     model = replace(model, views={view: _fit_view(fit, model, view) for view in fit.config.views})
     if fit.options.final:
         with fit.stage("index all facts"):
-            model = replace(model, graph=TemporalGraph.of_all(fit.dataset))
+            everything = replace(fit.dataset, train=fit.dataset.all_facts())
+            model = replace(model, graph=TemporalGraph.of(everything))
     return model
 
 
@@ -433,5 +434,4 @@ def _report(
     about |= {"features": made.space.sizes(), "tuning_queries": len(made.facts)}
     for part in model.added:
         about |= part.report()
-    tuned = [] if made.tuning is None else [made.tuning]
-    return about | {"profiles_cut_short": sum(part.cuts for part in (*made.train, *tuned))}
+    return about

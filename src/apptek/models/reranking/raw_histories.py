@@ -70,7 +70,7 @@ def describe_families(
     """Fill in the numbers of every family for each candidate."""
     subjects, objects, whens, hidden = queries
     nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
-    streams, cuts = np.empty((STREAMS, FIELDS), np.int64), np.zeros(1, np.int64)
+    streams = np.empty((STREAMS, FIELDS), np.int64)
     candidate_of = np.full(predicate_count, -1, np.int32)
     for row in range(candidates.shape[0]):
         for c in range(candidates.shape[1]):
@@ -78,7 +78,7 @@ def describe_families(
         for place, family in enumerate(families):
             count = family_facts(
                 sources, family, subjects[row], objects[row], whens[row], hidden[row], streams,
-                nearest, cuts,
+                nearest,
             )  # fmt: skip
             numbers = features[row, :, place * len(NUMBERS) : (place + 1) * len(NUMBERS)]
             _write_numbers(
