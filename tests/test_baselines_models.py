@@ -221,13 +221,6 @@ def test_a_line_of_the_registry_agrees_with_the_definition(name: str) -> None:
     assert "default" in definition.presets
 
 
-def test_every_name_of_a_result_file_is_known() -> None:
-    assert NAMES == (
-        "frequency", "profile", "pair", "recency", "tnt_complex", "de_transe", "de_distmult",
-        "de_simple", "re_gcn",
-    )  # fmt: skip
-
-
 def test_as_of_counts_in_an_evaluation(folder: Path) -> None:
     baseline, past_only = Predictor.load(folder), Predictor.load(folder, past_only=True)
     assert past_only.views_of("test") == ("past_only",)

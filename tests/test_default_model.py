@@ -302,37 +302,6 @@ def test_no_forecast_cites_what_had_not_started(
     assert not all(cited(predictor))
 
 
-def test_an_undated_query_about_the_future_sees_everything(
-    data: Dataset, predictor: Predictor, forecasters: list[Predictor]
-) -> None:
-    rows = np.flatnonzero(data.test.times == UNKNOWN)[:40]
-    assert len(rows) > 10
-    queries = held_out_queries(data.test.take(rows))
-    history = predictor.answerer.main.space.history
-    assert history is not None
-    for forecaster in forecasters:
-        ahead = forecaster.answerer.main.space.history
-        assert ahead is not None
-        assert all(
-            np.array_equal(one, other)
-            for row in range(len(rows))
-            for one, other in zip(
-                history.facts(queries, row).values(),
-                ahead.facts(queries, row).values(),
-                strict=True,
-            )
-        )
-
-
-def test_a_forecast_is_worse_than_a_look_back_and_better_than_frequency(
-    predictor: Predictor, forecasters: list[Predictor]
-) -> None:
-    within = predictor.evaluate("test").metrics.mrr
-    fitted, only_asked = (one.evaluate("test").metrics.mrr for one in forecasters)
-    assert within > max(fitted, only_asked)
-    assert min(fitted, only_asked) > 0.3
-
-
 FORECAST = Config(
     features=FeaturesConfig(parts=("history", "traits", "topologies"), past_only=True)
 )

@@ -9,7 +9,6 @@ from forecast_oracles import (
     decayed_count,
     plain_direction_features,
     rank_of_both_directions,
-    start_of,
 )
 from hypothesis import given
 from hypothesis import strategies as st
@@ -86,37 +85,6 @@ def test_direction_features_agree_with_the_definition(
     assert features.shape == (len(queries), FEATURES)
     expected = [plain_direction_features(query, facts) for query in queries]
     assert features == pytest.approx(np.asarray(expected), abs=1e-9)
-
-
-@given(query=plain_facts(), facts=worlds, more=worlds)
-def test_no_fact_of_the_querys_time_or_later_is_a_feature(
-    query: PlainFact, facts: list[PlainFact], more: list[PlainFact]
-) -> None:
-    when, data = start_of(query), dataset_of(facts)
-    if when is None:
-        return
-    starts = ((fact, start_of(fact)) for fact in more)
-    later = [fact for fact, start in starts if start is not None and start >= when]
-    asked = facts_of([query])
-    before = direction_features(asked, facts_of(facts), data)
-    assert (direction_features(asked, facts_of(facts + later), data) == before).all()
-
-
-def penalised_loss(weights: Doubles, features: Doubles) -> float:
-    """The definition: the sum of -log P(observed direction), and half the squared weights."""
-    odds = (sum(w * x for w, x in zip(weights, row, strict=True)) for row in features)
-    return sum(math.log(1 + math.exp(-z)) for z in odds) + float((weights**2).sum()) / 2
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_the_fitted_weights_are_the_minimum_of_the_definition(seed: int) -> None:
-    rng = np.random.default_rng(seed)
-    features = rng.normal(0.3, 3.0, (60, FEATURES))
-    weights = DirectionPrior.fit(features).weights
-    for move in np.eye(FEATURES) * 1e-4:
-        ahead, behind = (penalised_loss(weights + step, features) for step in (move, -move))
-        assert (ahead - behind) / 2e-4 == pytest.approx(0, abs=1e-4)
-        assert ahead + behind > 2 * penalised_loss(weights, features)
 
 
 def test_the_weights_stay_finite_where_a_feature_decides_everything() -> None:

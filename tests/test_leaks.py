@@ -152,14 +152,6 @@ def noise() -> Shuffled:
     return Shuffled(data, space, space.rows(training_queries(data.train)))
 
 
-def take_ragged(rows: Ragged, places: npt.NDArray[np.int64]) -> Ragged:
-    """The rows of these places."""
-    counts = np.diff(rows.offsets)[places]
-    offsets = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-    within = np.repeat(rows.offsets[places] - offsets[:-1], counts) + np.arange(offsets[-1])
-    return Ragged(offsets, rows.columns[within], rows.width, rows.flat_values[within])
-
-
 def surpluses(
     noise: Shuffled,
     rows: Ragged,
@@ -186,7 +178,7 @@ def surpluses(
         places = [np.flatnonzero(usable & part) for part in (fold != number, fold == number)]
         facts = [labelled.take(part) for part in places]
         examples = [
-            Examples(take_ragged(rows, part), held.predicates, known_predicates(held, (labelled,)))
+            Examples(rows.take(part), held.predicates, known_predicates(held, (labelled,)))
             for part, held in zip(places, facts, strict=True)
         ]
         model, report = fit_linear_softmax(

@@ -153,13 +153,16 @@ def test_any_other_spelling_of_the_manifest_is_refused(folder: Path) -> None:
     path = folder / "manifest.json"
     content = path.read_bytes()
     files = json.loads(content)["files"]
-    outside = files | {"../model/model.json": files["model.json"]}
+    beside, anywhere = (
+        files | {path: files["model.json"]} for path in ("../model/model.json", "/model.json")
+    )
     for changed in (
         content + b"\n",
         content.replace(b'"files"', b'"other"', 1),
         content.replace(b"\n", b"\t", 1),
-        (json.dumps({"files": outside}, indent=1, sort_keys=True) + "\n").encode(),
-    ):
+        *((json.dumps({"files": outside}, indent=1, sort_keys=True) + "\n").encode()
+          for outside in (beside, anywhere)),
+    ):  # fmt: skip
         assert changed != content
         path.write_bytes(changed)
         assert fault_of(folder) == f"manifest.json is not as it was written{ADVICE}"
@@ -227,12 +230,6 @@ def test_verify_says_what_it_has_read(whole: Path) -> None:
     assert done.stdout == f"{told}; digest {about['digest']}\n"
 
 
-def test_verify_of_something_else_says_so(tmp_path: Path) -> None:
-    done = apptek("info", str(tmp_path), "--check")
-    assert done.returncode == 1
-    assert "is not a model folder" in done.stderr
-
-
 def test_a_path_that_the_disk_refuses_is_no_model_folder(tmp_path: Path) -> None:
     for command in (["info"], ["predict", "a", "b", "2019-05-05"]):
         done = apptek(command[0], str(tmp_path / ("x" * 300)), *command[1:])
@@ -296,17 +293,3 @@ def test_a_folder_that_is_exchanged_while_it_is_read_is_read_once_more(
 
 def _damaged(_: Path) -> None:
     raise ModelError("damaged")
-
-
-def test_files_outside_of_the_folder_do_not_belong_to_it(folder: Path, tmp_path: Path) -> None:
-    outside = tmp_path / "outside"
-    outside.write_bytes((folder / "run.json").read_bytes())
-    (folder / "run.json").unlink()
-    (folder / "run.json").symlink_to(outside)
-    assert fault_of(folder).startswith("run.json is a link")
-    (folder / "run.json").unlink()
-    manifest = json.loads((folder / "manifest.json").read_text())
-    manifest["files"][str(outside)] = manifest["files"].pop("run.json")
-    text = json.dumps(manifest, indent=1, sort_keys=True) + "\n"
-    (folder / "manifest.json").write_text(text)
-    assert fault_of(folder).startswith("manifest.json is not as it was written")

@@ -85,17 +85,6 @@ def test_features_agree_with_their_definition(
     np.testing.assert_allclose(features, expected, atol=1e-9)
 
 
-@given(facts=worlds, later=worlds, pairs=asked)
-def test_what_happens_at_the_moment_or_later_changes_no_feature(
-    facts: list[PlainFact], later: list[PlainFact], pairs: list[tuple[int, int, int]]
-) -> None:
-    when = max(time for _, _, time in pairs)
-    planted = [fact for fact in later if (start := start_of(fact)) is not None and start >= when]
-    at = pairs_of([(s, o, when) for s, o, _ in pairs])
-    with_future = PairCounts(events_of(facts + planted), CLOCK).features(at)
-    assert np.array_equal(with_future, PairCounts(events_of(facts), CLOCK).features(at))
-
-
 @given(facts=worlds, when=moments, window=st.integers(1, 5))
 def test_candidates_are_the_pairs_that_had_met_and_hits_those_with_a_fact(
     facts: list[PlainFact], when: int, window: int

@@ -276,28 +276,6 @@ def test_every_column_has_a_trait_of_its_own_and_there_are_no_more() -> None:
         traits.trait(len(traits), dataset.entities)
 
 
-def test_the_entities_with_most_facts_have_tokens_the_first_of_equals() -> None:
-    plain = [PlainFact(2, 0, 3, 5, 5), PlainFact(3, 0, 1, 5, 5), PlainFact(0, 0, 3, 5, 5)]
-    for most, kept in ((0, []), (1, [3]), (2, [0, 3]), (9, [0, 1, 2, 3])):
-        traits = Traits.of(dataset_of(plain), TraitsConfig(entities=most))
-        assert traits.entities.tolist() == kept
-
-
-def test_an_entity_without_training_facts_has_no_token() -> None:
-    traits = Traits.of(dataset_of([PlainFact(0, 0, 1, 5, 5)]), TraitsConfig())
-    rows = traits.rows(queries_of([(4, None, 5, None), (0, 4, 5, None)]))
-    assert np.diff(rows.offsets).tolist() == [0, 1]
-
-
-def test_being_dated_is_a_token_only_where_there_is_either() -> None:
-    dated, undated = PlainFact(0, 0, 1, 5, None), PlainFact(0, 0, 1, None, None)
-    assert [Traits.of(dataset_of(p), TraitsConfig()).dating for p in ([dated], [undated])] == [
-        False,
-        False,
-    ]
-    assert Traits.of(dataset_of([dated, undated]), TraitsConfig()).dating
-
-
 def test_a_kind_does_not_name_a_type_that_is_none() -> None:
     with pytest.raises(ValueError, match="party that does not exist"):
         Kind("party", ("x",), np.asarray([1], np.int32), np.zeros(0, np.int64))
