@@ -21,7 +21,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import Model
 from apptek.models.occurrence.counts import PairCounts
 from apptek.models.occurrence.events import Events
-from apptek.models.occurrence.fitting import Moments, fit_horizon
+from apptek.models.occurrence.fitting import fit_horizon
 from apptek.models.occurrence.model import Horizon
 from apptek.models.occurrence.snapshots import draw_acquainted
 from apptek.predictor import Predictor
@@ -59,7 +59,7 @@ def bench_forecast(*, quick: bool = False) -> BenchReport:
     known = facts.take(data.axis.positions(facts.times) < fit[-1] + WINDOW)
     graph = TemporalGraph.build(known, data.axis, len(data.entities), len(data.predicates))
     counts = PairCounts(events, Clock.of(graph))
-    moments = Moments(WINDOW, fit[:-CALIBRATION_SNAPSHOTS], fit[-CALIBRATION_SNAPSHOTS:])
+    moments = fit[:-CALIBRATION_SNAPSHOTS], fit[-CALIBRATION_SNAPSHOTS:]
     outcomes = draw_acquainted(events, test, WINDOW, rng=generator(0, "test"), most=ALL)
     features, met = counts.features(outcomes.pairs), np.ones(len(outcomes.pairs), np.bool_)
     figures: dict[str, Any] = {"pair_windows": len(met), "share": float(outcomes.hits.mean())}
@@ -71,7 +71,7 @@ def bench_forecast(*, quick: bool = False) -> BenchReport:
 
     predictor = Predictor.fit(data, config=with_settings(preset(DEFAULT), QUICK))
     for trees, suffix in ((False, ""), (True, "_max")):
-        horizon = fit_horizon(counts, moments, seed=0, trees=trees)
+        horizon = fit_horizon(counts, WINDOW, moments, seed=0, trees=trees)
         if horizon is None:
             raise ValueError("too little happens to measure forecasts on")
         add(suffix, 1 / (1 + np.exp(-horizon.log_odds(features, met))))

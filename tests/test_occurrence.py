@@ -26,7 +26,6 @@ from apptek.models.occurrence import fitting, snapshots
 from apptek.models.occurrence.counts import NAMES, PairCounts
 from apptek.models.occurrence.events import Events, Meetings, Pairs
 from apptek.models.occurrence.fitting import (
-    Moments,
     Period,
     fit_horizon,
     fit_occurrence,
@@ -240,7 +239,7 @@ def test_a_stored_model_is_the_same_model() -> None:
 def test_trees_are_stored_and_their_contributions_add_up() -> None:
     events = busy_world()
     counts = PairCounts(events, Clock(1.0, 3.0, 10.0, 30.0))
-    horizon = fit_horizon(counts, Moments(5, [40, 50, 60, 70], [90, 100]), seed=0, trees=True)
+    horizon = fit_horizon(counts, 5, ([40, 50, 60, 70], [90, 100]), seed=0, trees=True)
     assert horizon is not None
     assert horizon.trees is not None
     model = OccurrenceModel(clock=counts.clock, horizons=(horizon,), fitted_until=110)

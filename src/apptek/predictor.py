@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -411,12 +411,11 @@ class Predictor:
             if not isinstance(name, str):
                 raise ApptekError(f"found {name!r}, expected the name of an entity")
         check_count("top", top)
-        _check_length("forecast", length)
         event = read_filter(self.forecaster, predicate, class_, group)
         if object_ is None:
             if suppose is not None:
                 raise ArgumentError("suppose is for a forecast of two entities")
-            window = self._window("forecast", start, length)
+            window = self._window(start, length)
             return actor_forecast(self.forecaster, subject, window, event, top=top, members=members)
         if members:
             raise ArgumentError("members is for a forecast of one entity alone")
@@ -428,7 +427,7 @@ class Predictor:
 
             supposed = read_supposed(self.forecaster.answerer, suppose)
             start = start_after(self.forecaster, supposed) if start is None else start
-        window = self._window("forecast", start, length)
+        window = self._window(start, length)
         (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
         ids = self.forecaster.ids(names)
         timing = next_event(self.forecaster, ids, window, event)
@@ -493,7 +492,7 @@ class Predictor:
 
         check_count("most", most)
         earlier = None if since is None else read_earlier(since)
-        window = self._window("watch", start, length)
+        window = self._window(start, length)
         if is_frame(pairs):
             pairs = read_query_texts(pairs, ("subject", "object"))
         names = [
@@ -506,10 +505,9 @@ class Predictor:
         listed = watch_list(self.forecaster, window, pairs, most=most, wanted=wanted)
         return listed if earlier is None else compared(listed, earlier)
 
-    def _window(self, caller: str, start: When, length: dict[str, Any]) -> "Window":
+    def _window(self, start: When, length: dict[str, Any]) -> "Window":
         from apptek.forecast.window import Length
 
-        _check_length(caller, length)
         until = {"until": time_text(length["until"])} if length.get("until") is not None else {}
         return self.forecaster.window(time_text(start) or None, Length(**length | until))
 
@@ -600,16 +598,3 @@ def _facts_of(source: Any, like: Dataset) -> Dataset | None:
         return read_more(like, source)
     except NoFactsError:
         return None
-
-
-def _check_length(caller: str, length: dict[str, Any]) -> None:
-    """Raise TypeError for an unknown keyword, ApptekError for a length that is no count."""
-    from apptek.forecast.window import Length
-
-    known = [field.name for field in fields(Length)]
-    for name, number in length.items():
-        if name not in known:
-            expected = ", ".join(known)
-            raise TypeError(f"{caller}() has no keyword {name!r}; expected one of: {expected}")
-        if name != "until" and number is not None:
-            check_count(name, number)

@@ -202,7 +202,7 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
     moments = period.moments(window)
     assert moments is not None
     rng = generator(model.seed, "predicates")
-    drawn = draw_acquainted(counts.candidates, moments.calibration, window, rng=rng, most=_PAIRS)
+    drawn = draw_acquainted(counts.candidates, moments[1], window, rng=rng, most=_PAIRS)
     met = np.ones(len(drawn.pairs), np.bool_)
     forward, backward = (
         occurrence.occurrence(counts.features(pairs), met, window)

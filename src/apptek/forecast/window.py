@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, check_count
 from apptek.facts.calendar import DAY_SECONDS, SECONDS, calendar, days_in, position
 from apptek.facts.times import UNKNOWN, TimeAxis, Unit
 from apptek.safe_text import counted
@@ -29,6 +29,11 @@ class Length:
     hours: int | None = None
     minutes: int | None = None
     steps: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in self.given():
+            if name != "until":
+                check_count(name, getattr(self, name))
 
     def given(self) -> list[str]:
         """The fields that say it."""

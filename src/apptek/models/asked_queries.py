@@ -45,7 +45,7 @@ def queries_in(asked: Any) -> list[Query]:
         asked = [asked]
     is_parts = isinstance(asked, tuple) and all(isinstance(part, str) for part in asked)
     if is_parts or isinstance(asked, str | Mapping) or not isinstance(asked, Iterable):
-        raise ApptekError(_no_query(asked))
+        raise _no_query(asked)
     return [one_query(query) for query in asked]
 
 
@@ -60,19 +60,18 @@ def one_query(asked: Any) -> Query:
         return asked
     if isinstance(asked, tuple | list | np.ndarray) and _is_query(asked):
         return Query(*asked)
-    raise ApptekError(_no_query(asked))
+    raise _no_query(asked)
 
 
 def _is_query(asked: Any) -> bool:
     return len(asked) == 3 and isinstance(asked[0], str) and isinstance(asked[1], str)
 
 
-def _no_query(asked: Any) -> str:
-    parts = len(asked) if isinstance(asked, tuple | list) else 0
-    if parts in (2, 4):
-        advice = "None is an unknown time" if parts == 2 else "the predicate is what is asked for"
-        return f"found {parts} parts, {asked!r}; expected three: (subject, object, time); {advice}"
-    return f"found {asked!r}, expected a query: Query(subject, object, time), or such a tuple"
+def _no_query(asked: Any) -> ApptekError:
+    return ApptekError(
+        f"found {asked!r}, expected a query: Query(subject, object, time), or such a tuple; None "
+        "is an unknown time"
+    )
 
 
 class LeftOut(str):

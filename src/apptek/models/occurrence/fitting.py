@@ -79,13 +79,7 @@ _ROUNDS = 150
 _DIGITS = 9  # that are kept of what is fitted: more would differ between machines
 
 
-@dataclass(frozen=True, slots=True)
-class Moments:
-    """The snapshots of one window length: to fit on, and to calibrate on."""
-
-    window: int
-    fit: list[int]
-    calibration: list[int]
+Moments = tuple[list[int], list[int]]  # of snapshots: to fit on, and to calibrate on
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,11 +109,8 @@ class Period:
         last_fit, last = self.cut - window, self.last - window + self.stride
         if last_fit < self.first or last < self.cut:
             return None
-        return Moments(
-            window,
-            self._spread(self.first, last_fit, FIT_SNAPSHOTS),
-            self._spread(self.cut, last, CALIBRATION_SNAPSHOTS),
-        )
+        fit = self._spread(self.first, last_fit, FIT_SNAPSHOTS)
+        return fit, self._spread(self.cut, last, CALIBRATION_SNAPSHOTS)
 
     def lead_moments(self, window: int, lead: int) -> list[int]:
         """Snapshots for the effect of a lead on a window length; none: too long."""
@@ -165,7 +156,7 @@ def fit_occurrence(
         if moments is None:
             continue
         horizon = fit_horizon(
-            counts, moments, seed=seed, trees=trees, shorter=horizons, stride=period.stride
+            counts, window, moments, seed=seed, trees=trees, shorter=horizons, stride=period.stride
         )
         if horizon is not None:
             effects = [_fit_lead(counts, horizon, period, lead, seed=seed) for lead in leads]
@@ -183,6 +174,7 @@ def fit_occurrence(
 
 def fit_horizon(
     counts: PairCounts,
+    window: int,
     moments: Moments,
     *,
     seed: int,
@@ -191,12 +183,10 @@ def fit_horizon(
     stride: int = 1,
 ) -> Horizon | None:
     """What is learned for one window length; None where too little happens."""
-    window = moments.window
     rng = generator(seed, f"occurrence {window // stride}")
-    parts = (moments.fit, moments.calibration)
     known = [
         draw_acquainted(counts.candidates, part, window, rng=rng).weighted(_apart(part, window))
-        for part in parts
+        for part in moments
     ]
     if min(int(part.hits.sum()) for part in known) < LEAST_HITS:
         return None
@@ -204,7 +194,7 @@ def fit_horizon(
         draw_strangers(counts.candidates, part, window, rng=rng, members=counts.members).weighted(
             _apart(part, window)
         )
-        for part in parts
+        for part in moments
     ]
     features = [counts.features(part.pairs) for part in known]
     acquainted = _fit_regression(features, known)
