@@ -10,7 +10,6 @@ from command_line import apptek
 
 from apptek.explain.explainer import explain
 from apptek.facts.queries import Queries, held_out_queries
-from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer
 from apptek.models.model import Model
 from apptek.predictor import Predictor
@@ -47,14 +46,7 @@ def test_scores_without_facts_are_those_of_a_graph_without_them(
     scalpel, queries, log_odds = _scalpel(model, row, past_only=past_only)
     assert scalpel.without(np.zeros(0, np.int64)) == pytest.approx(log_odds, abs=1e-4)
     kept = np.setdiff1d(np.arange(len(model.graph.facts)), scalpel.cited)
-    graph = TemporalGraph.build(
-        model.graph.facts.take(kept),
-        model.graph.axis,
-        model.graph.entity_count,
-        model.graph.predicate_count,
-        open_end=model.graph.open_end,
-    )
-    smaller = replace(model, graph=graph)
+    smaller = replace(model, graph=model.graph.with_facts(model.graph.facts.take(kept)))
     scores = Answerer(smaller, past_only=past_only).view_of(queries).scores(queries)[0]
     expected = float(scores[scalpel.answer] - scores[scalpel.runner_up]) / scalpel.temperature
     assert scalpel.without(scalpel.cited) == pytest.approx(expected, abs=1e-4)

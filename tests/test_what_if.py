@@ -17,7 +17,6 @@ from apptek.explain.without_facts import without_facts
 from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable, cameo_table
 from apptek.facts.queries import Queries
-from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import contrast_text, contrast_words, counterfactual_text
@@ -61,12 +60,7 @@ def scored_again(
     stays = np.ones(len(graph.facts), np.bool_)
     stays[sorted(removed)] = False
     facts = graph.facts.take(stays)
-    changed = TemporalGraph.build(
-        facts if added is None else join_facts(facts, added),
-        graph.axis,
-        graph.entity_count,
-        graph.predicate_count,
-    )
+    changed = graph.with_facts(facts if added is None else join_facts(facts, added))
     working = WorkingView.of(replace(predictor.model, graph=changed), view.name)
     scores: Doubles = working.scores(queries)[0].astype(float)
     return scores

@@ -28,6 +28,14 @@ def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
     return array
 
 
+def for_kernel(array: npt.NDArray[Any], kind: type[Scalar]) -> npt.NDArray[Scalar]:
+    """Return an array of this type, contiguous and read-only; the caller's stays writable.
+
+    numba compiles another version of a kernel for arrays that are not.
+    """
+    return read_only(np.ascontiguousarray(array, kind).view())
+
+
 def close_columns(holder: object, *names: str) -> None:
     """Make arrays of a frozen dataclass read-only; those that the caller has stay writable.
 

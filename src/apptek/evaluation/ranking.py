@@ -10,9 +10,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from apptek.arrays import Bools, Doubles, Ints, Longs, Matrix, Scalar, read_only
+from apptek.arrays import Bools, Doubles, Ints, Longs, Matrix, for_kernel, read_only
 from apptek.compiling import kernel
 from apptek.errors import DataError
 from apptek.evaluation.calibration import (
@@ -42,9 +41,8 @@ def expected_ranks(scores: Matrix, truths: Ints, known: Ragged) -> Doubles:
         if predicates.min(initial=0) < 0 or predicates.max(initial=-1) >= scores.shape[1]:
             raise ValueError(f"a predicate is not among the {scores.shape[1]} that have scores")
     ranks = np.empty(len(scores), np.float64)
-    bad = _rank(
-        _read_only_view(scores), _read_only_view(truths), known.offsets, known.columns, ranks
-    )
+    table = for_kernel(scores, scores.dtype.type)
+    bad = _rank(table, for_kernel(truths, np.int32), known.offsets, known.columns, ranks)
     if bad >= 0:
         raise ValueError(f"the scores of row {bad} contain NaN, which cannot be ranked")
     return ranks
@@ -53,12 +51,6 @@ def expected_ranks(scores: Matrix, truths: Ints, known: Ragged) -> Doubles:
 def filtered_mrr(scores: Matrix, truths: Ints, known: Ragged) -> float:
     """The mean of 1 / rank: what settings and epochs are chosen by, on the tuning split."""
     return float(np.mean(1 / expected_ranks(scores, truths, known)))
-
-
-def _read_only_view(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
-    """A read-only view: the kernel is compiled once, for contiguous read-only arrays."""
-    view: npt.NDArray[Scalar] = np.ascontiguousarray(array).view()
-    return read_only(view)
 
 
 @kernel

@@ -246,13 +246,7 @@ def _graph_of_one(graph: TemporalGraph, source: int, target: int, code: int) -> 
     subject, predicate, object_, when = (
         np.asarray([number], np.int32) for number in (source, 0, target, code)
     )
-    alone = TemporalGraph.build(
-        Facts(subject, predicate, object_, when, when),
-        graph.axis,
-        graph.entity_count,
-        graph.predicate_count,
-        open_end=graph.open_end,
-    )
+    alone = graph.with_facts(Facts(subject, predicate, object_, when, when))
     return alone.past_view() if graph.past_only else alone
 
 

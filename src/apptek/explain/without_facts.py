@@ -55,13 +55,7 @@ def with_only(answerer: Answerer, kept: Longs, added: Facts | None = None) -> An
     """
     model, graph = answerer.model, answerer.model.graph
     facts = graph.facts.take(kept)
-    part = TemporalGraph.build(
-        facts if added is None else join_facts(facts, added),
-        graph.axis,
-        graph.entity_count,
-        graph.predicate_count,
-        open_end=graph.open_end,
-    )
+    part = graph.with_facts(facts if added is None else join_facts(facts, added))
     changed = copy(answerer)
     changed.model = replace(model, graph=part)
     changed.views = Views(lambda name: _on(answerer.views[name], part))

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints, read_only
+from apptek.arrays import Ints, for_kernel
 from apptek.facts.facts import Facts
 from apptek.facts.times import TimeAxis
 
@@ -49,10 +49,11 @@ class Queries:
         An entity that is unknown is -1 here, whatever its id.
         """
         ends = (np.maximum(entities, -1) for entities in (self.subjects, self.objects))
-        columns = (*ends, axis.positions(self.times), self.hidden)
-        # A view: closing the array itself for writing would close it for its owner as well.
-        closed = [read_only(np.ascontiguousarray(column, np.int32).view()) for column in columns]
-        return closed[0], closed[1], closed[2], closed[3]
+        subjects, objects, moments, hidden = (
+            for_kernel(column, np.int32)
+            for column in (*ends, axis.positions(self.times), self.hidden)
+        )
+        return subjects, objects, moments, hidden
 
 
 def askable(facts: Facts) -> Ints:

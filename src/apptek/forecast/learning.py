@@ -17,7 +17,6 @@ from apptek.facts.fact_keys import fact_keys, first_occurrences
 from apptek.facts.facts import Facts, join_facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import TimeAxis
-from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
 from apptek.models.entity_ranking.candidates import EntityIndex
 from apptek.models.entity_ranking.ranker import EntityRanker, fit_entity_ranker
@@ -139,13 +138,9 @@ def _history(model: Model, members: Longs | None = None) -> Facts:
 
 def _on_facts(model: Model, facts: Facts) -> Model:
     """The model that forecasts from the graph of these facts."""
-    data, graph = model.dataset, model.graph
     assert model.occurrence is not None
-    whole = TemporalGraph.build(
-        facts, data.axis, len(data.entities), len(data.predicates), open_end=graph.open_end
-    )
     occurrence = replace(model.occurrence, all_facts=True)
-    return replace(model, graph=whole, occurrence=occurrence)
+    return replace(model, graph=model.graph.with_facts(facts), occurrence=occurrence)
 
 
 def draw_members(parts: Sequence[Facts], count: int, rng: np.random.Generator) -> Longs | None:

@@ -7,13 +7,13 @@ a group is the time since the last of these events, infinite where there is none
 
 import numpy as np
 
-from apptek.arrays import AnyInts, Doubles, Ints, Longs, find_sorted, read_only
+from apptek.arrays import AnyInts, Doubles, Longs, find_sorted, for_kernel
 from apptek.compiling import leaf
 from apptek.facts.times import UNKNOWN
 
 
 def decayed_counts(
-    event_groups: AnyInts, event_times: Ints, groups: AnyInts, times: Ints, scales: Doubles
+    event_groups: AnyInts, event_times: AnyInts, groups: AnyInts, times: AnyInts, scales: Doubles
 ) -> tuple[Doubles, Doubles]:
     """Return the decayed counts of a group and its age for n queries: (n, scales) and (n,).
 
@@ -30,12 +30,12 @@ def decayed_counts(
         return counts, ages
     earliest = min(int(event_times[events[0]]), int(times[queries[0]]))
     _sweep(
-        _longs(event_slots[events]),
-        _longs(event_times[events]),
-        _longs(slots[queries]),
-        _longs(times[queries]),
-        _longs(queries),
-        read_only(np.array(scales, np.float64)),
+        for_kernel(event_slots[events], np.int64),
+        for_kernel(event_times[events], np.int64),
+        for_kernel(slots[queries], np.int64),
+        for_kernel(times[queries], np.int64),
+        for_kernel(queries, np.int64),
+        for_kernel(scales, np.float64),
         np.full(len(asked), earliest, np.int64),
         np.zeros((len(asked), len(scales)), np.float64),
         counts,
@@ -44,12 +44,7 @@ def decayed_counts(
     return counts, ages
 
 
-def _longs(values: AnyInts) -> Longs:
-    """Return a read-only copy: the kernel is compiled once, for arrays of this kind."""
-    return read_only(values.astype(np.int64))
-
-
-def _by_time(times: Ints, rows: Longs) -> Longs:
+def _by_time(times: AnyInts, rows: Longs) -> Longs:
     ordered: Longs = rows[np.argsort(times[rows], kind="stable")]
     return ordered
 

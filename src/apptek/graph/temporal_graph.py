@@ -102,6 +102,12 @@ class TemporalGraph:
             open_end=open_end,
         )
 
+    def with_facts(self, facts: Facts, entity_count: int | None = None) -> "TemporalGraph":
+        """Build the graph of other facts on the same axis, perhaps of more entities."""
+        count = self.entity_count if entity_count is None else entity_count
+        sizes = (count, self.predicate_count)
+        return TemporalGraph.build(facts, self.axis, *sizes, open_end=self.open_end)
+
     @property
     def since(self) -> Ints:
         """The first position of each fact."""

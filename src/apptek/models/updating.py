@@ -15,7 +15,6 @@ from apptek.facts.facts import Dataset, Facts, Names, join_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.new_names import NewNames
 from apptek.features.traits import Kind
-from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import OUTLIERS, FittedView, Model, last_supported
 
 
@@ -111,16 +110,9 @@ def unobserved_facts(new: Dataset, model: Model) -> Dataset:
 
 
 def _with_facts(model: Model, facts: Facts, entities: Names, report: UpdateReport) -> Model:
-    graph = TemporalGraph.build(
-        facts,
-        model.dataset.axis,
-        len(entities),
-        len(model.dataset.predicates),
-        open_end=model.graph.open_end,
-    )
     return replace(
         model,
-        graph=graph,
+        graph=model.graph.with_facts(facts, len(entities)),
         dataset=replace(model.dataset, entities=entities),
         views={name: _with_more_entities(v, entities) for name, v in model.views.items()},
         updates=(*model.updates, asdict(report)),

@@ -21,11 +21,12 @@ from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Doubles, Floats, Longs, read_only
+from apptek.arrays import Doubles, Floats, Longs, for_kernel, read_only
 from apptek.compiling import kernel, leaf
 from apptek.facts.facts import Facts, with_inverses
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.clock import Clock
+from apptek.graph.decayed_counts import decayed_counts
 
 FAMILIES = ("triple", "pair", "reversed", "predicate", "role")
 SCALES = ("brief", "middle", "ever")
@@ -77,14 +78,9 @@ class EntityIndex:
         self._of_actor = _sorted(by_actor, subjects, counts[0], predicates, objects, times)
         by_predicate = np.lexsort((times, predicates))
         self._of_predicate = _sorted(by_predicate, predicates, 2 * counts[1], objects, times)
-        scales = read_only(np.asarray([clock.brief, clock.middle, np.inf]))
-        roles = 2 * subjects + (predicates >= counts[1])  # 2 e: e as subject; 2 e + 1: as object
-        by_role = np.lexsort((times, roles))
-        starts, role_times = _sorted(by_role, roles, 2 * counts[0], times)
-        sums = np.zeros((len(times), len(scales)))
-        _add_up(starts, role_times, scales, sums)
-        self._of_role = (starts, role_times, read_only(sums))
-        self._scales = scales
+        self._roles = 2 * subjects + (predicates >= counts[1])  # 2 e: e as subject; + 1: as object
+        self._times = times
+        self._scales = read_only(np.asarray([clock.brief, clock.middle, np.inf]))
 
     def candidates(self, queries: EntityQueries) -> Candidates:
         """Every entity with evidence before the time of each question, ascending by id.
@@ -93,18 +89,21 @@ class EntityIndex:
         """
         order = np.lexsort((queries.times, queries.predicates))
         columns = (queries.actors, queries.predicates, queries.times)
-        asked = [read_only(np.ascontiguousarray(column[order], np.int64)) for column in columns]
+        asked = [for_kernel(column[order], np.int64) for column in columns]
         most = self._most(asked[0], asked[1])
         offsets = np.zeros(len(queries) + 1, np.int64)
         entities = np.empty(int(most.sum()), np.int64)
         counts = np.zeros((len(entities), len(FEATURES)), np.float32)
         arguments: Any = (
-            *asked, self.predicate_count, *self._of_actor, *self._of_predicate,
-            *self._of_role, self._scales,
+            *asked, self.predicate_count, *self._of_actor, *self._of_predicate, self._scales,
             self.entity_count, offsets, entities, counts,
         )  # fmt: skip
         _fill(*arguments)
         entities, counts = entities[: offsets[-1]], counts[: offsets[-1]]
+        rows = np.repeat(np.arange(len(queries)), np.diff(offsets))
+        roles, times = 2 * entities + (asked[1] < self.predicate_count)[rows], asked[2][rows]
+        of_roles, _ = decayed_counts(self._roles, self._times, roles, times, self._scales)
+        counts[:, -len(SCALES) :] = of_roles
         features = np.log1p(counts / np.float32(UNIT))
         return _in_order(Candidates(offsets, entities, features), order)
 
@@ -121,7 +120,7 @@ class EntityIndex:
 def _sorted(order: Longs, keys: Longs, count: int, *columns: Longs) -> tuple[Longs, ...]:
     """Where the facts of each key start, then their columns in this order."""
     starts = np.searchsorted(keys[order], np.arange(count + 1)).astype(np.int64)
-    return tuple(read_only(np.ascontiguousarray(c)) for c in (starts, *(c[order] for c in columns)))
+    return tuple(for_kernel(c, np.int64) for c in (starts, *(c[order] for c in columns)))
 
 
 def _in_order(found: Candidates, order: Longs) -> Candidates:
@@ -130,18 +129,6 @@ def _in_order(found: Candidates, order: Longs) -> Candidates:
     places = np.lexsort((found.entities, rows))
     offsets = np.searchsorted(rows[places], np.arange(len(order) + 1)).astype(np.int64)
     return Candidates(offsets, found.entities[places], found.features[places])
-
-
-@leaf
-def _add_up(starts: Longs, times: Longs, scales: Doubles, sums: Doubles) -> None:
-    """Fill in the decayed counts of each group as they are at each of its facts."""
-    for group in range(len(starts) - 1):
-        for fact in range(starts[group], starts[group + 1]):
-            for scale in range(len(scales)):
-                sums[fact, scale] = 1.0
-                if fact > starts[group]:
-                    kept = np.exp((times[fact - 1] - times[fact]) / scales[scale])
-                    sums[fact, scale] += sums[fact - 1, scale] * kept
 
 
 @leaf
@@ -165,32 +152,14 @@ def _decay(sums: Doubles, before: int, scales: Doubles, counts: Floats, family: 
         counts[family * len(scales) + scale] = sums[scale] * np.exp(before / scales[scale])
 
 
-@leaf
-def _add_role(
-    starts: Longs, times: Longs, sums: Doubles, role: int, when: int, scales: Doubles,
-    counts: Floats,
-) -> None:  # fmt: skip
-    """Set the counts of an entity in a role, whatever the predicate, before a time."""
-    low, high = starts[role], starts[role + 1]
-    while low < high:  # the first fact at the time or after it
-        middle = (low + high) // 2
-        if times[middle] < when:
-            low = middle + 1
-        else:
-            high = middle
-    if low > starts[role]:
-        _decay(sums[low - 1], times[low - 1] - when, scales, counts, 4)
-
-
 @kernel
 def _fill(  # noqa: C901  one pass over the questions; each branch is a line or two
     actors: Longs, predicates: Longs, times: Longs, predicate_count: int,
     actor_starts: Longs, fact_predicates: Longs, fact_objects: Longs, fact_times: Longs,
-    predicate_starts: Longs, event_entities: Longs, event_times: Longs,
-    role_starts: Longs, role_times: Longs, role_sums: Doubles, scales: Doubles,
+    predicate_starts: Longs, event_entities: Longs, event_times: Longs, scales: Doubles,
     entity_count: int, offsets: Longs, entities: Longs, counts: Floats,
 ) -> None:  # fmt: skip
-    """Fill in the candidates of questions that ascend by predicate, then by time.
+    """Fill in the candidates of questions that ascend by predicate, then by time, without roles.
 
     Facts with one predicate are added up in one sweep through time. `sums` holds the decayed counts
     of each entity as they were at the time `last` of its latest fact.
@@ -232,9 +201,6 @@ def _fill(  # noqa: C901  one pass over the questions; each branch is a line or 
                 _add_fact(counts[slot], age, scales, 1 if same else 2)
                 if other == predicate:
                     _add_fact(counts[slot], age, scales, 0)
-        is_object = predicate < predicate_count
         for slot in range(first, slots):
             slot_of[entities[slot]] = -1
-            role = 2 * entities[slot] + is_object
-            _add_role(role_starts, role_times, role_sums, role, when, scales, counts[slot])
         offsets[query + 1] = slots

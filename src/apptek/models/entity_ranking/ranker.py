@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Bools, Doubles, Ints, Longs, read_only
-from apptek.compiling import in_threads, leaf
+from apptek.arrays import Bools, Doubles, Longs, read_only
+from apptek.compiling import in_threads
 from apptek.evaluation.filters import known_predicates
 from apptek.facts.facts import Facts, with_inverses
 from apptek.facts.times import UNKNOWN, TimeAxis
@@ -63,13 +63,8 @@ class EntityRanker:
         def work(start: int) -> None:
             rows = order[start : start + CHUNK]
             found = index.candidates(queries.take(rows))
-            others = known.take(rows)
-            part = np.empty(len(rows))
-            _rank(
-                found.offsets, found.entities, self.utilities(found), truths[rows],
-                others.offsets, others.columns, index.entity_count, part,
-            )  # fmt: skip
-            ranks[rows] = part
+            others, values = known.take(rows), self.utilities(found)
+            ranks[rows] = _ranks(found, values, truths[rows], others, index.entity_count)
 
         in_threads(work, range(0, len(queries), CHUNK))
         return ranks
@@ -137,11 +132,7 @@ def fit_entity_ranker(
 
 def _fit(found: Candidates, truths: Longs, known: Ragged) -> EntityRanker:
     rows = found.rows
-    others = np.zeros(len(rows), np.bool_)
-    for row in np.flatnonzero(np.diff(known.offsets)).tolist():
-        part = slice(found.offsets[row], found.offsets[row + 1])
-        right = known.columns[known.offsets[row] : known.offsets[row + 1]]
-        others[part] = np.isin(found.entities[part], right)
+    others = _known_among(found, known)
     rows, entities, features = rows[~others], found.entities[~others], found.features[~others]
     offsets = np.searchsorted(rows, np.arange(len(truths) + 1)).astype(np.int64)
     is_truth: Bools = entities == truths[rows]
@@ -197,30 +188,27 @@ def _shares(values: Doubles, offsets: Longs, others: float) -> tuple[Doubles, Do
     return powers / total[rows], of_others / total
 
 
-@leaf
-def _rank(
-    offsets: Longs, entities: Longs, values: Doubles, truths: Longs,
-    known_offsets: Longs, known: Ints, entity_count: int, ranks: Doubles,
-) -> None:  # fmt: skip
-    """Fill in the expected rank of each truth."""
-    for row in range(len(truths)):
-        start, stop = offsets[row], offsets[row + 1]
-        own = -np.inf  # every candidate is better than a truth without evidence
-        for slot in range(start, stop):
-            if entities[slot] == truths[row]:
-                own = values[slot]
-        better, equal = 0, 0
-        for slot in range(start, stop):
-            better += values[slot] > own
-            equal += values[slot] == own
-        others = entity_count - (stop - start)  # without evidence
-        for entry in range(known_offsets[row], known_offsets[row + 1]):
-            others -= 1
-            for slot in range(start, stop):
-                if entities[slot] == known[entry]:
-                    others += 1
-                    better -= values[slot] > own
-                    equal -= values[slot] == own
-        if own == -np.inf:
-            equal = others
-        ranks[row] = 1.0 + better + 0.5 * (equal - 1)
+def _known_among(found: Candidates, known: Ragged) -> Bools:
+    """Which candidates are other right answers of their question."""
+    width = 1 + max(int(part.max(initial=0)) for part in (found.entities, known.columns))
+    keys = known.row_of_each * width + known.flat_columns
+    return np.isin(found.rows * width + found.entities, keys)
+
+
+def _ranks(
+    found: Candidates, values: Doubles, truths: Longs, known: Ragged, entity_count: int
+) -> Doubles:
+    """The expected rank of each truth."""
+    rows, count = found.rows, len(truths)
+    is_truth = found.entities == truths[rows]
+    own = np.full(count, -np.inf)  # every candidate is better than a truth without evidence
+    own[rows[is_truth]] = values[is_truth]
+    kept = ~_known_among(found, known)
+    rows, values = rows[kept], values[kept]
+    better, equal = (
+        np.bincount(rows, same(values, own[rows]), minlength=count)
+        for same in (np.greater, np.equal)
+    )
+    # Without evidence, and no other right answer.
+    others = entity_count - np.diff(known.offsets) - np.bincount(rows, minlength=count)
+    return 1.0 + better + 0.5 * (np.where(np.isinf(own), others, equal) - 1)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Bools, Ints, Longs, find_sorted, read_only
+from apptek.arrays import Bools, Ints, Longs, find_sorted, for_kernel
 from apptek.compiling import leaf
 from apptek.facts.facts import Facts
 from apptek.facts.times import UNKNOWN, TimeAxis
@@ -135,14 +135,12 @@ class Meetings:
     def common_partners(self, pairs: Pairs) -> Longs:
         """Count the other entities that both of a pair had met before its moment."""
         counts, entities = np.zeros(len(pairs), np.int64), self.keys // self.width - 1
-        columns = (
+        columns: Any = (
             *(np.searchsorted(entities, ends, side)
               for ends in (pairs.subjects, pairs.objects) for side in ("left", "right")),
             pairs.subjects, pairs.objects, pairs.times, self.keys % self.width - 1, self.since,
         )  # fmt: skip
-        # Read-only and contiguous: the kernel is compiled once, for arrays of this kind.
-        longs = (read_only(np.array(column, np.int64)) for column in columns)
-        arguments: Any = [*longs, counts]
+        arguments: Any = [*(for_kernel(column, np.int64) for column in columns), counts]
         _count_common(*arguments)
         return counts
 
