@@ -7,7 +7,6 @@ import numpy as np
 import numpy.typing as npt
 
 from apptek.arrays import Arrays, Bools, Floats, Ints, Longs, close_columns, read_only
-from apptek.compiling import kernel
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +118,10 @@ def hstack(parts: Sequence[Ragged]) -> Ragged:
     columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
     starts, first = offsets[:-1].copy(), 0
     for part, count in zip(parts, counts, strict=True):
-        _write_part(part.offsets, part.columns, part.flat_values, first, starts, columns, values)
+        inside = np.arange(part.offsets[0], part.offsets[-1])
+        places = np.repeat(starts - part.offsets[:-1], count) + inside
+        columns[places] = part.flat_columns + np.int32(first)
+        values[places] = 1.0 if part.values is None else part.values[inside]
         starts += count
         first += part.width
     return Ragged(offsets, columns, first, values)
@@ -143,16 +145,3 @@ def vstack(parts: list[Ragged]) -> Ragged:
             values[start:stop] = part.values[part.offsets[0] : part.offsets[-1]]
         start = stop
     return Ragged(offsets, columns, width, values)
-
-
-@kernel
-def _write_part(
-    offsets: Longs, columns: Ints, values: Floats, first: int, starts: Longs, all_columns: Ints,
-    all_values: Floats,
-) -> None:  # fmt: skip
-    """Write the ids of each row, shifted by `first`, to the places from starts[row] on."""
-    for row in range(starts.size):
-        shift = starts[row] - offsets[row]
-        for i in range(offsets[row], offsets[row + 1]):
-            all_columns[i + shift] = columns[i] + first
-            all_values[i + shift] = values[i] if values.size else np.float32(1.0)

@@ -11,8 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Bools, Doubles, Ints, Longs, Matrix, for_kernel, read_only
-from apptek.compiling import kernel
+from apptek.arrays import Bools, Doubles, Ints, Longs, Matrix, read_only
 from apptek.errors import DataError
 from apptek.evaluation.calibration import (
     Calibration,
@@ -40,42 +39,25 @@ def expected_ranks(scores: Matrix, truths: Ints, known: Ragged) -> Doubles:
     for predicates in (truths, known.flat_columns):
         if predicates.min(initial=0) < 0 or predicates.max(initial=-1) >= scores.shape[1]:
             raise ValueError(f"a predicate is not among the {scores.shape[1]} that have scores")
-    ranks = np.empty(len(scores), np.float64)
-    table = for_kernel(scores, scores.dtype.type)
-    bad = _rank(table, for_kernel(truths, np.int32), known.offsets, known.columns, ranks)
-    if bad >= 0:
-        raise ValueError(f"the scores of row {bad} contain NaN, which cannot be ranked")
+    if (is_nan := np.isnan(scores)).any():
+        row = int(is_nan.any(axis=1).argmax())
+        raise ValueError(f"the scores of row {row} contain NaN, which cannot be ranked")
+    count, rows, others = len(scores), known.row_of_each, known.flat_columns
+    own = scores[np.arange(count), truths]
+    # The known predicates are few: count everything first, then take these back.
+    rows, others = rows[others != truths[rows]], others[others != truths[rows]]
+    better, equal = (
+        np.count_nonzero(compare(scores, own[:, None]), axis=1)
+        - np.bincount(rows, compare(scores[rows, others], own[rows]), minlength=count)
+        for compare in (np.greater, np.equal)
+    )
+    ranks: Doubles = 1.0 + better + 0.5 * (equal - 1)  # the truth itself is one of the equal
     return ranks
 
 
 def filtered_mrr(scores: Matrix, truths: Ints, known: Ragged) -> float:
     """The mean of 1 / rank: what settings and epochs are chosen by, on the tuning split."""
     return float(np.mean(1 / expected_ranks(scores, truths, known)))
-
-
-@kernel
-def _rank(scores: Matrix, truths: Ints, offsets: Longs, predicates: Ints, ranks: Doubles) -> int:
-    """Fills in the ranks; returns the first row with a NaN, -1 where there is none."""
-    for row in range(scores.shape[0]):
-        truth = truths[row]
-        own = scores[row, truth]
-        better, equal, numbers = 0, 0, 0
-        # Counting without branches lets the compiler use vector instructions.
-        for predicate in range(scores.shape[1]):
-            score = scores[row, predicate]
-            better += score > own
-            equal += score == own
-            numbers += score == score  # noqa: PLR0124  NaN is the only value unlike itself
-        if numbers < scores.shape[1]:
-            return row
-        # Known predicates are few: count everything first, then take these back.
-        for entry in range(offsets[row], offsets[row + 1]):
-            score = scores[row, predicates[entry]]
-            if predicates[entry] != truth:
-                better -= score > own
-                equal -= score == own
-        ranks[row] = 1.0 + better + 0.5 * (equal - 1)  # the truth itself is one of the equal
-    return -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,6 @@ from apptek.facts.times import UNKNOWN
 from apptek.features.clock import EVER, OF_UNDATED, UNDATED_EVER, Clock
 from apptek.features.history_kernels import (
     Sources,
-    apply_weights,
     list_family,
     write_history,
 )
@@ -148,8 +147,8 @@ class History:
         used = write_history(*arguments)
         columns, values = columns[:used], values[:used]
         np.log(values, out=values)  # all at once: several times faster than in the kernel
-        weights = config.pair_weight, config.profile_weight
-        apply_weights(columns, self._pair_columns, *weights, values)
+        weights = np.float32(config.pair_weight), np.float32(config.profile_weight)
+        values *= np.where(columns < self._pair_columns, *weights)  # the pair families come first
         return counts, columns, values
 
     def sources(self, more: int = 0) -> Sources:

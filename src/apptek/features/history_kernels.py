@@ -189,16 +189,3 @@ def _write_features(
                 values[used] = 1.0 + SHARPNESS * share
                 used += 1
     return used
-
-
-@kernel
-def apply_weights(
-    columns: Ints, pair_columns: int, pair_weight: float, profile_weight: float, values: Floats
-) -> None:
-    """Multiplies the values of the pair families by one weight, those of profiles by the other.
-
-    The pair families come first: theirs are the columns below `pair_columns`.
-    """
-    of_pair, of_profile = np.float32(pair_weight), np.float32(profile_weight)
-    for i in range(columns.size):
-        values[i] *= of_pair if columns[i] < pair_columns else of_profile
