@@ -80,14 +80,13 @@ def claim(path: Path, identity: Identity, advice: str) -> None:
 
 
 class StageCache:
-    """What the stages of a run have left in a folder, each in a file of arrays and a record.
+    """What the stages of a run have left in its work folder, each in a file of arrays and a record.
 
-    A file belongs to a stage of a run: CheckpointError where it is that of another, or damaged.
-    The identity may be empty in a folder that `open_work` has compared.
+    CheckpointError where a file is damaged. `open_work` has compared the identity of the run.
     """
 
-    def __init__(self, folder: Path, identity: Identity | None = None) -> None:
-        self.folder, self.identity = folder, dict(identity or {})
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
 
     def path(self, stage: str) -> Path:
         """Return where the result of a stage is."""
@@ -95,9 +94,9 @@ class StageCache:
 
     def save(self, stage: str, arrays: Arrays, record: Mapping[str, Any] | None = None) -> None:
         """Keep the result of a stage; an earlier one stays intact until this one is on the disk."""
-        path, run = self.path(stage), self.identity | {"stage": stage}
+        path = self.path(stage)
         with new_file(path) as temporary, writing(path):
-            write_arrays(temporary, arrays, {"run": run, "record": dict(record or {})})
+            write_arrays(temporary, arrays, record)
 
     def load(self, stage: str, *, check: bool = True) -> tuple[Arrays, dict[str, Any]] | None:
         """Return the arrays, mapped from the disk, and the record; None where there are none.
@@ -105,15 +104,13 @@ class StageCache:
         Without `check` the arrays are not compared with their checksums: they were before.
         """
         path = self.path(stage)
-        advice = f"remove {path} to do this stage again, or choose another folder"
         if not path.exists():
             return None
         try:
-            arrays, found = read_arrays(path, check=check)
+            return read_arrays(path, check=check)
         except (OSError, ValueError) as error:
+            advice = f"remove {path} to do this stage again, or choose another folder"
             raise CheckpointError(f"{path} is damaged ({error}): {advice}") from None
-        check_same_run(self.identity | {"stage": stage}, found["run"], path, advice)
-        return arrays, found["record"]
 
 
 @contextmanager

@@ -350,13 +350,17 @@ class Dataset:
         return bool(last != UNKNOWN and beyond.mean() >= NEARLY_ALL)
 
     def span_of(self, facts: Facts) -> str:
-        """Return the first and last start of some facts as text; "undated" if none is known."""
+        """Return the first and last start of some facts as one text; "undated" if none is known."""
+        return " to ".join(dict.fromkeys(self.ends_of(facts))) or "undated"
+
+    def ends_of(self, facts: Facts) -> list[str]:
+        """Return the first and last start of some facts; nothing if none is known."""
         dated = facts.times[facts.dated]
         if not len(dated):
-            return "undated"
+            return []
         positions = self.axis.positions(dated)
         ends = (int(dated[positions.argmin()]), int(dated[positions.argmax()]))
-        return " to ".join(dict.fromkeys(map(self.axis.format, ends)))
+        return list(map(self.axis.format, ends))
 
     def describe(self, facts: Facts, row: int) -> str:
         """One fact in words: subject, predicate, object and its time."""

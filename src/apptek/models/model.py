@@ -226,7 +226,7 @@ def summarize(model: Model) -> dict[str, Any]:
         "aliases": len(data.aliases),
         "answers_from": len(graph.facts),
         "training_facts": len(data.train),
-        **_span(data, graph.facts),
+        **dict(zip(("first", "last"), data.ends_of(graph.facts) or ("?", "?"), strict=True)),
         "time_unit": data.axis.unit,
         "open_end": graph.open_end,
         "views": {view: fitted.report["valid_mrr"] for view, fitted in model.views.items()},
@@ -261,18 +261,6 @@ def _chosen(fitted: FittedView) -> dict[str, Any]:
         "queries": report["tuning_queries"],
         "compared": report["tried"],
     }
-
-
-def _span(data: Dataset, facts: Facts) -> dict[str, str]:
-    """The first and the last known start, as they are written."""
-    times = facts.times
-    dated = times[times != UNKNOWN]
-    if not len(dated):
-        return {"first": "?", "last": "?"}
-    positions = data.axis.positions(dated)
-    ends = (int(np.argmin(positions)), int(np.argmax(positions)))
-    first, last = (data.axis.format(int(dated[row])) for row in ends)
-    return {"first": first, "last": last}
 
 
 def _advice(added: int, unknown: int, training: int) -> str:
