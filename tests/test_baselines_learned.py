@@ -169,23 +169,6 @@ def test_a_killed_run_resumes_to_the_same_bytes(
     assert loaded.evaluate("valid").metrics.mrr == loaded.model.main.report["valid_mrr"]
 
 
-def test_a_damaged_checkpoint_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(embedding_baseline, "CHECKPOINT_SECONDS", 0.0)
-    data, config = fifty_facts(), settings_of("de_distmult", "training.epochs=3")
-
-    def kill(*_: object) -> None:
-        raise Killed
-
-    with pytest.raises(Killed):
-        Predictor.fit(
-            data, model="de_distmult", config=config, folder=tmp_path / "m", progress=kill
-        )
-    (checkpoint,) = tmp_path.glob(".m-fit/*.safetensors")
-    checkpoint.write_bytes(checkpoint.read_bytes()[:100])
-    with pytest.raises(CheckpointError, match="is damaged"):
-        Predictor.fit(data, model="de_distmult", config=config, folder=tmp_path / "m", resume=True)
-
-
 @pytest.mark.parametrize("name", ["tnt_complex", "de_simple"])
 def test_undated_facts_are_learned_too(name: str) -> None:
     plain = [PlainFact(n, n % 3, n + 10, None, None) for n in range(10)]
