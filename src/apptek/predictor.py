@@ -40,6 +40,7 @@ from apptek.resuming import work_folder
 from apptek.safe_text import counted
 
 if TYPE_CHECKING:  # what only some methods need is imported by them: a prediction starts faster
+    from apptek.forecast.event_filter import EventFilter
     from apptek.forecast.forecaster import Forecaster
     from apptek.forecast.window import Window
     from apptek.models.fitting.stages import FitOptions, TypeTable
@@ -403,7 +404,6 @@ class Predictor:
                 count if they are before the window, which by default begins after the last of them
         """
         from apptek.forecast.event_filter import read_filter
-        from apptek.forecast.next_event import next_event
         from apptek.forecast.partners import actor_forecast
 
         names = [subject] if object_ is None else [subject, object_]
@@ -420,22 +420,26 @@ class Predictor:
         if members:
             raise ArgumentError("members is for a forecast of one entity alone")
         self.answerer.entities.check(subject, object_, allow_unknown=allow_unknown)
-        supposed = None
-        if suppose is not None:
-            from apptek.explain.what_if import read_supposed
-            from apptek.forecast.what_if import forecast_what_if, start_after
+        if suppose is None:
+            return self._forecast_pair((subject, object_), self._window(start, length), event, top)
+        from apptek.explain.what_if import read_supposed
+        from apptek.forecast.what_if import forecast_what_if, start_after
 
-            supposed = read_supposed(self.forecaster.answerer, suppose)
-            start = start_after(self.forecaster, supposed) if start is None else start
-        window = self._window(start, length)
-        (forecast,) = self.forecaster.forecast([(subject, object_)], window, top=top, why=True)
-        ids = self.forecaster.ids(names)
-        timing = next_event(self.forecaster, ids, window, event)
-        forecast = replace(forecast, next_event=timing, similar=self.similar_names(*names))
-        if supposed is None:
-            return forecast
+        supposed = read_supposed(self.forecaster.answerer, suppose)
+        start = start_after(self.forecaster, supposed) if start is None else start
+        window, ids = self._window(start, length), self.forecaster.ids(names)
+        forecast = self._forecast_pair((subject, object_), window, event, top)
         changes = forecast_what_if(self.forecaster, forecast, ids, window, supposed)
         return replace(forecast, what_if=changes)
+
+    def _forecast_pair(
+        self, names: tuple[str, str], window: "Window", event: "EventFilter", top: int
+    ) -> Forecast:
+        from apptek.forecast.next_event import next_event
+
+        (forecast,) = self.forecaster.forecast([names], window, top=top, why=True)
+        timing = next_event(self.forecaster, self.forecaster.ids(names), window, event)
+        return replace(forecast, next_event=timing, similar=self.similar_names(*names))
 
     def rank_entities(
         self,

@@ -112,17 +112,16 @@ def hstack(parts: Sequence[Ragged]) -> Ragged:
         return parts[0]
     if len({len(part) for part in parts}) != 1:
         raise ValueError("parts that stand side by side have equally many rows")
-    counts = [np.diff(part.offsets) for part in parts]
-    offsets = np.zeros(len(parts[0]) + 1, np.int64)
-    np.cumsum(sum(counts), out=offsets[1:])
-    columns, values = np.empty(offsets[-1], np.int32), np.empty(offsets[-1], np.float32)
-    starts, first = offsets[:-1].copy(), 0
-    for part, count in zip(parts, counts, strict=True):
-        inside = np.arange(part.offsets[0], part.offsets[-1])
-        places = np.repeat(starts - part.offsets[:-1], count) + inside
-        columns[places] = part.flat_columns + np.int32(first)
-        values[places] = 1.0 if part.values is None else part.values[inside]
-        starts += count
+    counts = np.stack([np.diff(part.offsets) for part in parts], axis=1)
+    offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts.sum(axis=1))])
+    numbers = np.tile(np.arange(len(parts), dtype=np.uint8), len(counts))
+    part_of, first = np.repeat(numbers, counts.ravel()), 0
+    columns, values = np.empty(offsets[-1], np.int32), np.ones(offsets[-1], np.float32)
+    for number, part in enumerate(parts):
+        here = part_of == number
+        columns[here] = part.flat_columns + np.int32(first)
+        if part.values is not None:
+            values[here] = part.values[part.offsets[0] : part.offsets[-1]]
         first += part.width
     return Ragged(offsets, columns, first, values)
 
