@@ -133,6 +133,13 @@ def test_more_counting_is_better_on_a_planted_world(
     assert mrr[0] + 0.05 < mrr[1] < mrr[2]
 
 
+def test_pair_repeats_what_a_pair_does(world: Dataset) -> None:
+    pair, profile = (
+        Predictor.fit(world, model=name).evaluate("valid") for name in ("pair", "profile")
+    )
+    assert pair.metrics.mrr >= profile.metrics.mrr
+
+
 def test_rolling_counts_earlier_facts_of_the_held_out_splits_but_none_of_the_future() -> None:
     pair = PlainFact(0, 0, 1, 0, 0)
     held_out = [PlainFact(0, 1, 1, day, day) for day in range(10, 20)]
