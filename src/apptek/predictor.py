@@ -139,8 +139,10 @@ class Predictor:
         Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path, also without
         any fact. Facts are retracted first: a fact that is in both is in the result.
         `observed_until` is the last time that was observed, by default that of the last fact.
-        Nothing is fitted again. The report says what became of the facts.
+        The weights stay; from 1,000 later facts on, probabilities are calibrated on the newest.
+        The report says what became of the facts.
         """
+        from apptek.models.recalibration import recalibrated
         from apptek.models.updating import update_model
 
         self.model.require_features()
@@ -150,7 +152,7 @@ class Predictor:
         )
         observed = time_text(observed_until) or None
         model, report = update_model(self.model, added, removed, observed)
-        return Predictor(model, self.run, past_only=self.answerer.past_only), report
+        return Predictor(recalibrated(model), self.run, past_only=self.answerer.past_only), report
 
     def save(self, folder: str | Path, *, in_place: bool = False) -> None:
         """Write the model to a new folder, or atomically replace an old one."""
@@ -542,8 +544,15 @@ class Predictor:
         working = self._evaluated_view(split, view, rolling=rolling)
         # RE-GCN is much faster on all queries of a time together.
         at_once = bool(self.model.baseline)
-        sets = working.fitted.sets
-        return ViewScorer(working.scores, working.probabilities, at_once=at_once, sets=sets)
+        if rolling and not self.model.baseline:
+            from apptek.evaluation.calibration import softmax
+            from apptek.models.recalibration import RollingView
+
+            rolled = RollingView.of(working, self.model.dataset, split)
+            return ViewScorer(rolled.scores, softmax, set_sizes=rolled.set_sizes)
+        beyond = self.model.dataset.lies_beyond_train(split)
+        sizes = working.fitted.set_sizes(later=beyond)
+        return ViewScorer(working.scores, working.probabilities, at_once, sizes)
 
     def evaluate_sets(self, split: Split = "test") -> dict[str, dict[str, Any]]:
         """Precision, recall and F1 of the set of predicates of each (subject, object, time).

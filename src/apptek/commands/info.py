@@ -53,7 +53,7 @@ def info(
     if not check and rules is None:
         from apptek.models.model import summarize
         from apptek.models.model_folder import load_model
-        from apptek.models.quality import recent_calibration
+        from apptek.models.recalibration import recent_calibration
 
         loaded = load_model(model, baselines=True)
         facts = summarize(loaded)
@@ -61,8 +61,8 @@ def info(
             facts["recent_calibration"] = recent
             if recent["refit_due"]:
                 facts["refit"] = (
-                    f"due: the calibration error of the newest {recent['facts']:,} facts, from "
-                    f"{recent['since']} on, is {recent['ece']:.3f}"
+                    f"due: on the newest {recent['facts']:,} facts, from {recent['since']} on, the "
+                    f"calibration error of the fit is {recent['ece']:.3f}"
                 )
         if not as_json:
             from apptek.present.metrics_text import summary_text

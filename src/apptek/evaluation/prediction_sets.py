@@ -6,7 +6,7 @@ the truth was in all but a share of 1 - coverage of them: so the truth of a quer
 its set with that coverage, whatever the model is. The most probable predicate is always in it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,6 +19,8 @@ from apptek.facts.queries import Queries
 STRATA = ("seen_pair", "unseen_pair", "unseen_entity")
 LEAST_QUERIES = 100  # of a stratum; one with fewer uses those of all strata
 USUAL_COVERAGE = 0.9
+# Probabilities (B, R), strata and times of queries -> sizes of their sets of the usual coverage
+SetSizes = Callable[[Matrix, Ints, Ints], Longs]
 
 
 def check_coverage(coverage: float) -> None:
@@ -39,10 +41,25 @@ class PredictionSets:
         close_columns(self, *STRATA)
 
     @classmethod
-    def of(cls, probabilities: Matrix, truths: Ints, strata: Ints) -> "PredictionSets":
-        """Return the sets for queries like these; strata: numbers of STRATA."""
+    def of(
+        cls,
+        probabilities: Matrix,
+        truths: Ints,
+        strata: Ints,
+        instead: "PredictionSets | None" = None,
+    ) -> "PredictionSets":
+        """Return the sets for queries like these.
+
+        strata   numbers of STRATA
+        instead  earlier sets, which serve a stratum that has too few of these queries
+        """
         of_truth = probabilities[np.arange(len(truths)), truths].astype(np.float32)
-        return cls(*(np.sort(of_truth[strata == number]) for number in range(len(STRATA))))
+        parts = [np.sort(of_truth[strata == number]) for number in range(len(STRATA))]
+        if instead is not None:
+            earlier = [getattr(instead, name) for name in STRATA]
+            pairs = zip(parts, earlier, strict=True)
+            parts = [new if len(new) >= LEAST_QUERIES else old for new, old in pairs]
+        return cls(*parts)
 
     def thresholds(self, coverage: float) -> Doubles:
         """Return the least probability of a member of a set, in each stratum."""

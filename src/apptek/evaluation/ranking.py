@@ -21,7 +21,7 @@ from apptek.evaluation.calibration import (
 )
 from apptek.evaluation.filters import Filter, groups, known_predicates
 from apptek.evaluation.predicate_classes import Level, PredicateClasses, PredicateWords
-from apptek.evaluation.prediction_sets import USUAL_COVERAGE, PredictionSets, strata_of
+from apptek.evaluation.prediction_sets import SetSizes, strata_of
 from apptek.facts.facts import Dataset, Facts, Split
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.ragged import Ragged
@@ -148,16 +148,16 @@ def evaluate_scores(
     queries: EvaluationQueries,
     *,
     probabilities: Callable[[Matrix], Matrix] | None = None,
-    sets: PredictionSets | None = None,
+    set_sizes: SetSizes | None = None,
 ) -> Evaluation:
     """Ranks and metrics of a scorer, which is called for a few thousand queries at a time.
 
     `probabilities` turns its scores into probabilities; without it there is no calibration error,
-    and without `sets` no coverage.
+    and without `set_sizes` no coverage.
     """
     if not len(queries):
         raise DataError("there are no queries to evaluate")
-    ranked, of_classes = _rank_all(score, queries, probabilities, sets)
+    ranked, of_classes = _rank_all(score, queries, probabilities, set_sizes)
 
     def metrics(mask: Bools) -> Metrics | None:
         return ranked.metrics(mask, calibrated=probabilities is not None)
@@ -213,7 +213,7 @@ def _rank_all(
     score: Scorer,
     queries: EvaluationQueries,
     probabilities: Callable[[Matrix], Matrix] | None,
-    sets: PredictionSets | None,
+    set_sizes: SetSizes | None,
 ) -> tuple[_Ranked, dict[Level, _Ranked]]:
     """The truths ranked, and their classes where there are probabilities to add up."""
     count, truths = len(queries), queries.facts.predicates
@@ -229,9 +229,9 @@ def _rank_all(
             continue
         shares, right = probabilities(scores), queries.right.part(start, stop)
         ranked.top(chunk, shares, truths[chunk], right)
-        if sets is not None:
+        if set_sizes is not None:
             masks = {name: mask[chunk] for name, mask in queries.groups.items()}
-            sizes = sets.sizes(shares, strata_of(masks), USUAL_COVERAGE)
+            sizes = set_sizes(shares, strata_of(masks), queries.facts.times[chunk])
             of_truth = shares[np.arange(len(shares)), truths[chunk]]
             places = (shares > of_truth[:, None]).sum(axis=1)
             ranked.sizes[chunk], ranked.covered[chunk] = sizes, places < sizes

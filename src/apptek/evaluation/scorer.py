@@ -11,7 +11,7 @@ from apptek.config import VIEWS
 from apptek.errors import ApptekError
 from apptek.evaluation.direction import direction_priors
 from apptek.evaluation.filters import Filter, known_predicates
-from apptek.evaluation.prediction_sets import PredictionSets
+from apptek.evaluation.prediction_sets import SetSizes
 from apptek.evaluation.ranking import CHUNK, Evaluation, EvaluationQueries, evaluate_scores
 from apptek.facts.facts import SPLITS, Dataset, Facts, Split, join_facts, with_inverses
 from apptek.facts.queries import Queries, draw_evenly, held_out_queries
@@ -35,7 +35,7 @@ class ViewScorer:
     scores: Scores
     probabilities: Callable[[Matrix], Matrix] | None = None
     at_once: bool = False
-    sets: PredictionSets | None = None
+    set_sizes: SetSizes | None = None
 
 
 def check_evaluated(split: str, view: str | None) -> None:
@@ -82,7 +82,9 @@ def evaluate_split(
     if candidates == "R":
         asked = EvaluationQueries.of(data, split, filtering, rows)
         score = _by_rows(scorer, held_out_queries(asked.facts))
-        return evaluate_scores(score, asked, probabilities=scorer.probabilities, sets=scorer.sets)
+        return evaluate_scores(
+            score, asked, probabilities=scorer.probabilities, set_sizes=scorer.set_sizes
+        )
     asked, count = EvaluationQueries.of(data, split, "raw", rows), len(data.predicates)
     everything = with_inverses(data.all_facts(), count)
     asked = replace(asked, known=known_predicates(asked.facts, [everything], filtering))

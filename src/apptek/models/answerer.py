@@ -235,15 +235,32 @@ class Answerer:
         """How many predicates are in the prediction set of each query."""
         check_coverage(coverage)
         strata, sizes = self._strata.of(ranked.queries), np.ones(len(ranked.queries), np.int64)
+        later = self.model.dataset.axis.positions(ranked.queries.times) > self._later_from
         for view in sorted(set(ranked.views)):
-            sets = self.model.fitted(view).sets
-            if sets is None:
+            fitted = self.model.fitted(view)
+            if fitted.sets is None:
                 raise ApptekError(
                     "this model has no prediction sets: fit default or max with valid facts"
                 )
-            rows = np.flatnonzero([each == view for each in ranked.views])
-            sizes[rows] = sets.sizes(ranked.probabilities[rows], strata[rows], coverage)
+            of_view = np.asarray([each == view for each in ranked.views])
+            for is_later, sets in ((False, fitted.sets), (True, fitted.later_sets or fitted.sets)):
+                rows = np.flatnonzero(of_view & (later == is_later))
+                sizes[rows] = sets.sizes(ranked.probabilities[rows], strata[rows], coverage)
         return sizes
+
+    @cached_property
+    def _later_from(self) -> int:
+        """The position after which a query comes long after the last known fact.
+
+        Sets are calibrated a step after it, and at the times of valid after the training facts:
+        the nearer one counts, on a logarithmic scale.
+        """
+        data, last = self.model.dataset, self._last_observed
+        valid = data.axis.positions(data.valid.take(data.valid.dated).times)
+        if last is None or not len(valid) or not data.lies_beyond_train("valid"):
+            return np.iinfo(np.int64).max
+        end = data.axis.positions(data.train.times).max()
+        return last + int(np.sqrt(max(1.0, float(np.median(valid)) - end)))
 
     @cached_property
     def _strata(self) -> Strata:

@@ -5,12 +5,13 @@ share of the predicate in the counts of `recency`. The counts and the weight are
 tuning queries; see models/fitting/pipeline.py.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from apptek.arrays import Doubles, Floats, Ints, Longs
-from apptek.evaluation.ranking import filtered_mrr
+from apptek.evaluation.ranking import expected_ranks
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.counting import VARIANTS, CountingConfig, CountingScorer, choose_weights
@@ -19,7 +20,7 @@ from apptek.models.reranking.reranker import log_softmax
 from apptek.ragged import Ragged
 
 MOST_FACTS = 5_000_000  # with more facts, counting would need too much memory and time
-MOST_TRIED = 2_000  # queries that the counts are chosen on
+MOST_TRIED = 3_000  # queries that the counts are chosen on
 # The prior outweighs all facts: each predicate has its share among all of them.
 FREQUENCY = Weights(smoothing=1e12)
 
@@ -46,16 +47,33 @@ class Counted:
         return log_softmax(CountingScorer(graph, self.kernel, arrays).scores(queries))
 
 
-def choose_counts(
-    start: Counted, graph: TemporalGraph, queries: Queries, truths: Ints, known: Ragged
-) -> Counted:
+@dataclass(frozen=True, slots=True)
+class KnownAnswers:
+    """Queries with the graph that they see, their true predicates, and the filter of the ranks."""
+
+    graph: TemporalGraph
+    queries: Queries
+    truths: Ints
+    known: Ragged
+
+    def spread(self, most: int) -> "KnownAnswers":
+        """Return at most so many of the queries, evenly spread."""
+        rows = np.arange(0, len(self.truths), max(1, -(-len(self.truths) // most)))
+        asked = self.queries.take(rows), self.truths[rows], self.known.take(rows)
+        return KnownAnswers(self.graph, *asked)
+
+    def ranks(self, counted: Counted) -> Doubles:
+        """Return the ranks of the truths by counting alone."""
+        shares = counted.log_shares(self.graph, self.queries)
+        return expected_ranks(shares, self.truths, self.known)
+
+
+def choose_counts(start: Counted, asked: Sequence[KnownAnswers]) -> Counted:
     """Return the counts that rank the truths best, among those that `recency` tries."""
-    rows = np.arange(0, len(queries), -(-len(queries) // MOST_TRIED))
-    asked, wanted, others = queries.take(rows), truths[rows], known.take(rows)
 
     def mrr(kernel: Weights) -> float:
-        scores = replace(start, kernel=kernel).log_shares(graph, asked)
-        return filtered_mrr(scores, wanted, others)
+        counted = replace(start, kernel=kernel)
+        return float(np.mean(1 / np.concatenate([part.ranks(counted) for part in asked])))
 
     kernel, *_ = choose_weights(VARIANTS["recency"], CountingConfig(), mrr)
     return replace(start, kernel=kernel)

@@ -9,7 +9,7 @@ import numpy as np
 from apptek.arrays import Ints
 from apptek.config import Config, View
 from apptek.errors import ApptekError, ModelError
-from apptek.evaluation.prediction_sets import PredictionSets
+from apptek.evaluation.prediction_sets import USUAL_COVERAGE, PredictionSets, SetSizes
 from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.clock import Clock
@@ -44,6 +44,14 @@ class FittedView:
     scorer: Scorer | None = None  # of a baseline, which has no weights over features
     counted: Counted | None = None  # what counting adds to the scores
     sets: PredictionSets | None = None  # of predicates that contain the truth so often
+    later_sets: PredictionSets | None = None  # the same, of queries long after the last known fact
+
+    def set_sizes(self, *, later: bool) -> SetSizes | None:
+        """Return what gives the sizes of sets of the usual coverage; None: there are no sets."""
+        sets = self.later_sets or self.sets if later else self.sets
+        if sets is None:
+            return None
+        return lambda shares, strata, _: sets.sizes(shares, strata, USUAL_COVERAGE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

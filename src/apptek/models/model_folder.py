@@ -61,6 +61,7 @@ NAMES = ("entities", "predicates")
 RERANKER = "trees/{view}.txt"
 OCCURRENCE = "trees/occurrence-{window}.txt"
 PLAIN = ("baseline", "no_forecasts", "preset", "protocol", "seed")  # of Model and model.json
+SETS = ("sets", "later_sets")
 SPARSE_ARRAYS = ("offsets", "predicates", "values")
 KIND_ARRAYS = ("of_entity", "pairs", "guessed")
 SUPPORT_ARRAYS = tuple(column.name for column in fields(Support))
@@ -99,8 +100,9 @@ def _view_arrays(view: View, fitted: FittedView) -> Arrays:
         arrays |= {f"kinds.{number}.{name}": getattr(kind, name) for name in KIND_ARRAYS}
     if fitted.support is not None:
         arrays |= {f"support.{name}": getattr(fitted.support, name) for name in SUPPORT_ARRAYS}
-    if fitted.sets is not None:
-        arrays |= {f"sets.{name}": getattr(fitted.sets, name) for name in STRATA}
+    for kind in SETS:
+        if (sets := getattr(fitted, kind)) is not None:
+            arrays |= {f"{kind}.{name}": getattr(sets, name) for name in STRATA}
     return {f"{view}.{name}": array for name, array in arrays.items()}
 
 
@@ -195,9 +197,11 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
         for number, entry in enumerate(about["kinds"])
     )
     reranker, support = stored.text(RERANKER.format(view=view)), None
-    sets = None
-    if f"sets.{STRATA[0]}" in arrays:
-        sets = PredictionSets(*(arrays[f"sets.{name}"] for name in STRATA))
+    sets = {
+        kind: PredictionSets(*(arrays[f"{kind}.{name}"] for name in STRATA))
+        for kind in SETS
+        if f"{kind}.{STRATA[0]}" in arrays
+    }
     if "support.offsets" in arrays:
         support = Support(*(arrays[f"support.{name}"] for name in SUPPORT_ARRAYS))
     calibration, scorer = Calibration(**about["calibration"]), None
@@ -219,7 +223,7 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
         support=support,
         scorer=scorer,
         counted=_load_counted(about["counting"], model.dataset),
-        sets=sets,
+        **sets,
     )
 
 

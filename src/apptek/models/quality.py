@@ -5,23 +5,12 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Bools, Doubles, Floats, Matrix
-from apptek.evaluation.calibration import expected_calibration_error, top_predictions
-from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.ranking import expected_ranks
-from apptek.facts.queries import Queries
-from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answerer import WorkingView
 from apptek.models.fitting.examples import Examples
-from apptek.models.model import Model
 
 MAX_QUERIES = 10_000  # tuning queries that are compared
 RESAMPLES = 2_000
-LEAST_RECENT, MOST_RECENT = (
-    1_000,
-    5_000,
-)  # facts added since the fit that its calibration is tested on
-MOST_ERROR = 0.05  # of their calibration, before a new fit is due
 
 
 def measure_quality(
@@ -52,32 +41,6 @@ def measure_quality(
         interval = paired_interval(ranks <= 1, their_ranks <= 1, rng=rng)
         quality[name] = _metrics(their_ranks) | {"interval": interval}
     return quality
-
-
-def recent_calibration(model: Model) -> dict[str, Any] | None:
-    """Return the calibration error of the newest facts that were added since the fit.
-
-    Each is asked about from what was known before its time. None where there are too few to tell.
-    """
-    facts, data = model.graph.facts, model.dataset
-    positions, fitted = data.axis.positions(facts.times), data.all_facts()
-    last = data.axis.positions(fitted.take(fitted.dated).times).max(initial=UNKNOWN)
-    added = np.flatnonzero(facts.dated & (positions > last))
-    if model.baseline or len(added) < LEAST_RECENT:
-        return None
-    rows = added[np.argsort(positions[added], kind="stable")][-MOST_RECENT:].astype(np.int32)
-    newest, view = facts.take(rows), WorkingView.of(model, "past_only")
-    asked = Queries(newest.subjects, newest.objects, newest.times, rows)
-    best, confidences = top_predictions(view.probabilities(view.scores(asked)))
-    others = known_predicates(newest, (facts,))
-    correct = (best == newest.predicates) | others.contains(best)
-    error = expected_calibration_error(confidences, correct)
-    return {
-        "facts": len(rows),
-        "since": data.axis.format(int(newest.times[0])),
-        "ece": error,
-        "refit_due": error > MOST_ERROR,
-    }
 
 
 def _frequency_order(graph: TemporalGraph) -> Floats:

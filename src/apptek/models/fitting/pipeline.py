@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Doubles, Floats, Ints
+from apptek.arrays import Floats
 from apptek.config import View
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
@@ -22,17 +22,20 @@ from apptek.evaluation.ranking import expected_ranks, filtered_mrr
 from apptek.extras import require_trees
 from apptek.facts.facts import SPLITS, Dataset, join_facts
 from apptek.facts.protocols import apply_protocol
-from apptek.facts.queries import Queries, training_queries
+from apptek.facts.queries import training_queries
+from apptek.facts.times import UNKNOWN
 from apptek.features.clock import Clock
 from apptek.features.space import AddedPart, FamilyFit, Found, find_family, make_space
 from apptek.features.support import count_support
 from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.models.answerer import WorkingView
 from apptek.models.counted import (
     FREQUENCY,
     MOST_FACTS,
     MOST_TRIED,
     Counted,
+    KnownAnswers,
     choose_counts,
     is_surely_better,
 )
@@ -47,7 +50,6 @@ from apptek.models.fitting.examples import (
     with_more,
 )
 from apptek.models.fitting.linear_fit import (
-    LEAST_TUNING,
     MOST_DENSE,
     FitReport,
     beside,
@@ -67,7 +69,6 @@ from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.models.reranking.reranker import Reranker
 from apptek.models.scorers import FitTask
-from apptek.ragged import Ragged
 from apptek.resuming import open_work
 from apptek.seeding import generator
 
@@ -235,6 +236,7 @@ def _fit_view(fit: Fit, model: Model, view: View) -> FittedView:
         support=support,
         counted=chosen.counted,
         sets=_prediction_sets(fit, made, chosen),
+        later_sets=_later_sets(fit, made, chosen),
     )
 
 
@@ -294,30 +296,61 @@ def _prediction_sets(fit: Fit, made: ViewExamples, chosen: _Chosen) -> Predictio
     return PredictionSets.of(probabilities, made.tuning.labels, strata)
 
 
+def _later_sets(fit: Fit, made: ViewExamples, chosen: _Chosen) -> PredictionSets | None:
+    """Return the sets of tuning queries that see the training facts alone.
+
+    None where they see no other facts anyway.
+    """
+    if made.seen is made.space or made.tuning is None or chosen.scores is None:
+        return None
+    fitted = FittedView(
+        classifier=chosen.classifier,
+        kinds=(),
+        report={},
+        reranker=chosen.reranker,
+        counted=chosen.counted,
+    )
+    with fit.stage("prediction sets of later times"):
+        scores = WorkingView("past_only", made.space, fitted).scores(made.queries)
+    return _prediction_sets(fit, made, replace(chosen, scores=scores))
+
+
 def _choose_counts(fit: Fit, made: ViewExamples) -> tuple[Counted | None, Floats | None]:
     """Return how facts are counted, and log P of each predicate by it for the tuning queries.
 
-    Nothing is fitted in counting, so that where there are few tuning queries, it is chosen on
-    training queries that do not see their own fact. None where there are too many facts to count.
+    It is chosen on tuning queries and on training queries that do not see their own fact: nothing
+    is fitted in counting, and more queries tell more. None where there are too many facts to count.
     """
     data, tuning = fit.dataset, made.tuning
     if len(data.train) > MOST_FACTS:
         return None, None
     dating = dating_of(data.train, len(data.predicates))
     counted = Counted(1.0, VARIANTS["recency"].start, dating)
-    if tuning is None or len(tuning) < LEAST_TUNING:
-        counted = choose_counts(counted, made.space.graph, *_known_queries(made))
-    else:
-        asked = (made.queries, tuning.labels, tuning.others)
-        counted = choose_counts(counted, made.seen.graph, *asked)
+    counted = choose_counts(counted, _known_answers(made))
     return counted, None if tuning is None else counted.log_shares(made.seen.graph, made.queries)
 
 
-def _known_queries(made: ViewExamples) -> tuple[Queries, Ints, Ragged]:
-    """Return some training queries that do not see their own fact, the truths, and the filter."""
-    train, rows = made.space.graph.facts, made.rows[:: -(-len(made.rows) // MOST_TRIED)]
-    known = known_predicates(train.take(rows), (train,))
-    return training_queries(train, rows), train.predicates[rows], known
+def _known_answers(made: ViewExamples) -> list[KnownAnswers]:
+    """Return the tuning queries, and where they are few, training queries that hide their own fact.
+
+    The latter are of the newer half of the facts, which have a past.
+    """
+    graph, tuning, rows = made.space.graph, made.tuning, made.rows
+    answers = []
+    if tuning is not None:
+        asked = made.queries, tuning.labels, tuning.others
+        answers = [KnownAnswers(made.seen.graph, *asked).spread(MOST_TRIED)]
+        if len(tuning) >= MOST_TRIED:
+            return answers
+    positions = graph.axis.positions(graph.facts.times[rows])
+    dated = positions[positions != UNKNOWN]
+    rows = rows[(positions == UNKNOWN) | (positions >= np.median(dated if len(dated) else [0]))]
+    most = MOST_TRIED - len(made.queries)
+    rows = rows[:: -(-len(rows) // most)]
+    facts = graph.facts.take(rows)
+    known = known_predicates(facts, (graph.facts,))
+    queries = training_queries(graph.facts, rows)
+    return [*answers, KnownAnswers(graph, queries, facts.predicates, known)]
 
 
 def _has_signal(made: ViewExamples, counted: Counted, scores: Floats) -> bool:
@@ -328,19 +361,13 @@ def _has_signal(made: ViewExamples, counted: Counted, scores: Floats) -> bool:
     """
     tuning, frequency = made.tuning, replace(counted, kernel=FREQUENCY)
     assert tuning is not None
-    asked = (made.queries, tuning.labels, tuning.others)
-
-    def ranks(by: Counted, graph: TemporalGraph, queries: Queries, *of: Any) -> Doubles:
-        return expected_ranks(by.log_shares(graph, queries), *of)
-
-    usual = ranks(frequency, made.seen.graph, *asked)
+    asked = made.queries, tuning.labels, tuning.others
+    usual = KnownAnswers(made.seen.graph, *asked).ranks(frequency)
     if is_surely_better(expected_ranks(scores, tuning.labels, tuning.others), usual):
         return True
-    of_train = _known_queries(made)
-    ours, theirs = (
-        np.concatenate([ranks(by, made.seen.graph, *asked), ranks(by, made.space.graph, *of_train)])
-        for by in (counted, frequency)
-    )
+    answers = _known_answers(made)
+    ours = np.concatenate([part.ranks(counted) for part in answers])
+    theirs = np.concatenate([part.ranks(frequency) for part in answers])
     return len(ours) < LEAST_JUDGED or is_surely_better(ours, theirs)
 
 

@@ -1,0 +1,176 @@
+"""Calibration that follows the data: after updates, probabilities are fitted to the newest facts.
+
+The weights of a model stay as they were fitted, and the world moves on. So the view past_only is
+calibrated again on the newest facts that it was not fitted on, each asked about from what was known
+before its time. `update` does this; a rolling evaluation does it as if updated every few days.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from apptek.arrays import Floats, Ints, Longs, Matrix
+from apptek.evaluation.calibration import (
+    Calibration,
+    balance_calibration,
+    expected_calibration_error,
+    fit_calibration,
+    top_predictions,
+)
+from apptek.evaluation.filters import known_predicates
+from apptek.evaluation.prediction_sets import USUAL_COVERAGE, PredictionSets, Strata
+from apptek.facts.facts import Dataset, Split, join_facts
+from apptek.facts.queries import Queries, held_out_queries
+from apptek.facts.times import UNKNOWN
+from apptek.models.answerer import WorkingView
+from apptek.models.model import FittedView, Model
+from apptek.ragged import Ragged
+
+LEAST_FACTS, MOST_FACTS = 1_000, 2_000  # the newest, that a calibration is fitted to
+LEAST_STEP, MOST_STEPS = 100, 50  # facts between two calibrations of an evaluation; their number
+MOST_ERROR = 0.05  # of the fit's calibration on the newest facts, before a new fit is due
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """Facts that were asked about: the scores, the truths, and what else is right."""
+
+    scores: Floats  # (n, R)
+    truths: Ints
+    known: Ragged
+    strata: Ints
+
+    def calibrated(self, fitted: FittedView) -> FittedView:
+        """Return the view with the calibration and the prediction sets of these facts."""
+        best, _ = top_predictions(self.scores)
+        correct = (best == self.truths) | self.known.contains(best)
+        calibration = fit_calibration(self.scores, correct)
+        if fitted.reranker is not None:
+            calibration = balance_calibration(self.scores, correct, calibration)
+        shares = calibration.probabilities(self.scores)
+        sets = PredictionSets.of(shares, self.truths, self.strata, instead=fitted.sets)
+        classifier = replace(fitted.classifier, calibration=calibration)
+        return replace(fitted, classifier=classifier, sets=sets)
+
+    def error(self, calibration: Calibration) -> float:
+        """Return the error that a calibration has on these facts."""
+        best, confidences = top_predictions(calibration.probabilities(self.scores))
+        correct = (best == self.truths) | self.known.contains(best)
+        return expected_calibration_error(confidences, correct)
+
+
+def recalibrated(model: Model) -> Model:
+    """Return the model, its view past_only calibrated on the newest facts added since the fit.
+
+    What was fitted stays where there are fewer than LEAST_FACTS of them.
+    """
+    newest, fitted = _added_facts(model), model.views.get("past_only")
+    if fitted is None or len(newest) < LEAST_FACTS:
+        return model
+    calibrated = _ask(model, newest).calibrated(fitted)
+    return replace(model, views={**model.views, "past_only": calibrated})
+
+
+def recent_calibration(model: Model) -> dict[str, Any] | None:
+    """Return the error that the fit's calibration has on the newest facts added since the fit.
+
+    None where there are too few to tell.
+    """
+    newest, fitted = _added_facts(model), model.views.get("past_only")
+    if fitted is None or len(newest) < LEAST_FACTS:
+        return None
+    names = ("temperature", "tilt", "bend", "twist")
+    of_fit = Calibration(**{name: fitted.report[name] for name in names})
+    error = _ask(model, newest).error(of_fit)
+    return {
+        "facts": len(newest),
+        "since": model.dataset.axis.format(int(model.graph.facts.times[newest[0]])),
+        "ece": error,
+        "refit_due": error > MOST_ERROR,
+    }
+
+
+def _added_facts(model: Model) -> Longs:
+    """Return the rows of the newest facts that were added since the fit, by time."""
+    if model.baseline or not model.updates:
+        return np.zeros(0, np.int64)
+    data, facts = model.dataset, model.graph.facts
+    learned = data.all_facts() if data.was_split else data.train
+    positions = data.axis.positions(facts.times)
+    last = data.axis.positions(learned.take(learned.dated).times).max(initial=UNKNOWN)
+    added = np.flatnonzero(facts.dated & (positions > last))
+    return added[np.argsort(positions[added], kind="stable")][-MOST_FACTS:]
+
+
+def _ask(model: Model, rows: Longs) -> _Asked:
+    """Ask about facts of the graph, each hidden from its query."""
+    data, facts = model.dataset, model.graph.facts.take(rows)
+    queries = Queries(facts.subjects, facts.objects, facts.times, rows.astype(np.int32))
+    scores = WorkingView.of(model, "past_only").scores(queries)
+    known = known_predicates(facts, (model.graph.facts,))
+    strata = Strata(data.train, len(data.entities)).of(held_out_queries(facts))
+    return _Asked(scores, facts.predicates, known, strata)
+
+
+@dataclass(frozen=True, slots=True)
+class RollingView:
+    """A view that sees every earlier fact, calibrated again and again as time goes on.
+
+    starts  the positions from which each but the first calibration holds
+    fitted  the view with each calibration; the first is that of the fit
+    """
+
+    view: WorkingView
+    starts: Longs
+    fitted: tuple[FittedView, ...]
+
+    @classmethod
+    def of(cls, view: WorkingView, data: Dataset, split: Split) -> "RollingView":
+        """Return the view with a calibration for every few days of a split."""
+        facts = join_facts(data.valid, data.split(split)) if split != "valid" else data.valid
+        positions = data.axis.positions(facts.times)
+        learned = data.axis.positions(data.train.times).max(initial=UNKNOWN)
+        order = np.argsort(positions, kind="stable")
+        order = order[positions[order] > learned]
+        facts, positions = facts.take(order), positions[order]
+        queries = held_out_queries(facts)
+        known = known_predicates(facts, (data.train, data.valid, data.test))
+        strata = Strata(data.train, len(data.entities)).of(queries)
+        starts = np.unique(positions[LEAST_FACTS :: max(LEAST_STEP, len(facts) // MOST_STEPS)])
+        fitted, scores, done = [view.fitted], np.zeros((0, len(data.predicates)), np.float32), 0
+        for end in np.searchsorted(positions, starts).tolist():  # facts before each start
+            new = slice(max(done, end - MOST_FACTS), end)
+            scores = np.concatenate([scores, view.scores(queries.part(new))])[-MOST_FACTS:]
+            used = slice(end - len(scores), end)
+            asked = _Asked(
+                scores, facts.predicates[used], known.part(used.start, end), strata[used]
+            )
+            fitted.append(asked.calibrated(fitted[-1]) if end >= LEAST_FACTS else fitted[-1])
+            done = end
+        return cls(view, starts, tuple(fitted))
+
+    def scores(self, queries: Queries) -> Floats:
+        """Return the scores divided by the temperatures of each query's time: (B, R).
+
+        Their softmax is the calibrated probabilities; the ranks are those of the view.
+        """
+        scores = self.view.scores(queries)
+        for fitted, rows in self._by_time(queries.times):
+            temperatures = fitted.classifier.calibration.temperatures(scores[rows])
+            scores[rows] /= temperatures[:, None].astype(scores.dtype)
+        return scores
+
+    def set_sizes(self, probabilities: Matrix, strata: Ints, times: Ints) -> Longs:
+        """Return the sizes of the prediction sets of the usual coverage; 0: there are none."""
+        sizes = np.zeros(len(times), np.int64)
+        for fitted, rows in self._by_time(times):
+            if fitted.sets is not None:
+                part = probabilities[rows], strata[rows]
+                sizes[rows] = fitted.sets.sizes(*part, USUAL_COVERAGE)
+        return sizes
+
+    def _by_time(self, times: Ints) -> list[tuple[FittedView, Longs]]:
+        positions = self.view.space.graph.axis.positions(times)
+        places = np.searchsorted(self.starts, positions, side="right")
+        return [(self.fitted[p], np.flatnonzero(places == p)) for p in np.unique(places).tolist()]
