@@ -21,6 +21,7 @@ from apptek.ragged import Ragged
 
 MOST_FACTS = 5_000_000  # with more facts, counting would need too much memory and time
 MOST_TRIED = 3_000  # queries that the counts are chosen on
+MOST_SHARES = 3_000_000  # of them: queries x predicates
 # The prior outweighs all facts: each predicate has its share among all of them.
 FREQUENCY = Weights(smoothing=1e12)
 

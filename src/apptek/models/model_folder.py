@@ -100,9 +100,9 @@ def _view_arrays(view: View, fitted: FittedView) -> Arrays:
         arrays |= {f"kinds.{number}.{name}": getattr(kind, name) for name in KIND_ARRAYS}
     if fitted.support is not None:
         arrays |= {f"support.{name}": getattr(fitted.support, name) for name in SUPPORT_ARRAYS}
-    for kind in SETS:
-        if (sets := getattr(fitted, kind)) is not None:
-            arrays |= {f"{kind}.{name}": getattr(sets, name) for name in STRATA}
+    for field in SETS:
+        if (sets := getattr(fitted, field)) is not None:
+            arrays |= {f"{field}.{name}": getattr(sets, name) for name in STRATA}
     return {f"{view}.{name}": array for name, array in arrays.items()}
 
 
@@ -198,9 +198,9 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
     )
     reranker, support = stored.text(RERANKER.format(view=view)), None
     sets = {
-        kind: PredictionSets(*(arrays[f"{kind}.{name}"] for name in STRATA))
-        for kind in SETS
-        if f"{kind}.{STRATA[0]}" in arrays
+        field: PredictionSets(*(arrays[f"{field}.{name}"] for name in STRATA))
+        for field in SETS
+        if f"{field}.{STRATA[0]}" in arrays
     }
     if "support.offsets" in arrays:
         support = Support(*(arrays[f"support.{name}"] for name in SUPPORT_ARRAYS))

@@ -33,6 +33,7 @@ from apptek.models.answerer import WorkingView
 from apptek.models.counted import (
     FREQUENCY,
     MOST_FACTS,
+    MOST_SHARES,
     MOST_TRIED,
     Counted,
     KnownAnswers,
@@ -336,17 +337,16 @@ def _known_answers(made: ViewExamples) -> list[KnownAnswers]:
     The latter are of the newer half of the facts, which have a past.
     """
     graph, tuning, rows = made.space.graph, made.tuning, made.rows
-    answers = []
+    answers, most = [], min(MOST_TRIED, -(-MOST_SHARES // graph.predicate_count))
     if tuning is not None:
         asked = made.queries, tuning.labels, tuning.others
-        answers = [KnownAnswers(made.seen.graph, *asked).spread(MOST_TRIED)]
-        if len(tuning) >= MOST_TRIED:
+        answers = [KnownAnswers(made.seen.graph, *asked).spread(most)]
+        if len(tuning) >= most:
             return answers
     positions = graph.axis.positions(graph.facts.times[rows])
     dated = positions[positions != UNKNOWN]
     rows = rows[(positions == UNKNOWN) | (positions >= np.median(dated if len(dated) else [0]))]
-    most = MOST_TRIED - len(made.queries)
-    rows = rows[:: -(-len(rows) // most)]
+    rows = rows[:: -(-len(rows) // (most - len(made.queries)))]
     facts = graph.facts.take(rows)
     known = known_predicates(facts, (graph.facts,))
     queries = training_queries(graph.facts, rows)
