@@ -259,8 +259,9 @@ class Answerer:
         valid = data.axis.positions(data.valid.take(data.valid.dated).times)
         if last is None or not len(valid) or not data.lies_beyond_train("valid"):
             return np.iinfo(np.int64).max
-        end = data.axis.positions(data.train.times).max()
-        return last + int(np.sqrt(max(1.0, float(np.median(valid)) - end)))
+        end = int(data.axis.positions(data.train.times).max())
+        known = int(data.axis.positions(self.model.graph.facts.times).max())
+        return min(last, known) + int(np.sqrt(max(1.0, float(np.median(valid)) - end)))
 
     @cached_property
     def _strata(self) -> Strata:

@@ -179,7 +179,7 @@ def _fit(fit: Fit) -> Model:
     return model
 
 
-LEAST_JUDGED = 100  # queries that tell whether there is nothing to learn
+LEAST_JUDGED = 60  # queries that tell whether there is nothing to learn
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,14 +327,15 @@ def _choose_counts(fit: Fit, made: ViewExamples) -> tuple[Counted | None, Floats
         return None, None
     dating = dating_of(data.train, len(data.predicates))
     counted = Counted(1.0, VARIANTS["recency"].start, dating)
-    counted = choose_counts(counted, _known_answers(made))
+    counted = choose_counts(counted, _known_answers(made, newer=True))
     return counted, None if tuning is None else counted.log_shares(made.seen.graph, made.queries)
 
 
-def _known_answers(made: ViewExamples) -> list[KnownAnswers]:
+def _known_answers(made: ViewExamples, *, newer: bool) -> list[KnownAnswers]:
     """Return the tuning queries, and where they are few, training queries that hide their own fact.
 
-    The latter are of the newer half of the facts, which have a past.
+    newer  whether these are of the newer half of the facts, which have a past; undated facts count
+           by turns
     """
     graph, tuning, rows = made.space.graph, made.tuning, made.rows
     answers, most = [], min(MOST_TRIED, -(-MOST_SHARES // graph.predicate_count))
@@ -344,30 +345,32 @@ def _known_answers(made: ViewExamples) -> list[KnownAnswers]:
         if len(tuning) >= most:
             return answers
     positions = graph.axis.positions(graph.facts.times[rows])
-    dated = positions[positions != UNKNOWN]
-    rows = rows[(positions == UNKNOWN) | (positions >= np.median(dated if len(dated) else [0]))]
-    rows = rows[:: -(-len(rows) // (most - len(made.queries)))]
+    is_dated = positions != UNKNOWN
+    middle = np.median(positions[is_dated]) if is_dated.any() else 0
+    is_newer = np.where(is_dated, positions >= middle, np.arange(len(rows)) % 2 == 0)
+    rows = rows[is_newer == newer]
     facts = graph.facts.take(rows)
     known = known_predicates(facts, (graph.facts,))
-    queries = training_queries(graph.facts, rows)
-    return [*answers, KnownAnswers(graph, queries, facts.predicates, known)]
+    of_train = KnownAnswers(graph, training_queries(graph.facts, rows), facts.predicates, known)
+    return [*answers, of_train.spread(most - len(made.queries))]
 
 
 def _has_signal(made: ViewExamples, counted: Counted, scores: Floats) -> bool:
     """Return whether anything is surely better than the most frequent predicate.
 
     Either the scores of the tuning queries are, or counting is, on these and on training queries
-    that do not see their own fact. A few queries cannot tell: then it is presumed.
+    that it was not chosen on. A few queries cannot tell: then it is presumed.
     """
     tuning, frequency = made.tuning, replace(counted, kernel=FREQUENCY)
     assert tuning is not None
-    asked = made.queries, tuning.labels, tuning.others
-    usual = KnownAnswers(made.seen.graph, *asked).ranks(frequency)
-    if is_surely_better(expected_ranks(scores, tuning.labels, tuning.others), usual):
+    asked = KnownAnswers(made.seen.graph, made.queries, tuning.labels, tuning.others)
+    ranks = expected_ranks(scores, tuning.labels, tuning.others)
+    if is_surely_better(ranks, asked.ranks(frequency)):
         return True
-    answers = _known_answers(made)
-    ours = np.concatenate([part.ranks(counted) for part in answers])
-    theirs = np.concatenate([part.ranks(frequency) for part in answers])
+    answers = _known_answers(made, newer=False)
+    ours, theirs = (
+        np.concatenate([part.ranks(by) for part in answers]) for by in (counted, frequency)
+    )
     return len(ours) < LEAST_JUDGED or is_surely_better(ours, theirs)
 
 
