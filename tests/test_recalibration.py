@@ -9,12 +9,13 @@ import numpy as np
 import pytest
 from command_line import apptek
 
+from apptek.config import View
 from apptek.evaluation.calibration import softmax
 from apptek.evaluation.prediction_sets import USUAL_COVERAGE, Strata
 from apptek.evaluation.scorer import ViewScorer, evaluate_split
 from apptek.facts.queries import held_out_queries
 from apptek.models.answerer import WorkingView
-from apptek.models.model import with_earlier_facts
+from apptek.models.model import FittedView, with_earlier_facts
 from apptek.models.recalibration import LEAST_FACTS, RollingView, recent_calibration
 from apptek.predictor import Predictor
 
@@ -164,7 +165,9 @@ def test_sets_of_times_long_after_the_last_fact_are_calibrated_apart(predictor: 
     assert fitted.later_sets is not None
     assert fitted.sets is not None
     same = [np.full(300, share, np.float32) for share in (0.001, 0.3, 0.3)]
-    views = {"past_only": replace(fitted, later_sets=type(fitted.sets)(*same))}
+    views: dict[View, FittedView] = {
+        "past_only": replace(fitted, later_sets=type(fitted.sets)(*same))
+    }
     answers = Predictor(replace(predictor.model, views=views))
     soon, late = (("s1", "o1", str(day)) for day in (30, 55))
     assert len(answers.predict(late, coverage=0.9)[0].predicates) == 6
