@@ -163,22 +163,6 @@ def test_a_query_never_sees_its_own_fact_nor_others_between_the_two(
     assert np.array_equal(found[0], found[1])
 
 
-@settings(max_examples=50)
-@given(st.lists(plain_facts(), min_size=1, max_size=30), types, st.integers(0, 12), st.data())
-def test_ahead_a_fact_of_that_time_or_later_changes_nothing(
-    plain: list[PlainFact], sectors: list[int], when: int, data: st.DataObject
-) -> None:
-    start = data.draw(st.integers(when, 12))
-    ends = data.draw(st.integers(0, 3)), data.draw(st.integers(0, 3))
-    future = [PlainFact(ends[0], 0, ends[1], start, start) for _ in range(3)]
-    config, kinds = replace(PLAIN, ahead=True), (kind_of("sector", sectors),)
-    found = [
-        all_features(typed_of(graph_of(facts), kinds, config), [(0, 1, when, None)])
-        for facts in (plain, [*plain, *future])
-    ]
-    assert np.array_equal(found[0], found[1])
-
-
 @settings(max_examples=200)
 @given(
     st.lists(plain_facts(), min_size=1, max_size=40), st.integers(1, 6), st.booleans(),

@@ -88,21 +88,6 @@ def test_candidates_agree_with_the_definition(
             assert features.tolist() == pytest.approx(plain, rel=1e-4, abs=1e-5)
 
 
-@given(facts=worlds, rows=questions, later=worlds)
-def test_no_fact_at_or_after_the_time_is_used(
-    facts: list[PlainFact], rows: list[tuple[int, int, int]], later: list[PlainFact]
-) -> None:
-    first = min(when for *_, when in rows)
-    rows = [(actor, predicate, first) for actor, predicate, _ in rows]
-    known = [fact for fact in facts if (time := time_of(fact)) is None or time < first]
-    new = [fact for fact in later if (time := time_of(fact)) is not None and time >= first]
-    before = EntityIndex(facts_of(known), AXIS, SIZES, CLOCK).candidates(asked_of(rows))
-    after = EntityIndex(facts_of([*known, *new]), AXIS, SIZES, CLOCK).candidates(asked_of(rows))
-    assert np.array_equal(before.entities, after.entities)
-    assert np.array_equal(before.offsets, after.offsets)
-    assert np.array_equal(before.features, after.features)
-
-
 def plain_rank(scores: dict[int, float], truth: int, known: set[int]) -> float:
     values = [scores.get(e, -math.inf) for e in range(ENTITIES) if e == truth or e not in known]
     own = scores.get(truth, -math.inf)

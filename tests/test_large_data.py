@@ -6,8 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import apptek
-from hypothesis import given
-from hypothesis import strategies as st
 from model_folders import files_of
 
 from apptek.errors import DataError
@@ -27,13 +25,6 @@ from apptek.synthetic import world as world_module
 from apptek.synthetic.world import make_world, write_world
 
 WORLD = make_world(3_000, 5).dataset
-
-
-@given(st.lists(st.integers(0, 2**62), max_size=40), st.lists(st.integers(0, 2**62), max_size=9))
-def test_no_key_among_the_others_is_ruled_out(keys: list[int], others: list[int]) -> None:
-    keys = keys + others
-    found = fact_keys.may_be_among(np.asarray(keys, np.int64), np.asarray(others, np.int64))
-    assert found[len(keys) - len(others) :].all()
 
 
 def test_most_other_keys_are_ruled_out() -> None:

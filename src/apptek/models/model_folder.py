@@ -5,7 +5,6 @@ them, and the manifest that checks all of them. docs/model-folder.md describes e
 """
 
 from dataclasses import asdict, fields, replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -137,7 +136,7 @@ def load_model(folder: Path, *, baselines: bool = False) -> Model:
 
     baselines  whether it may be a baseline, too, which has no features
     """
-    return read_whole(folder, partial(_load_checked, baselines=baselines))
+    return read_whole(folder, lambda path: _load_checked(path, baselines=baselines))
 
 
 def _load_checked(folder: Path, *, baselines: bool) -> Model:
