@@ -25,6 +25,7 @@ from apptek.commands.options import SeedOption, with_engine
 from apptek.commands.paper import paper_app
 from apptek.commands.predict import predict
 from apptek.commands.research import research_app
+from apptek.commands.run import run
 from apptek.commands.serve import mcp, serve
 from apptek.commands.tutorial import tutorial
 from apptek.commands.update import update
@@ -104,7 +105,7 @@ def _exit_code(error: ApptekError) -> int:
 
 for panel, commands in {
     "Start here": (demo, tutorial),
-    "Make a model": (with_engine(fit), update, info, with_engine(evaluate)),
+    "Make a model": (with_engine(fit), update, run, info, with_engine(evaluate)),
     "Ask a model": (
         with_engine(predict), explain, forecast, with_engine(watch), with_engine(audit), serve, mcp,
     ),

@@ -25,6 +25,7 @@ SCHEMES = {"postgresql": POSTGRESQL, "postgres": POSTGRESQL, "sqlite": SQLITE, "
 EXPECTED = "postgresql://USER@HOST/DATABASE, sqlite:///FILE or duckdb:///FILE"
 DRIVERS = "adbc_driver_manager"
 RUN_AT = "run_at"  # the column of a written table that says when the command ran
+RUN_DATE = "run_date"  # the column of the date of a daily run, by which its rows are replaced
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 # What ADBC puts before the reason.
 _STATUS = re.compile(r"^(?:[A-Z_]+: )?(?:\[\w+\] )?(?:Failed to prepare query: )?(?:ERROR:\s+)?")
@@ -120,38 +121,62 @@ class Database:
 
     @contextmanager
     def appending(self) -> Iterator[Callable[[pa.Table], None]]:
-        """Yield a function that appends rows to the table, which is made if it is missing.
+        """Yield a function that appends rows to the table, in one transaction."""
+        with self.transaction() as cursor:
+            yield self.appender(cursor)
 
-        All rows get the time of the run. They are written in one transaction: if anything fails
-        within the block, none of them is.
-        """
-        run_at, (schema, _, table) = datetime.now(UTC), self.table.rpartition(".")
-        schema = schema or ("main" if self.kind == DUCKDB else "")
+    @contextmanager
+    def transaction(self) -> Iterator[Any]:
+        """Yield a cursor; what it wrote is committed at the end, and lost if anything fails."""
         with ExitStack() as stack:
             with self._errors():
                 cursor = stack.enter_context(self._cursor(write=True))
-                known = self._columns(cursor, schema, table)
-
-            def append(rows: pa.Table) -> None:
-                when = pa.array([run_at] * rows.num_rows, pa.timestamp("us", "UTC"))
-                rows = rows.add_column(0, RUN_AT, when)
-                if known and known != rows.column_names:
-                    found = f"{self}: the table has the columns {', '.join(known)}"
-                    raise DatabaseError(f"{found}; expected {', '.join(rows.column_names)}")
-                with self._errors():
-                    cursor.adbc_ingest(table, rows, "create_append", db_schema_name=schema or None)
-
-            yield append
+            yield cursor
             with self._errors():
                 cursor.connection.commit()
 
+    def appender(self, cursor: Any, run: str = "") -> Callable[[pa.Table], None]:
+        """Return a function that appends rows to the table, which is made if it is missing.
+
+        All rows get the time of the run. With the date of a `run`, they get that, too, and replace
+        the rows of that run.
+        """
+        run_at, (schema, _, table) = datetime.now(UTC), self.table.rpartition(".")
+        schema = schema or ("main" if self.kind == DUCKDB else "")
+        with self._errors():
+            known = self._columns(cursor, schema, table)
+            if run and known:
+                self._delete_run(cursor, known, run)
+
+        def append(rows: pa.Table) -> None:
+            when = pa.array([run_at] * rows.num_rows, pa.timestamp("us", "UTC"))
+            rows = rows.add_column(0, RUN_AT, when)
+            if run:
+                rows = rows.add_column(0, RUN_DATE, pa.array([run] * rows.num_rows, pa.string()))
+            if self.kind == DUCKDB and known and known != rows.column_names:
+                found = f"{self}: the table has the columns {', '.join(known)}"
+                raise DatabaseError(f"{found}; expected {', '.join(rows.column_names)}")
+            with self._errors():
+                cursor.adbc_ingest(table, rows, "create_append", db_schema_name=schema or None)
+
+        return append
+
     def _columns(self, cursor: Any, schema: str, table: str) -> list[str]:
-        """Return the columns of a table of DuckDB, which appends by position; others by name."""
-        if self.kind != DUCKDB:
-            return []
-        query = "select column_name from information_schema.columns where table_schema = ? "
-        cursor.execute(f"{query} and table_name = ? order by ordinal_position", (schema, table))
+        """Return the columns of a table; none if there is no such table."""
+        if self.kind == SQLITE:
+            cursor.execute("select name from pragma_table_info($1)", (table,))
+        else:
+            query = "select column_name from information_schema.columns where table_name = $1"
+            where = "table_schema = case when $2 = '' then current_schema() else $2 end"
+            cursor.execute(f"{query} and {where} order by ordinal_position", (table, schema))
         return [name for (name,) in cursor.fetchall()]
+
+    def _delete_run(self, cursor: Any, known: list[str], run: str) -> None:
+        if RUN_DATE not in known:
+            found = f"{self}: the table has the columns {', '.join(known)}"
+            raise DatabaseError(f"{found}; expected a new table, or one that `apptek run` made")
+        table = ".".join(map(quoted, self.table.split(".", 1)))
+        cursor.execute(f"delete from {table} where {RUN_DATE} = $1", (run,))  # noqa: S608
 
     @contextmanager
     def _cursor(self, *, write: bool = False) -> Iterator[Any]:

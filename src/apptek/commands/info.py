@@ -64,12 +64,31 @@ def info(
                     f"due: on the newest {recent['facts']:,} facts, from {recent['since']} on, the "
                     f"calibration error of the fit is {recent['ece']:.3f}"
                 )
+        _add_score(facts, model)
         if not as_json:
             from apptek.present.metrics_text import summary_text
 
             print_text(summary_text, str(model), facts)
     if as_json:
         print_json(facts)
+
+
+def _add_score(facts: dict[str, Any], model: Path) -> None:
+    """Add the score of the forecasts that `apptek run` stored, if there is one."""
+    from apptek.daily.project import state_of
+    from apptek.daily.scores import stored_score
+
+    score = stored_score(state_of(model.resolve()))
+    if score is None or not score.scored:
+        return
+    every = score.groups["all"]
+    facts["running_score"] = {
+        "until": score.observed, "runs": score.scored, "forecasts": every.forecasts,
+        "brier": every.brier, "log_loss": every.log_loss,
+        "calibration_error": every.calibration_error, "skill": every.skill["own_rate"],
+    }  # fmt: skip
+    if score.refit:
+        facts["refit"] = f"due: {score.refit}"
 
 
 def _check(model: Path, *, quiet: bool) -> dict[str, Any]:

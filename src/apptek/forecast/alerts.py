@@ -34,15 +34,20 @@ class AlertRule:
     limit: float
 
 
+def parse_rule(text: str) -> tuple[str | None, str, str, str]:
+    """Return kind, level, name and limit of a rule; ArgumentError gives the grammar."""
+    found = _RULE.fullmatch(text)
+    if found is None or float(found[4]) >= 100:
+        raise ArgumentError(f"alert {text!r}: expected {words.GRAMMAR}")
+    return found[1], found[2], found[3], found[4]
+
+
 def read_rule(forecaster: Forecaster, text: str, usual: EventFilter) -> AlertRule:
     """Read a rule; `chance`, `rise` and `fall` are about the usual events.
 
     ArgumentError gives the grammar, UnknownPredicateError the names that there are.
     """
-    found = _RULE.fullmatch(text)
-    if found is None or float(found[4]) >= 100:
-        raise ArgumentError(f"alert {text!r}: expected {words.GRAMMAR}")
-    kind, level, name, limit = found.groups()
+    kind, level, name, limit = parse_rule(text)
     if kind is not None:
         return AlertRule(text, kind, usual, float(limit))
     level_name = {"predicate": None, "class": None, "group": None} | {level: name}

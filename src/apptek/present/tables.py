@@ -276,26 +276,49 @@ def table_writer(
             stack.close()
 
 
+@contextmanager
+def staged(path: Path | Database, result: Result | pa.Table, name: str = "table") -> Iterator[None]:
+    """Write a result or a table so that it takes its place only if the block ends well.
+
+    The suffix of the path says how: a page, all fields as JSON, or a table. `name` is that of the
+    sheet.
+    """
+    table = result if isinstance(result, pa.Table) else None
+    if isinstance(path, Database):
+        with path.appending() as append:
+            append(to_arrow(result) if table is None else table)
+            yield
+        return
+    suffix = path.suffix.lower()
+    check_suffix(path, SUFFIXES if table is None else TABLES)
+    with new_file(path) as temporary:
+        with writing(path):
+            if suffix in TABLES:
+                _write_table(temporary, to_arrow(result) if table is None else table, suffix, name)
+            else:
+                text = result.html() if suffix == ".html" else json_text(result)
+                temporary.write_text(text, encoding="utf-8")
+        yield
+
+
+def _write_table(path: Path, table: pa.Table, suffix: str, name: str) -> None:
+    if suffix in _WRITERS:
+        _WRITERS[suffix](path, table, name)
+        return
+    with _stream(path, table.schema, suffix, None) as write:
+        write(table)
+
+
 def write_table(path: Path | Database, table: pa.Table, name: str = "table") -> None:
     """Write a table as the suffix of the path says; `name` is that of the sheet. Atomic."""
-    if isinstance(path, Database) or path.suffix.lower() in _STREAMED:
-        with table_writer(path, table.schema) as write:
-            write(table)
-        return
-    check_suffix(path, TABLES)
-    with new_file(path) as temporary, writing(path):
-        _WRITERS[path.suffix.lower()](temporary, table, name)
+    with staged(path, table, name):
+        pass
 
 
 def write_result(path: Path | Database, result: Result, name: str = "table") -> None:
     """Write a result as the suffix of the path says: a page, all fields as JSON, or a table."""
-    if isinstance(path, Database) or path.suffix.lower() in TABLES:
-        write_table(path, to_arrow(result), name)
-        return
-    check_suffix(path)
-    text = result.html() if path.suffix.lower() == ".html" else json_text(result)
-    with new_file(path) as temporary, writing(path):
-        temporary.write_text(text, encoding="utf-8")
+    with staged(path, result, name):
+        pass
 
 
 def json_text(result: Any) -> str:

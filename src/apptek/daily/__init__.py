@@ -1,0 +1,1 @@
+"""The daily run of a project: update a model, score old forecasts, make and store new ones."""

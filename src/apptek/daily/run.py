@@ -1,0 +1,316 @@
+"""A daily run: read, update or fit, score, forecast, and write everything at the end.
+
+Nothing changes before all is computed. Files are then written beside their places, rows of
+databases within transactions; the model is saved; and at last everything takes its place. A run
+that fails leaves model and outputs as they were. One that is killed at the end may have saved some
+of them: the same run again gives the same model and outputs, and no row twice, because its date is
+the key of what it stores.
+"""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, chdir, contextmanager, nullcontext, suppress
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from apptek.daily.project import Project, read_project
+from apptek.daily.scores import SCORE, Score, score_runs
+from apptek.daily.stored import file_name, forecast_table
+from apptek.databases import Database, find_database
+from apptek.errors import DataError, ModelError, NoFactsError, check_count
+from apptek.facts.calendar import position
+from apptek.facts.facts import Dataset, join_facts
+from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.files import (
+    check_new_folder,
+    check_target,
+    is_model,
+    make_folder,
+    new_file,
+    sole_writer,
+    writing,
+)
+from apptek.forecast.alerts import compared, parse_rule, read_earlier
+from apptek.forecast.pair_files import read_pairs
+from apptek.forecast.window import Length, time_of
+from apptek.models.manifest import RUN, read_json
+from apptek.models.model import Model
+from apptek.models.model_folder import load_model, save_model
+from apptek.models.registry import model_settings
+from apptek.models.updating import update_model
+from apptek.predictor import Predictor
+from apptek.present.html import reliability_svg
+from apptek.present.tables import SUFFIXES, TABLES, check_suffix, json_text, staged, to_arrow
+from apptek.present.template import render
+from apptek.reading.reader import read_dataset, read_more
+from apptek.research.provenance import about_run, finished_at
+from apptek.results import WatchList, to_dict
+from apptek.setting_rules import with_settings
+
+Fields = dict[str, Any]
+WATCH = ".watch.json"  # the suffix of a stored watch list
+ALERTS = pa.schema(
+    [(name, pa.string()) for name in ("rule", "subject", "object", "sentence")]
+    + [("value", pa.float64())]
+)
+
+
+def run_project(
+    path: Path,
+    log: Callable[[str], None],
+    *,
+    observed_until: str | None = None,
+    refit: bool = False,
+    dry_run: bool = False,
+) -> WatchList | None:
+    """Do the work of a day; each step logs a line of JSON.
+
+    observed_until  the last observed time, by default that of the clock minus the delay
+    refit           whether to fit the model again, on all facts of the source
+    dry_run         log the plan instead, from the source and the model as they are
+    """
+    project = read_project(path)
+    with chdir(path.absolute().parent), ExitStack() as stack:
+        _check(project)
+        if dry_run:
+            log(_Run(project, refit=refit).plan(observed_until))
+            return None
+        with writing(project.state):
+            make_folder(project.state)
+        for folder in (project.state, Path(project.model.folder)):
+            stack.enter_context(sole_writer(folder) if folder.exists() else nullcontext())
+        run = _Run(project, refit=refit)
+        with run.step("read", log) as fields:
+            data = run.read(observed_until, fields)
+        with run.step("update" if run.model else "fit", log) as fields:
+            predictor = run.update(data, fields) if run.model else run.fit(data, fields)
+        with run.step("score", log) as fields:
+            score = score_runs(predictor.forecaster, project.state)
+            fields |= {"runs": score.scored, "refit_due": bool(score.refit)}
+            if (every := score.groups.get("all")) is not None:
+                fields |= {"brier": every.brier, "log_loss": every.log_loss}
+        with run.step("forecast", log) as fields:
+            listed, forecasts = run.forecast(predictor)
+            fields |= {"first": listed.first, "last": listed.last, "pairs": len(forecasts)}
+            fields |= {"listed": len(listed.rows), "alerts": len(listed.alerts)}
+        with run.step("write", log) as fields:
+            fields["written"] = run.write(predictor, score, listed, forecasts)
+        return listed
+
+
+def _target(text: str) -> Path | Database:
+    return find_database(text) or Path(text)
+
+
+def _check(project: Project) -> None:
+    """Raise an error for what would fail at the end of a run."""
+    watch, outputs = project.watch, project.outputs
+    for name, count in watch.length().items():
+        check_count(name, count)
+    for rule in watch.alerts:
+        parse_rule(rule)
+    for texts, suffixes in ((outputs.watch, SUFFIXES), (outputs.alerts, TABLES)):
+        for target in map(_target, texts):
+            check_suffix(target, suffixes)
+            if isinstance(target, Path):
+                check_target(target)
+    check_target(Path(outputs.page))
+
+
+class _Run:
+    """One run of a project, whose folder is the current one; `day` is its date."""
+
+    def __init__(self, project: Project, *, refit: bool) -> None:
+        self.project, self.folder, self.day = project, Path(project.model.folder), ""
+        self.model: Model | None = None
+        self.exists, self.changed, self.about = is_model(self.folder), True, Fields()
+        if not self.exists:
+            check_new_folder(self.folder)
+            return
+        self.about = read_json(self.folder, RUN)
+        owner = self.about.get("project")
+        if owner != project.name:
+            of = f"belongs to the project {owner!r}" if owner else "was not made by `apptek run`"
+            raise ModelError(
+                f"{self.folder} {of}, not {project.name!r}: choose another folder in [model]"
+            )
+        self.model = None if refit else load_model(self.folder)
+
+    @contextmanager
+    def step(self, name: str, log: Callable[[str], None]) -> Iterator[Fields]:
+        """Log a line of JSON about a step: its fields, or the error that ended it."""
+        fields, start = Fields(), time.perf_counter()
+        try:
+            yield fields
+        except BaseException as error:
+            fields = {"error": str(error) or type(error).__name__}
+            raise
+        finally:
+            line: Fields = {"time": finished_at(), "project": self.project.name, "run": self.day}
+            line |= {"step": name, "seconds": round(time.perf_counter() - start, 3)}
+            log(json.dumps(line | to_dict(fields), ensure_ascii=False))
+
+    def read(self, observed_until: str | None, fields: Fields) -> Dataset | None:
+        """Read the facts until the observed end, and set the date of the run.
+
+        None if there are none, as on a day without events.
+        """
+        source, model, data = self.project.source, self.model, None
+        database = find_database(source.data)
+        fields["source"] = str(database) if database else source.data
+        if model is None:
+            data = read_dataset(source.data, **source.options())
+            axis, known = data.axis, UNKNOWN
+        else:
+            axis, known = model.dataset.axis, model.last_observed or 0
+            since = time_of(axis, known + 1 - source.late) if database else ""
+            with suppress(NoFactsError):
+                data = read_more(model.dataset, source.data, **source.options() | {"since": since})
+        end = _observed_end(axis, data, observed_until, source.delay)
+        self.day = time_of(axis, end)
+        if end < known:
+            which = "--observed-until is" if observed_until else "by the clock, the run is of"
+            raise DataError(
+                f"{which} {self.day}, but the model was observed until {time_of(axis, known)}: "
+                "a run cannot go back in time"
+            )
+        data = None if data is None else _facts_until(data, end)
+        times = np.zeros(0, np.int32) if data is None else data.all_facts().times
+        last = axis.position(int(times.max())) if len(times) else None
+        fields |= {"facts": len(times), "last_fact": None if last is None else time_of(axis, last)}
+        is_old = last is None or (observed_until is None and _is_old(axis, times, end))
+        if model is None and is_old:
+            raise DataError(
+                f"the last fact is of {fields['last_fact']}, but the run is of {self.day}: give "
+                "--observed-until, or a larger delay in [source]"
+            )
+        return data
+
+    def fit(self, data: Dataset | None, fields: Fields) -> Predictor:
+        """Return a new model."""
+        chosen = self.project.model
+        config = with_settings(model_settings(chosen.preset), chosen.set)
+        fitted = Predictor.fit(
+            data, model=chosen.preset, config=config, seed=chosen.seed, types=chosen.types, predicates=chosen.predicates,
+            aliases=chosen.aliases, final=True, observed_until=self.day,
+            about_run={"project": self.project.name, **about_run()},
+        )  # fmt: skip
+        fields["facts"] = len(fitted.model.graph.facts)
+        return Predictor(fitted.model, fitted.run, past_only=True)
+
+    def update(self, data: Dataset | None, fields: Fields) -> Predictor:
+        """Return the model with the new facts, observed until the date of the run."""
+        assert self.model is not None
+        model, report = update_model(self.model, data, None, self.day)
+        fields |= to_dict(report) | {"unknown_predicates": sum(report.unknown_predicates.values())}
+        self.changed = bool(report.added) or self.model.last_observed != model.last_observed
+        if not self.changed:
+            return Predictor(self.model, self.about, past_only=True)
+        this = {"from": str(self.folder), "finished": finished_at(), **about_run()}
+        about = self.about | {"updates": [*self.about.get("updates", []), this]}
+        return Predictor(model, about, past_only=True)
+
+    def plan(self, observed_until: str | None) -> str:
+        """Return what the run would do."""
+        about, report = Fields(), Fields()
+        data = self.read(observed_until, about)
+        if self.model is not None:
+            self.update(data, report)
+        about |= {"run": self.day, "report": report}
+        watch, outputs = self.project.watch, self.project.outputs
+        about["stored"] = len(list(self.project.state.glob("*.parquet")))
+        about["outputs"] = [*map(_target, (*outputs.watch, *outputs.alerts)), outputs.page]
+        about["what"] = watch.pairs or f"the {watch.top} pairs that change most"
+        return render("plan.txt.j2", project=self.project, **about)
+
+    def forecast(self, predictor: Predictor) -> tuple[WatchList, pa.Table]:
+        """Return the watch list, compared with that of the run before, and all forecasts."""
+        watch, pairs = self.project.watch, None
+        if watch.pairs is not None:
+            pairs, _ = read_pairs(Path(watch.pairs), predictor.answerer.entities)
+        listed = predictor.watch(
+            pairs, most=watch.top, entity=watch.entity, country=watch.country,
+            predicate=watch.predicate, class_=watch.class_, group=watch.group,
+            alerts=watch.alerts, **watch.length(),
+        )  # fmt: skip
+        own = file_name(self.day, WATCH)
+        earlier = [file for file in self.project.state.glob(f"*{WATCH}") if file.name < own]
+        if earlier:
+            with suppress(DataError):  # a list of other events, or of another length
+                listed = compared(listed, read_earlier(max(earlier)))
+        window = predictor.forecaster.window(None, Length(**watch.length()))
+        return listed, forecast_table(predictor.forecaster, window, self.day, listed)
+
+    def write(
+        self, predictor: Predictor, score: Score, listed: WatchList, forecasts: pa.Table
+    ) -> list[str]:
+        """Write everything, and let it take its place together, the model included."""
+        outputs, state = self.project.outputs, self.project.state
+        drawn = reliability_svg([("Events between two entities", score.reliability)])
+        page = render(
+            "score.html.j2", layout="page.html.j2", score=score, drawn=drawn, project=self.project
+        )
+        sink = pa.BufferOutputStream()
+        parquet.write_table(forecasts, sink, compression="zstd")
+        files = {
+            state / file_name(self.day): sink.getvalue().to_pybytes(),
+            state / file_name(self.day, WATCH): json_text(listed).encode(),
+            state / SCORE: json_text(score).encode(),
+            Path(outputs.page): page.encode(),
+        }
+        alerts = pa.Table.from_pylist([to_dict(each) for each in listed.alerts], ALERTS)
+        tables = [(_target(text), listed, to_arrow(listed)) for text in outputs.watch]
+        tables += [(_target(text), alerts, alerts) for text in outputs.alerts]
+        with ExitStack() as stack:
+            for path, content in files.items():
+                temporary = stack.enter_context(new_file(path))
+                with writing(path):
+                    temporary.write_bytes(content)
+            cursors = Fields()  # by URL: two tables of one database are one transaction
+            for target, result, table in tables:
+                if isinstance(target, Path):
+                    stack.enter_context(staged(target, result, "watch"))
+                    continue
+                if target.url not in cursors:
+                    cursors[target.url] = stack.enter_context(target.transaction())
+                target.appender(cursors[target.url], self.day)(table)
+            if self.changed:
+                save_model(predictor.model, self.folder, predictor.run, in_place=self.exists)
+        return [*map(str, files), *(str(target) for target, *_ in tables)]
+
+
+def _observed_end(axis: TimeAxis, data: Dataset | None, stated: str | None, delay: int) -> int:
+    """Return the last observed position: stated, by the clock (UTC), or that of the last fact."""
+    if stated is not None:
+        return axis.position(axis.parse(stated))
+    if axis.unit != "integer":
+        now = datetime.now(UTC)
+        second = now.hour * 3600 + now.minute * 60 + now.second
+        return int(position(axis.unit, now.year, now.month, now.day, second)) - delay
+    if data is None:
+        raise DataError("no fact is new, and times are numbers: give --observed-until")
+    return int(data.all_facts().times.max())
+
+
+def _facts_until(data: Dataset, end: int) -> Dataset | None:
+    """Return the facts that are not later than a position; None if there are none."""
+    train, valid, test = (
+        facts.take(data.axis.positions(facts.times) <= end)
+        for facts in (data.train, data.valid, data.test)
+    )
+    if not len(train):  # of a few facts of an update, the split does not matter
+        train, valid, test = join_facts(train, valid, test), train, train
+    return replace(data, train=train, valid=valid, test=test) if len(train) else None
+
+
+def _is_old(axis: TimeAxis, times: Any, end: int) -> bool:
+    """Return whether the facts end longer before the end than they last."""
+    positions = axis.positions(times[times != UNKNOWN])
+    return bool(end - positions.max() > np.ptp(positions) + 1)

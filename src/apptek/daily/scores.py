@@ -1,0 +1,178 @@
+"""How good the stored forecasts were: scores of the runs whose windows have ended.
+
+The score of the last month is computed again in each run, from the forecasts as they were made and
+the facts as they are known now: facts that arrive late count. Older runs keep their last score.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+from pydantic import TypeAdapter
+
+from apptek.daily.stored import GROUPS, NAMES, NUMBERS, WATCHED, StoredRun, ended_runs
+from apptek.evaluation.calibration import reliability, yes_no_figures
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.skill import Judged, group_skill
+from apptek.forecast.window import time_of, unit_word
+from apptek.models.occurrence.snapshots import counts_in
+from apptek.results import GroupSkill, ReliabilityBin, Surprise
+
+SCORE = "score.json"
+MONTH = 30  # days; of other units, runs
+MISSES = 5
+FEWEST = 7  # scored runs before a refit can be due
+MOST_OFF = 1.33  # how far the expected number may be from what happened
+
+
+@dataclass(frozen=True, slots=True)
+class RunScore:
+    """The score of one run: what was expected in its window, and what happened."""
+
+    day: str
+    first: str
+    last: str
+    pairs: int
+    expected: float
+    happened: int
+    brier: float
+    log_loss: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Score:
+    """How good the forecasts of the last month were.
+
+    groups      the metrics by kind of pair: all, onsets, continuations, watched
+    unlikely    the least probable events that happened, each pair once
+    expected    the most probable events that did not
+    refit       why a refit is due; empty if it is not
+    runs        the score of every run so far, the newest first
+    """
+
+    observed: str
+    unit: str
+    scored: int
+    groups: dict[str, GroupSkill] = field(default_factory=dict)
+    reliability: tuple[ReliabilityBin, ...] = ()
+    unlikely: tuple[Surprise, ...] = ()
+    expected: tuple[Surprise, ...] = ()
+    refit: str = ""
+    runs: tuple[RunScore, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Scored:
+    run: StoredRun
+    table: pa.Table
+    judged: Judged
+
+    def group(self, name: str) -> Judged:
+        rows = np.ones(len(self.table), np.bool_)
+        return self.judged.take(rows if name == "all" else self.table[name].to_numpy())
+
+
+def score_runs(forecaster: Forecaster, state: Path) -> Score:
+    """Score the runs of the last month, and keep the scores of older ones."""
+    ended, axis = list(ended_runs(forecaster, state)), forecaster.model.dataset.axis
+    since = forecaster.observed - MONTH
+    is_daily = axis.unit == "day"
+    recent = [run for run in ended if run.window.last > since] if is_daily else ended[-MONTH:]
+    scored = [part for run in recent if len((part := _score(forecaster, run)).table)]
+    earlier = stored_score(state)
+    rows = (*(earlier.runs if earlier else ()), *map(_summary, scored))
+    summaries = {row.day: row for row in rows}
+    about: dict[str, Any] = {
+        "observed": time_of(axis, forecaster.observed), "unit": unit_word(axis.unit),
+        "runs": tuple(sorted(summaries.values(), key=lambda row: row.day, reverse=True)),
+    }  # fmt: skip
+    if not scored:
+        return Score(**about, scored=0)
+    groups = {
+        name: skill
+        for name in ("all", *GROUPS, WATCHED)
+        if (skill := group_skill(Judged.join([part.group(name) for part in scored])))
+    }
+    chances, happened = (
+        np.concatenate([getattr(part.judged, name) for part in scored])
+        for name in ("chances", "happened")
+    )
+    return Score(
+        **about,
+        scored=len(scored),
+        groups=groups,
+        reliability=tuple(reliability(chances, happened)),
+        unlikely=_misses(forecaster, scored, happened=True),
+        expected=_misses(forecaster, scored, happened=False),
+        refit=_refit(groups, len(scored)),
+    )
+
+
+def _score(forecaster: Forecaster, run: StoredRun) -> _Scored:
+    table, keys = run.read(forecaster)
+    happened = counts_in(forecaster.events, keys, run.window.first, run.window.last) > 0
+    chances, no_change, own_rate = (table[name].to_numpy().astype(np.float64) for name in NUMBERS)
+    judged = Judged(chances, happened, np.ones(len(keys)), no_change, own_rate)
+    return _Scored(run, table, judged)
+
+
+def _summary(part: _Scored) -> RunScore:
+    chances, happened = part.judged.chances, part.judged.happened
+    figures = yes_no_figures(chances, happened)
+    counts, run = (len(chances), float(chances.sum()), int(happened.sum())), part.run
+    return RunScore(run.day, run.first, run.last, *counts, figures.brier, figures.log_loss)
+
+
+def _misses(
+    forecaster: Forecaster, scored: Sequence[_Scored], *, happened: bool
+) -> tuple[Surprise, ...]:
+    """Return the pairs whose forecasts were most wrong in one way, each once, the worst first."""
+    worst = []
+    for part in scored:
+        wrong = part.judged.chances if happened else -part.judged.chances
+        rows = np.flatnonzero(part.judged.happened == happened)
+        rows = rows[np.argsort(wrong[rows], kind="stable")[:MISSES]]
+        worst += [(float(wrong[row]), part, int(row)) for row in rows]
+    found: dict[tuple[str, str], Surprise] = {}
+    for _, part, row in sorted(worst, key=lambda each: each[0]):
+        subject, object_ = (part.table[name][row].as_py() for name in NAMES)
+        if (subject, object_) not in found and len(found) < MISSES:
+            found[subject, object_] = Surprise(
+                subject=subject, object=object_, first=part.run.first, last=part.run.last,
+                probability=float(part.judged.chances[row]),
+                predicates=_events(forecaster, (subject, object_), part.run),
+            )  # fmt: skip
+    return tuple(found.values())
+
+
+def _events(forecaster: Forecaster, pair: tuple[str, str], run: StoredRun) -> tuple[str, ...]:
+    """Return the labels of what the subject did to the object in the window."""
+    data, facts = forecaster.model.dataset, forecaster.model.graph.facts
+    (one, other), times = forecaster.ids(pair).tolist(), data.axis.positions(facts.times)
+    rows = (facts.subjects == one) & (facts.objects == other)
+    rows &= (times >= run.window.first) & (times <= run.window.last)
+    names = [data.predicates[int(place)] for place in np.unique(facts.predicates[rows])]
+    return tuple(map(forecaster.answerer.labels.label, names))
+
+
+def _refit(groups: Mapping[str, GroupSkill], runs: int) -> str:
+    every = groups["all"]
+    skill, ratio = every.skill["own_rate"], every.forecast / max(every.share, 1e-12)
+    if runs < FEWEST:
+        return ""
+    if skill is not None and skill <= 0:
+        return "the forecasts are not better than each pair's own rate so far"
+    if not 1 / MOST_OFF < ratio < MOST_OFF:
+        return f"the forecasts expect {ratio:.2f} times the events that happened"
+    return ""
+
+
+def stored_score(state: Path) -> Score | None:
+    """Return the score that the last run stored; None if there is none, or it is damaged."""
+    try:
+        return TypeAdapter(Score).validate_json((state / SCORE).read_bytes())
+    except (OSError, ValueError):
+        return None

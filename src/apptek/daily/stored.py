@@ -1,0 +1,105 @@
+"""The forecasts that a run stores: one file for each date of a run.
+
+A row is an ordered pair with a fact so far: its chance of an event in the window, what the simple
+rules say (forecast/skill.py), and whether it is an onset, a continuation, or on the watch list.
+Names are stored, not ids: a model that was fitted again may number them differently.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+from pyarrow import parquet
+
+from apptek.arrays import Longs
+from apptek.errors import DataError
+from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.skill import groups_of, judged, recent_span
+from apptek.forecast.window import Window
+from apptek.models.occurrence.events import Meetings, Pairs
+from apptek.results import WatchList
+
+NAMES, GROUPS = ("subject", "object"), ("continuations", "onsets")
+WATCHED = "watched"
+_ABOUT = (b"unit", b"day", b"first", b"last")  # of a file
+NUMBERS = ("probability", "no_change", "own_rate")
+
+
+def file_name(day: str, suffix: str = ".parquet") -> str:
+    """Return the name of the file of a run; names sort as the times do."""
+    return re.sub("[^0-9A-Za-z-]", "_", day) + suffix
+
+
+def forecast_table(
+    forecaster: Forecaster, window: Window, day: str, listed: WatchList
+) -> pa.Table:  # fmt: skip
+    """Forecast every ordered pair that had met before the window."""
+    data, past = forecaster.model.dataset, forecaster.events.before(window.moment)
+    keys = Meetings(past).before(window.moment)
+    pairs = Pairs.at(keys, window.moment, past.width)
+    chances = forecaster.pair_forecasts(pairs.subjects, pairs.objects, window).probabilities
+    recent = recent_span(data.axis.unit, forecaster.occurrence.clock)
+    unknown = (np.zeros(len(pairs), np.bool_), np.ones(len(pairs)))
+    rules = judged(past, pairs, window.length, chances, unknown, recent)
+    groups = groups_of(past, pairs, recent)
+    on_list = [each for row in listed.rows for each in (row.subject, row.object)]
+    ends = forecaster.ids(on_list).reshape(-1, 2)
+    both = np.concatenate([ends, ends[:, ::-1]])
+    of_list = Pairs(both[:, 0], both[:, 1], np.zeros(len(both), np.int32)).keys(past.width)
+    ids = zip(NAMES, (pairs.subjects, pairs.objects), strict=True)
+    columns = {
+        **{name: pa.DictionaryArray.from_arrays(of, data.entities.array) for name, of in ids},
+        "probability": chances.astype(np.float32),
+        "no_change": rules.no_change.astype(np.float32),
+        "own_rate": rules.own_rate.astype(np.float32),
+        **{name: groups[name] for name in GROUPS},
+        WATCHED: np.isin(keys, of_list),
+    }  # fmt: skip
+    first, last = window.texts(data.axis)
+    about = {"day": day, "first": first, "last": last, "unit": data.axis.unit}
+    return pa.table(columns).replace_schema_metadata(about)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredRun:
+    """The forecasts of an earlier run; `window` by positions on the axis of the model."""
+
+    file: Path
+    day: str
+    first: str
+    last: str
+    window: Window
+
+    def read(self, forecaster: Forecaster) -> tuple[pa.Table, Longs]:
+        """Return the rows whose names the model still knows, and the keys of their pairs."""
+        table = parquet.read_table(self.file, read_dictionary=list(NAMES)).combine_chunks()
+        find = forecaster.model.dataset.entities.find
+        ids = []
+        for name in NAMES:
+            column = table[name].combine_chunks()
+            column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
+            known = [find(text) for text in column.dictionary.to_pylist()]
+            places = np.asarray([-1 if place is None else place for place in known], np.int64)
+            ids.append(places[column.indices.to_numpy(zero_copy_only=False)])
+        rows = np.flatnonzero((ids[0] >= 0) & (ids[1] >= 0))
+        pairs = Pairs(ids[0][rows], ids[1][rows], np.zeros(len(rows), np.int32))
+        return table.take(pa.array(rows)), pairs.keys(forecaster.events.width)
+
+
+def ended_runs(forecaster: Forecaster, state: Path) -> Iterator[StoredRun]:
+    """Yield the stored runs whose windows have ended, the oldest first."""
+    axis = forecaster.model.dataset.axis
+    for file in sorted(state.glob("*.parquet")):
+        try:
+            about = parquet.read_schema(file).metadata or {}
+            unit, day, *ends = (about[name].decode() for name in _ABOUT)
+        except (pa.ArrowException, OSError, KeyError) as error:
+            reason = next(iter(str(error).splitlines()), "")
+            raise DataError(f"{file} is no stored forecast: {reason}; remove it") from None
+        if unit == axis.unit:
+            first, last = (axis.position(axis.parse(text)) for text in ends)
+            if last <= forecaster.observed:
+                yield StoredRun(file, day, ends[0], ends[1], Window(first, last))
