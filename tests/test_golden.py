@@ -97,6 +97,21 @@ def test_page(name: str) -> None:
 
 
 @pytest.mark.usefixtures("fitted")
+def test_daily_run() -> None:
+    """The plan, the log and the page of a daily run; times of day are left out."""
+    project = 'name = "world"\n[source]\ndata = ["world/train.tsv", "world/valid.tsv"]\n'
+    project += '[model]\nfolder = "daily"\nset = ["classifier.epochs=1"]\n[watch]\n'
+    project += 'pairs = "pairs.csv"\ndays = 60\n[outputs]\nwatch = ["watch.json"]\n'
+    Path("apptek.toml").write_text(project, encoding="utf-8")
+    first, second = ["--observed-until", "2021-06-01"], ["--observed-until", "2021-08-01"]
+    runs = [["--dry-run", *first], first, second, ["--dry-run", *second]]
+    text = "\n".join(transcript("run", *words) for words in runs)
+    text = re.sub(r'"time": "[^"]+"', '"time": "TIME"', text)
+    check("text/run.txt", re.sub(r'"seconds": [\d.]+', '"seconds": 0', text))
+    check("page/run.txt", page_text(Path("how-good.html").read_text(encoding="utf-8")))
+
+
+@pytest.mark.usefixtures("fitted")
 def test_python() -> None:
     """How results show themselves in Python and in a notebook."""
     predictor = Predictor.load(Path("model"))
@@ -151,9 +166,9 @@ def test_tools_for_assistants(served_model: Path) -> None:
 
 def test_every_golden_file_is_compared() -> None:
     names = {
-        *(f"text/{name}.txt" for name in (*TEXTS, "fit", "python")),
+        *(f"text/{name}.txt" for name in (*TEXTS, "fit", "python", "run")),
         *(f"json/{name}.json" for name in OBJECTS),
-        *(f"page/{name}.txt" for name in PAGES),
+        *(f"page/{name}.txt" for name in (*PAGES, "run")),
         *HELP,
         "openapi.json",
         "mcp_tools.json",

@@ -78,7 +78,7 @@ def _add_score(facts: dict[str, Any], model: Path) -> None:
     from apptek.daily.project import state_of
     from apptek.daily.scores import stored_score
 
-    score = stored_score(state_of(model.resolve()))
+    score = stored_score(state_of(model.absolute()))
     if score is None or not score.scored:
         return
     every = score.groups["all"]

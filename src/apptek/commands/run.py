@@ -10,7 +10,7 @@ from apptek.commands.options import argument, option
 
 
 def run(
-    project: Annotated[Path, argument("[PROJECT]", "The project file.")] = Path("apptek.toml"),
+    project: Annotated[Path, argument("PROJECT", "The project file.")] = Path("apptek.toml"),
     dry_run: Annotated[bool, option("--dry-run", "Print the plan and write nothing.")] = False,
     observed_until: Annotated[
         str | None,

@@ -111,11 +111,15 @@ def _target(text: str) -> Path | Database:
 
 def _check(project: Project) -> None:
     """Raise an error for what would fail at the end of a run."""
-    watch, outputs = project.watch, project.outputs
+    watch, outputs, folder = project.watch, project.outputs, Path(project.model.folder)
+    if not is_model(folder):
+        check_new_folder(folder)
     for name, count in watch.length().items():
         check_count(name, count)
     for rule in watch.alerts:
         parse_rule(rule)
+    if watch.pairs is not None and not Path(watch.pairs).is_file():
+        raise DataError(f"{watch.pairs}: there is no such file; pairs in [watch] names it")
     for texts, suffixes in ((outputs.watch, SUFFIXES), (outputs.alerts, TABLES)):
         for target in map(_target, texts):
             check_suffix(target, suffixes)
@@ -132,7 +136,6 @@ class _Run:
         self.model: Model | None = None
         self.exists, self.changed, self.about = is_model(self.folder), True, Fields()
         if not self.exists:
-            check_new_folder(self.folder)
             return
         self.about = read_json(self.folder, RUN)
         owner = self.about.get("project")
@@ -198,9 +201,9 @@ class _Run:
         chosen = self.project.model
         config = with_settings(model_settings(chosen.preset), chosen.set)
         fitted = Predictor.fit(
-            data, model=chosen.preset, config=config, seed=chosen.seed, types=chosen.types, predicates=chosen.predicates,
-            aliases=chosen.aliases, final=True, observed_until=self.day,
-            about_run={"project": self.project.name, **about_run()},
+            data, model=chosen.preset, config=config, seed=chosen.seed, types=chosen.types,
+            predicates=chosen.predicates, aliases=chosen.aliases, final=True,
+            observed_until=self.day, about_run={"project": self.project.name, **about_run()},
         )  # fmt: skip
         fields["facts"] = len(fitted.model.graph.facts)
         return Predictor(fitted.model, fitted.run, past_only=True)
@@ -282,7 +285,8 @@ class _Run:
                     cursors[target.url] = stack.enter_context(target.transaction())
                 target.appender(cursors[target.url], self.day)(table)
             if self.changed:
-                save_model(predictor.model, self.folder, predictor.run, in_place=self.exists)
+                target = self.folder.resolve()  # a link stays one
+                save_model(predictor.model, target, predictor.run, in_place=self.exists)
         return [*map(str, files), *(str(target) for target, *_ in tables)]
 
 

@@ -1,0 +1,411 @@
+"""The daily run: its project file, its steps, what it stores, and how it scores itself."""
+
+import errno
+import json
+import os
+import random
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from command_line import apptek
+from daily_projects import DailyProject, last_days, world_rows
+from database_servers import PostgresServer, execute, postgres_server
+from pyarrow import parquet
+
+from apptek.daily import run as daily_run
+from apptek.daily.project import read_project
+from apptek.errors import ApptekError, ConfigError
+from apptek.files import sole_writer
+from apptek.models.model import observed_text
+from apptek.models.model_folder import load_model
+
+ROWS = world_rows()
+DAYS = last_days(ROWS, 3)
+OUTPUTS = {
+    "watch": ["watch.json", "sqlite:///out.db#watch"],
+    "alerts": ["alerts.csv", "sqlite:///out.db#alerts"],
+}
+DATA = '[source]\ndata = "events.csv"\n'
+
+
+@pytest.fixture(scope="module")
+def first_day(tmp_path_factory: pytest.TempPathFactory) -> DailyProject:
+    """A project after the run of its first day, which fitted the model. Tests take a copy."""
+    project = DailyProject(tmp_path_factory.mktemp("first"))
+    project.write_facts(ROWS)
+    project.write(OUTPUTS)
+    done = project.run(DAYS[0])
+    assert done.returncode == 0, done.stderr
+    return project
+
+
+@pytest.fixture
+def project(first_day: DailyProject, tmp_path: Path) -> DailyProject:
+    shutil.copytree(first_day.folder, tmp_path / "copy")
+    return DailyProject(tmp_path / "copy")
+
+
+def log_of(text: str) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in text.splitlines()]
+
+
+def table(project: DailyProject, name: str) -> list[tuple[Any, ...]]:
+    """The rows of a table that a run wrote, without the time of the run."""
+    with closing(sqlite3.connect(project.folder / "out.db")) as connection:
+        rows = connection.execute(f"select * from {name}").fetchall()
+    return sorted((row[0], *row[2:]) for row in rows)
+
+
+def brier_of(project: DailyProject, day: str) -> tuple[int, float]:
+    """The number of pairs of a stored run with an event, and the Brier score, by definition."""
+    stored = parquet.read_table(project.state / f"{day}.parquet")
+    about = {key.decode(): value.decode() for key, value in stored.schema.metadata.items()}
+    events = {(s, o) for s, _, o, when in ROWS if about["first"] <= when <= about["last"]}
+    names = zip(stored["subject"].to_pylist(), stored["object"].to_pylist(), strict=True)
+    happened = np.asarray([pair in events for pair in names])
+    chances = stored["probability"].to_numpy().astype(np.float64)
+    return int(happened.sum()), float(np.mean((chances - happened) ** 2))
+
+
+def test_three_days_on_postgresql_score_the_forecasts_of_the_first(tmp_path: Path) -> None:
+    with postgres_server() as server:
+        _three_days(server, DailyProject(tmp_path))
+
+
+def _three_days(server: PostgresServer, project: DailyProject) -> None:
+    execute(
+        server.url, "create table events (subject text, predicate text, object text, time date)"
+    )
+    project.write_facts(ROWS)  # for the pairs
+    outputs = {"watch": [f"{server.url}#watched"], "alerts": [f"{server.url}#alerts"]}
+    project.write(outputs, f"{server.url}#events")
+    before = ""
+    for day in DAYS:
+        values = ", ".join(
+            "(" + ", ".join("'" + cell.replace("'", "''") + "'" for cell in row) + ")"
+            for row in ROWS
+            if before < row[3] <= day
+        )
+        execute(server.url, f"insert into events values {values}")
+        before = day
+        done = project.run(day)
+        assert done.returncode == 0, done.stderr
+        read, *_ = log_of(done.stdout)
+        assert read["run"] == day
+    score = json.loads((project.state / "score.json").read_text())
+    happened, brier = brier_of(project, DAYS[0])
+    (run,) = score["runs"]
+    assert run["day"] == DAYS[0]
+    assert happened > 0
+    assert run["happened"] == happened
+    assert run["brier"] == pytest.approx(brier)
+    assert score["groups"]["all"]["brier"] == pytest.approx(brier)
+    query = "select run_date, subject, object, probability from watched order by 1, 2, 3"
+    written = execute(server.url, query)
+    assert list(dict.fromkeys(row[0] for row in written)) == DAYS
+    files = project.contents()
+    assert project.run(DAYS[2]).returncode == 0
+    assert execute(server.url, query) == written
+    assert len({row[:3] for row in written}) == len(written)
+    assert project.contents() == files
+
+
+def test_each_step_logs_a_line_and_the_read_of_a_database_is_the_new_part(
+    project: DailyProject,
+) -> None:
+    lines = log_of(project.run(DAYS[1]).stdout)
+    assert [line["step"] for line in lines] == ["read", "update", "score", "forecast", "write"]
+    assert all(line["run"] == DAYS[1] and line["project"] == "test" for line in lines)
+    assert lines[1]["added"] == sum(row[3] == DAYS[1] for row in set(ROWS))
+    assert lines[4]["written"][0] == f"model-forecasts/{DAYS[1]}.parquet"
+
+
+def test_later_facts_of_the_source_are_not_used(project: DailyProject) -> None:
+    """The source has the facts of all days: those after the observed end are of the future."""
+    model = load_model(project.folder / "model")
+    assert observed_text(model) == DAYS[0]
+    assert len(model.graph.facts) == len({row for row in ROWS if row[3] <= DAYS[0]})
+
+
+def test_an_empty_day_is_a_success_and_moves_the_observed_end(project: DailyProject) -> None:
+    project.write_facts(ROWS, until=DAYS[0])
+    done = project.run(DAYS[1])
+    assert done.returncode == 0, done.stderr
+    assert log_of(done.stdout)[1]["added"] == 0
+    assert observed_text(load_model(project.folder / "model")) == DAYS[1]
+    (project.folder / "events.csv").write_text("subject,predicate,object,time\n")
+    assert project.run(DAYS[2]).returncode == 0
+    assert observed_text(load_model(project.folder / "model")) == DAYS[2]
+
+
+def test_the_same_run_again_gives_the_same_files_and_rows(project: DailyProject) -> None:
+    assert project.run(DAYS[1]).returncode == 0
+    files, rows = project.contents(), table(project, "watch")
+    assert {row[0] for row in rows} == set(DAYS[:2])
+    assert project.run(DAYS[1]).returncode == 0
+    assert project.contents() == files
+    assert table(project, "watch") == rows
+
+
+def test_a_late_fact_is_added_by_the_next_run(project: DailyProject) -> None:
+    subject, predicate, object_, _ = ROWS[0]
+    project.write_facts([*ROWS, (object_, predicate, subject, ROWS[9][3])])
+    added = log_of(project.run(DAYS[1]).stdout)[1]["added"]
+    assert added == sum(row[3] == DAYS[1] for row in set(ROWS)) + 1
+
+
+def test_a_list_is_compared_with_that_of_the_run_before(project: DailyProject) -> None:
+    assert project.run(DAYS[1]).returncode == 0
+    rows = json.loads((project.folder / "watch.json").read_text())["rows"]
+    assert {row["status"] for row in rows} <= {"new", "up", "down", "same"}
+    assert any(row["status"] != "new" for row in rows)
+    project.write(OUTPUTS, steps=3)  # lists of another length cannot be compared
+    assert project.run(DAYS[2]).returncode == 0
+    rows = json.loads((project.folder / "watch.json").read_text())["rows"]
+    assert {row["status"] for row in rows} == {""}
+
+
+def test_a_dry_run_writes_nothing(project: DailyProject) -> None:
+    files = project.contents()
+    done = project.run(DAYS[2], "--dry-run")
+    assert done.returncode == 0, done.stderr
+    assert f"test, run of {DAYS[2]}" in done.stdout
+    assert "update    model" in done.stdout
+    assert project.contents() == files
+
+
+def test_alerts_can_set_the_exit_code_and_info_shows_the_score(project: DailyProject) -> None:
+    assert project.run(DAYS[1], "--exit-code").returncode == 3
+    model = str(project.folder / "model")
+    assert "running_score" not in json.loads(apptek("info", model, "--json").stdout)
+    assert project.run(DAYS[2]).returncode == 0
+    facts = json.loads(apptek("info", model, "--json").stdout)
+    assert facts["running_score"]["runs"] == 1
+    assert facts["running_score"]["until"] == DAYS[2]
+    page = (project.folder / "how-good.html").read_text()
+    assert page.index("The last 30 days") < page.index("The five largest misses")
+
+
+def test_a_refit_replaces_the_model_and_keeps_the_stored_forecasts(project: DailyProject) -> None:
+    before = (project.state / f"{DAYS[0]}.parquet").read_bytes()
+    lines = log_of(project.run(DAYS[2], "--refit").stdout)
+    assert lines[1]["step"] == "fit"
+    assert lines[2]["runs"] == 1
+    assert (project.state / f"{DAYS[0]}.parquet").read_bytes() == before
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("moment", ["save_model", "staged", "score_runs"])
+def test_a_run_that_fails_leaves_model_and_outputs_as_they_were(
+    project: DailyProject, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    files, rows = project.contents(), table(project, "watch")
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise ApptekError("no luck")
+
+    monkeypatch.setattr(daily_run, moment, fail)
+    done = project.run(DAYS[1])
+    assert done.returncode == 1
+    assert "no luck" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    assert project.contents() == files
+    assert table(project, "watch") == rows
+
+
+def test_a_full_disk_is_one_line_and_changes_nothing(
+    project: DailyProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = project.contents()
+
+    def full(path: Path, _: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    done = project.run(DAYS[1])
+    monkeypatch.undo()
+    assert done.returncode == 1
+    assert "could not be written: No space left on device" in done.stderr
+    assert json.loads(done.stdout.splitlines()[-1])["error"] in done.stderr
+    assert project.contents() == files
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize("renames", [1, 4, 6])
+def test_a_run_stopped_between_two_renames_is_completed_by_the_next(
+    project: DailyProject, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, renames: int
+) -> None:
+    """A kill at the end leaves some outputs new and some old."""
+    reference = DailyProject(tmp_path / "reference")
+    shutil.copytree(project.folder, reference.folder)
+    assert reference.run(DAYS[1]).returncode == 0
+    replace, done = Path.replace, [0]
+
+    def stopped(source: Path, target: Path) -> Path:
+        done[0] += 1
+        if done[0] >= renames:
+            raise KeyboardInterrupt
+        return replace(source, target)
+
+    monkeypatch.setattr(Path, "replace", stopped)
+    assert project.run(DAYS[1]).returncode != 0
+    monkeypatch.undo()
+    assert project.run(DAYS[1]).returncode == 0
+    assert same_but_for_run_json(project, reference)
+
+
+def same_but_for_run_json(one: DailyProject, other: DailyProject) -> bool:
+    """Whether two projects have the same outputs; run.json has times of day."""
+    left, right = one.contents(), other.contents()
+    ours = {"model/run.json", "model/manifest.json"}
+    assert set(left) == set(right)
+    different = {name for name in left if left[name] != right[name]} - ours
+    assert not different
+    assert table(one, "watch") == table(other, "watch")
+    return table(one, "alerts") == table(other, "alerts")
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_ten_random_moments_loses_nothing(
+    project: DailyProject, tmp_path: Path
+) -> None:
+    reference = DailyProject(tmp_path / "reference")
+    shutil.copytree(project.folder, reference.folder)
+    code = "from apptek.cli import main; main()"
+
+    def start(of: DailyProject) -> subprocess.Popen[bytes]:
+        words = ["run", str(of.file), "--observed-until", DAYS[1]]
+        command = [sys.executable, "-c", code, *words]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    began = time.perf_counter()
+    assert start(reference).wait() == 0
+    seconds, killed = time.perf_counter() - began, 0
+    rng = random.Random(0)
+    for _ in range(10):
+        with start(project) as process:
+            time.sleep(rng.uniform(0, seconds))
+            killed += process.poll() is None
+            process.send_signal(signal.SIGKILL)
+    assert killed >= 5
+    assert project.run(DAYS[1]).returncode == 0
+    for left in project.folder.glob(".*"):  # of killed writers: the next one does not need them
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    for left in project.state.glob(".*"):
+        left.unlink()
+    assert same_but_for_run_json(project, reference)
+
+
+@pytest.fixture
+def unfitted(tmp_path: Path) -> DailyProject:
+    project = DailyProject(tmp_path)
+    project.write_facts(ROWS)
+    project.write()
+    return project
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        (f'{DATA}colums = "a"', ":4: there is no 'colums' in [source]; did you mean columns?"),
+        ('[sorce]\ndata = "x"', ":2: there is no 'sorce'; did you mean source?"),
+        (f'{DATA}[watch]\ndays = "seven"', ":5: days in [watch] must be a valid integer, not"),
+        (f'{DATA}[model]\npreset = "recency"', ":5: preset in [model] must be 'default', "),
+        ("[source]", ":1: data in [source] is missing"),
+        ('source = "x"', ":2: source must be a [section], not 'x'"),
+        ("[source", "Expected ']' at the end of a table declaration (at line 2"),
+        (f'{DATA}[outputs]\npage = "page.txt"', ":5: page in [outputs] must match"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_in_the_project_file_is_said_with_its_line(
+    tmp_path: Path, line: str, said: str
+) -> None:
+    file = tmp_path / "apptek.toml"
+    file.write_text(f'name = "x"\n{line}\n')
+    with pytest.raises(ConfigError, match=r"apptek\.toml") as error:
+        read_project(file)
+    assert said in str(error.value)
+    assert apptek("run", str(file)).returncode == 2
+
+
+@pytest.mark.parametrize(
+    ("section", "said"),
+    [
+        ('[source]\ndata = "nowhere.csv"', "nowhere.csv"),
+        ('[source]\ndata = "postgresql://u:secret@127.0.0.1:1/db#events"', "127.0.0.1"),
+        (f'{DATA}[watch]\nalerts = ["rise"]', "alert 'rise': expected"),
+        (f'{DATA}[watch]\ndays = 0', "days is 0; expected"),
+        (f'{DATA}[watch]\npairs = "nowhere.csv"', "nowhere.csv: there is no such file"),
+        (f'{DATA}[outputs]\nwatch = ["nowhere/watch.html"]', "there is no folder nowhere"),
+        (f'{DATA}[outputs]\nalerts = ["alerts.html"]', "unknown kind of file"),
+        (f'{DATA}[model]\nfolder = "."', "exists already"),
+        (f'{DATA}', "but the run is of 20"),
+    ],
+)  # fmt: skip
+def test_what_cannot_work_is_one_line_before_the_fit(
+    unfitted: DailyProject, section: str, said: str
+) -> None:
+    unfitted.file.write_text(f'name = "x"\n{section}\n')
+    unfitted.write_facts(ROWS[-300:])  # so that they end long ago, for how long they last
+    done = apptek("run", str(unfitted.file))
+    assert done.returncode == 1
+    assert said in done.stderr
+    assert "secret" not in done.stderr + done.stdout
+    assert len(done.stderr.splitlines()) == 1
+    assert not (unfitted.folder / "model").exists()
+
+
+def test_a_missing_project_file_names_the_docs(tmp_path: Path) -> None:
+    done = apptek("run", str(tmp_path / "apptek.toml"))
+    assert done.returncode == 2
+    assert "docs/operations.md" in done.stderr
+
+
+def test_a_clock_that_goes_backwards_is_refused(project: DailyProject) -> None:
+    files = project.contents()
+    done = project.run(ROWS[-100][3])
+    assert done.returncode == 1
+    assert f"but the model was observed until {DAYS[0]}: a run cannot go back" in done.stderr
+    assert project.contents() == files
+
+
+def test_a_model_of_another_project_is_refused(project: DailyProject, default_model: Path) -> None:
+    text = project.file.read_text().replace('name = "test"', 'name = "other"')
+    project.file.write_text(text)
+    done = project.run(DAYS[1])
+    assert done.returncode == 1
+    assert "model belongs to the project 'test', not 'other'" in done.stderr
+    shutil.rmtree(project.folder / "model")
+    shutil.copytree(default_model, project.folder / "model")
+    assert "model was not made by `apptek run`" in project.run(DAYS[1]).stderr
+
+
+def test_two_runs_at_once_are_refused(project: DailyProject) -> None:
+    with sole_writer(project.state):
+        done = project.run(DAYS[1])
+    assert done.returncode == 1
+    assert "is being changed by another process" in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_damaged_stored_forecast_is_named(project: DailyProject) -> None:
+    (project.state / f"{DAYS[0]}.parquet").write_bytes(b"nothing")
+    done = project.run(DAYS[1])
+    assert done.returncode == 1
+    assert f"{DAYS[0]}.parquet is no stored forecast" in done.stderr
+
+
+def test_a_damaged_score_is_computed_again(project: DailyProject) -> None:
+    assert project.run(DAYS[1]).returncode == 0
+    (project.state / "score.json").write_text("{}")
+    assert project.run(DAYS[2]).returncode == 0
+    assert json.loads((project.state / "score.json").read_text())["scored"] == 1
