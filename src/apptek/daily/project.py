@@ -128,6 +128,8 @@ def _problem(path: Path, text: str, error: Any) -> str:
         return f"{where}: there is no {key!r}{inside}; {hint}"
     if error["type"] == "missing":
         return f"{where}: {key}{inside} is missing"
+    if error["type"] == "value_error":
+        return f"{where}: {error['ctx']['error']}"
     rule = re.sub(r"^\w+ should ", "", error["msg"]).replace("an object", "a [section]")
     return f"{where}: {key}{inside} must {rule}, not {error['input']!r}"
 

@@ -24,7 +24,7 @@ from apptek.daily.project import Project, read_project
 from apptek.daily.scores import SCORE, Score, score_runs
 from apptek.daily.stored import file_name, forecast_table
 from apptek.databases import Database, find_database
-from apptek.errors import DataError, ModelError, NoFactsError, check_count
+from apptek.errors import DataError, ModelError, NoFactsError
 from apptek.facts.calendar import position
 from apptek.facts.facts import Dataset, join_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
@@ -114,8 +114,6 @@ def _check(project: Project) -> None:
     watch, outputs, folder = project.watch, project.outputs, Path(project.model.folder)
     if not is_model(folder):
         check_new_folder(folder)
-    for name, count in watch.length().items():
-        check_count(name, count)
     for rule in watch.alerts:
         parse_rule(rule)
     if watch.pairs is not None and not Path(watch.pairs).is_file():
