@@ -136,8 +136,7 @@ def test_a_file_of_bad_rows_alone_is_refused_even_when_they_are_skipped(tmp_path
     write(tmp_path / "train.tsv", GOOD)
     write(tmp_path / "test.tsv", "a\tp\nb\tp\n")
     assert fault_of(tmp_path, skip_bad=True) == (
-        "test.tsv: all 2 rows are bad; the first: "
-        "test.tsv:1: row: found 2 columns, expected 3, 4 or 5 columns"
+        "test.tsv:1: row: found 2 columns, expected 3, 4 or 5 columns (all rows of it are bad)"
     )
 
 

@@ -310,17 +310,12 @@ def test_ids_without_names_stay_as_they_are(tmp_path: Path) -> None:
     assert "ids are not named: there is no entity2id.txt and relation2id.txt" in told
     write(path, "0\t1\t2\t24\n1\t1\t2\t48\n")
     assert read(path).report.how["format"] == "text"
-    write(tmp_path / "stat.txt", "3\t2\t0\n")
-    assert read(path).report.how["format"] == "ids"
     interval = write(tmp_path / "spans.txt", "0\t1\t2\t24\t30\n1\t1\t2\t40\t48\n")
     assert in_words(read(interval))[0] == ("0", "1", "2", "24", "30")
 
 
 def test_ids_and_their_tables_are_checked(tmp_path: Path) -> None:
     folder = write_ids(tmp_path / "ids")
-    write(folder / "stat.txt", "4 2")
-    notes = read_dataset(folder).report.notes
-    assert notes[0].endswith("named by their ids, though stat.txt says 4 and 2")
     write(folder / "valid.txt", "1\t0\t9\t24\t0\n")
     with pytest.raises(
         DataError, match=r"valid.txt:1: column 3 .object.: found '9', expected an id"
@@ -391,12 +386,13 @@ def test_ascii_is_no_other_word_for_utf_8(tmp_path: Path) -> None:
 
 def test_the_quarters_of_an_hour_of_gdelt_can_be_its_time(tmp_path: Path) -> None:
     path = write(tmp_path / "20210503.export.CSV", gdelt(60))
-    dataset = read(path, format="gdelt", columns="subject=7,predicate=27,object=17,time=60")
-    assert dataset.axis.unit == "day"
-    assert "2021-05-01 14:00" in in_words(
-        read(path, format="gdelt", columns="subject=7,predicate=27,object=17,time=60",
-             granularity="hour")
-    )[0]  # fmt: skip
+    options: dict[str, Any] = {
+        "format": "gdelt",
+        "columns": "subject=7,predicate=27,object=17,time=60",
+        "date_format": "%Y%m%d%H%M%S",
+    }
+    assert read(path, **options).axis.unit == "day"
+    assert "2021-05-01 14:00" in in_words(read(path, **options, granularity="hour"))[0]
 
 
 def test_icews_is_read(tmp_path: Path) -> None:

@@ -1,7 +1,7 @@
 """Files are read as they are meant, or the error says what to do: facts in, facts or a line out."""
 
 import json
-from datetime import date, datetime, timedelta
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +72,6 @@ READ = [  # a file of .csv, its facts, and the start of its only note
         (f"a,p,b,{time}\n", [FACT], "")
         for time in ("2014/5/13", "2014-5-13", "2014.5.13", "2014/5/13 14:22")
     ),
-    (f"a,p,b,{DAY}\na ,p,b,{DAY}\n", [FACT, ("a ", *FACT[1:])], "1 name differs from another only"),
     (
         f'a,p,b,{DAY}\n"C,p,D\nX",p,b,{DAY}\n',
         [FACT, ("C,p,D\nX", *FACT[1:])],
@@ -583,28 +582,6 @@ def test_one_wrong_cell_in_a_column_of_splits_is_a_bad_row(tmp_path: Path, kind:
     assert data.report.defect_count == 1
     drawn = read_dataset(source, splitting=Splitting())  # then the column is not looked at
     assert len(drawn.all_facts()) == 20
-
-
-def test_rows_of_a_frame_without_a_time_are_counted() -> None:
-    times = [datetime(2014, 1, 1 + day) for day in range(8)]
-    rows = {name: [f"{name}{i}" for i in range(9)] for name in ("subject", "predicate", "object")}
-    frame = pa.table(rows | {"time": pa.array([*times, None])})
-    assert read_dataset(frame).report.notes == (
-        "1 fact without a time (empty, None, NaN or NaT): undated",
-    )
-    whole = pa.table(rows | {"time": pa.array([*times, times[0]])})
-    assert read_dataset(whole).report.notes == ()
-
-
-def test_one_time_off_the_grid_is_noted() -> None:
-    facts = [(f"a{i % 3}", "p", f"b{i % 2}", str(24 * i)) for i in range(30)]
-    assert read_dataset(facts).axis.stride == 24
-    assert read_dataset(facts).report.notes == ()
-    data = read_dataset([*facts, ("a", "p", "b", "49")])
-    assert data.axis.stride == 1
-    assert data.report.notes == (
-        "30 of 31 times lie 24 steps apart, but 49 does not, so the step is 1",
-    )
 
 
 @pytest.mark.parametrize("title", ["Report of events\n", "Report,,,\n\n", '"Two\nlines"\nand\n'])

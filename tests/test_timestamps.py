@@ -70,7 +70,6 @@ def test_an_offset_is_converted_to_utc(moment: datetime, minutes: int) -> None:
         ("2021-05-03 14:22:00 UTC", written("date", 2021, 5, 3, 51_720, True)),
         ("2021-05-03T23:00:00-0500", written("date", 2021, 5, 4, 14_400, True)),
         ("2021-01-01T00:30:00+01", written("date", 2020, 12, 31, 84_600, True)),
-        ("20210503142200", written("date", 2021, 5, 3, 51_720)),  # GDELT's DATEADDED
         ("20210503T142200Z", written("date", 2021, 5, 3, 51_720, True)),
         ("2021/05/03", written("date", 2021, 5, 3)),
         ("13.05.2021", written("date", 2021, 5, 13, order="dmy")),
@@ -93,7 +92,6 @@ def test_times_of_day_and_other_dates_are_read(text: str, expected: tuple[object
         ("2021-05-03 23:59:60", "a time of day from 00:00:00 to 23:59:59"),
         ("31.02.2021", "a day that exists in 2021-02"),
         ("13/13/2021", "a month from 01 to 12"),
-        ("20211303142200", "a month from 01 to 12"),
         ("03/05/2021 14:22Z", "a date with the year first, if there is an offset"),
     ],
 )
@@ -214,6 +212,7 @@ def test_a_time_that_does_not_fit_a_pattern_is_refused() -> None:
         ("05/03/2021 2:22pm", "%m/%d/%Y %I:%M%p", "2021-05-03 14:22:00"),
         ("03.05.21", "%d.%m.%y", "2021-05-03"),
         ("3-5-21 14:22", "%d-%m-%y %H:%M", "2021-05-03 14:22:00"),
+        ("20210503142200", "%Y%m%d%H%M%S", "2021-05-03 14:22:00"),  # GDELT's DATEADDED
     ],
 )
 def test_a_time_that_needs_a_pattern_is_told_which(text: str, pattern: str, shown: str) -> None:
@@ -230,8 +229,8 @@ def test_a_time_that_needs_a_pattern_is_told_which(text: str, pattern: str, show
 @pytest.mark.parametrize(
     ("text", "pattern"),
     [
-        *(("13 May 2014", "%d %B %Y"), ("13-Jun-2014", "%d-%b-%Y"), ("June 13, 2014", "%B %d, %Y")),
-        *(("Jun 3 2014 14:22", "%b %d %Y"), ("2014-05-13", "ISO 8601"), ("13.05.2014", "%d.%m.%Y")),
+        *(("13 May 2014", "names of months"), ("Jun 3 2014 14:22", "names of months")),
+        *(("2014-05-13 14:22 UTC", "ISO 8601"), ("13.05.2014", "%d.%m.%Y")),
     ],
 )
 def test_the_pattern_of_dates_is_told(text: str, pattern: str) -> None:

@@ -95,7 +95,7 @@ class TimeAxis:
 
         A pattern asks for its order of day and month, and for itself where only it can be read.
         """
-        only_so = any(part in self.date_format for part in ("%y", "%p"))
+        only_so = any(part in self.date_format for part in ("%y", "%p", "%d%H"))
         date_format = self.date_format if only_so else self.order
         order = {"date_format": date_format} if date_format else {}
         if self.mixed:

@@ -6,7 +6,7 @@
 | 13.05.2014, 05/13/2014, 13-05-2014      | a day, if the column shows which number is it  |
 | 13 May 2014, 13-May-2014, May 13, 2014  | a day, by the English names of months          |
 | 2014-05-13 14:22, 2014-05-13T14:22:07Z  | a time of day, with any of the days above      |
-| 2014-05-13T14:22+02:00, 20140513142200  | the same; an offset is converted to UTC        |
+| 2014-05-13T14:22+02:00                  | the same; an offset is converted to UTC        |
 | 2014-05, 2014-05-##, 201405             | a month (without a dash: 1900 to 2099)         |
 | "1999-##-##", 600-##-##, 1999           | a year (quotes allowed; 3 digits with #)       |
 | 17, -3, 1999                            | an integer, where no calendar text occurs      |
@@ -71,10 +71,6 @@ _DAY_NAMED = re.compile(
 _MONTH_NAMED = re.compile(
     r"(?P<name>[A-Za-z]{3,9}) (?P<day>[0-9]{1,2}),? (?P<year>[0-9]{4})" + _CLOCK
 )
-_PACKED = re.compile(
-    r"(?P<year>[0-9]{4})(?P<month>[0-9]{2})(?P<day>[0-9]{2})"
-    r"(?P<hour>[0-9]{2})(?P<minute>[0-9]{2})(?P<second>[0-9]{2})?(?P<zone>Z)?"
-)
 _FORMS = (
     _DIGITS,
     re.compile(
@@ -87,7 +83,6 @@ _FORMS = (
     re.compile(
         r"(?P<year>[0-9]{4})(?P<sep>[-/.])(?P<month>[0-9]{1,2})(?P=sep)(?P<day>[0-9]{1,2})" + _CLOCK
     ),
-    _PACKED,
     _DAY_NAMED,
     _MONTH_NAMED,
     re.compile(
@@ -151,8 +146,6 @@ def _read_alike(text: str, table: npt.NDArray[np.uint8]) -> Written:
     written["kind"] = DATE
     if match.re is _DIGITS:
         _read_digits(written, parts["digits"] * (-1 if match["sign"] == "-" else 1), match)
-        if len(bare) in (12, 14) and not match["sign"]:  # such as 20140513142200
-            _fill_packed(written, table, bare)
         return written
     if "first" in parts:
         _order_day_and_month(written, parts)
@@ -161,8 +154,6 @@ def _read_alike(text: str, table: npt.NDArray[np.uint8]) -> Written:
     if match.groupdict().get("sign"):
         parts["year"] = -parts["year"]
     _fill(written, parts, match.groupdict().get("zone"))
-    if match.re is _PACKED:
-        written["fault"][(parts["year"] < 1000) | (parts["year"] >= 3000)] = _NO_TIME
     return written
 
 
@@ -197,18 +188,6 @@ def _read_digits(written: Written, value: Longs, match: "re.Match[str]") -> None
         exists = (month >= 1) & (month <= 12) & (day >= 1)
         exists &= day <= days_in(year, np.clip(month, 1, 12))
         written["kind"][exists & (year >= 1000) & (year < 3000)] = EITHER
-
-
-def _fill_packed(written: Written, table: npt.NDArray[np.uint8], bare: str) -> None:
-    """Fill in the times of twelve or fourteen digits whose year is from 1000 to 2999."""
-    match = _PACKED.fullmatch(bare)
-    assert match is not None
-    parts = {n: _number(table, *match.span(n)) for n, cell in match.groupdict().items() if cell}
-    rows = (parts["year"] >= 1000) & (parts["year"] < 3000)
-    stamps = np.zeros(int(rows.sum()), WRITTEN)
-    stamps["kind"] = DATE
-    _fill(stamps, {name: part[rows] for name, part in parts.items()}, None)
-    written[rows] = stamps
 
 
 def _order_day_and_month(written: Written, parts: dict[str, Longs]) -> None:
@@ -258,13 +237,15 @@ def _blame(written: Written, rows: Any, fault: int) -> None:
 
 def expected_of(one: Any, text: str) -> str:
     """Say what was expected in the place of a text that has a fault."""
-    if one["fault"] != _NO_TIME:
+    if one["fault"] not in (_NO_TIME, _TOO_LARGE):
         return _FAULTS[one["fault"]].format(int(one["year"]), int(one["month"]))
-    return EXPECTED + _hint(_bare(text))
+    return _FAULTS[one["fault"]] + _hint(_bare(text))
 
 
 def _hint(text: str) -> str:
     """Say how to read a time that needs a pattern, such as one of two digits a year."""
+    if re.fullmatch("[12][0-9]{13}", text):
+        return "; this one can be read by --date-format '%Y%m%d%H%M%S'"
     if simple := re.fullmatch(r"(?P<month>[0-9]{1,2}(?P<sep>[./-]))?[0-9]{4}(?P<rest>\.0)?", text):
         pattern = f"%m{simple['sep']}%Y" if simple["month"] else "%Y"
         return f"; this one can be read by --date-format '{pattern}{simple['rest'] or ''}'"
@@ -277,17 +258,6 @@ def _hint(text: str) -> str:
     clock += f"{match['gap']}%p" if match["half"] else ""
     first, other = (separator.join((*two, year)) + clock for two in (("%d", "%m"), ("%m", "%d")))
     return f"; this one can be read by --date-format '{first}' or '{other}'"
-
-
-def named_pattern(text: str) -> str:
-    """Return the pattern of a day whose month is named, such as %d %B %Y; empty for others."""
-    match = _DAY_NAMED.fullmatch(text) or _MONTH_NAMED.fullmatch(text)
-    if match is None:
-        return ""
-    month = "%b" if len(match["name"]) == 3 and match["name"].lower() != "may" else "%B"
-    if match.re is _DAY_NAMED:
-        return text[match.end("day")].join(("%d", month, "%Y"))
-    return f"{month} %d{',' if ',' in text else ''} %Y"
 
 
 def precisions(written: Written) -> Longs:

@@ -34,7 +34,6 @@ from apptek.reading.streams import one_line
 MAX_NAMES = 2**31 - 1
 MANY_ROWS = 20  # that have no name of a first row: then that is a header
 FIRST = 10  # facts that are kept as they were read
-ON_GRID = 0.9  # of the times, at least, that show a grid although others lie off it
 
 
 def assemble(
@@ -73,7 +72,7 @@ def assemble(
         merged = sum(_count_merged(part, *(ids[place] for ids in moments)) for part, place in pairs)
     parts, counted = _each_fact_once(parts)
     entities, predicates, parts = _used_names(entities, predicates, parts)
-    notes += [*_off_grid(axis, known), *times.notes(axis)]
+    notes += times.notes(axis)
     dataset = Dataset(
         name=name,
         entities=entities,
@@ -91,11 +90,7 @@ def assemble(
             how=rows.how | times.describe(axis, rows.count_times()),
             merged=merged,
             first_facts=parts[0].first(FIRST),
-            notes=(
-                *notes,
-                *_broken_names(entities, predicates),
-                *_spaced_names(entities, predicates),
-            ),
+            notes=(*notes, *_broken_names(entities, predicates)),
         ),
     )
     if rows.dump is not None:
@@ -253,36 +248,6 @@ def _broken_names(*names: Names) -> list[str]:
         return []
     first = repr(broken[0] if len(broken[0]) <= 60 else f"{broken[0][:57]}...")
     return [f"names with line breaks: {len(broken):,}, such as {first}; is a quote missing?"]
-
-
-def _spaced_names(*names: Names) -> list[str]:
-    """Return a note on names that differ from others only in the spaces around them."""
-    spaced = []
-    for array in (each.array for each in names):
-        bare = pc.utf8_trim(array, " ")
-        mask = pc.and_(pc.not_equal(bare, array), pc.is_in(bare, value_set=array))
-        spaced += array.filter(mask).to_pylist()
-    if not spaced:
-        return []
-    count = f"{len(spaced):,} name{'s differ' if len(spaced) > 1 else ' differs'}"
-    return [f"{count} from another only in the spaces around it, such as {spaced[0]!r}"]
-
-
-def _off_grid(axis: TimeAxis, codes: Ints) -> list[str]:
-    """Return a note if a few integers lie off a grid that all others share (0, 24, 48, 49)."""
-    times = np.unique(codes[codes != UNKNOWN]).astype(np.int64)
-    if axis.unit != "integer" or len(times) < FIRST:
-        return []
-    step = int(np.median(np.diff(times)))
-    residues, counts = np.unique(times % step, return_counts=True)
-    grid = residues[counts.argmax()]
-    off = times[times % step != grid]
-    if axis.stride >= step or counts.max() < ON_GRID * len(times):
-        return []
-    share = f"{counts.max():,} of {len(times):,} times"
-    return [
-        f"{share} lie {step:,} steps apart, but {off[0]} does not, so the step is {axis.stride}"
-    ]
 
 
 def _number_names(rows: FactCollector, roles: tuple[str, ...], what: str) -> tuple[Names, Ints]:

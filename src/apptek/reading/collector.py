@@ -155,7 +155,6 @@ class FactCollector:
         self.times.vote_precision(self.count_times())
         self._check_times()
         self.check()
-        self._check_files()
         return splits
 
     @property
@@ -307,8 +306,15 @@ class FactCollector:
         return splits
 
     def check(self) -> None:
-        """Raise DataError about the first bad row, unless bad rows are to be skipped."""
-        if not self.defect_count or self.options.skip_bad:
+        """Raise DataError about the first bad row; if they are skipped, where all of a file are."""
+        if not self.defects:
+            return
+        if self.options.skip_bad:
+            good = set(self._files_of_rows()[self.keep].tolist())
+            lost = [defect for file, defect in self.defects if file not in good]
+            if lost:
+                first = min(lost, key=lambda defect: defect.line)
+                raise DataError(f"{first} (all rows of it are bad)")
             return
         fact_count, first = int(self.keep.sum()), self.sorted_defects()[0]
         total = fact_count + self.defect_count
@@ -324,20 +330,6 @@ class FactCollector:
             f"{first} ({self.defect_count:,} bad of {rows}"
             f"{more if self.defect_count > 1 else ''}; {advice})"
         )
-
-    def _check_files(self) -> None:
-        """Raise DataError where all rows of a file are bad, also if bad rows are skipped."""
-        if not self.defects:
-            return
-        good = np.bincount(self._files_of_rows()[self.keep], minlength=len(self.files))
-        for file, name in enumerate(self.files):
-            bad = [defect for number, defect in self.defects if number == file]
-            if bad and not good[file]:
-                first = min(bad, key=lambda defect: defect.line)
-                rows = "the only row is bad"
-                if len(bad) > 1:
-                    rows = f"all {len(bad):,} rows are bad; the first"
-                raise DataError(f"{name}: {rows}: {first}")
 
 
 def _split_code(text: str) -> int:

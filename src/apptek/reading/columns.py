@@ -288,6 +288,18 @@ def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | 
     )
 
 
+def named_layout(
+    names: list[str], column_of: dict[str, str] | None, where: str, find: FindLayout = find_layout
+) -> tuple[ColumnLayout, list[str]]:
+    """Return the layout of columns that have names, and what is to be noted about it."""
+    layout, has_header = find(names, column_of, True, where)
+    if not has_header:
+        found = ", ".join(names)
+        raise DataError(f"{where}: found the columns {found}; expected subject, object and time")
+    note = None if column_of else left_out_note(names, layout, where)
+    return layout, [note] if note else []
+
+
 def _is_header(first_row: list[str]) -> bool:
     words = {cell.strip().lower() for cell in first_row}
     return all(words.intersection(_HEADER_WORDS[role]) for role in ROLES[:3])

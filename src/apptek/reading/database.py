@@ -8,8 +8,8 @@ from typing import Any
 import pyarrow as pa
 
 from apptek.databases import SQLITE, Database, find_database, quoted
-from apptek.errors import DataError, NoFactsError, UnfitOptionsError
-from apptek.reading.columns import ColumnLayout, FindLayout, find_layout, left_out_note
+from apptek.errors import NoFactsError, UnfitOptionsError
+from apptek.reading.columns import ColumnLayout, FindLayout, find_layout, named_layout
 from apptek.reading.frames import check_type, text_column
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import Content, Part
@@ -37,14 +37,10 @@ def open_database(
         raise UnfitOptionsError(f"{database}: expected a table after the URL or --sql, not both")
     query = database.query(options.sql)
     schema = database.schema(query)
-    layout, has_header = find(schema.names, dict(columns) if columns else None, True, name)
-    if not has_header:
-        found = ", ".join(schema.names)
-        raise DataError(f"{name}: found the columns {found}; expected subject, object and time")
+    layout, notes = named_layout(schema.names, dict(columns or {}) or None, name, find)
     statement = _statement(database, query, schema, layout, options.since)
     parts = _parts(database, statement, schema.names, layout)
-    note = None if columns else left_out_note(schema.names, layout, name)
-    return Content(parts, notes=() if note is None else (note,))
+    return Content(parts, notes=notes)
 
 
 def _parts(

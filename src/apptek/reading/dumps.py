@@ -15,7 +15,7 @@ predicate, is no fact; such rows are counted and left out.
 
 Files of ids are what the research on forecasting shares (RE-Net, RE-GCN, TiRGN and others): rows of
 s r o t, often with a fifth column that is always 0. The names are in entity2id.txt and
-relation2id.txt, the numbers of both in stat.txt.
+relation2id.txt.
 """
 
 from collections import Counter
@@ -274,8 +274,8 @@ def without_actor(part: Part, roles: tuple[str, ...] = ("subject", "object")) ->
 def find_ids(rows: list[list[str]], folder: Path) -> Beginning | None:
     """Find a file of ids by its first rows and the tables beside it; None if it is none.
 
-    With names of ids, or numbers of them in stat.txt, all cells are numbers, four or five in a
-    row; without, it is the fifth column, always 0, that says that it is no interval.
+    With names of ids, all cells are numbers, four or five in a row; without, it is the fifth
+    column, always 0, that says that it is no interval.
     """
     width = len(rows[0]) if rows else 0
     if width not in (4, 5) or not all(len(row) == width for row in rows):
@@ -284,8 +284,7 @@ def find_ids(rows: list[list[str]], folder: Path) -> Beginning | None:
         return None
     missing = [name for name in _ID_TABLES.values() if not (folder / name).is_file()]
     fifth = width == 5 and len({row[4] for row in rows}) == 1 and rows[0][4].strip(" ") in _FIFTH
-    stated = (folder / "stat.txt").is_file()
-    if not (fifth or (width == 4 and (not missing or stated))):
+    if not (fifth or (width == 4 and not missing)):
         return None
     layout = ColumnLayout(width, _ID_COLUMNS)
     if missing:
@@ -293,9 +292,6 @@ def find_ids(rows: list[list[str]], folder: Path) -> Beginning | None:
         return Beginning(layout, has_header=False, format="ids", notes=[note])
     entities, predicates = (_read_names(folder / name) for name in _ID_TABLES.values())
     note = f"{len(entities):,} entities and {len(predicates):,} predicates are named by their ids"
-    stated_counts = _read_statistics(folder / "stat.txt")[:2]
-    if stated_counts and stated_counts != (len(entities), len(predicates)):
-        note += f", though stat.txt says {' and '.join(f'{n:,}' for n in stated_counts)}"
     names = {"subject": entities, "predicate": predicates, "object": entities}
     return Beginning(layout, has_header=False, format="ids", notes=[note], names=names)
 
@@ -335,11 +331,3 @@ def _pair(text: bytes) -> tuple[str, str] | None:
         return name.decode(), str(int(key))
     except ValueError:
         return None
-
-
-def _read_statistics(file: Path) -> tuple[int, ...]:
-    try:
-        words = file.read_text("utf-8")[:1000].split()
-    except (OSError, ValueError):
-        return ()
-    return tuple(int(word) for word in words) if all(word.isdigit() for word in words) else ()

@@ -29,7 +29,7 @@ from apptek.reading.columns import (
     check_roles,
     columns_of,
     find_layout,
-    left_out_note,
+    named_layout,
 )
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import EXACT, Content, Part, Row, parts_of_rows, texts_of
@@ -52,7 +52,6 @@ FrameKind = Literal["pandas", "polars", "arrow"]
 When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
 _UNNAMED_INDEX = re.compile("__index_level_[0-9]+__")  # of pandas
 QUERY_ROLES = ("subject", "object", "time")
-_HOW = "subject=..., predicate=..., object=..., time=... (or since=..., until=...)"
 
 
 def is_frame(source: object) -> bool:
@@ -149,8 +148,11 @@ def open_frame(
     table = table_of(frame, name)
     if not table.num_rows:
         raise NoFactsError(f"{name}: the frame is empty; expected a fact in each row")
-    layout = _find_layout([str(column) for column in table.column_names], column_of, name)
-    return Content(iter([part_of(table, layout, name)]))
+    given = {role: str(column) for role, column in (column_of or {}).items()}
+    if given and list(given) != [SPLIT]:
+        check_roles(given, name)
+    layout, notes = named_layout([str(column) for column in table.column_names], given, name)
+    return Content(iter([part_of(table, layout, name)]), notes=notes)
 
 
 def read_query_texts(frame: Any, roles: tuple[str, ...] = QUERY_ROLES) -> list[tuple[str, ...]]:
@@ -181,20 +183,6 @@ def query_text_columns(
     return [text.dictionary_encode() for text in texts]
 
 
-def _find_layout(names: list[str], column_of: Mapping[str, Any] | None, name: str) -> ColumnLayout:
-    if not column_of or list(column_of) == [SPLIT]:
-        layout, is_header = find_layout(names, dict(column_of or {}) or None, None, name)
-        if not is_header:
-            raise DataError(
-                f"{name}: the columns {', '.join(names)} do not say what they hold: name them by "
-                f"{_HOW}"
-            )
-        return layout
-    given = {role: str(column) for role, column in column_of.items()}
-    check_roles(given, name)
-    return find_layout(names, given, True, name)[0]
-
-
 def open_parquet(
     file: Path,
     options: ReadOptions,
@@ -204,17 +192,11 @@ def open_parquet(
     """Open a Parquet file."""
     with opened(file, options.max_bytes) as content:
         names = list(content.schema_arrow.names)
-        layout, has_header = find(names, columns, True, file.name)
-        if not has_header:
-            raise DataError(
-                f"{file.name}: found the columns {', '.join(names)}; "
-                "expected subject, object and time"
-            )
+        layout, notes = named_layout(names, columns, file.name, find)
         for column in layout.columns.values():
             check_type(content.schema_arrow.field(column).type, names[column], file.name)
-    note = None if columns is not None else left_out_note(names, layout, file.name)
     parts = _parquet_parts(file, layout, options.max_bytes)
-    return Content(parts, {"format": "parquet"}, () if note is None else (note,))
+    return Content(parts, {"format": "parquet"}, notes)
 
 
 def _parquet_parts(file: Path, layout: ColumnLayout, max_bytes: int | None) -> Iterator[Part]:

@@ -76,10 +76,12 @@ def parts_of_rows(
     expected: str = "a text or a whole number",
     defects: Sequence[Defect] = (),
     position: int = 0,
+    exact: bool = False,
 ) -> Iterator[Part]:
     """Yield rows of Python values as texts, those of a free layout by their width.
 
     defects  further rows of the file, which are none
+    exact    rows have the width of the layout; else they may have further cells
     """
     by_width: dict[int, list[Row]] = {}
     for number, row in rows:
@@ -88,15 +90,26 @@ def parts_of_rows(
     for width, alike in by_width.items():
         if layout.free and width in FREE_LAYOUTS:
             parts += by_mark(_part_of(alike, FREE_LAYOUTS[width], file, expected))
-        elif not layout.free and width > max(layout.columns.values()):
+        elif not layout.free and not exact and width > max(layout.columns.values()):
             parts.append(_part_of(alike, layout, file, expected))
         else:
-            found = counted(width, "column") + " (--columns says which to take)" * (width > 5)
             wanted = "3, 4 or 5 columns" if layout.free else counted(layout.width, "column")
-            defects += [Defect(file, number, "row", found, wanted) for number, _ in alike]
+            defects += [Defect(file, number, "row", _width(row), wanted) for number, row in alike]
     first, *others = parts or [_part_of([], layout, file, expected)]
     yield replace(first, defects=[*first.defects, *defects], position=position)
     yield from others
+
+
+def _width(row: Sequence[Any]) -> str:
+    """Say how many columns a row has, with advice where they are very few or many."""
+    columns = counted(len(row), "column")
+    if len(row) > 5:
+        return f"{columns} (--columns says which to take)"
+    for separator in (",", "\t", ";", "|", " "):
+        count = max(len(str(cell).split(separator)) for cell in row)
+        if len(row) < 3 <= count:
+            return f"{columns} ({count} if separated by {separator!r}: see --read delimiter=)"
+    return columns
 
 
 def _part_of(rows: list[Row], layout: ColumnLayout, file: str, expected: str) -> Part:

@@ -22,7 +22,6 @@ from apptek.reading.sources import (
     located,
     open_file,
 )
-from apptek.safe_text import counted
 
 Progress = Callable[[str, int, int | None], None]  # source, bytes read, bytes in all if known
 
@@ -103,12 +102,6 @@ def _read_object(
     report = progress or (lambda *_: None)
     rows.read(name, "train", content, lambda position: report(name, position, None))
     dataset, is_split = assemble(name, rows, has_splits=False)
-    facts = dataset.all_facts()
-    undated = int((~facts.dated).sum())
-    if 0 < undated < len(facts):
-        note = f"{counted(undated, 'fact')} without a time (empty, None, NaN or NaT): undated"
-        notes = (note, *dataset.report.notes)
-        dataset = replace(dataset, report=replace(dataset.report, notes=notes))
     return finish(dataset, options, has_splits=is_split)
 
 

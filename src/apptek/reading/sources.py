@@ -17,7 +17,7 @@ from typing import IO, Any
 from apptek.databases import Database
 from apptek.errors import DataError, NoFactsError, UnfitOptionsError
 from apptek.facts.benchmarks import BENCHMARKS, find_benchmark, find_folder
-from apptek.facts.facts import SPLITS, Split
+from apptek.facts.facts import Split
 from apptek.reading.columns import FindLayout, find_layout
 from apptek.reading.database import is_database, open_database
 from apptek.reading.frames import is_frame, is_list_of_facts, open_frame, open_parquet, open_tuples
@@ -195,14 +195,13 @@ def find_split_files(path: Path) -> dict[Split, list[Path]]:
     if not path.is_dir():
         return {"train": [path]}
     split_files: dict[Split, list[Path]] = {}
-    for split in SPLITS:
-        files = [file for file in sorted(path.iterdir()) if _is_split_file(file, split)]
-        parts = [list(_parts(folder)) for folder in _split_folders(path, split)]
-        if len(files) + len(parts) > 1:
-            names = ", ".join(file.name for file in [*files, *_split_folders(path, split)])
-            raise DataError(f"{path}: more than one file for {split}: {names}")
-        if files or parts:
-            split_files[split] = files or parts[0]
+    for split, names in SPLIT_NAMES.items():
+        entries = (entry for entry in sorted(path.iterdir()) if stem_and_suffix(entry)[0] in names)
+        found = {entry.name: files for entry in entries if (files := _data_files(entry))}
+        if len(found) > 1:
+            raise DataError(f"{path}: more than one file for {split}: {', '.join(found)}")
+        for files in found.values():
+            split_files[split] = files
     if "train" not in split_files:
         raise DataError(
             f"{path}: there is no train file (train{', train'.join(SUFFIXES)}); "
@@ -211,21 +210,14 @@ def find_split_files(path: Path) -> dict[Split, list[Path]]:
     return split_files
 
 
-def _split_folders(path: Path, split: Split) -> list[Path]:
-    names = (path / name for name in SPLIT_NAMES[split])
-    return [folder for folder in names if folder.is_dir() and any(_parts(folder))]
-
-
-def _parts(folder: Path) -> Iterator[Path]:
-    """Return the files of a split's parts, by name; those that begin with _ or . are not data."""
-    for file in sorted(folder.iterdir()):
-        if file.name[0] not in "_." and stem_and_suffix(file)[1] in SUFFIXES and file.is_file():
-            yield file
-
-
-def _is_split_file(file: Path, split: Split) -> bool:
-    stem, suffix = stem_and_suffix(file)
-    return suffix in SUFFIXES and stem in SPLIT_NAMES[split] and file.is_file()
+def _data_files(entry: Path) -> list[Path]:
+    """Return a file of data itself, or those in a folder; a first _ or . says that it is none."""
+    files = sorted(entry.iterdir()) if entry.is_dir() else [entry]
+    return [
+        file
+        for file in files
+        if file.name[0] not in "_." and stem_and_suffix(file)[1] in SUFFIXES and file.is_file()
+    ]
 
 
 def _keep(stream: IO[bytes], folder: Path, max_bytes: int | None) -> Path:

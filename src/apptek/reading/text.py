@@ -36,6 +36,7 @@ from apptek.reading.parts import (
     Content,
     Part,
     by_mark,
+    parts_of_rows,
     rows_where,
     shown,
     texts_of,
@@ -349,21 +350,14 @@ class _Lines:
                 found = f"{counted(width, 'column')} in a last row without a newline"
                 expected = "as many columns as before (cut off?)"
                 defects.append(self._defect(number, None, found, expected))
-        parts = [self._part(table, numbers, layout, block)]
-        for width in FREE_LAYOUTS if self.layout.free else ():
-            rows = [row for row in others if row[1] == width]
-            others = [row for row in others if row[1] != width]
-            if rows:
-                lines = "\n".join(line for _, _, line in rows) + "\n"
-                table, _ = parse_rows(lines.encode(), width, self.form)
-                numbers = np.asarray([number for number, _, _ in rows])
-                parts.append(self._part(table, numbers, FREE_LAYOUTS[width], block))
-        expected = "3, 4 or 5 columns" if self.layout.free else counted(layout.width, "column")
-        defects += [
-            self._defect(number, None, _found_columns(line, width, self.form), expected)
-            for number, width, line in others
-        ]
-        parts = [each for part in parts for each in by_mark(part)] if self.layout.free else parts
+        first = self._part(table, numbers, layout, block)
+        parts = by_mark(first) if self.layout.free else [first]
+        cells = ((n, row) for n, _, line in others for _, row in rows_of(line, self.form))
+        for part in parts_of_rows(
+            cells, self.layout, self.file, position=block.position, exact=True
+        ):
+            parts.append(replace(part, defects=()))
+            defects += part.defects
         parts[0] = replace(parts[0], defects=defects)
         return parts, row_count
 
@@ -486,16 +480,3 @@ def _quote_fault(line: bytes, cell: "re.Pattern[bytes]") -> tuple[int | None, st
             return None, found, 'quotes within quotes to be doubled: ""'
         start, column = match.end() + 1, column + 1
     return None
-
-
-def _found_columns(text: str, width: int, form: TextFormat) -> str:
-    """Say how many columns a row has, with advice where they are very few or many."""
-    columns = counted(width, "column")
-    if width > 5:
-        return f"{columns} (--columns says which to take)"
-    cells = next((row for _, row in rows_of(text, form)), [""])
-    for separator in (",", "\t", ";", "|", " "):
-        count = max(len(cell.split(separator)) for cell in cells)
-        if width < 3 <= count:
-            return f"{columns} ({count} if separated by {separator!r}: see --read delimiter=)"
-    return columns

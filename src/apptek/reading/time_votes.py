@@ -30,7 +30,6 @@ from apptek.facts.written_times import (
     as_dates,
     check_pattern,
     expected_of,
-    named_pattern,
     precisions,
     read_by_pattern,
     read_times,
@@ -260,8 +259,10 @@ class TimeVotes:
             return "integer"
         ordered = known & (self.written["order"] > 0)
         if not self.order or not ordered.any():
-            pattern = "" if self.order else self.date_format
-            return pattern or named_pattern(self._first_text(known)) or "ISO 8601"
+            if self.date_format and not self.order:
+                return self.date_format
+            named = re.search("(?!UTC)[A-Za-z]{3}", self._first_text(known))
+            return "names of months" if named else "ISO 8601"
         text = self._first_text(ordered).strip('" ')
         separator = next(character for character in text if not character.isdigit())
         return separator.join(("%d", "%m", "%Y") if self.order == "dmy" else ("%m", "%d", "%Y"))

@@ -18,7 +18,7 @@ from typing import Any
 
 from apptek.errors import DataError, NoFactsError
 from apptek.facts.facts import Defect
-from apptek.reading.columns import ColumnLayout, FindLayout, examine_rows, find_layout
+from apptek.reading.columns import ColumnLayout, FindLayout, examine_rows, find_layout, named_layout
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import NAME_ROLES, Content, Part, Row, parts_of_rows, shown, text_of
 from apptek.reading.streams import (
@@ -73,9 +73,9 @@ def open_json(
         raise DataError(f"{file.name}:{line}: found {found}, expected {EXPECTED}")
     known = (sample for sample in objects if isinstance(sample, dict))
     keys: list[str] = list(dict.fromkeys(key for sample in known for key in sample))
-    begin = examine_rows([(line, keys)], columns, True, file.name, find)
-    parts = _parts_of_lines(chain([first], blocks), line, keys, begin.layout, file.name)
-    return Content(parts, how, begin.notes)
+    layout, notes = named_layout(keys, columns, f"{file.name}:{line}", find)
+    parts = _parts_of_lines(chain([first], blocks), line, keys, layout, file.name)
+    return Content(parts, how, notes)
 
 
 def _load_array(blocks: list[Block], name: str) -> list[Any]:
@@ -132,15 +132,9 @@ def _open_rows(
     rows = rows[begin.above :]
     if begin.has_header:
         rows = [row for row in rows if row[1] != rows[0][1]]
-    timed = {  # columns in which some cell has a time of day: there a date is one at midnight
-        column
-        for _, row in rows
-        for column, cell in enumerate(row)
-        if isinstance(cell, datetime) and (cell.hour or cell.minute or cell.second)
-    }
     texts = []
     for number, row in rows:
-        cells = [_dated(cell, column in timed) for column, cell in enumerate(row)]
+        cells = [_dated(cell) for cell in row]
         while begin.layout.free and len(cells) > len(NAME_ROLES) and cells[-1] in ("", None):
             cells.pop()
         texts.append((number, cells))
@@ -149,14 +143,12 @@ def _open_rows(
     )
 
 
-def _dated(cell: Any, timed: bool = False) -> Any:
-    """Return a date of a sheet as a text, other values as they are."""
-    if not isinstance(cell, date):
-        return cell
-    if not timed:
-        return (cell.date() if isinstance(cell, datetime) else cell).isoformat()
-    moment = cell if isinstance(cell, datetime) else datetime(*cell.timetuple()[:3])
-    return moment.isoformat(" ")
+def _dated(cell: Any) -> Any:
+    """Return a date of a sheet as a text, other values as they are.
+
+    A midnight comes as a date, also beside times of day. If all are midnights, they are days.
+    """
+    return datetime(*cell.timetuple()[:6]).isoformat() if isinstance(cell, date) else cell
 
 
 def open_sheet(
