@@ -42,6 +42,7 @@ HEAD = """@prefix ex: <http://example.org/> .
 @prefix dcterms: <http://purl.org/dc/terms/> .
 """
 UNDATED = ("?", "?")
+LITERALS = "; --read literals=yes also reads literals as entities"
 # One statement of Wikidata, as its dumps write it, with what they say about it.
 OFFICE = """
 wd:Q1 wdt:P39 wd:Q2 ; p:P39 wds:q1-a .
@@ -217,11 +218,19 @@ def test_a_literal_is_not_the_entity_with_that_label(tmp_path: Path) -> None:
     assert set(read_rdf(tmp_path, text, literals=True).entities) == {"Ann", "Ann (ex:a)", "ex:b"}
 
 
-def test_a_file_with_only_literals_is_refused(tmp_path: Path) -> None:
-    assert fault_of(tmp_path, "ex:a ex:age 41, 42 .") == (
-        "facts.ttl: found no fact in 2 triples (2 with a literal); expected a triple of three "
-        "IRIs; --read literals=yes also reads literals as entities"
-    )
+@pytest.mark.parametrize(
+    ("text", "found", "advice"),
+    [
+        ("ex:a ex:age 41, 42 .", "2 triples (2 with a literal)", LITERALS),
+        ("[] ex:in ex:c .", "1 triple (1 with a blank node)", ""),
+        ("", "0 triples", ""),
+    ],
+)
+def test_a_file_without_a_fact_is_refused(
+    tmp_path: Path, text: str, found: str, advice: str
+) -> None:
+    expected = f"facts.ttl: found no fact in {found}; expected a triple of three IRIs{advice}"
+    assert fault_of(tmp_path, text) == expected
 
 
 @pytest.mark.parametrize(

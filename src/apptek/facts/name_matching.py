@@ -9,10 +9,9 @@ name that could mean several means none of them.
 import re
 import unicodedata
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from difflib import SequenceMatcher
 from functools import cached_property
-from typing import Any, overload
 
 import numpy as np
 import pyarrow as pa
@@ -75,8 +74,8 @@ def alike_note(names: Names, known: int = 0) -> str | None:
     )
 
 
-class SortedTexts(Sequence[str]):
-    """An Arrow array of ascending strings as a sequence that bisect can search."""
+class SortedTexts:
+    """An Arrow array of ascending strings that bisect can search."""
 
     def __init__(self, array: pa.Array) -> None:
         self.array = array
@@ -84,13 +83,8 @@ class SortedTexts(Sequence[str]):
     def __len__(self) -> int:
         return len(self.array)
 
-    @overload
-    def __getitem__(self, index: int) -> str: ...
-    @overload
-    def __getitem__(self, index: slice) -> Sequence[str]: ...
-    def __getitem__(self, index: int | slice) -> Any:
-        item = self.array[index]
-        return item.to_pylist() if isinstance(index, slice) else item.as_py()
+    def __getitem__(self, index: int) -> str:
+        return str(self.array[index].as_py())
 
 
 def _beginning_with(texts: SortedTexts, prefix: str) -> slice:

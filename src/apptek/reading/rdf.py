@@ -31,6 +31,7 @@ from apptek.reading.options import ReadOptions
 from apptek.reading.parts import Content, Part
 from apptek.reading.rdf_names import DIRECT, RDF, RDFS, SCHEMA, SKOS, WIKIDATA, Vocabulary
 from apptek.reading.streams import TextSource, read_pieces, stem_and_suffix
+from apptek.safe_text import counted
 
 # By suffix; .ntx are YAGO's N-Triples with << s p o >> as subjects, which only Turtle allows now.
 RDF_FORMATS = {
@@ -45,6 +46,7 @@ _ROLES = ("subject", "predicate", "object", "since", "until")
 _TITLES = {role: f"triple ({role})" for role in _ROLES}
 _SINCE, _UNTIL, _POINT, _GRAPH_TIME, _IN_IRI = range(5)  # what a time says; the last two of graphs
 _EDGE, _LABEL, _REIFIES, _CLAIM, _VALUE, _RANK, _SKIPPED = range(5, 12)
+_LITERAL = "with a literal"
 _ABOUT = "about the vocabulary or about statements"
 _YAGO = ("http://yago-knowledge.org/resource/", "http://yago-knowledge.org/schema#")
 _TERMS, _PROV = "http://purl.org/dc/terms/", "http://www.w3.org/ns/prov#"
@@ -149,9 +151,11 @@ class _Triples:
         part = self._joined()
         left_out = ", ".join(f"{count:,} {what}" for what, count in self.skipped.items())
         if not part.table.num_rows and not self.vocabulary.labels:
+            found = f"{counted(number, 'triple')}{f' ({left_out})' * bool(left_out)}"
+            advice = "; --read literals=yes also reads literals as entities"
             raise NoFactsError(
-                f"{self.file.name}: found no fact in {number:,} triples ({left_out}); expected a "
-                "triple of three IRIs; --read literals=yes also reads literals as entities"
+                f"{self.file.name}: found no fact in {found}; expected a triple of three IRIs"
+                f"{advice * (_LITERAL in self.skipped)}"
             )
         if left_out:
             self.notes.append(f"{self.file.name}: triples that are no facts: {left_out}")
@@ -223,7 +227,7 @@ class _Triples:
             subject, name, value = value.subject, value.predicate.value, value.object
         if type(value) is ox.Literal:
             if not (self.options.literals and value.value):
-                self.skipped["with a literal"] += 1
+                self.skipped[_LITERAL] += 1
                 return
         elif type(value) is not ox.NamedNode or type(subject) is not ox.NamedNode:
             self.skipped["with a blank node"] += 1
