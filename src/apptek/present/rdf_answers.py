@@ -19,7 +19,6 @@ from apptek.reading.rdf_names import RDF, RDFS, Shortener, parse_prefixes
 RDF_SUFFIXES = {".ttl": "TURTLE", ".nt": "N_TRIPLES", ".trig": "TRIG"}
 APPTEK, NAME = "urn:apptek:", "urn:apptek:name:"
 _DATE = "http://www.w3.org/2001/XMLSchema#date"
-_COLUMNS = ("query", "rank", "time", "predicate", "label", "probability")
 _IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+")
 
 
@@ -33,7 +32,7 @@ def stream_rdf(path: Path, suffix: str, data: Dataset) -> Iterator[Callable[[pa.
     with path.open("wb") as file:
 
         def append(rows: pa.Table) -> None:
-            triples = [triple for row in _rows(rows) for triple in _triples(row, iris, ox)]
+            triples = [triple for row in rows.to_pylist() for triple in _triples(row, iris, ox)]
             label = ox.NamedNode(f"{RDFS}label")
             for iri, text in iris.new_labels():
                 triples.append(ox.Triple(ox.NamedNode(iri), label, ox.Literal(text)))
@@ -80,19 +79,12 @@ class IriNames:
         return new
 
 
-def _rows(rows: pa.Table) -> Iterator[dict[str, Any]]:
-    """Yield the rows; a subject or object that is known is called by its name in the data."""
-    names = (*_COLUMNS, "subject", "object", "meant_subject", "meant_object")
-    for row in rows.select(list(names)).to_pylist():
-        meant = {role: row[f"meant_{role}"] or row[role] for role in ("subject", "object")}
-        yield row | meant
-
-
 def _triples(row: dict[str, Any], iris: IriNames, ox: Any) -> Iterator[Any]:
-    """Yield the triples of one predicate of a query."""
+    """Yield the triples of one predicate of a query; a known name is that of the data."""
     node = ox.BlankNode(f"q{row['query']}r{row['rank']}")
     predicate = iris.find(row["predicate"], row["label"])
-    names = (iris.find(row["subject"]), predicate, iris.find(row["object"]))
+    ends = (iris.find(row[f"meant_{role}"] or row[role]) for role in ("subject", "object"))
+    names = (next(ends), predicate, next(ends))
     yield ox.Triple(node, ox.NamedNode(f"{RDF}reifies"), ox.Triple(*map(ox.NamedNode, names)))
     time = row["time"] or ""
     date = ox.NamedNode(_DATE) if re.fullmatch(r"\d{4}-\d\d-\d\d", time) else None

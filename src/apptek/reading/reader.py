@@ -12,7 +12,6 @@ from apptek.facts.benchmarks import BENCHMARKS
 from apptek.facts.facts import Dataset
 from apptek.reading.assembly import assemble, finish
 from apptek.reading.collector import FactCollector
-from apptek.reading.columns import SPLIT
 from apptek.reading.options import OF_FACTS, ReadOptions
 from apptek.reading.sources import (
     OBJECT_KINDS,
@@ -59,7 +58,7 @@ def read_dataset(
             else:
                 name = database.name
                 chosen = _with_remembered(chosen, database, remembered or {})
-            return _read_object(source, kind, chosen, chosen.column_of(), name, progress)
+            return read_object(source, kind, chosen, chosen.column_of(), name, progress)
     with located(source, chosen.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
         given, chosen = chosen, _with_remembered(chosen, files[0], remembered or {})
@@ -77,18 +76,6 @@ def read_dataset(
 
 
 def read_object(
-    source: Any, kind: str, columns: Mapping[str, Any] | None, name: str, **options: Any
-) -> Dataset:
-    """Read a frame by its columns (role -> column; none: the usual ones), or tuples.
-
-    kind  a key of OBJECT_KINDS
-    """
-    if columns and columns.get(SPLIT):
-        options["split"] = str(columns[SPLIT])
-    return _read_object(source, kind, ReadOptions(**options), columns, name)
-
-
-def _read_object(
     source: Any,
     kind: str,
     options: ReadOptions,
@@ -96,10 +83,13 @@ def _read_object(
     name: str,
     progress: Progress | None = None,
 ) -> Dataset:
+    """Read a database, a frame by its columns (role -> column; none: the usual ones), or tuples.
+
+    kind  a key of OBJECT_KINDS
+    """
     check_options(options, [OBJECT_KINDS[kind]], name)
     content = OBJECT_KINDS[kind].open(source, options, columns, name)
-    rows = FactCollector(options)
-    report = progress or (lambda *_: None)
+    rows, report = FactCollector(options), progress or (lambda *_: None)
     rows.read(name, "train", content, lambda position: report(name, position, None))
     dataset, is_split = assemble(name, rows, has_splits=False)
     return finish(dataset, options, has_splits=is_split)
