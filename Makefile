@@ -7,6 +7,7 @@ SLOW_READY := .venv/.slow-ready
 SITE_READY := .venv/.site-ready
 MINUTES ?= 60
 SEED ?= 0
+INSTALL := timeout 120 apt-get -qq update > /dev/null && DEBIAN_FRONTEND=noninteractive timeout 300 apt-get -qq -y --no-install-recommends install
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # each of many short processes would compile all that it imports
 
@@ -54,7 +55,7 @@ browser:  ## chromium for the tests of the page, from the system's packages; wit
 	@if command -v chromium > /dev/null; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	  echo "Installing the system package chromium for the tests of the page."; \
-	  apt-get -qq update > /dev/null && timeout 300 apt-get -qq -y --no-install-recommends install chromium > /dev/null \
+	  $(INSTALL) chromium > /dev/null \
 	  || echo "chromium could not be installed: the tests of the page will be skipped."; \
 	else echo "There is no chromium: the tests of the page will be skipped."; fi
 
@@ -62,7 +63,7 @@ postgresql:  ## the server for the tests of databases, from the system's package
 	@if command -v initdb > /dev/null || ls /usr/lib/postgresql/*/bin/initdb > /dev/null 2>&1; then :; \
 	elif [ "$$(id -u)" = 0 ] && command -v apt-get > /dev/null; then \
 	  echo "Installing the system package postgresql for the tests of databases."; \
-	  apt-get -qq update > /dev/null && timeout 300 apt-get -qq -y --no-install-recommends install postgresql > /dev/null \
+	  $(INSTALL) postgresql > /dev/null \
 	  || echo "postgresql could not be installed: the tests that need it will be skipped."; \
 	else echo "There is no PostgreSQL: the tests that need it will be skipped."; fi
 

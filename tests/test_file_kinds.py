@@ -259,7 +259,7 @@ def test_a_bad_row_of_a_sheet_is_named(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:700])
     assert "the file is truncated or damaged" in fault_of(path)
     empty = write_sheets(tmp_path / "none.xlsx", {"Facts": [[]]})
-    assert "the sheet 'Facts' is empty" in fault_of(empty)
+    assert "the sheet 'Facts' has 0 columns, expected at least 3" in fault_of(empty)
 
 
 @pytest.mark.parametrize("cover", [[["About these data"]], [[]], [["By", "whom"], ["when"]]])

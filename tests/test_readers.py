@@ -96,6 +96,7 @@ def test_progress_ends_with_all_bytes(tmp_path: Path) -> None:
         f"\ufeffa\tp\tb\t{DAY}\n",
         f"\ufeff\nsubject\tpredicate\tobject\ttime\r\n\r\na\tp\tb\t{DAY}\r\n",
         f"a\tp\tb\t{DAY}\n\n\na\tp\tb\t{DAY}\n",
+        f"a\tp\tb\t{DAY}\n\t\t\n\t\t\t\n\t\t\t\t\n",
     ],
 )
 def test_line_ends_blank_lines_and_a_byte_order_mark_do_not_matter(

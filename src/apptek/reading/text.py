@@ -352,7 +352,12 @@ class _Lines:
                 defects.append(self._defect(number, None, found, expected))
         first = self._part(table, numbers, layout, block)
         parts = by_mark(first) if self.layout.free else [first]
-        cells = ((n, row) for n, _, line in others for _, row in rows_of(line, self.form))
+        cells = (
+            (number, row)
+            for number, _, line in others
+            for _, row in rows_of(line, self.form)
+            if any(row)
+        )
         for part in parts_of_rows(
             cells, self.layout, self.file, position=block.position, exact=True
         ):

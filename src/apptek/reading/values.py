@@ -37,6 +37,7 @@ from apptek.reading.text import (
     find_encoding,
     skip_lines,
 )
+from apptek.safe_text import counted
 
 EXPECTED = "a JSON object such as {...} on each line, or an array of them or of rows"
 CELL_BYTES = 32  # the least memory of a cell of a sheet, even if it is empty
@@ -172,16 +173,10 @@ def open_sheet(
         raise damaged(file, error) from None
     others = [repr(other) for other in names if other != name]
     advice = f" (--read sheet=NAME takes another: {', '.join(others)})" if others else ""
-    if not rows:
-        raise DataError(
-            f"{file.name}: the sheet {name!r} is empty; expected a fact in each row{advice}"
-        )
-    width = max(n for _, row in rows[:SAMPLE_LINES] for n, c in enumerate(row, 1) if c != "")
-    if width < len(NAME_ROLES):
-        raise DataError(
-            f"{file.name}:{rows[0][0]}: the sheet {name!r} has {width} of the at "
-            f"least 3 columns of facts{advice}"
-        )
+    filled = (n for _, row in rows[:SAMPLE_LINES] for n, cell in enumerate(row, 1) if cell != "")
+    if (width := max(filled, default=0)) < len(NAME_ROLES):
+        found = f"the sheet {name!r} has {counted(width, 'column')}"
+        raise DataError(f"{file.name}: {found}, expected at least 3{advice}")
     how = {"format": "sheet", "sheet": name}
     content = _open_rows(rows, options, columns, file.name, find, how, _SHEET_VALUE)
     if not others or options.sheet:
