@@ -8,7 +8,6 @@ from fact_files import DAY, FACT, ReadFact, in_words, read_all, write
 from apptek.errors import DataError
 from apptek.reading.reader import read_dataset
 
-
 HEADERS = (
     *("subject,predicate,object,time", "Head,Relation,Tail,Date", "actor1,event,actor2,year"),
     *(" source , event , target , timestamp ", '"subject","predicate","object","time"'),
