@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_drawing import explained, explanations, fact
 
-from apptek.present.drawing import FURTHER, MOST, RADIUS, draw_answer
+from apptek.present.drawing import FURTHER, MOST, RADIUS, Asked, draw_answer, draw_topology
 from apptek.present.drawing_parts import Drawing
 from apptek.present.html import draw_svg
 from apptek.results import CitedFact, Explanation
@@ -54,6 +54,15 @@ def assert_nothing_covered(drawing: Drawing) -> None:
         assert x + wide <= drawing.width + 0.1
         assert y + high <= drawing.height + 0.1
     assert all(edge.room for edge in drawing.edges if edge.kind == "question")
+
+
+@pytest.mark.parametrize("names", [("Student Dissident (Hong Kong) and others", "Iran"),
+                                   ("Iran", "Foreign Affairs (United Arab Emirates)")])  # fmt: skip
+def test_a_long_name_has_the_room_that_a_short_one_leaves(names: tuple[str, str]) -> None:
+    facts = [fact(*names, "both", True, "Consult")]
+    drawing = draw_topology(Asked(*names, "title"), facts, width=440)
+    assert [text.words for node in drawing.nodes for text in node.texts] == list(names)
+    assert_nothing_covered(drawing)
 
 
 def facts_of(lanes: int, both: int, left: int, right: int) -> list[CitedFact]:

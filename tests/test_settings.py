@@ -142,6 +142,16 @@ def test_the_agent_has_the_printed_hyperparameters() -> None:
     assert preset("paper").mining.top == 25  # m, one of 15, 25 and 50
 
 
+def test_the_paper_s_classifier_does_not_follow_other_fits() -> None:
+    """The recorded runs of `--model paper` have these settings (docs/deviations.md)."""
+    recorded = {
+        "epochs": 5, "learning_rate": 0.1, "accumulator": 1.0, "l2": (1.0, 3.0, 10.0, 30.0),
+        "counting": (0.0,), "patience": 2,
+    }  # fmt: skip
+    classifier = asdict(preset("paper").classifier)
+    assert {name: classifier[name] for name in recorded} == recorded
+
+
 @given(steps=st.integers(0, 10**7), low=st.floats(0, 1), high=st.floats(0, 1))
 def test_epsilon_agrees_with_its_formula(steps: int, low: float, high: float) -> None:
     config = AgentConfig(epsilon_start=high, epsilon_end=low)

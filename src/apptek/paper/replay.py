@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -38,7 +39,10 @@ class Replay:
         return len(self._rows)
 
     def add(self, batch: Batch) -> None:
-        """Append transitions and drop the oldest ones; ValueError for columns of unequal length."""
+        """Append transitions and drop the oldest ones; ValueError for columns of unequal length.
+
+        The memory keeps parts of the arrays, which must not change.
+        """
         done, nothing = batch.done.tolist(), (np.empty(0, np.int32), np.zeros(2, np.int64))
         after = zip(done, _rows_of(batch.next_states), strict=True)
         self._rows += zip(
@@ -46,7 +50,7 @@ class Replay:
             batch.actions.tolist(),
             batch.rewards.tolist(),
             [nothing if ended else state for ended, state in after],
-            batch.next_legal.copy(),
+            batch.next_legal,
             done,
             strict=True,
         )
@@ -69,15 +73,14 @@ class Replay:
 
 
 def _rows_of(states: States) -> list[State]:
-    """Members and sizes of each state, copied."""
-    starts, sizes = states.offsets[::2], states.sizes()
+    """Members and sizes of each state, as parts of the same arrays."""
+    bounds = pairwise(states.offsets[::2].tolist())
     return [
-        (states.members[starts[row] : starts[row + 1]].copy(), sizes[row])
-        for row in range(len(states))
+        (states.members[start:stop], sizes)
+        for (start, stop), sizes in zip(bounds, states.sizes(), strict=True)
     ]
 
 
 def _states(rows: Sequence[State]) -> States:
-    offsets = np.zeros(2 * len(rows) + 1, np.int64)
-    np.cumsum([size for _, sizes in rows for size in sizes], out=offsets[1:])
-    return States(np.concatenate([np.empty(0, np.int32), *(row for row, _ in rows)]), offsets)
+    members, sizes = zip(*rows, strict=True)
+    return States(np.concatenate(members), np.concatenate(([0], *sizes)).cumsum())

@@ -22,6 +22,7 @@ from apptek.present.drawing_parts import (
     Text,
     fitting,
     how_many,
+    letters,
     thickness_of,
     tone_of,
     with_labels,
@@ -386,7 +387,10 @@ class _Sketch:
         role, half = self.roles[name], self.width / 2
         if role in ("subject", "object"):
             at, anchor = (8.0, "start") if role == "subject" else (self.width - 8, "end")
-            words = fitting(name, int((half - 12) / NAME_LETTER))
+            ends = [end for end in self.roles if self.roles[end] in ("subject", "object")]
+            taken = sum(letters(end) for end in ends if end != name)  # by the name opposite
+            room = max(self.width - 24 - NAME_LETTER * (taken + 2), half - 12)
+            words = fitting(name, int(room / NAME_LETTER))
             text = Text(round(at, 1), y - RADIUS - 10, words, "name", anchor)
             return f"above-{anchor}", (text,)
         if role == "meeting":
