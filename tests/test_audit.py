@@ -257,3 +257,14 @@ def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> Non
     assert "line 22 of facts.csv" in page
     assert GIVEN in page
     assert found["facts"] == len({tuple(row.split(",")) for row in rows}) - 1
+
+
+def test_of_a_single_predicate_only_facts_that_look_wrong_are_listed(tmp_path: Path) -> None:
+    rng = np.random.default_rng(1)
+    pairs = [rng.choice(20, 2, replace=False).tolist() for _ in range(400)]
+    rows = [f"E{a},meets,E{b},2020-{1 + n % 12:02}-15" for n, (a, b) in enumerate(pairs)]
+    (tmp_path / "facts.csv").write_text("\n".join(["subject,predicate,object,time", *rows]))
+    shown = apptek("audit", str(tmp_path / "facts.csv")).stdout
+    assert "0 by direction, 0 by interval" in shown
+    assert "by predicate" not in shown
+    assert "meets" not in shown  # no fact is listed

@@ -160,3 +160,86 @@ def test_what_is_more_in_the_other_direction_is_a_lower_bound_where_the_look_end
         seen = Occurrences((0, -1, -5, -21), 0, False, horizon)
         told = mirror_sentence(did, Ends("A", "B"), TimeAxis("day"), seen, same=False)
         assert told == f"B visited A the same day, in the other direction (and {words})"
+
+
+FORECAST = (  # the sentences of forecasts: the whole, and what it counts
+    (r"(?P<s>\w+) acted towards (?P<o>\w+) on (?P<n>\d+) days?, the last time (?P<age>.*)", "pair"),
+    (r"(?P<s>\w+) is the subject of (?P<n>\d+) facts?, the last one (?P<age>.*)", "subject"),
+    (r"(?P<s>\w+) is the object of (?P<n>\d+) facts?, the last one (?P<age>.*)", "object"),
+    (r"the last fact between the two was (?P<age>.*)", "either"),
+    (r"(?P<n>\d+) common partners?", "common"),
+)
+
+
+def forecast_facts(kind: str, ends: tuple[str, str], days: dict[Row, int]) -> tuple[int, list[int]]:
+    """What a sentence of a forecast should count, and how long ago each of it was."""
+    first, second = ends
+    if kind == "common":
+        met = [{row[2 - side] for row in days for side in (0, 2) if row[side] == end}
+               for end in ends]  # fmt: skip
+        return len(met[0] & met[1] - set(ends)), []
+    rows = {
+        "pair": [age for row, age in days.items() if (row[0], row[2]) == ends],
+        "subject": [age for row, age in days.items() if row[0] == first],
+        "object": [age for row, age in days.items() if row[2] == first],
+        "either": [age for row, age in days.items() if {row[0], row[2]} == {first, second}],
+    }[kind]
+    return len(set(rows)) if kind == "pair" else len(rows), rows
+
+
+def test_every_number_of_a_forecasts_reasons_is_that_of_the_facts(dense: Predictor) -> None:
+    data, facts = dense.model.dataset, dense.model.graph.facts
+    days, checked = dict[Row, int](), 0
+    for start in ("2020-03-31", "2020-02-10"):
+        moment = data.axis.position(data.axis.parse(start))
+        columns = (facts.subjects, facts.predicates, facts.objects, facts.times)
+        rows = zip(*(column.tolist() for column in columns), strict=True)
+        days = {
+            (data.entities[s], data.predicates[p], data.entities[o], t): moment - t
+            for s, p, o, t in rows
+            if t < moment
+        }
+        for ends in (("E0", "E1"), ("E3", "E7"), ("E9", "E2"), ("E5", "E4")):
+            forecast = dense.forecast(*ends, start=start, days=7)
+            for direction in forecast.directions:
+                for reason in direction.reasons:
+                    found, kind = next(
+                        (match, kind) for pattern, kind in FORECAST
+                        if (match := re.fullmatch(pattern, reason.sentence))
+                    )  # fmt: skip
+                    named = found.groupdict()
+                    asked = (named.get("s") or ends[0], named.get("o") or ends[1])
+                    count, ages = forecast_facts(kind, asked, days)
+                    assert int(named.get("n") or count) == count, reason.sentence
+                    if ages:
+                        words = "the day" if min(ages) == 1 else f"{min(ages)} days"
+                        assert named["age"] == f"{words} before", reason.sentence
+                    checked += 1
+    assert checked == 96
+
+
+def test_the_fact_in_question_is_no_evidence_against_itself() -> None:
+    """Training hides the fact that a question is about, so its weight comes out below 0."""
+    rng, rows = np.random.default_rng(3), []
+    for player in range(60):
+        year = 2000 + int(rng.integers(4))
+        for club in rng.choice(14, 4, replace=False).tolist():
+            ends, stop = (f"Player {player}", f"Club {club}"), year + 2 + int(rng.integers(3))
+            rows.append((ends[0], "plays for", ends[1], str(year), str(stop)))
+            if rng.random() < 0.5:
+                rows.append((ends[0], "captain of", ends[1], str(year + 1), str(stop)))
+            year = stop
+    predictor = Predictor.fit(rows, config=with_settings(preset("default"), QUICK))
+    against = 0
+    for subject, predicate, object_, since, _ in rows[:60]:
+        asked = predictor.explain((subject, object_, str(int(since) + 1)), predicate=predicate)
+        for reason in asked.against:
+            is_own = (reason.family, reason.topology) == ("pair", (predicate,))
+            assert not is_own or all(fact.distance for fact in reason.facts)
+        for group in asked.groups:
+            if group.name == "recorded":
+                assert group.log_odds < 0
+                assert asked.paragraph.startswith("Recorded: ")
+                assert group.title not in asked.paragraph + asked.sentence
+                against += 1
+    assert against > 10

@@ -10,6 +10,7 @@ from pathlib import Path
 import mutations
 import numpy as np
 import pytest
+from model_folders import rewrite_manifest
 from mutations import ANSWERED, DAMAGES, REFUSED, damage_and_ask, outcome
 
 from apptek.config import preset
@@ -17,6 +18,7 @@ from apptek.errors import ModelError
 from apptek.facts.facts import Dataset
 from apptek.models import manifest
 from apptek.models.manifest import open_folder, verify_folder
+from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -116,3 +118,32 @@ def test_wrong_values_that_the_manifest_confirms_crash_nothing(
     results = run_batches(models[name], query, range(150), "values")
     refused = [result.startswith(REFUSED) for _, _, result in results]
     assert 40 < sum(refused) < 150  # some values are as good as the old ones
+
+
+JSON_VALUES: tuple[tuple[str, object], ...] = (
+    ("clock.short", 0), ("clock.long", {}), ("views.all_facts.report", 1.5),
+    ("views.past_only.counting", {"weight": 1.0, "kernel": {"entity_decay": 0.0}}),
+    ("occurrence.predicates", {"a": 1}),
+    ("occurrence.predicates.1", {}), ("occurrence.either", []), ("occurrence.stride", -5),
+    ("occurrence.horizons.0.burst.0", []), ("occurrence.horizons.0.leads.0.3.1", "2014-01-01"),
+    ("occurrence.clock.1", ""),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize(("place", "value"), JSON_VALUES)
+def test_a_wrong_value_in_model_json_is_refused_in_one_line(
+    place: str, value: object, models: dict[str, Path], tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(models["default"], tmp_path / "model"))
+    about = json.loads((copy / "model.json").read_text())
+    *names, last = (int(name) if name.isdigit() else name for name in place.split("."))
+    entry = about
+    for name in names:
+        entry = entry[name]
+    assert entry[last] != value
+    entry[last] = value
+    (copy / "model.json").write_text(json.dumps(about))
+    rewrite_manifest(copy)
+    with pytest.raises(ModelError) as refused:
+        load_model(copy)
+    assert len(str(refused.value).splitlines()) == 1

@@ -27,10 +27,11 @@ NOTE_KINDS = {
     "from_name": "an entity is known by its name alone",
     "later_name": "a name is in the data, but not before the query's time",
     "lead": "nothing was observed between the last facts and the window",
-    "model": "how the model was fitted, or which facts it uses",
+    "model": "how the model was fitted, or until when its facts were observed",
     "read_as": "a name was matched to a name of the data",
     "similar_name": "names of the data that are similar to an unknown one",
     "recorded": "the data already contains facts that answer the query",
+    "splits": "the facts of valid and test are used, which predict does not use",
     "supposed": "a supposed fact does not count",
     "set": "how often the predicates that are listed contain the true one",
     "undated": "no fact has the query's date, or it has no date",
@@ -480,7 +481,8 @@ class AuditReport(Result):
     models: int = described("The number of models; each judged its own share of the facts.")
     prior: float = described("The assumed share of wrong facts of each kind.")
     suspected: dict[str, int] = described(
-        "The number of facts that are more likely wrong than right, by finding."
+        "The number of facts that are more likely wrong than right, by finding; without "
+        "`predicate` where the data has a single one."
     )
     bad_rows: int = described("The number of rows that could not be read as facts.")
     bad_rows_listed: int = described("The rows that end before they start; they come first.")

@@ -115,6 +115,8 @@ def audit_facts(judge: Judge, chosen: Longs | None = None) -> Audit:
     noise = _log_noise(facts.predicates, judge.model.graph.predicate_count)
     own = np.log(np.maximum(judgements.probabilities, _LEAST))
     predicate_odds = start + noise[facts.predicates] - own - LIFT * roles.lift(facts)
+    if judge.model.graph.predicate_count == 1:
+        predicate_odds = np.full(len(facts), -np.inf)  # there is no other predicate
     direction_odds = start - direction_log_odds(facts, roles, judgements.leanings, chosen)
     return Audit(
         judge=judge,

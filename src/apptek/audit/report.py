@@ -82,6 +82,9 @@ def audit_report(audit: Audit, table: pa.Table, count: int, bad_rows: int = 0) -
     suspected = np.bincount(audit.findings[audit.odds > 0], minlength=len(FINDINGS)).tolist()
     by_finding = dict(zip(FINDINGS, suspected, strict=True))
     by_finding["interval"] += listed
+    if audit.judge.model.graph.predicate_count == 1:
+        del by_finding["predicate"]  # there is no other: only facts that look wrong are listed
+        count = min(count, sum(by_finding.values()))
     return AuditReport(
         dataset=audit.judge.model.dataset.name,
         facts=len(audit.judgements),

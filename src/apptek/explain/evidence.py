@@ -296,6 +296,10 @@ class Evidence:
             own = history_evidence(history, key[1], key[2], level)
         return SupportOf(level, support.seen(own, predicate), is_itself)
 
+    def is_own(self, key: Key, answer: int) -> bool:
+        """Whether a key has the fact that the answer would state: recorded, at the query's time."""
+        return key == ("history", "pair", answer) and self.occurrences(key).same > 0
+
     def group(self, key: Key) -> str:
         """The name of the group that a key belongs to."""
         if key[0] == "history" and key[1] in DIRECT:

@@ -31,7 +31,7 @@ from apptek.present.explanation_words import (
     sentence,
     support_words,
 )
-from apptek.present.sentences import TITLES, Ends, group_title
+from apptek.present.sentences import RECORDED, TITLES, Ends, group_title
 from apptek.present.wording import apart_text, level_text, when_text
 from apptek.results import (
     Change,
@@ -252,7 +252,9 @@ def _contributions(
             Contribution(
                 kind=key[0],
                 family=key[1],
-                group=evidence.group(key),
+                group=RECORDED
+                if evidence.is_own(key, chosen) and score < other
+                else evidence.group(key),
                 mirror=evidence.is_mirror(key),
                 guess=evidence.is_guess(key),
                 topology=evidence.names(key),
@@ -275,7 +277,11 @@ def _parts(
     contributions: Sequence[Keyed], most: int
 ) -> tuple[list[Keyed], list[Keyed], tuple[Contribution, ...]]:
     """The strongest with facts for the predicate and against it, then all others."""
-    cited = [pair for pair in contributions if pair[0][0] in ("history", "topology")]
+    cited = [
+        pair
+        for pair in contributions
+        if pair[0][0] in ("history", "topology") and pair[1].group != RECORDED
+    ]
     for_it = [pair for pair in cited if pair[1].log_odds >= 0][:most]
     against = [pair for pair in reversed(cited) if pair[1].log_odds < 0][:most]
     detailed = {id(part) for _, part in (*for_it, *against)}

@@ -20,7 +20,8 @@ interval):
 An undated query gets only the last two, so that it has weights of its own.
 """
 
-from dataclasses import dataclass
+import math
+from dataclasses import astuple, dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -51,6 +52,10 @@ class Clock:
     short: float
     middle: float
     long: float
+
+    def __post_init__(self) -> None:
+        if not all(0 < float(each) < math.inf for each in astuple(self)):
+            raise ValueError(f"time scales of {astuple(self)}: expected numbers above 0")
 
     @classmethod
     def of(cls, graph: TemporalGraph) -> "Clock":

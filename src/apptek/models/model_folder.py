@@ -217,7 +217,7 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
     return FittedView(
         classifier=LinearSoftmax(_weights(arrays), arrays["bias"], calibration),
         kinds=tuple(kinds),
-        report=about["report"],
+        report=dict(about["report"]),
         reranker=None if reranker is None else _load_reranker(reranker, model),
         support=support,
         scorer=scorer,
@@ -237,6 +237,8 @@ def _load_counted(entry: dict[str, Any] | None, data: Dataset) -> Counted | None
     if entry is None:
         return None
     kernel = Weights(**{name: float(value) for name, value in entry["kernel"].items()})
+    if min(kernel.pair_decay, kernel.entity_decay) <= 0:
+        raise ValueError("counting forgets at no distance: expected decays above 0")
     return Counted(float(entry["weight"]), kernel, dating_of(data.train, len(data.predicates)))
 
 

@@ -4,7 +4,7 @@ from collections.abc import Collection
 from typing import NamedTuple
 
 from apptek.facts.predicate_table import labelled
-from apptek.present.sentences import NO_SUMS
+from apptek.present.sentences import NO_SUMS, RECORDED
 from apptek.present.wording import (
     count_text,
     general_notes,
@@ -185,7 +185,11 @@ def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
     told only where there is no other on its side, and then with that remark.
     """
     clear, doubtful = (_summed(explanation, contradicts=doubt) for doubt in (False, True))
-    clear += [Told(g.log_odds, g.title, True, g.name not in NO_SUMS) for g in explanation.groups]
+    clear += [
+        Told(g.log_odds, g.title, True, g.name not in NO_SUMS)
+        for g in explanation.groups
+        if g.name != RECORDED
+    ]
     weights = [abs(part.log_odds) for part in (*clear, *doubtful)]
     least = SMALL * max(weights, default=0.0)
     labels = {1: explanation.label, -1: explanation.runner_up_label}

@@ -41,10 +41,14 @@ def window_text(result: ActorForecast | Forecast | WatchList) -> str:
 
 
 def based_on(forecast: Forecast) -> str:
-    """Return the length of the window, the last time whose facts were used, and the lead."""
+    """Return the length of the window, the last time whose facts were used, and the lead.
+
+    Also that facts of valid and test were used, which `predict` does not use.
+    """
     length = counted(forecast.length, forecast.unit)
     lead = f"; lead: {counted(forecast.lead, forecast.unit)}" if forecast.lead else ""
-    return f"window of {length}; based on data up to {forecast.observed_until}{lead}"
+    joined = ", valid and test included" * any(n.kind == "splits" for n in forecast.notes)
+    return f"window of {length}; based on data up to {forecast.observed_until}{joined}{lead}"
 
 
 def headline(forecast: Forecast) -> str:
@@ -225,13 +229,12 @@ def begins_note(last: str | None) -> Note:
 
 
 def all_facts_note(counted_facts: int, learned: int) -> Note:
-    """Return that forecasts count facts from which the model did not learn predicates."""
+    """Return that forecasts use facts from which `predict` does not answer."""
     text = (
-        f"The facts to count are all {counted_facts:,}, with those of valid and test; how "
-        f"predicates follow each other was learned from the {learned:,} of train, "
-        "from which predictions are made and explained."
+        f"Forecasts use all {counted_facts:,} facts, those of valid and test included. predict and "
+        f"explain use the {learned:,} training facts, so they may rank predicates differently."
     )
-    return Note("model", text, {"facts": counted_facts, "learned": learned})
+    return Note("splits", text, {"facts": counted_facts, "learned": learned})
 
 
 def backtest_text(outcome: Backtest, width: int) -> str:

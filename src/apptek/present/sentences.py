@@ -32,7 +32,9 @@ LOOKED_AT = {
 
 COUNTED = "what was recorded most often and most recently (counted; no single fact)"
 # The titles of groups of small reasons; {before}: where a view may look.
+RECORDED = "recorded"  # the answer's own fact: training hides it, so it is evidence of nothing
 TITLES = {
+    RECORDED: "the recorded fact itself (hidden in training: this is no evidence against it)",
     "between": "what else {s} and {o} did to each other",
     "long_past": "what happened between the two long {before}",
     "subject": "what {s} and others did to each other",

@@ -172,4 +172,4 @@ def _audit(report: AuditReport, width: int) -> str:
         for each in report.suspects
     ]
     table = table_text("Least plausible", ("fact", "when", "expected"), rows, width)
-    return "\n".join([table, *audit_lines(report)])
+    return "\n".join([*[table] * bool(rows), *audit_lines(report)])

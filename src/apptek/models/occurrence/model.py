@@ -367,9 +367,11 @@ class OccurrenceModel:
         """Return the model of `to_json` and `trees`."""
         if tuple(about["features"]) != NAMES:
             raise ValueError("the occurrence model has other features than this version")
+        if about["stride"] < 1 or not 0 <= about["either"] <= 1:
+            raise ValueError("the occurrence model has an impossible stride or dependence")
         return cls(
             clock=Clock(*about["clock"]),
-            predicates=tuple(about["predicates"]),
+            predicates=_two(about["predicates"]),
             horizons=tuple(_horizon(entry, trees) for entry in about["horizons"]),
             **{name: about[name] for name in _PLAIN},
             ranker=EntityRanker.from_json(about["ranker"]) if about.get("ranker") else None,
@@ -387,15 +389,20 @@ def _horizon(entry: Mapping[str, Any], texts: Mapping[int, str]) -> Horizon:
     trees = None if scale is None else Trees(texts[entry["window"]], *scale)
     acquainted, strangers = (_regression(entry[name]) for name in ("acquainted", "strangers"))
     busy = entry["busy"] and _regression(entry["busy"])
-    shift, slope = entry["burst"]
     effects = tuple(
         (lead, (_effect(a), _effect(b), _effect(c))) for lead, a, b, c in entry["leads"]
     )
-    return Horizon(entry["window"], acquainted, strangers, (shift, slope), trees, effects, busy)
+    window, burst = int(entry["window"]), _two(entry["burst"])
+    return Horizon(window, acquainted, strangers, burst, trees, effects, busy)
+
+
+def _two(entry: Sequence[float]) -> tuple[float, float]:
+    shift, slope = map(float, entry)
+    return shift, slope
 
 
 def _effect(entry: Sequence[float]) -> LeadEffect:
-    return LeadEffect(*entry)
+    return LeadEffect(*map(float, entry))
 
 
 def _regression(entry: Mapping[str, Any]) -> Regression:
