@@ -334,9 +334,11 @@ def test_next_to_nothing_has_no_minus() -> None:
 def test_facts_beyond_those_of_train_are_mentioned(data: Dataset) -> None:
     partly, whole = (quick(data, final=final) for final in (False, True))
     subject, object_ = busiest(whole)
-    joined = "with those of valid and test"
-    assert any(joined in note.text for note in partly.forecast(subject, object_).notes)
-    assert not any(joined in note.text for note in whole.forecast(subject, object_).notes)
+    joined = "valid and test included"
+    for predictor, told in ((partly, True), (whole, False)):
+        forecast = predictor.forecast(subject, object_)
+        assert any(joined in note.text for note in forecast.notes) == told
+        assert (joined in str(forecast).splitlines()[2]) == told  # beside the window
 
 
 DAYS, YEARS = TimeAxis("day"), TimeAxis("year")
