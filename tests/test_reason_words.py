@@ -388,3 +388,15 @@ def test_numbers_and_names_are_written_as_on_the_page(name: str, given: Any, wor
     write_words = getattr(wording, name)
     several = name in ("counted", "shortened")
     assert (write_words(*given) if several else write_words(given)) == words
+
+
+@pytest.mark.parametrize(
+    ("time", "words"),
+    [
+        ("2014-05-11", "on 2014-05-11"), ("1999", "in 1999"), ("2014-05", "in 2014-05"),
+        ("1999 to 2003", "from 1999 to 2003"), ("since 1999", "since 1999"), ("24", "at 24"),
+        ("undated", "(undated)"),
+    ],
+)  # fmt: skip
+def test_a_time_in_a_sentence_has_its_preposition(time: str, words: str) -> None:
+    assert wording.at_time(time) == words

@@ -2,6 +2,8 @@
 
 import copy
 import html.parser
+import pickle
+from dataclasses import replace
 from html import escape
 from pathlib import Path
 
@@ -39,6 +41,16 @@ def asked(data: Dataset) -> list[tuple[str, str, str]]:
         (data.entities[s], data.entities[o], data.axis.format(t))
         for s, o, t in zip(*columns, strict=True)
     ]
+
+
+def test_equal_answers_are_equal_and_a_copy_or_a_pickle_loses_nothing(
+    predictor: Predictor, asked: list[tuple[str, str, str]]
+) -> None:
+    one, again = (predictor.predict(asked[:2], top=3) for _ in range(2))
+    assert list(one) == list(again)
+    for other in (copy.deepcopy(one[0]), pickle.loads(pickle.dumps(one[0])), replace(one[0])):
+        assert other == one[0]
+        assert str(other) == str(one[0])
 
 
 class _Tags(html.parser.HTMLParser):
