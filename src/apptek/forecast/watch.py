@@ -1,18 +1,17 @@
 """The watch list: forecasts of many pairs, and how each differs from the window before."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple
 
 import numpy as np
 
-from apptek.arrays import Bools, Doubles, Longs
+from apptek.arrays import Longs
 from apptek.errors import DataError
 from apptek.facts.name_matching import NameResolver
 from apptek.forecast.alerts import alert_of, raised, read_rule
 from apptek.forecast.event_filter import EventFilter, read_filter
-from apptek.forecast.forecaster import Forecaster, PairForecasts
+from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.pair_chances import PairChances, seen_pairs, watched_entities
 from apptek.forecast.pair_files import Pair
 from apptek.forecast.window import Window, unit_word
@@ -21,7 +20,7 @@ from apptek.models.occurrence.events import Events, pair_keys
 from apptek.present import watch_words as words
 from apptek.present.sentences import clause
 from apptek.present.tables import PREDICATES
-from apptek.results import Forecast, Note, OccurrenceReason, WatchList, WatchRow
+from apptek.results import Forecast, OccurrenceReason, WatchList, WatchRow
 
 MOST_LISTED = 20  # pairs of a list for which a user names none
 PAST = 26  # windows before this one whose facts are counted
@@ -100,40 +99,33 @@ def watch(
     )
     if not len(pairs):
         return listed
+    names = forecaster.model.dataset.predicates
+    counted = {names[int(place)] for place in np.flatnonzero(event.predicates)}
     forecasts = forecaster.forecast(pairs, window, top=None if event.name else PREDICATES)
     subjects, objects = (forecaster.ids([pair[side] for pair in pairs]) for side in (0, 1))
-    ends = np.stack([subjects, objects], axis=1)
-    earlier = forecaster.pair_forecasts(ends.ravel(), ends[:, ::-1].ravel(), window.before())
+    chances = PairChances.of(forecaster, subjects, objects, window)
+    now, before = chances.of_event(event, np.arange(len(pairs)))
+    causes = _causes(forecasts, chances)
     past = _past(forecaster, subjects, objects, window, event)
-    rows = [
-        _row(forecast, before, tuple(counts), notes)
-        for forecast, before, counts in zip(
-            forecasts, _earlier(forecaster, earlier), past.tolist(), strict=True
+    recent, none, rows = _recent_events(forecaster, window, event), Recent(), list[WatchRow]()
+    for place, forecast in enumerate(forecasts):
+        parts = [part for part in forecast.predicates if part.predicate in counted]
+        row = WatchRow(
+            subject=forecast.subject,
+            object=forecast.object,
+            probability=float(now[place]),
+            expected=sum(part.expected for part in parts) if event.name else forecast.expected,
+            previous=float(before[place]),
+            change=float(now[place] - before[place]),
+            predicates=tuple(parts[:PREDICATES]),
+            reason=causes[place].sentence,
+            past=tuple(past[place].tolist()),
+            unseen=forecast.unseen,
+            notes=tuple(note for note in forecast.notes if note not in notes),
         )
-    ]
-    if event.name:
-        rows = _only(event, rows, PairChances.of(forecaster, subjects, objects, window))
-    recent, none = _recent_events(forecaster, window, event), Recent()
-    told = (
-        _with_events(forecaster, row, recent.get((min(pair), max(pair)), none), window)
-        for row, pair in zip(rows, ends.tolist(), strict=True)
-    )
-    return replace(listed, rows=tuple(told))
-
-
-def _only(event: EventFilter, rows: list[WatchRow], chances: PairChances) -> list[WatchRow]:
-    """Return the rows with the chances and the predicates of the events that count."""
-    names = chances.forecaster.model.dataset.predicates
-    counts = {names[int(place)] for place in np.flatnonzero(event.predicates)}
-    now, before = chances.of_event(event, np.arange(len(rows)))
-    changed = []
-    for row, after, previous in zip(rows, now.tolist(), before.tolist(), strict=True):
-        parts = [part for part in row.predicates if part.predicate in counts]
-        number = sum(part.expected for part in parts)
-        chance = {"probability": after, "previous": previous, "change": after - previous}
-        parts = parts[:PREDICATES]
-        changed.append(replace(row, expected=number, predicates=tuple(parts), **chance))
-    return changed
+        ends = sorted((int(subjects[place]), int(objects[place])))
+        rows.append(_with_events(forecaster, row, recent.get((ends[0], ends[1]), none), window))
+    return replace(listed, rows=tuple(rows))
 
 
 def _recent_events(
@@ -177,55 +169,23 @@ def check_pairs(pairs: Sequence[Pair], entities: NameResolver) -> None:
         entities.check(*pair, allow_unknown=True, where=f"pair {number}")
 
 
-class _Earlier(NamedTuple):
-    """What the forecast for the window before said of a pair: both directions.
-
-    added  what each family added to the log-odds: (2, families)
-    """
-
-    probability: float
-    have_met: Bools
-    added: Doubles
-
-
-def _earlier(forecaster: Forecaster, directed: PairForecasts) -> Iterator[_Earlier]:
-    added, _ = forecaster.reasons(directed)
-    chances = directed.probabilities
-    for row, chance in enumerate(forecaster.occurrence.either_way(chances[::2], chances[1::2])):
-        both = slice(2 * row, 2 * row + 2)
-        yield _Earlier(float(chance), directed.met[both], added[both])
-
-
-def _what_changed(forecast: Forecast, earlier: _Earlier) -> OccurrenceReason:
-    """The reason that has moved the chance most since the earlier forecast, the way it went."""
-    sign = 1 if forecast.probability >= earlier.probability else -1
-    moved: list[tuple[float, OccurrenceReason]] = []
-    for part, met, added in zip(forecast.directions, earlier.have_met, earlier.added, strict=True):
-        for reason in part.reasons:
-            if part.have_met != met:  # they met since: no number of before is like one of now
-                moved.append((float(reason.family == "either"), reason))
-            else:
-                before = added[EVIDENCE.index(reason.family)]
-                moved.append((sign * float(reason.log_odds - before), reason))
-    return max(moved, key=lambda each: each[0])[1]
-
-
-def _row(
-    forecast: Forecast, earlier: _Earlier, past: tuple[int, ...], notes: tuple[Note, ...]
-) -> WatchRow:
-    return WatchRow(
-        subject=forecast.subject,
-        object=forecast.object,
-        probability=forecast.probability,
-        expected=forecast.expected,
-        previous=earlier.probability,
-        change=forecast.probability - earlier.probability,
-        predicates=forecast.predicates,
-        reason=_what_changed(forecast, earlier).sentence,
-        past=past,
-        unseen=forecast.unseen,
-        notes=tuple(note for note in forecast.notes if note not in notes),
-    )
+def _causes(forecasts: Sequence[Forecast], chances: PairChances) -> list[OccurrenceReason]:
+    """Of each pair, the reason that has moved the chance most, the way it went."""
+    _, before = chances.of_any()
+    earlier = [(made.met, chances.forecaster.reasons(made)[0]) for made in chances.before]
+    causes = []
+    for row, forecast in enumerate(forecasts):
+        sign = 1 if forecast.probability >= before[row] else -1
+        moved: list[tuple[float, OccurrenceReason]] = []
+        for part, (met, added) in zip(forecast.directions, earlier, strict=True):
+            for reason in part.reasons:
+                if part.have_met != met[row]:  # they met since: no number of before is like one now
+                    moved.append((float(reason.family == "either"), reason))
+                else:
+                    step = reason.log_odds - added[row, EVIDENCE.index(reason.family)]
+                    moved.append((sign * float(step), reason))
+        causes.append(max(moved, key=lambda each: each[0])[1])
+    return causes
 
 
 def _past(
