@@ -21,8 +21,8 @@ import torch
 
 from apptek.arrays import Doubles, Floats, Ints
 from apptek.baselines.embedding import embedding_scores
-from apptek.baselines.embedding_training import Trainer as EmbeddingTrainer
-from apptek.baselines.tnt_complex import PRESETS, Settings, TntComplEx
+from apptek.baselines.embedding_training import EmbeddingTrainer
+from apptek.baselines.tnt_complex import PRESETS, TntComplEx, TntComplExSettings
 from apptek.compiling import limit_threads
 from apptek.config import Config, preset
 from apptek.evaluation.filters import known_predicates
@@ -260,7 +260,7 @@ def embedding_trials(data: Dataset, seed: int) -> dict[str, Score]:
 
 @one_torch_thread()
 def embedding_test_scores(
-    data: Dataset, settings: Settings, seed: int, *, bias: bool = True, best: bool = True
+    data: Dataset, settings: TntComplExSettings, seed: int, *, bias: bool = True, best: bool = True
 ) -> Floats:
     """Returns the scores of the test queries by TNTComplEx.
 

@@ -13,7 +13,7 @@ from oracles import PlainFact
 from worlds import facts_of
 
 from apptek.baselines import embedding_baseline
-from apptek.baselines.diachronic import DeSimplE, Diachronic, Entities, TimeFeatures
+from apptek.baselines.diachronic import DeSimplE, Diachronic, EntityTable, TimeFeatures
 from apptek.baselines.embedding import embedding_scores
 from apptek.baselines.embedding_training import mask_known, with_unseen
 from apptek.baselines.tnt_complex import TntComplEx, nearest_rows
@@ -95,7 +95,7 @@ def test_tnt_complex_is_what_its_formula_says() -> None:
             assert scores[row, r] == pytest.approx(score, abs=1e-4)
 
 
-def vector_at(table: Entities, entity: int, features: Any) -> Any:
+def vector_at(table: EntityTable, entity: int, features: Any) -> Any:
     """An entity's vector at a time, feature by feature."""
     still, amplitudes, frequencies, phases = (
         part[entity].detach().numpy().astype(np.float64)

@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from command_line import apptek
 from fitted_models import SharedModel
-from model_folders import change_array, files_of, rewrite_manifest
+from model_folders import files_of, rewrite_manifest
 
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.facts.facts import Dataset
-from apptek.models.manifest import FORMAT
 from apptek.models.registry import LEARNED_NAMES, NAMES, find_baseline, preset_of
 from apptek.predictor import Predictor
 from apptek.resuming import open_work
@@ -46,7 +45,6 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
     shutil.copytree(folder, broken)
     about = json.loads((broken / "model.json").read_text())
     for change, said in (
-        ({"format": 99}, f"format 99, this version reads {FORMAT}: fit it again"),
         ({"settings": []}, "is damaged: the settings must be an object"),
         ({"settings": {"counting": []}}, "is damaged: counting must be an object"),
         ({"settings": {"counting": {"luck": 1}}}, r"there is no setting counting\.luck"),
@@ -60,17 +58,11 @@ def test_a_folder_that_is_damaged_or_of_another_kind_is_refused(
         with pytest.raises(ModelError, match=said):
             Predictor.load(broken)
     (broken / "model.json").write_text(json.dumps(about))
-    (broken / "weights.all_facts.json").write_text('{"pair": 1.0, "luck": 2.0}')
-    rewrite_manifest(broken)
-    with pytest.raises(ModelError, match="luck"):
-        Predictor.load(broken)
-    (broken / "weights.all_facts.json").write_text('{"pair": "much"}')
-    rewrite_manifest(broken)
-    with pytest.raises(ModelError, match="much"):
-        Predictor.load(broken)
-    change_array(broken, "facts.objects", lambda objects: objects + 1000)
-    with pytest.raises(ModelError, match="is damaged"):
-        Predictor.load(broken)
+    for text, said in (('{"pair": 1.0, "luck": 2.0}', "luck"), ('{"pair": "much"}', "much")):
+        (broken / "weights.all_facts.json").write_text(text)
+        rewrite_manifest(broken)
+        with pytest.raises(ModelError, match=said):
+            Predictor.load(broken)
 
 
 def test_a_model_says_how_its_settings_differ_from_the_preset(

@@ -27,7 +27,7 @@ from apptek.models.scorers import BaselineDefinition, FitTask, SavedScorer, Scor
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class CountingSettings:
     """Every setting of the counting baselines."""
 
     counting: CountingConfig = field(default_factory=CountingConfig)
@@ -61,7 +61,7 @@ def _load_variant(saved: SavedScorer) -> Scorer:
     return CountingScorer(saved.graph, Weights(**weights))
 
 
-PRESETS = {"default": Settings()}
+PRESETS = {"default": CountingSettings()}
 DEFINITIONS = {
     "frequency": BaselineDefinition(presets=PRESETS, fit=_fit_frequency, load=_load_frequency),
     **{

@@ -41,7 +41,7 @@ class DiachronicConfig:
 
 
 @checked_dataclass
-class Settings:
+class DiachronicSettings:
     """Every setting of the diachronic baselines."""
 
     model: DiachronicConfig = DiachronicConfig()
@@ -50,7 +50,7 @@ class Settings:
     )
 
 
-class Entities(nn.Module):
+class EntityTable(nn.Module):
     """A vector for each entity at each time: features (B, F) -> (B, size)."""
 
     def __init__(
@@ -85,16 +85,16 @@ class Diachronic(Embedding):
         self.predicates = normal(graph.predicate_count, config.size, scale=config.scale, rng=rng)
         self.bias = nn.Parameter(torch.zeros(graph.predicate_count))
 
-    def _table(self, graph: TemporalGraph, rng: np.random.Generator) -> Entities:
+    def _table(self, graph: TemporalGraph, rng: np.random.Generator) -> EntityTable:
         count, features = graph.entity_count + 1, self._features.count
-        return Entities(count, features, self.config, rng=rng)
+        return EntityTable(count, features, self.config, rng=rng)
 
     def moments(self, codes: Ints) -> Tensor:
         """Time features, (B, F)."""
         return torch.from_numpy(self._features.of(codes))
 
     def ends(
-        self, queries: EncodedQueries, of_subjects: Entities, of_objects: Entities
+        self, queries: EncodedQueries, of_subjects: EntityTable, of_objects: EntityTable
     ) -> tuple[Tensor, Tensor]:
         """Return the vectors of subjects and objects at the times of the queries."""
         moments = queries.moments
@@ -221,7 +221,7 @@ def _calendar(axis: TimeAxis, positions: Longs) -> Doubles:
     return np.stack(columns, axis=1).astype(np.float64)
 
 
-DEFAULT = Settings()
+DEFAULT = DiachronicSettings()
 PAPER = replace(DEFAULT, training=replace(DEFAULT.training, objective="entities"))
 PRESETS: dict[str, Any] = {"default": DEFAULT, "paper": PAPER}
 SPACE = {

@@ -12,7 +12,7 @@ from safetensors.torch import load, save
 
 from apptek.arrays import Floats
 from apptek.baselines.embedding import Embedding, embedding_scores
-from apptek.baselines.embedding_training import Trainer, TrainingRecord, choose_device
+from apptek.baselines.embedding_training import EmbeddingTrainer, TrainingRecord, choose_device
 from apptek.config import View
 from apptek.errors import CheckpointError, ModelError
 from apptek.extras import one_torch_thread
@@ -68,7 +68,7 @@ def embedding_baseline(
 @one_torch_thread()
 def _fit(build: Build, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
     model = build(task.graph, task.config.model, rng=generator(task.seed, "embedding"))
-    trainer = Trainer(
+    trainer = EmbeddingTrainer(
         model, task.dataset, task.config.training, seed=task.seed, device=choose_device()
     )
     cache = StageCache(task.work)
@@ -97,7 +97,7 @@ def _load(build: Build, saved: SavedScorer) -> Scorer:
     return EmbeddingScorer(model)
 
 
-def save_checkpoint(trainer: Trainer, cache: StageCache) -> None:
+def save_checkpoint(trainer: EmbeddingTrainer, cache: StageCache) -> None:
     """Write the state of a run after an epoch, atomically."""
     tensors = {f"model.{name}": tensor for name, tensor in trainer.model.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in trainer.record.best_weights.items()}
@@ -108,7 +108,7 @@ def save_checkpoint(trainer: Trainer, cache: StageCache) -> None:
     cache.save(STAGE, arrays, course)
 
 
-def load_checkpoint(trainer: Trainer, cache: StageCache) -> None:
+def load_checkpoint(trainer: EmbeddingTrainer, cache: StageCache) -> None:
     """Bring a new trainer to the state of a checkpoint, if there is one."""
     stored = cache.load(STAGE)
     if stored is None:
@@ -124,7 +124,7 @@ def load_checkpoint(trainer: Trainer, cache: StageCache) -> None:
         raise CheckpointError(f"{cache.path(STAGE)} is damaged: {error}") from None
 
 
-def _optimizer_state(trainer: Trainer, tensors: Tensors) -> dict[str, Any]:
+def _optimizer_state(trainer: EmbeddingTrainer, tensors: Tensors) -> dict[str, Any]:
     """Return the optimizer's state_dict, with tensors by parameter number, from a checkpoint."""
     states: dict[int, Tensors] = {}
     for key, tensor in _with_prefix(tensors, "optimizer.").items():

@@ -66,7 +66,7 @@ class TrainingRecord:
         return self.epochs[self.best_epoch - 1]["valid_mrr"] if self.best_epoch else 0.0
 
 
-class Trainer:
+class EmbeddingTrainer:
     """One training run.
 
     Every epoch draws from random streams of its own, so that a run resumed after any epoch gives

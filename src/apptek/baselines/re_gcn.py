@@ -54,7 +54,7 @@ class ReGcnConfig:
 
 
 @checked_dataclass
-class Settings:
+class ReGcnSettings:
     """Every setting of RE-GCN."""
 
     model: ReGcnConfig = ReGcnConfig()
@@ -283,8 +283,8 @@ def gru(seen: Tensor, before: Tensor, weights: Tensor, hidden: Tensor, bias: Ten
     return (1 - update) * new + update * before
 
 
-DEFAULT = Settings()
-PAPER = Settings(
+DEFAULT = ReGcnSettings()
+PAPER = ReGcnSettings(
     model=replace(DEFAULT.model, inverse_candidates=True),
     training=replace(DEFAULT.training, mask_known=False),
 )

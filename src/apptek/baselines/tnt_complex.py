@@ -29,7 +29,7 @@ class TntComplExConfig:
 
 
 @checked_dataclass
-class Settings:
+class TntComplExSettings:
     """Every setting of TNTComplEx."""
 
     model: TntComplExConfig = TntComplExConfig()
@@ -128,8 +128,8 @@ def nearest_rows(known: np.ndarray, positions: Ints) -> np.ndarray:
 
 
 PRESETS = {
-    "default": Settings(),
-    "paper": Settings(training=TrainingConfig(mask_known=False)),
+    "default": TntComplExSettings(),
+    "paper": TntComplExSettings(training=TrainingConfig(mask_known=False)),
 }
 SPACE = {
     "model.rank": (50, 100, 200, 400),

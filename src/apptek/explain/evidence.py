@@ -22,7 +22,7 @@ from apptek.facts.times import UNKNOWN
 from apptek.features.space import Connection
 from apptek.features.support import (
     Level,
-    Seen,
+    SupportCounts,
     history_evidence,
     level_of,
     topology_evidence,
@@ -63,7 +63,7 @@ class SupportOf(NamedTuple):
     """
 
     level: Level | None
-    seen: Seen
+    seen: SupportCounts
     is_itself: bool = False
 
 

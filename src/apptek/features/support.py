@@ -34,7 +34,7 @@ NEAR_KERNELS = ("before", "after", "close")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Seen:
+class SupportCounts:
     """What training says about one piece of evidence and one predicate.
 
     queries     training queries with this evidence
@@ -70,7 +70,7 @@ class Support:
             raise ValueError("the columns of a support have different lengths")
         close_columns(self, *(column.name for column in fields(self)))
 
-    def seen(self, evidence: int, predicate: int) -> Seen:
+    def seen(self, evidence: int, predicate: int) -> SupportCounts:
         """Return how often a piece of evidence was seen, and how often the predicate followed."""
         part = slice(int(self.offsets[evidence]), int(self.offsets[evidence + 1]))
         queries = int(self.counts[part].sum())
@@ -78,7 +78,7 @@ class Support:
         followed = int(self.counts[part][at].sum())
         confidence = followed / queries if queries else 0.0
         usual = float(self.totals[predicate] / max(int(self.totals.sum()), 1))
-        return Seen(
+        return SupportCounts(
             queries=queries,
             followed=followed,
             pairs=int(self.pairs[part][at].sum()),
