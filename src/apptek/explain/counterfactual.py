@@ -79,7 +79,8 @@ def counterfactual(
         raise ApptekError(f"{answerer.labels.shown(names[answer])!r} is the answer already")
     trial = _Trial(answerer, queries, Goal(answer, wanted))
     facts = trial.needed(trial.removed())
-    ranked = RankedPredicates(queries, probabilities[None], [view.name])
+    past_only = np.asarray([view.name == "past_only"])
+    ranked = RankedPredicates(queries, probabilities[None], past_only)
     (about,) = answerer.table(ranked, top=1).answers([query])
     subject, object_ = about.meant_subject or query.subject, about.meant_object or query.object
     evidence = Evidence(answerer, view, scored, Ends(subject, object_))

@@ -77,7 +77,7 @@ def explain(
     view, model = answerer.view_of(queries), answerer.model
     scored, classifier = view.scored(queries), view.fitted.classifier
     probabilities = view.probabilities(scored.scores)
-    ranked = RankedPredicates(queries, probabilities, [view.name])
+    ranked = RankedPredicates(queries, probabilities, np.asarray([view.name == "past_only"]))
     (answer,) = answerer.table(ranked, top=RANKED).answers([query])
     compared = compared_predicates(answerer, probabilities[0], predicate, against)
     chosen, runner_up = compared

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from apptek.arrays import Bools, Ints, Longs, Matrix
-from apptek.config import View
+from apptek.config import VIEWS, View
 from apptek.errors import check_count
 from apptek.evaluation.predicate_classes import LEVELS, PredicateWords
 from apptek.facts.queries import Queries
@@ -50,11 +50,16 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class RankedPredicates:
-    """The probabilities of all predicates for some queries, and the view that gave them."""
+    """The probabilities of all predicates for some queries, and which come from past_only."""
 
     queries: Queries
     probabilities: Matrix  # (B, R)
-    views: Sequence[View]
+    past_only: Bools  # (B,)
+
+    @property
+    def views(self) -> list[View]:
+        """The view of each query."""
+        return [VIEWS[number] for number in self.past_only.astype(np.int64).tolist()]
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,24 +142,20 @@ class AnswerTable:
         """Which predicates the facts have for each query's subject, object and time: (B, R)."""
         every = np.arange(self.ranked.probabilities.shape[1])
         every = np.tile(every, (len(self.ranked.queries), 1))
-        return known_among(self.seen.graph, self.ranked.queries, self._past, every)
+        return known_among(self.seen.graph, self.ranked.queries, self.ranked.past_only, every)
 
     @cached_property
     def flags(self) -> dict[str, Bools]:
         """What is unusual about each query, by the name of the column: (B,)."""
-        queries, seen = self.ranked.queries, self.seen
+        queries, past, seen = self.ranked.queries, self.ranked.past_only, self.seen
         far = seen.far_times(queries.times)
         return {
-            "unseen_subject": ~seen.entities(queries.subjects, queries.times, self._past),
-            "unseen_object": ~seen.entities(queries.objects, queries.times, self._past),
+            "unseen_subject": ~seen.entities(queries.subjects, queries.times, past),
+            "unseen_object": ~seen.entities(queries.objects, queries.times, past),
             "unseen_time": ~seen.times(queries.times),
             "calibrated": ~far & self.calibrated,
             "far_time": far,
         }
-
-    @cached_property
-    def _past(self) -> Bools:
-        return np.asarray([view == "past_only" for view in self.ranked.views], np.bool_)
 
     def answers(self, asked: Sequence[Query]) -> list[Answer]:
         """The rows as objects, for these queries in words."""
@@ -168,6 +169,7 @@ class AnswerTable:
         # Not `seen.names`: Arrow would import pandas.
         ends = [list(map(seen.name, ids.tolist())) for ids in (queries.subjects, queries.objects)]
         times, names = queries.times.tolist(), words.names
+        views = self.ranked.views
         by_class, by_group = (self.predicates.shares(probabilities, level) for level in LEVELS)
         return [
             Answer(
@@ -175,7 +177,7 @@ class AnswerTable:
                 predicates=tuple(names[predicate] for predicate in order[row]),
                 probabilities=tuple(largest[row]),
                 known=tuple(names[predicate] for predicate in np.flatnonzero(self.known[row])),
-                view=self.ranked.views[row],
+                view=views[row],
                 labels=tuple(words.labels[predicate] for predicate in order[row]),
                 class_of=tuple(words.classes[predicate] for predicate in order[row]),
                 group_of=tuple(words.groups[predicate] for predicate in order[row]),
@@ -196,7 +198,7 @@ class AnswerTable:
         width, counts = best.shape[1], self.counts
         listed = (np.arange(width) < counts[:, None]).ravel()
         row_of, flat = pa.array(np.repeat(np.arange(count), counts)), best.ravel()[listed]
-        queries, past = self.ranked.queries, np.repeat(self._past, counts).astype(np.int64)
+        queries, past = self.ranked.queries, np.repeat(self.ranked.past_only, counts)
         columns: dict[str, Any] = {
             "query": row_of.to_numpy() + 1,
             "subject": asked.subjects.take(row_of),
@@ -206,7 +208,7 @@ class AnswerTable:
             "predicate": _texts(words.names, flat),
             "probability": largest.ravel()[listed].astype(np.float64),
             "known": pa.array(np.take_along_axis(self.known, best, 1).ravel()[listed]),
-            "view": _texts(["all_facts", "past_only"], past),
+            "view": _texts(VIEWS, past.astype(np.int64)),
             "meant_subject": self.seen.names(queries.subjects).dictionary_encode().take(row_of),
             "meant_object": self.seen.names(queries.objects).dictionary_encode().take(row_of),
             "label": _texts(words.labels, flat),

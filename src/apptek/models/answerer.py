@@ -211,14 +211,13 @@ class Answerer:
     def ranked(self, queries: Queries, ahead: Bools | None = None) -> RankedPredicates:
         """The probabilities of all predicates, each query in its view, or ahead where given."""
         ahead = self.from_past_only(queries) if ahead is None else ahead
-        views: list[View] = ["past_only" if flag else "all_facts" for flag in ahead.tolist()]
         probabilities = np.empty((len(queries), len(self.model.dataset.predicates)), np.float32)
         for name in VIEWS:
             rows = np.flatnonzero(ahead == (name == "past_only"))
             if len(rows):
                 view = self.views[name]
                 probabilities[rows] = view.probabilities(view.scores(queries.take(rows)))
-        return RankedPredicates(queries, probabilities, views)
+        return RankedPredicates(queries, probabilities, ahead)
 
     def table(
         self, ranked: RankedPredicates, *, top: int | None, coverage: float | None = None
@@ -236,15 +235,14 @@ class Answerer:
         check_coverage(coverage)
         strata, sizes = self._strata.of(ranked.queries), np.ones(len(ranked.queries), np.int64)
         later = self.model.dataset.axis.positions(ranked.queries.times) > self._later_from
-        for view in sorted(set(ranked.views)):
-            fitted = self.model.fitted(view)
+        for is_past in np.unique(ranked.past_only).tolist():
+            fitted = self.model.fitted("past_only" if is_past else "all_facts")
             if fitted.sets is None:
                 raise ApptekError(
                     "this model has no prediction sets: fit default or max with valid facts"
                 )
-            of_view = np.asarray([each == view for each in ranked.views])
             for is_later, sets in ((False, fitted.sets), (True, fitted.later_sets or fitted.sets)):
-                rows = np.flatnonzero(of_view & (later == is_later))
+                rows = np.flatnonzero((ranked.past_only == is_past) & (later == is_later))
                 sizes[rows] = sets.sizes(ranked.probabilities[rows], strata[rows], coverage)
         return sizes
 

@@ -109,7 +109,7 @@ def ribbon(
         ],
         positions=positions.tolist(),
         times=[time_of(model.dataset.axis, position) for position in positions.tolist()],
-        views=list(ranked[0].views),
+        views=ranked[0].views,
         forward=forward,
         backward=backward,
     )
