@@ -472,8 +472,11 @@ def test_a_frame_may_be_undirected_too() -> None:
 
 def test_a_dump_without_a_column_that_it_should_have_is_refused(tmp_path: Path) -> None:
     path = write(tmp_path / "events.csv", f"a,p,b,{DAY}\n")
-    assert "there is no column 'Source Name', which icews has" in fault_of(path, format="icews")
-    assert "there is no column 6, which gdelt has" in fault_of(path, format="gdelt")
+    assert "icews: there is no column 'source name'; there are 4" in fault_of(path, format="icews")
+    assert "gdelt: there is no column '7'; there are 1" in fault_of(path, format="gdelt")
+    numbered = "\n".join(f"7\t{row.partition(chr(9))[2]}" for row in gdelt().splitlines())
+    read_numbered = read(write(tmp_path / "20210503.export.CSV", numbered))
+    assert in_words(read_numbered) == in_words(read(write(tmp_path / "x.export.CSV", gdelt())))
     nobody = write(tmp_path / "e.tab", ICEWS.splitlines()[0] + "\n" + ICEWS.splitlines()[-1])
     assert fault_of(nobody) == "e.tab: all rows lack one of their actors; expected facts"
 

@@ -106,7 +106,7 @@ def find_layout(
     layout, has_header = _find_layout(first_row, named or None, header, where)
     names = [cell.strip().lower() for cell in first_row] if has_header else []
     if column_of is not None and SPLIT in column_of:
-        split = _find(column_of[SPLIT], first_row if has_header else [], first_row, where)
+        split = find_column(column_of[SPLIT], first_row if has_header else [], first_row, where)
     elif names.count(SPLIT) == 1:
         split = names.index(SPLIT)
     else:
@@ -130,7 +130,9 @@ def _find_layout(
         )
     has_header = not by_number or (_is_header(first_row) if header is None else header)
     names = first_row if has_header else []  # a cell of a first fact may look like a number, too
-    columns = {role: _find(column, names, first_row, where) for role, column in column_of.items()}
+    columns = {
+        role: find_column(column, names, first_row, where) for role, column in column_of.items()
+    }
     if len(set(columns.values())) < len(columns):
         raise DataError(f"{where}: --columns uses one column twice")
     return ColumnLayout(len(first_row), columns), has_header
@@ -326,10 +328,10 @@ def _columns_by_word(header: list[str], where: str) -> dict[str, int]:
     if "since" in column_of or "until" in column_of:
         column_of.pop("time", None)
     check_roles(column_of, f"{where}: the columns {shown_row(header)} without --columns")
-    return {role: _find(word, words, header, where) for role, word in column_of.items()}
+    return {role: find_column(word, words, header, where) for role, word in column_of.items()}
 
 
-def _find(column: str, names: list[str], first_row: list[str], where: str) -> int:
+def find_column(column: str, names: list[str], first_row: list[str], where: str) -> int:
     """Return the position of a column, which is one of the header's `names` or a number from 1."""
     if names.count(column) > 1:
         raise DataError(f"{where}: {names.count(column)} columns are called {column!r}")

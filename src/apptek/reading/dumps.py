@@ -30,10 +30,9 @@ import pyarrow.compute as pc
 from apptek.arrays import Bools
 from apptek.errors import DataError
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable, cameo_table
-from apptek.reading.columns import Beginning, ColumnLayout
+from apptek.reading.columns import Beginning, ColumnLayout, find_column
 from apptek.reading.parts import Part, rows_where, texts_of
 from apptek.reading.streams import TextSource, read_blocks
-from apptek.safe_text import counted
 
 NOBODY = frozenset({"", "None", "NULL", "---"})
 _GDELT_WIDTHS = (61, 58, 57)
@@ -52,14 +51,14 @@ _QUADS = {
 
 @dataclass(frozen=True, slots=True)
 class Dump:
-    """The columns of a dump, by name or, without a header, by number from 0.
+    """The columns of a dump, by name or, without a header, by number from 1.
 
     columns  by role; and by "role kind", those of types and classes, which may be missing
     value    what a cell of a column means, by the kind; the cell itself where nothing is said
     """
 
     name: str
-    columns: Mapping[str, str | int]
+    columns: Mapping[str, str]
     value: Mapping[str, Callable[[str], str]]
 
 
@@ -76,16 +75,16 @@ def _cameo_root(code: str) -> str:
 
 
 _GDELT = {  # by column: its name in copies that have a header, and what it holds
-    6: ("Actor1Name", "subject"),
-    7: ("Actor1CountryCode", "subject country"),
-    12: ("Actor1Type1Code", "subject sector"),
-    16: ("Actor2Name", "object"),
-    1: ("SQLDATE", "time"),
-    17: ("Actor2CountryCode", "object country"),
-    22: ("Actor2Type1Code", "object sector"),
-    26: ("EventCode", "predicate"),
-    28: ("EventRootCode", "predicate class"),
-    29: ("QuadClass", "predicate group"),
+    7: ("Actor1Name", "subject"),
+    8: ("Actor1CountryCode", "subject country"),
+    13: ("Actor1Type1Code", "subject sector"),
+    17: ("Actor2Name", "object"),
+    2: ("SQLDATE", "time"),
+    18: ("Actor2CountryCode", "object country"),
+    23: ("Actor2Type1Code", "object sector"),
+    27: ("EventCode", "predicate"),
+    29: ("EventRootCode", "predicate class"),
+    30: ("QuadClass", "predicate group"),
 }
 _GDELT_VALUES: dict[str, Callable[[str], str]] = {
     "class": _cameo_root,
@@ -129,9 +128,8 @@ _NAMED = (
     Dump("polecat", _POLECAT, {"group": str.lower}),
     Dump("acled", _ACLED, {}),
 )
-DUMPS = {dump.name: dump for dump in _NAMED} | {
-    "gdelt": Dump("gdelt", {what: column for column, (_, what) in _GDELT.items()}, _GDELT_VALUES)
-}
+_NUMBERED = {what: str(number) for number, (_, what) in _GDELT.items()}
+DUMPS = {dump.name: dump for dump in _NAMED} | {"gdelt": Dump("gdelt", _NUMBERED, _GDELT_VALUES)}
 
 
 def is_gdelt(rows: list[list[str]]) -> bool:
@@ -160,9 +158,7 @@ def find_dump(wanted: str, first_row: list[str], rows: list[list[str]]) -> Dump 
 
 
 def _has_columns(header: list[str], dump: Dump) -> bool:
-    needed = {
-        str(dump.columns[role]).lower() for role in ("subject", "predicate", "object", "time")
-    }
+    needed = {dump.columns[role].lower() for role in ("subject", "predicate", "object", "time")}
     return needed <= {cell.lower() for cell in header}
 
 
@@ -173,24 +169,12 @@ def dump_columns(
 
     `columns` (role -> column) takes other columns for some roles.
     """
-
-    def find(column: str | int) -> int:
-        if isinstance(column, int) and column < len(first_row):
-            return column
-        if isinstance(column, str) and column.lower() in titles:
-            return titles.index(column.lower())
-        if isinstance(column, str) and column.isdecimal() and 1 <= int(column) <= len(first_row):
-            return int(column) - 1
-        raise DataError(
-            f"{where}: there is no column {column!r}, which {dump.name} has; the first row has "
-            f"{counted(len(first_row), 'column')}"
-        )
-
-    titles = [title.lower() for title in first_row]
+    has_header = dump is not DUMPS["gdelt"]
+    titles = [title.lower() for title in first_row] if has_header else []
     return {
-        role: find(column)
+        role: find_column(column.lower(), titles, first_row, f"{where}: {dump.name}")
         for role, column in {**dump.columns, **(columns or {})}.items()
-        if " " not in role or isinstance(column, int) or column.lower() in titles
+        if " " not in role or column.isdecimal() or column.lower() in titles
     }
 
 

@@ -186,15 +186,10 @@ def open_sheet(
 
 
 def _choose(file: Path, names: list[str], wanted: str) -> str:
-    if not names:
-        raise DataError(f"{file.name}: there is no sheet in it")
-    if not wanted:
-        return names[0]
-    if wanted in names:
-        return wanted
-    if wanted.isdecimal() and 1 <= int(wanted) <= len(names):
-        return names[int(wanted) - 1]
-    raise DataError(f"{file.name}: there is no sheet {wanted!r}; there are {', '.join(names)}")
+    by_number = {str(number): name for number, name in enumerate(names, 1)}
+    if wanted not in names and (wanted or "1") not in by_number:
+        raise DataError(f"{file.name}: there is no sheet {wanted!r}; there are {', '.join(names)}")
+    return wanted if wanted in names else by_number[wanted or "1"]
 
 
 def _rows(sheet: Any) -> list[Row]:
