@@ -376,9 +376,8 @@ def _read(
     source: Any, kind: str, columns: dict[str, Any] | None, name: str, options: dict[str, Any]
 ) -> Dataset:
     """Read a frame or tuples: the only place where this package calls the next one."""
-    from apptek.reading.options import ReadOptions
     from apptek.reading.reader import read_object
 
     if columns and "split" in columns:
         options = options | {"split": str(columns["split"])}
-    return read_object(source, kind, ReadOptions(**options), columns, name)
+    return read_object(source, kind, options, columns, name)

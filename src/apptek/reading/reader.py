@@ -78,15 +78,17 @@ def read_dataset(
 def read_object(
     source: Any,
     kind: str,
-    options: ReadOptions,
+    given: ReadOptions | Mapping[str, Any],
     columns: Mapping[str, Any] | None,
     name: str,
     progress: Progress | None = None,
 ) -> Dataset:
     """Read a database, a frame by its columns (role -> column; none: the usual ones), or tuples.
 
-    kind  a key of OBJECT_KINDS
+    kind   a key of OBJECT_KINDS
+    given  the options, or the keywords of them
     """
+    options = given if isinstance(given, ReadOptions) else ReadOptions(**given)
     check_options(options, [OBJECT_KINDS[kind]], name)
     content = OBJECT_KINDS[kind].open(source, options, columns, name)
     rows, report = FactCollector(options), progress or (lambda *_: None)
