@@ -14,10 +14,13 @@ from test_quality import newcomers, noise
 from worlds import ENTITIES, PREDICATES, graph_of
 
 from apptek.config import View, preset
+from apptek.errors import ApptekError
+from apptek.facts.facts import Dataset
 from apptek.facts.queries import training_queries
 from apptek.models.counted import FREQUENCY, Counted, is_surely_better
 from apptek.models.counting_kernels import Weights, dating_of
 from apptek.predictor import Predictor
+from apptek.reading.reader import read_dataset
 from apptek.setting_rules import with_settings
 
 known = st.integers(0, ENTITIES - 1)
@@ -148,3 +151,32 @@ def test_the_reasons_add_up_with_counting_among_them(explored_model: Path) -> No
     assert total == pytest.approx(explanation.log_odds)
     odds = np.log(explanation.probability / explanation.runner_up_probability)
     assert explanation.log_odds == pytest.approx(odds, abs=1e-3)
+
+
+def split_of(kind: str) -> Dataset:
+    """Facts with a valid split that hardly tells anything; one predicate occurs once in train."""
+    rows = [*newcomers(30), ("s1", "occurs once", "o1", "3")]
+    data = read_dataset(rows)
+    facts, last = data.all_facts(), data.axis.positions(data.all_facts().times).argsort()
+    train, rest = facts.take(last[:-120]), facts.take(last[-120:])
+    if kind == "one predicate":
+        rest = rest.take(rest.predicates == rest.predicates[0])
+    valid = rest.first({"ten facts": 10, "one predicate": len(rest), "none": 0}[kind])
+    return replace(data, train=train, valid=valid, test=rest, was_split=False)
+
+
+@pytest.mark.parametrize("kind", ["ten facts", "one predicate", "none"])
+def test_a_valid_split_that_tells_little_is_no_obstacle(kind: str) -> None:
+    predictor = Predictor.fit(split_of(kind))
+    report = predictor.model.views["past_only"].report
+    assert report["tuning_queries"] == len(predictor.model.dataset.valid)
+    assert (report["epoch"], report["counting"]) == (3, 0.3)  # nothing was chosen on them
+    assert predictor.model.calibrated == (kind != "none")
+    answer = predictor.predict(("s80", "o1", "29"), top=None)[0]
+    assert sum(answer.probabilities) == pytest.approx(1, abs=1e-5)
+    assert "occurs once" in answer.predicates
+    if kind == "none":
+        with pytest.raises(ApptekError, match="no prediction sets"):
+            predictor.predict(("s80", "o1", "29"), coverage=0.9)
+    else:
+        assert predictor.predict(("s80", "o1", "29"), coverage=0.9)[0].predicates
