@@ -126,7 +126,7 @@ def test_with_few_queries_nothing_is_chosen_on_them() -> None:
     rows = newcomers(15)  # 36 facts of valid
     report = Predictor.fit(rows).model.views["all_facts"].report
     assert report["tuning_queries"] < 50
-    assert (report["l2"], report["epoch"], report["counting"]) == (10.0, 3, 0.3)
+    assert (report["l2"], report["epoch"], report["counting"]) == (3.0, 3, 0.3)
     assert report["ece_after"] is not None
 
 

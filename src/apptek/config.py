@@ -214,7 +214,7 @@ _DEFAULT = Config(
     features=FeaturesConfig(parts=("history", "traits"), topology_weight=0.1),
     classifier=ClassifierConfig(
         epochs=3,
-        l2=(10.0,),
+        l2=(3.0,),
         counting=(0.3, 0.0, 0.1, 0.2, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0),
     ),
 )

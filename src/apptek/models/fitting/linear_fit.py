@@ -85,17 +85,10 @@ def fit_linear_softmax(
     counted  log P of each predicate by counting, of the queries of valid: (n, R)
 
     The training examples come in shards, of which one at a time is looked at. Values of l2 are
-    tried in threads, all in the same order of examples: the same seed gives the same bytes; where
-    there are several shards, l2 is chosen on one of them. With fewer than LEAST_TUNING queries
-    nothing is chosen: all epochs with the first l2 and the first weight of counting. Without any,
-    the temperature is 1.
+    tried in threads, all in the same order of examples: the same seed gives the same bytes. With
+    fewer than LEAST_TUNING queries nothing is chosen: all epochs with the first l2 and the first
+    weight of counting. Without any, the temperature is 1.
     """
-    if len(train) > 1 and len(config.l2) > 1 and valid is not None:
-        _, report = fit_linear_softmax(
-            [train[0]], valid, class_count=class_count, config=config, rng=rng, copies=copies,
-            counted=counted,
-        )  # fmt: skip
-        config = replace(config, l2=(report.l2,))
     tuning_count = 0 if valid is None else len(valid)
     threads = fits_at_once(train[0].rows.width, class_count, tuning_count)
     passes = [shuffled_pass(train, rng) for _ in range(config.epochs)]
