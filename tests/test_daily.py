@@ -23,6 +23,7 @@ from pyarrow import parquet
 
 from apptek.daily import run as daily_run
 from apptek.daily.project import read_project
+from apptek.daily.stored import in_time
 from apptek.errors import ApptekError, ConfigError
 from apptek.files import sole_writer
 from apptek.models.model import observed_text
@@ -300,8 +301,6 @@ def test_a_run_killed_at_ten_random_moments_loses_nothing(
     assert project.run(DAYS[1]).returncode == 0
     for left in project.folder.glob(".*"):  # of killed writers: the next one does not need them
         shutil.rmtree(left) if left.is_dir() else left.unlink()
-    for left in project.state.glob(".*"):
-        left.unlink()
     assert same_but_for_run_json(project, reference)
 
 
@@ -402,6 +401,11 @@ def test_a_damaged_stored_forecast_is_named(project: DailyProject) -> None:
     done = project.run(DAYS[1])
     assert done.returncode == 1
     assert f"{DAYS[0]}.parquet is no stored forecast" in done.stderr
+
+
+def test_numbers_of_steps_are_in_order_of_time() -> None:
+    assert sorted(["10", "9", "100"], key=in_time) == ["9", "10", "100"]
+    assert sorted(["2014-12-01", "2014-02-11"], key=in_time) == ["2014-02-11", "2014-12-01"]
 
 
 def test_a_damaged_score_is_computed_again(project: DailyProject) -> None:

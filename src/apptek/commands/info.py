@@ -77,16 +77,13 @@ def _add_score(facts: dict[str, Any], model: Path) -> None:
     """Add the score of the forecasts that `apptek run` stored, if there is one."""
     from apptek.daily.project import state_of
     from apptek.daily.scores import stored_score
+    from apptek.results import to_dict
 
     score = stored_score(state_of(model.absolute()))
     if score is None or not score.scored:
         return
-    every = score.groups["all"]
-    facts["running_score"] = {
-        "until": score.observed, "runs": score.scored, "forecasts": every.forecasts,
-        "brier": every.brier, "log_loss": every.log_loss,
-        "calibration_error": every.calibration_error, "skill": every.skill["own_rate"],
-    }  # fmt: skip
+    about = {"until": score.observed, "runs": score.scored}
+    facts["running_score"] = about | to_dict(score.groups["all"])
     if score.refit:
         facts["refit"] = f"due: {score.refit}"
 

@@ -22,7 +22,7 @@ from pyarrow import parquet
 
 from apptek.daily.project import Project, read_project
 from apptek.daily.scores import SCORE, Score, score_runs
-from apptek.daily.stored import file_name, forecast_table
+from apptek.daily.stored import file_name, forecast_table, in_time
 from apptek.databases import Database, find_database
 from apptek.errors import DataError, ModelError, NoFactsError
 from apptek.facts.calendar import position
@@ -86,6 +86,8 @@ def run_project(
             make_folder(project.state)
         for folder in (project.state, Path(project.model.folder)):
             stack.enter_context(sole_writer(folder) if folder.exists() else nullcontext())
+        for left in project.state.glob(".*"):  # by a run that was killed
+            left.unlink()
         run = _Run(project, refit=refit)
         with run.step("read", log) as fields:
             data = run.read(observed_until, fields)
@@ -241,11 +243,11 @@ class _Run:
             predicate=watch.predicate, class_=watch.class_, group=watch.group,
             alerts=watch.alerts, **watch.length(),
         )  # fmt: skip
-        own = file_name(self.day, WATCH)
-        earlier = [file for file in self.project.state.glob(f"*{WATCH}") if file.name < own]
-        if earlier:
+        names = [file.name for file in self.project.state.glob(f"*{WATCH}")]
+        before = [in_time(n) for n in names if in_time(n) < in_time(file_name(self.day, WATCH))]
+        if before:
             with suppress(DataError):  # a list of other events, or of another length
-                listed = compared(listed, read_earlier(max(earlier)))
+                listed = compared(listed, read_earlier(self.project.state / max(before)[1]))
         window = predictor.forecaster.window(None, Length(**watch.length()))
         return listed, forecast_table(predictor.forecaster, window, self.day, listed)
 
@@ -274,14 +276,14 @@ class _Run:
                 temporary = stack.enter_context(new_file(path))
                 with writing(path):
                     temporary.write_bytes(content)
-            cursors = Fields()  # by URL: two tables of one database are one transaction
+            connections = Fields()  # by URL: two tables of one database are one transaction
             for target, result, table in tables:
                 if isinstance(target, Path):
                     stack.enter_context(staged(target, result, "watch"))
                     continue
-                if target.url not in cursors:
-                    cursors[target.url] = stack.enter_context(target.transaction())
-                target.appender(cursors[target.url], self.day)(table)
+                if target.url not in connections:
+                    connections[target.url] = stack.enter_context(target.transaction())
+                target.appender(connections[target.url], self.day)(table)
             if self.changed:
                 target = self.folder.resolve()  # a link stays one
                 save_model(predictor.model, target, predictor.run, in_place=self.exists)
