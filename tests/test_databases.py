@@ -516,7 +516,7 @@ def test_a_run_replaces_its_own_rows_in_two_tables_of_one_transaction(url: str) 
                 assert target is not None
                 target.appender(connection, run)(rows)
             if failing:
-                raise OSError
+                raise OSError("stopped")
 
     def dates() -> list[Any]:
         names = ("one", "other")
@@ -526,7 +526,7 @@ def test_a_run_replaces_its_own_rows_in_two_tables_of_one_transaction(url: str) 
         write(run)
     first, second = ("2014-01-01",), ("2014-01-02",)
     assert dates() == [[first, first, second, second], [first, second]]
-    with pytest.raises(OSError, match=""):
+    with pytest.raises(OSError, match="stopped"):
         write("2014-01-03", failing=True)
     assert dates() == [[first, first, second, second], [first, second]]
     fill(url, table="older")
