@@ -21,7 +21,7 @@ from apptek.audit.audit import audit_facts
 from apptek.audit.judge import Judge
 from apptek.audit.report import audit_table
 from apptek.predictor import Predictor, Query
-from apptek.present.wording import GIVEN, when_text
+from apptek.present.wording import CONDITION, when_text
 from apptek.results import ActorForecast, to_dict
 from apptek.server.mcp_server import create_server
 from apptek.server.mcp_tools import Questions
@@ -96,7 +96,7 @@ def test_a_prediction_is_that_of_the_model_and_says_what_it_presumes(
     (answer,) = served.predictor.predict([query], top=3)
     assert [row["predicate"] for row in found["predicates"]] == list(answer.predicates)
     assert [row["probability"] for row in found["predicates"]] == list(answer.probabilities)
-    assert GIVEN in found["condition"]
+    assert found["condition"] == CONDITION
     assert found["view"] == "all_facts"
     ahead = ask("predict", **named(query, time=query.time, past_only=True))
     assert ahead["view"] == "past_only"
@@ -114,7 +114,7 @@ def test_an_explanation_cites_facts_of_the_data_and_ahead_only_earlier_ones(
     assert all(as_tuple(fact) in facts for fact in cited)
     if past_only:
         assert all(fact["date"] < query.time for fact in cited if fact["date"] != "undated")
-    assert GIVEN in found["condition"]
+    assert found["condition"] == CONDITION
     assert found["predicate"] in found["paragraph"]
 
 
@@ -266,7 +266,7 @@ def test_an_assistant_starts_the_command_and_asks(served_model: Path, query: Que
     result = asyncio.run(ask())
     assert not result.is_error
     assert result.structured_content is not None
-    assert GIVEN in result.structured_content["condition"]
+    assert result.structured_content["condition"] == CONDITION
 
 
 @pytest.mark.slow
@@ -323,7 +323,7 @@ def test_over_http_a_token_is_needed_and_a_web_page_is_refused(
         right = {"Authorization": "Bearer secret"}
         result = asyncio.run(ask(service.address, **right))
         assert result.structured_content is not None
-        assert GIVEN in result.structured_content["condition"]
+        assert result.structured_content["condition"] == CONDITION
         post = partial(httpx2.post, service.address, json={"jsonrpc": "2.0", "id": 1})
         assert post().status_code == 401
         assert post(headers={"Authorization": "Bearer wrong"}).status_code == 401

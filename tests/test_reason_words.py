@@ -19,7 +19,6 @@ from apptek.present.sentences import COUNTED, Ends, Occurrences, when_words
 from apptek.present.wording import (
     GIVEN,
     general_notes,
-    given,
     percent,
     share_lines,
     signed,
@@ -297,8 +296,6 @@ def test_nothing_is_said_about_time_where_no_fact_has_one() -> None:
     assert when_words(DAYS, Occurrences((), 3, False, None)) == "3 times without a date"
     assert when_words(DAYS, Occurrences((), 3, False, None, timeless=True)) == "3 times"
     assert when_words(DAYS, Occurrences((), 1, False, None, timeless=True)) == ""
-    assert "time" not in given("?")
-    assert given("2014-05-11").endswith("at that time")
 
 
 @pytest.mark.parametrize("date", ["", "2014-06-01"])

@@ -193,7 +193,7 @@ def test_a_run_that_was_stopped_goes_on(
     line += " && apptek evaluate tnt --result tnt.json"
     for where in (
         "apptek.predictor.save_model",  # while it is fitted ...
-        "apptek.research.model_result.write_evaluation",  # ... and before it is written
+        "apptek.research.model_result.write_result",  # ... and before it is written
     ):
         with monkeypatch.context() as patched:
             patched.setattr(where, stop)
@@ -242,7 +242,7 @@ def test_a_model_of_another_run_is_not_taken(
 ) -> None:
     line = PAIR.format(world)
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.research.model_result.write_evaluation", stop)
+        patched.setattr("apptek.research.model_result.write_result", stop)
         assert reproduces(checkout, pair_world=line).exit_code == 1
     other = line.replace("--seed 0", "--seed 0 --set counting.smoothing=[1.0]")
     done = reproduces(checkout, pair_world=other)

@@ -11,10 +11,11 @@ from service_parts import client_of, problem, tuning_query
 
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.models.asked_queries import query_of_fact
 from apptek.predictor import Query
 from apptek.present.drawing import draw_answer
 from apptek.results import to_dict
-from apptek.server.served_model import ServedModel, query_of_fact
+from apptek.server.served_model import ServedModel
 
 
 @pytest.fixture(scope="module")

@@ -3,8 +3,6 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
 from apptek.commands.options import (
     JsonOption,
     ModelArgument,
@@ -17,6 +15,7 @@ from apptek.commands.options import (
     print_json,
     print_result,
     print_text,
+    refuse,
 )
 from apptek.safe_text import counted
 
@@ -140,35 +139,27 @@ def evaluate(
 
     Example: `apptek evaluate model --result model.json`
     """
-    folder = out if isinstance(out, Path) else None
-    of_windows = {"--lead": lead, "--every": every, "--from": start, "--to": stop, "--out": folder}
-    given = [word for word, value in of_windows.items() if value is not None]
-    of_ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries}
+    windows: dict[str, Any] = {"--lead": lead, "--every": every, "--from": start, "--to": stop}
+    ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries}
+    modes = {"--entities": entities, "--forecasts": forecasts, "--multilabel": multilabel}
+    for mode in [word for word, chosen in modes.items() if chosen][:1]:
+        refuse({**modes, mode: None, **ranks}, f"cannot be combined with {mode}")
+    if not forecasts:
+        windows["--out"] = out if isinstance(out, Path) else None
+        refuse(windows, "needs --forecasts")
     if entities:
-        of_others = {"--forecasts": forecasts, **of_windows, **of_ranks}
-        if words := [word for word, value in of_others.items() if value]:
-            raise typer.BadParameter(f"{words[0]} does not go with --entities")
         _evaluate_entities(model, split, result, as_json=as_json)
-        return
-    if forecasts:
-        if words := [word for word, value in of_ranks.items() if value]:
-            raise typer.BadParameter(f"{words[0]} cannot be combined with --forecasts")
+    elif forecasts:
         times = (7 if every is None else every, start, stop, lead or 0)
-        evaluate_forecasts(model, times, out, result, as_json=as_json)
-        return
-    if given:
-        raise typer.BadParameter(f"{given[0]} needs --forecasts")
-    if multilabel:
-        if words := [word for word, value in of_ranks.items() if value]:
-            raise typer.BadParameter(f"{words[0]} cannot be combined with --multilabel")
+        _evaluate_forecasts(model, times, out, result, as_json=as_json)
+    elif multilabel:
         _evaluate_sets(model, split, as_json=as_json)
-        return
-    if queries is not None and (rolling or result is not None):
-        raise typer.BadParameter(
-            "--queries gives an estimate; it cannot be combined with --rolling or --result"
-        )
-    how = {"view": "past_only" if past_only else None, "rolling": rolling, "most": queries}
-    _evaluate_ranks(model, split, how, result, out, as_json=as_json)
+    else:
+        if queries is not None:
+            others = {"--rolling": rolling, "--result": result}
+            refuse(others, "cannot be combined with --queries, which gives an estimate")
+        how = {"view": "past_only" if past_only else None, "rolling": rolling, "most": queries}
+        _evaluate_ranks(model, split, how, result, out, as_json=as_json)
 
 
 def _evaluate_sets(model: Path, split: Literal["test", "valid"], *, as_json: bool) -> None:
@@ -203,30 +194,29 @@ def _evaluate_ranks(
     from apptek.predictor import Predictor
     from apptek.present.metrics_text import views_text
     from apptek.present.tables import write_table
-    from apptek.research.model_result import evaluate_model, metrics_table, write_evaluation
+    from apptek.research.model_result import evaluate_model
     from apptek.terminal import tell, tell_next, working
 
     predictor = Predictor.load(model)
     with working(f"evaluating on the {split} split"):
-        evaluated = evaluate_model(predictor, split, **how)
+        report = evaluate_model(predictor, split, **how)
     if result is not None:
-        write_evaluation(result, predictor, evaluated)
+        report.save(result)
     if out is not None:
-        write_table(out, metrics_table(predictor, evaluated))
+        write_table(out, report.table())
         tell(f"the metrics of each view and group: {out}")
     fitted = predictor.model
-    about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
+    about: dict[str, Any] = {"dataset": fitted.dataset.name, "split": split}
+    about["protocol"] = fitted.protocol
     if as_json:
-        entries = about | {"preset": fitted.preset, "seed": fitted.seed}
-        entries["view"] = evaluated.main_view
-        metrics = {name: evaluation.as_json() for name, evaluation in evaluated.by_view.items()}
-        by_view = {name: metrics.get(name) for name in ("all_facts", "past_only")}
-        extras = {"rolling": how["rolling"], "forecast": evaluated.forecast}
-        print_json(entries | evaluated.main.as_json() | by_view | extras)
+        about |= {"preset": fitted.preset, "seed": fitted.seed, "view": report.result.view}
+        by_view = {name: report.result.extras[name] for name in ("all_facts", "past_only")}
+        extras = {"rolling": how["rolling"], "forecast": report.forecast}
+        print_json(about | report.evaluation.as_json() | by_view | extras)
         return
-    shown = {"rolling": evaluated.main} if how["rolling"] else {}
+    shown = {"rolling": report.evaluation} if how["rolling"] else {}
     title = "{dataset}, {split} split, protocol {protocol}".format(**about)
-    print_text(views_text, title, {**shown, **evaluated.by_view}, evaluated.forecast)
+    print_text(views_text, title, {**shown, **report.by_view}, report.forecast)
     if result is not None:
         tell_next(["research", "compare", str(result), "OTHER_RESULT"])
     else:
@@ -259,7 +249,7 @@ def _evaluate_entities(
     print_text(entities_text, f"{predictor.model.dataset.name}, {split} split", metrics)
 
 
-def evaluate_forecasts(
+def _evaluate_forecasts(
     model: Path, times: Times, out: Any, result: Path | None, *, as_json: bool
 ) -> None:
     """Backtest a model; print the outcome and write its files."""

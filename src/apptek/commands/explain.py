@@ -4,8 +4,6 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
 from apptek.commands.options import (
     AllowUnknownOption,
     JsonOption,
@@ -19,6 +17,7 @@ from apptek.commands.options import (
     option,
     print_result,
     read_suppose,
+    refuse,
     write_mail,
 )
 
@@ -88,14 +87,14 @@ def explain(
     from apptek.present import explanation_text as texts
     from apptek.terminal import tell
 
-    if (to is not None or add) and not counterfactual:
-        raise typer.BadParameter("--to and --add need --counterfactual")
-    pages = {"--html": html, "--mail": mail, "--suppose": suppose or None}
+    if not counterfactual:
+        refuse({"--to": to, "--add": add}, "needs --counterfactual")
+    pages = {"--html": html, "--mail": mail, "--suppose": suppose}
     others = {"--predicate": predicate, "--against": against, "--versus": versus}
     if counterfactual:
-        _refuse("--counterfactual", others | pages)
+        refuse(others | pages, "cannot be combined with --counterfactual")
     if versus is not None:
-        _refuse("--versus", pages)
+        refuse(pages, "cannot be combined with --versus")
     predictor = Predictor.load(model, past_only=past_only)
     query, known = Query(subject, object_, time), {"allow_unknown": allow_unknown}
     shown: dict[str, Any] = {
@@ -120,10 +119,3 @@ def explain(
     print_result(explanation, render=render, calibrated=predictor.model.calibrated, **shown)
     if length != "full" and not as_json:
         tell("next: --length full for the numbers and the facts")
-
-
-def _refuse(word: str, others: dict[str, Any]) -> None:
-    """Refuse an option beside others that are given."""
-    for other, value in others.items():
-        if value is not None:
-            raise typer.BadParameter(f"{other} cannot be combined with {word}")

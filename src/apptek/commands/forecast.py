@@ -20,6 +20,7 @@ from apptek.commands.options import (
     option,
     print_result,
     read_suppose,
+    refuse,
     takes_window,
     write_mail,
 )
@@ -74,10 +75,10 @@ def forecast(
     """
     from apptek.predictor import Predictor
 
-    if object_ is None and allow_unknown:
-        raise typer.BadParameter("--allow-unknown is for two entities")
-    if object_ is not None and members:
-        raise typer.BadParameter("--members is for one entity, without B")
+    if object_ is None:
+        refuse({"--allow-unknown": allow_unknown}, "is for two entities")
+    else:
+        refuse({"--members": members}, "is for one entity, without B")
     predictor = Predictor.load(model, past_only=True)
     made = predictor.forecast(
         subject, object_, predicate=predicate, class_=class_, group=group, members=members,
@@ -189,8 +190,8 @@ def watch(
     from apptek.present.watch_words import watch_lines
     from apptek.terminal import tell, working
 
-    if pairs is None and (skip_bad or sql):
-        raise typer.BadParameter(f"{'--sql' if sql else '--skip-bad'} needs PAIRS")
+    if pairs is None:
+        refuse({"--sql": sql or None, "--skip-bad": skip_bad}, "needs PAIRS")
     predictor = Predictor.load(model, past_only=True)
     asked, skipped = None, list[str]()
     if pairs is not None:

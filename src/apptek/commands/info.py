@@ -3,9 +3,14 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from apptek.commands.options import JsonOption, ModelArgument, option, print_json, print_text
+from apptek.commands.options import (
+    JsonOption,
+    ModelArgument,
+    option,
+    print_json,
+    print_text,
+    refuse,
+)
 from apptek.safe_text import counted
 
 MIN_WEIGHT = 0.2
@@ -42,8 +47,8 @@ def info(
 
     Example: `apptek info model`
     """
-    if min_weight is not None and rules is None:
-        raise typer.BadParameter("--min-weight needs --rules")
+    if rules is None:
+        refuse({"--min-weight": min_weight}, "needs --rules")
     facts: dict[str, Any] = {}
     if check:
         facts |= _check(model, quiet=as_json)

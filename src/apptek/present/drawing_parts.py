@@ -112,14 +112,14 @@ class Drawing:
 
 
 def letters(words: str) -> int:
-    """How many letters wide a text is: one of Chinese, Japanese or Korean counts as two."""
+    """Return the width of a text in letters: one of Chinese, Japanese or Korean counts as two."""
     if words.isascii():
         return len(words)
     return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in words)
 
 
 def fitting(words: str, room: int) -> str:
-    """A text of at most so many letters, with an ellipsis where some were cut."""
+    """Return a text of at most so many letters, with an ellipsis where some were cut."""
     words = printable(words)
     if letters(words) <= room:
         return words
@@ -130,7 +130,7 @@ def fitting(words: str, room: int) -> str:
 
 
 def tone_of(group: str) -> str:
-    """The class of the group of a predicate, by which a line is coloured."""
+    """Return the class of the group of a predicate, by which a line is coloured."""
     tone = group.replace(" ", "-")
     return f"tone-{tone}" if tone in TONES else ""
 

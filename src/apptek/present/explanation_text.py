@@ -11,7 +11,7 @@ from apptek.present.explanation_words import (
     sequence_words,
 )
 from apptek.present.template import render
-from apptek.present.wording import GIVEN, GIVEN_FACT, at_time, is_undated, listed, percent
+from apptek.present.wording import GIVEN, at_time, is_undated, listed, percent
 from apptek.results import (
     Change,
     CitedFact,
@@ -31,7 +31,7 @@ MEMBERS = 8  # of a group that are written out, the strongest; JSON holds all
 OF_NAMES = ("read_as", "later_name", "from_name")  # kinds of notes about names
 MARK = " *"  # after the name of a meeting entity
 TOLD = 3  # changes in the paragraph
-SMALL = 0.1  # of the largest change: what is smaller is not told
+SMALL = 0.1  # of the largest change: smaller ones are left out
 CHANGES = 10  # changes of a contrast
 Two = tuple[Explanation, Explanation]  # of the same question at two times
 
@@ -145,14 +145,13 @@ def _answers(two: Two) -> str:
         for each in two
     ]
     same = two[0].ranked[0].predicate == two[1].ranked[0].predicate
-    condition = GIVEN_FACT if any(is_undated(each.time) for each in two) else GIVEN
-    return f"{answers[0]}, {'and' if same else 'but'} {answers[1]} (each {condition})"
+    return f"{answers[0]}, {'and' if same else 'but'} {answers[1]} ({GIVEN})"
 
 
 def _told(two: Two, changes: tuple[Change, ...]) -> list[Change]:
     """Return the changes that are large enough; types of entities do not change.
 
-    A reason whose counts alone do not point its way is not told.
+    A reason whose counts alone do not point its way is left out.
     """
     doubtful = {
         reason.sentence
@@ -170,13 +169,13 @@ def _told(two: Two, changes: tuple[Change, ...]) -> list[Change]:
 
 
 def asked_at(explanation: Explanation) -> str:
-    """When a question is about: on 2014-05-11, in 1999."""
+    """Return the time of a question: on 2014-05-11, in 1999."""
     undated = is_undated(explanation.time)
     return "for the undated question" if undated else at_time(explanation.time)
 
 
 def _because(two: Two, change: Change) -> str:
-    """What follows "because": a clause, or what trees or counting look at, which is none."""
+    """Return what follows "because": a clause, or what trees or counting look at."""
     if change.kind in ("reranker", "counting"):
         return f"of {change.second_sentence or change.first_sentence}"
     return _words(two, change)

@@ -108,7 +108,7 @@ def _answers(answers: Answers) -> pa.Table:
 def _explanation(explanation: Explanation) -> pa.Table:
     """One row for each contribution, the largest first.
 
-    `reason` numbers those that are told in detail, and `facts` counts theirs. With `bias` the
+    `reason` numbers those with details, and `facts` counts their facts. With `bias` the
     log-odds add up to those of the predicate against the runner-up.
     """
     compared = {"predicate": explanation.predicate, "runner_up": explanation.runner_up}

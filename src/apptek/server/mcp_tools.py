@@ -18,7 +18,7 @@ from apptek.explain.explainer import explain
 from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import dated_in, ends_of, facts_between, facts_of
 from apptek.present.explanation_words import answer_notes, recorded_answer
-from apptek.present.wording import presumed, share_lines
+from apptek.present.wording import CONDITION, share_lines
 from apptek.results import (
     VIEW,
     ActorForecast,
@@ -59,7 +59,6 @@ PastOnly = Annotated[
 Top = Annotated[int, Field(ge=1, le=100, description="The number of predicates to return.")]
 WindowTime = Annotated[str | None, Field(max_length=100)]
 WindowLength = Annotated[Steps | None, Field(description="Like days, for data in these units.")]
-CONDITION = "Probabilities are conditional on an event between subject and object at that time."
 FORECAST_CONDITION = (
     "`probability` is the chance of at least one such fact in the window. "
     "A `share` is conditional on an event between the pair at that time."
@@ -216,7 +215,6 @@ class Questions:
             subject=answer.meant_subject or subject,
             object=answer.meant_object or object,
             time=answer.query.time,
-            condition=presumed(time),
             predicates=served_answer(self.served, answer, asked.time).predicates,
             by_class=list(answer.by_class[:top]),
             by_group=list(answer.by_group[:top]),
@@ -247,7 +245,6 @@ class Questions:
         return WhyPredicate.model_validate(
             to_dict(why)
             | {
-                "condition": presumed(why.time),
                 "reasons": [_reason(reason) for reason in why.reasons],
                 "against": [_reason(reason) for reason in why.against],
                 "further": len(why.further),

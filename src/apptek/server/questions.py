@@ -9,9 +9,10 @@ from apptek.facts.facts import Facts
 from apptek.facts.name_matching import key_of
 from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import between, is_timeless
+from apptek.models.asked_queries import query_of_fact
 from apptek.present.metrics_text import examples_note
 from apptek.present.sentences import clause
-from apptek.server.served_model import ServedModel, query_of_fact
+from apptek.server.served_model import ServedModel
 
 CARDS = 9  # one large, the others in rows of two or four
 CANDIDATES = 1500  # facts that the cards are chosen from

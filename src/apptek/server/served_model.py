@@ -15,7 +15,7 @@ from apptek.arrays import Ints
 from apptek.config import View
 from apptek.errors import ApptekError, ModelError, TimeFormatError, UnknownName
 from apptek.explain.what_if import what_if
-from apptek.facts.facts import Dataset, Facts
+from apptek.facts.facts import Dataset
 from apptek.facts.name_matching import NameIndex, entity_counts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
@@ -24,6 +24,7 @@ from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 from apptek.models.answer_tables import AskedColumns
 from apptek.models.answerer import Answerer
+from apptek.models.asked_queries import query_of_fact
 from apptek.models.manifest import model_digest, open_folder, verify_folder
 from apptek.models.model import Model
 from apptek.paper.environment import DecisionProcess, Environment
@@ -270,15 +271,6 @@ def time_span(graph: TemporalGraph) -> Window:
     last = np.where(last == FOR_EVER, first, last)  # an ongoing fact has no last time
     dated = first != UNKNOWN
     return Window(int(first[dated].min()), int(last[dated].max())) if dated.any() else Window(0, 0)
-
-
-def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
-    """Return the query that a fact answers."""
-    return Query(
-        data.entities[int(facts.subjects[row])],
-        data.entities[int(facts.objects[row])],
-        data.axis.format(int(facts.times[row])),
-    )
 
 
 def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
