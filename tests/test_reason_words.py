@@ -132,7 +132,7 @@ def test_a_country_is_named_where_it_is_one_of_the_two(tmp_path: Path) -> None:
     facts = f"{places}A\tThreaten\tB\t2014\t2014\n"
     predictor = small_predictor(tmp_path, facts, "A\tThreaten\tB\t2014\t2014\n")
     words = sentences(predictor.explain(Query("A", "B", "2014"), most=99))
-    one, other = (f"{name} stands in brackets in other names" for name in "AB")
+    one, other = (f"{name} is in brackets in other names" for name in "AB")
     assert {one, other, f"{one}, and {other}: not the same country"} <= words
 
 

@@ -38,7 +38,7 @@ GROUPS = (
 )  # fmt: skip
 MODEL_METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_10": "Hits@10", "ece": "ECE"}
 PRESET_ORDER = ["paper", "default", "max"]
-MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on both are told apart
+MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on a column leaves them out
 ERRORS = {  # planted ones: the name and the ending of their figures
     "predicate, by frequency": ("predicate", ""),
     "predicate, uniformly": ("predicate", "_uniform"),

@@ -3,34 +3,21 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from apptek.commands.options import (
-    JsonOption,
-    ModelArgument,
-    PastOnlyOption,
-    ResultOption,
-    check_folder,
-    check_result_file,
-    file_or_database,
-    option,
-    print_json,
-    print_result,
-    print_text,
-    refuse,
-)
+from apptek.commands import options as opt
 from apptek.safe_text import counted
 
 
 def _of_forecasts(words: str, help_text: str, metavar: str | None = None, **more: Any) -> Any:
-    return option(words, help_text, metavar, rich_help_panel="Forecasts", **more)
+    return opt.option(words, help_text, metavar, rich_help_panel="Forecasts", **more)
 
 
 SplitOption = Annotated[
     Literal["test", "valid"],
-    option("--split", "The facts to predict: test or valid.", "SPLIT"),
+    opt.option("--split", "The facts to predict: test or valid.", "SPLIT"),
 ]
 RollingOption = Annotated[
     bool,
-    option(
+    opt.option(
         "--rolling",
         "Use only the past, and let each query see every fact before its time, those of valid and "
         "test included: as if the model were updated day by day.",
@@ -38,7 +25,7 @@ RollingOption = Annotated[
 ]
 QueriesOption = Annotated[
     int | None,
-    option(
+    opt.option(
         "--queries",
         "Ask at most so many queries, drawn evenly over predicates and time: an estimate for large "
         "splits.  [default: all]",
@@ -48,7 +35,7 @@ QueriesOption = Annotated[
 ]
 MultilabelOption = Annotated[
     bool,
-    option(
+    opt.option(
         "--multilabel",
         "Predict the set of predicates of each (subject, object, time), and report precision, "
         "recall and F1 when the information ends 1, 7, 30 and 90 days before.",
@@ -88,19 +75,21 @@ ToOption = Annotated[
 ]
 OutputOption = Annotated[
     Any,
-    option(
+    opt.option(
         "--out",
         "A table of a database (URL#TABLE): the metrics of each view and group; with --forecasts "
         "every forecast. Or, with --forecasts, a new folder for these (forecasts.parquet), the "
         "metrics and the reliability diagram (SVG).",
         "URL|DIR",
-        parser=file_or_database,
-        callback=lambda out: check_folder(out) if isinstance(out, Path) else check_result_file(out),
+        parser=opt.file_or_database,
+        callback=lambda out: (
+            opt.check_folder(out) if isinstance(out, Path) else opt.check_result_file(out)
+        ),
     ),
 ]
 EntitiesOption = Annotated[
     bool,
-    option(
+    opt.option(
         "--entities",
         "Rank the missing entity instead: objects and subjects, static (from the training facts "
         "before each time) and rolling (from every fact before it).",
@@ -110,10 +99,10 @@ Times = tuple[int, str | None, str | None, int]  # every, from, to, lead
 
 
 def evaluate(
-    model: ModelArgument,
+    model: opt.ModelArgument,
     split: SplitOption = "test",
-    result: ResultOption = None,
-    past_only: PastOnlyOption = False,
+    result: opt.ResultOption = None,
+    past_only: opt.PastOnlyOption = False,
     rolling: RollingOption = False,
     queries: QueriesOption = None,
     multilabel: MultilabelOption = False,
@@ -124,7 +113,7 @@ def evaluate(
     start: FromOption = None,
     stop: ToOption = None,
     out: OutputOption = None,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Evaluate a model on held-out facts: measure how high it ranks their predicates.
 
@@ -143,10 +132,10 @@ def evaluate(
     ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries}
     modes = {"--entities": entities, "--forecasts": forecasts, "--multilabel": multilabel}
     for mode in [word for word, chosen in modes.items() if chosen][:1]:
-        refuse({**modes, mode: None, **ranks}, f"cannot be combined with {mode}")
+        opt.refuse({**modes, mode: None, **ranks}, f"cannot be combined with {mode}")
     if not forecasts:
         windows["--out"] = out if isinstance(out, Path) else None
-        refuse(windows, "needs --forecasts")
+        opt.refuse(windows, "needs --forecasts")
     if entities:
         _evaluate_entities(model, split, result, as_json=as_json)
     elif forecasts:
@@ -157,7 +146,7 @@ def evaluate(
     else:
         if queries is not None:
             others = {"--rolling": rolling, "--result": result}
-            refuse(others, "cannot be combined with --queries, which gives an estimate")
+            opt.refuse(others, "cannot be combined with --queries, which gives an estimate")
         how = {"view": "past_only" if past_only else None, "rolling": rolling, "most": queries}
         _evaluate_ranks(model, split, how, result, out, as_json=as_json)
 
@@ -173,9 +162,9 @@ def _evaluate_sets(model: Path, split: Literal["test", "valid"], *, as_json: boo
         by_horizon = predictor.evaluate_sets(split)
     if as_json:
         about = {"dataset": predictor.model.dataset.name, "split": split}
-        print_json(about | {"multilabel": by_horizon})
+        opt.print_json(about | {"multilabel": by_horizon})
         return
-    print_text(sets_text, f"{predictor.model.dataset.name}, {split} split", by_horizon)
+    opt.print_text(sets_text, f"{predictor.model.dataset.name}, {split} split", by_horizon)
 
 
 def _evaluate_ranks(
@@ -212,11 +201,11 @@ def _evaluate_ranks(
         about |= {"preset": fitted.preset, "seed": fitted.seed, "view": report.result.view}
         by_view = {name: report.result.extras[name] for name in ("all_facts", "past_only")}
         extras = {"rolling": how["rolling"], "forecast": report.forecast}
-        print_json(about | report.evaluation.as_json() | by_view | extras)
+        opt.print_json(about | report.evaluation.as_json() | by_view | extras)
         return
     shown = {"rolling": report.evaluation} if how["rolling"] else {}
     title = "{dataset}, {split} split, protocol {protocol}".format(**about)
-    print_text(views_text, title, {**shown, **report.by_view}, report.forecast)
+    opt.print_text(views_text, title, {**shown, **report.by_view}, report.forecast)
     if result is not None:
         tell_next(["research", "compare", str(result), "OTHER_RESULT"])
     else:
@@ -244,9 +233,9 @@ def _evaluate_entities(
         entries = {"metrics": metrics["rolling"]["both"], "rolling": True, "entities": metrics}
         _write_result(result, model, about | entries)
     if as_json:
-        print_json(about | {"entities": metrics})
+        opt.print_json(about | {"entities": metrics})
         return
-    print_text(entities_text, f"{predictor.model.dataset.name}, {split} split", metrics)
+    opt.print_text(entities_text, f"{predictor.model.dataset.name}, {split} split", metrics)
 
 
 def _evaluate_forecasts(
@@ -271,7 +260,7 @@ def _evaluate_forecasts(
         tell(f"every forecast, the metrics and the reliability diagram are in {out}")
     if result is not None:
         _write_result(result, model, backtest_result(whole, outcome))
-    print_result(outcome, as_json=as_json)
+    opt.print_result(outcome, as_json=as_json)
 
 
 def _write_result(path: Path, model: Path, entries: dict[str, Any]) -> None:

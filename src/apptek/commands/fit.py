@@ -4,25 +4,13 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
-from apptek.commands.options import (
-    AliasesOption,
-    DataArguments,
-    ObservedUntilOption,
-    OutOption,
-    PredicatesOption,
-    ProtocolOption,
-    ResumeOption,
-    SeedOption,
-    SettingsOption,
-    option,
-    refuse,
-)
+from apptek.commands import options as opt
 from apptek.commands.reading_options import Reading, reads_data
 from apptek.extras import require_torch
 
 ModelOption = Annotated[
     str,
-    option(
+    opt.option(
         "--model",
         "default: features of history and traits; max: re-ranked by boosted trees; paper: the "
         "paper's topologies. Or a baseline: frequency, profile, pair, recency, tnt_complex, "
@@ -33,11 +21,11 @@ ModelOption = Annotated[
 ]
 ReplaceOption = Annotated[
     bool,
-    option("--replace", "Overwrite an existing model, atomically, when the fit succeeds."),
+    opt.option("--replace", "Overwrite an existing model, atomically, when the fit succeeds."),
 ]
 TypesOption = Annotated[
     Path | None,
-    option(
+    opt.option(
         "--types",
         "A table of entity types: a column of entities, then one for each kind of type.",
         "FILE",
@@ -45,15 +33,19 @@ TypesOption = Annotated[
 ]
 FitPastOnlyOption = Annotated[
     bool,
-    option("--past-only", "Fit only the view without later facts; it then answers every query."),
+    opt.option(
+        "--past-only", "Fit only the view without later facts; it then answers every query."
+    ),
 ]
 AgentOption = Annotated[
     Path | None,
-    option("--agent", "For the model paper: the folder of an agent from `paper train`.", "AGENT"),
+    opt.option(
+        "--agent", "For the model paper: the folder of an agent from `paper train`.", "AGENT"
+    ),
 ]
 FinalOption = Annotated[
     bool | None,
-    option(
+    opt.option(
         "--final/--not-final",
         "Answer from all facts, those of valid and test included (the default for a single file). "
         "`evaluate` keeps to the training facts.",
@@ -63,19 +55,19 @@ FinalOption = Annotated[
 
 @reads_data
 def fit(
-    data: DataArguments,
-    out: OutOption,
+    data: opt.DataArguments,
+    out: opt.OutOption,
     model: ModelOption = "default",
-    protocol: ProtocolOption = "official",
-    settings: SettingsOption = None,
-    seed: SeedOption = 0,
-    resume: ResumeOption = False,
+    protocol: opt.ProtocolOption = "official",
+    settings: opt.SettingsOption = None,
+    seed: opt.SeedOption = 0,
+    resume: opt.ResumeOption = False,
     replace: ReplaceOption = False,
     past_only: FitPastOnlyOption = False,
     final: FinalOption = None,
-    observed_until: ObservedUntilOption = None,
-    predicates: PredicatesOption = None,
-    aliases: AliasesOption = None,
+    observed_until: opt.ObservedUntilOption = None,
+    predicates: opt.PredicatesOption = None,
+    aliases: opt.AliasesOption = None,
     types: TypesOption = None,
     agent: AgentOption = None,
     *,
@@ -98,7 +90,7 @@ def fit(
     config = with_settings(model_settings(model), changes)
     is_ours = model in PRESETS
     if not is_ours:
-        refuse(
+        opt.refuse(
             {"--replace": replace, "--types": types, "--final": final is not None,
              "--observed-until": observed_until, "--agent": agent},
             f"is for default, max and paper, not for {model}",
@@ -106,7 +98,7 @@ def fit(
     elif "topologies" in config.features.parts:
         require_torch()
     else:
-        refuse({"--agent": agent}, "needs the model paper: an agent finds topologies")
+        opt.refuse({"--agent": agent}, "needs the model paper: an agent finds topologies")
     # Before the data, which may take long to read: a bad table should fail at once.
     options: dict[str, Any] = {
         "model": model, "config": config, "protocol": protocol, "seed": seed, "resume": resume,

@@ -3,27 +3,20 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-from apptek.commands.options import (
-    JsonOption,
-    ModelArgument,
-    option,
-    print_json,
-    print_text,
-    refuse,
-)
+from apptek.commands import options as opt
 from apptek.safe_text import counted
 
 MIN_WEIGHT = 0.2
 
 
 def info(
-    model: ModelArgument,
+    model: opt.ModelArgument,
     check: Annotated[
-        bool, option("--check", "Compare every file of the model with its checksum.")
+        bool, opt.option("--check", "Compare every file of the model with its checksum.")
     ] = False,
     rules: Annotated[
         Path | None,
-        option(
+        opt.option(
             "--rules",
             "Write the learned rules, with weight and support (.jsonl, .parquet).",
             "FILE",
@@ -31,14 +24,14 @@ def info(
     ] = None,
     min_weight: Annotated[
         float | None,
-        option(
+        opt.option(
             "--min-weight",
             "With --rules: leave out rules with a smaller weight, for or against.  [default: 0.2]",
             "WEIGHT",
             min=0.0,
         ),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Describe a model or a baseline: its data, its views, and what was added since the fit.
 
@@ -48,7 +41,7 @@ def info(
     Example: `apptek info model`
     """
     if rules is None:
-        refuse({"--min-weight": min_weight}, "needs --rules")
+        opt.refuse({"--min-weight": min_weight}, "needs --rules")
     facts: dict[str, Any] = {}
     if check:
         facts |= _check(model, quiet=as_json)
@@ -73,9 +66,9 @@ def info(
         if not as_json:
             from apptek.present.metrics_text import summary_text
 
-            print_text(summary_text, str(model), facts)
+            opt.print_text(summary_text, str(model), facts)
     if as_json:
-        print_json(facts)
+        opt.print_json(facts)
 
 
 def _add_score(facts: dict[str, Any], model: Path) -> None:

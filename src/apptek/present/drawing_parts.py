@@ -67,8 +67,7 @@ class DrawnEdge:
     more            those of the facts that have another predicate than the one on its label
     distance        of the nearest of them to the query's time
     tone, thickness the class of its colour, by the group of its predicate; the width of the line
-    room            letters of its label; 0: it has no free place, and belongs below the picture
-    pill, texts     the label and the rectangle behind it; bystanders carry theirs beside the node
+    pill, texts     the label and the rectangle behind it; lines at the edge have it at the node
     """
 
     source: int
@@ -85,7 +84,7 @@ class DrawnEdge:
     label: Point
     tone: str
     thickness: float
-    room: int = 0
+    room: int = 0  # letters of its label; 0: no free place, so the label is below the picture
     pill: Box | None = None
     texts: tuple[Text, ...] = ()
 

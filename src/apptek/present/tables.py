@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from apptek import results
 from apptek.databases import Database
 from apptek.errors import DataError
 from apptek.extras import require_rdf, require_xlsx
@@ -19,19 +20,6 @@ from apptek.facts.facts import Dataset
 from apptek.files import new_file, writing
 from apptek.models.answer_tables import SCHEMA
 from apptek.present.rdf_answers import RDF_SUFFIXES, stream_rdf
-from apptek.results import (
-    ActorForecast,
-    Answer,
-    Answers,
-    AuditReport,
-    EntityRanking,
-    Explanation,
-    Forecast,
-    Reason,
-    Result,
-    WatchList,
-    to_dict,
-)
 from apptek.safe_text import printable, without_formulas
 
 EXPLANATION = pa.schema(
@@ -65,23 +53,23 @@ _DATE = datetime(2000, 1, 1, tzinfo=UTC)  # of every file: the same table, the s
 
 
 @singledispatch
-def to_arrow(result: Result) -> pa.Table:
+def to_arrow(result: results.Result) -> pa.Table:
     """Return the rows of a result as a table."""
     raise TypeError(f"{type(result).__name__} is no table")
 
 
 @to_arrow.register
-def _answer(answer: Answer) -> pa.Table:
-    return _answers(Answers([answer]))
+def _answer(answer: results.Answer) -> pa.Table:
+    return _answers(results.Answers([answer]))
 
 
 @to_arrow.register
-def _answers(answers: Answers) -> pa.Table:
+def _answers(answers: results.Answers) -> pa.Table:
     """One row for each predicate of each query, numbered by `query` from 1."""
     rows = []
     for number, answer in enumerate(answers, 1):
         of_query = {name: getattr(answer, name) for name in SCHEMA.names if hasattr(answer, name)}
-        of_query |= to_dict(answer.query) | {"query": number}
+        of_query |= results.to_dict(answer.query) | {"query": number}
         shares = [
             {one.name: one.probability for one in of_level}
             for of_level in (answer.by_class, answer.by_group)
@@ -105,7 +93,7 @@ def _answers(answers: Answers) -> pa.Table:
 
 
 @to_arrow.register
-def _explanation(explanation: Explanation) -> pa.Table:
+def _explanation(explanation: results.Explanation) -> pa.Table:
     """One row for each contribution, the largest first.
 
     `reason` numbers those with details, and `facts` counts their facts. With `bias` the
@@ -114,40 +102,40 @@ def _explanation(explanation: Explanation) -> pa.Table:
     compared = {"predicate": explanation.predicate, "runner_up": explanation.runner_up}
     rows = []
     for part in explanation.contributions():
-        row = compared | to_dict(part)
-        if isinstance(part, Reason):
+        row = compared | results.to_dict(part)
+        if isinstance(part, results.Reason):
             row |= {"reason": part.number, "facts": len(part.facts)}
         rows.append(row)
     return pa.Table.from_pylist(rows, schema=EXPLANATION)
 
 
 @to_arrow.register
-def _forecast(forecast: Forecast) -> pa.Table:
+def _forecast(forecast: results.Forecast) -> pa.Table:
     window = {"first": forecast.first, "last": forecast.last}
     texts = (*window, "subject", "predicate", "label", "object")
     schema = [(name, pa.string()) for name in texts]
     schema += [(name, pa.float64()) for name in ("probability", "expected", "share")]
-    rows = [window | to_dict(part) for part in forecast.predicates]
+    rows = [window | results.to_dict(part) for part in forecast.predicates]
     return pa.Table.from_pylist(rows, schema=pa.schema(schema))
 
 
 @to_arrow.register
-def _actor(forecast: ActorForecast) -> pa.Table:
+def _actor(forecast: results.ActorForecast) -> pa.Table:
     """One row for each partner and direction."""
     window = {"first": forecast.first, "last": forecast.last}
-    rows = [window | to_dict(row) for row in (*forecast.acts_on, *forecast.acted_on_by)]
+    rows = [window | results.to_dict(row) for row in (*forecast.acts_on, *forecast.acted_on_by)]
     for row in rows:
         row["predicates"] = "; ".join(part["label"] for part in row["predicates"])
     return pa.Table.from_pylist(rows)
 
 
 @to_arrow.register
-def _ranking(ranking: EntityRanking) -> pa.Table:
-    return pa.Table.from_pylist([to_dict(each) for each in ranking.ranked])
+def _ranking(ranking: results.EntityRanking) -> pa.Table:
+    return pa.Table.from_pylist([results.to_dict(each) for each in ranking.ranked])
 
 
 @to_arrow.register
-def _watch(watched: WatchList) -> pa.Table:
+def _watch(watched: results.WatchList) -> pa.Table:
     """One row for each pair; the most probable predicates in columns of their own."""
     rows: list[dict[str, Any]] = []
     for row in watched.rows:
@@ -167,8 +155,8 @@ def _watch(watched: WatchList) -> pa.Table:
 
 
 @to_arrow.register
-def _audit(report: AuditReport) -> pa.Table:
-    return pa.Table.from_pylist([to_dict(each) for each in report.suspects])
+def _audit(report: results.AuditReport) -> pa.Table:
+    return pa.Table.from_pylist([results.to_dict(each) for each in report.suspects])
 
 
 @contextmanager
@@ -192,7 +180,7 @@ def _stream(
 def _write_json_lines(path: Path, table: pa.Table, _name: str) -> None:
     with path.open("w", encoding="utf-8") as file:
         for row in table.to_pylist():
-            file.write(f"{json.dumps(to_dict(row), ensure_ascii=False)}\n")
+            file.write(f"{json.dumps(results.to_dict(row), ensure_ascii=False)}\n")
 
 
 def _write_sheet(path: Path, table: pa.Table, name: str) -> None:
@@ -315,7 +303,7 @@ def write_table(path: Path | Database, table: pa.Table, name: str = "table") -> 
         pass
 
 
-def write_result(path: Path | Database, result: Result, name: str = "table") -> None:
+def write_result(path: Path | Database, result: results.Result, name: str = "table") -> None:
     """Write a result as the suffix of the path says: a page, all fields as JSON, or a table."""
     with staged(path, result, name):
         pass
@@ -323,4 +311,4 @@ def write_result(path: Path | Database, result: Result, name: str = "table") -> 
 
 def json_text(result: Any) -> str:
     """Return a result as the JSON of a file."""
-    return json.dumps(to_dict(result), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(results.to_dict(result), indent=1, ensure_ascii=False) + "\n"
