@@ -107,7 +107,8 @@ def compare_results(paths: Sequence[str | Path]) -> Comparison:
         difference((name, names[0]), after, values[0], ranked[0].ranks)
         for name, after in zip(names[1:], values[1:], strict=True)
     ]
-    about = [getattr(ranked[0].result, name) for name in _SHARED[:3]]
+    first = ranked[0].result
+    about = (first.dataset, first.protocol, first.split)
     return Comparison(*about, len(values[0]), tuple(models), tuple(differences))
 
 
