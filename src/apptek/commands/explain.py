@@ -7,6 +7,16 @@ from typing import Annotated, Any, Literal
 from apptek.commands import options as opt
 
 _PANEL = "What would change it"
+PredicateOption = Annotated[
+    str | None,
+    opt.option("--predicate", "Explain this predicate, not the most probable one.", "NAME"),
+]
+AgainstOption = Annotated[
+    str | None, opt.option("--against", "Compare with this predicate, not the runner-up.", "NAME")
+]
+VersusOption = Annotated[
+    str | None, opt.option("--versus", "Compare with the answer at TIME.", "TIME")
+]
 LengthOption = Annotated[
     Literal["sentence", "paragraph", "full"],
     opt.option("--length", "One sentence, a paragraph, or everything with its facts."),
@@ -43,17 +53,9 @@ def explain(
     subject: opt.SubjectArgument,
     object_: opt.ObjectArgument,
     time: opt.TimeArgument,
-    predicate: Annotated[
-        str | None,
-        opt.option("--predicate", "Explain this predicate, not the most probable one.", "NAME"),
-    ] = None,
-    against: Annotated[
-        str | None,
-        opt.option("--against", "Compare with this predicate, not the runner-up.", "NAME"),
-    ] = None,
-    versus: Annotated[
-        str | None, opt.option("--versus", "Compare with the answer at TIME.", "TIME")
-    ] = None,
+    predicate: PredicateOption = None,
+    against: AgainstOption = None,
+    versus: VersusOption = None,
     top: Annotated[int, opt.option("--top", "Number of reasons to detail.", "N", min=1)] = 5,
     length: LengthOption = "paragraph",
     html: HtmlOption = None,
@@ -84,11 +86,9 @@ def explain(
     if versus is not None:
         opt.refuse(pages, "cannot be combined with --versus")
     predictor = Predictor.load(model, past_only=past_only)
-    query, known = Query(subject, object_, time), {"allow_unknown": allow_unknown}
-    shown: dict[str, Any] = {
-        "as_json": as_json,
-        "similar": predictor.similar_names(subject, object_),
-    }
+    query, known = Query(subject, object_, time), dict[str, Any](allow_unknown=allow_unknown)
+    similar = predictor.similar_names(subject, object_)
+    shown: dict[str, Any] = {"as_json": as_json, "similar": similar}
     if counterfactual:
         changed = predictor.counterfactual(query, to, add=add, **known)
         opt.print_result(changed, render=texts.counterfactual_text, **shown)
@@ -97,11 +97,8 @@ def explain(
         contrast = predictor.contrast(query, versus, predicate, against, **known)
         opt.print_result(contrast, render=partial(texts.contrast_text, length=length), **shown)
         return
-    supposed: dict[str, Any] = {
-        "suppose": opt.read_suppose(suppose, predictor.model.dataset),
-        **known,
-    }
-    explanation = predictor.explain(query, predicate, against=against, most=top, **supposed)
+    known["suppose"] = opt.read_suppose(suppose, predictor.model.dataset)
+    explanation = predictor.explain(query, predicate, against=against, most=top, **known)
     if html is not None:
         write_whole(html, explanation.html().encode())
         tell(f"The explanation with its drawing is in {html}")

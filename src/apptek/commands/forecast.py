@@ -178,8 +178,8 @@ def watch(
     predictor = Predictor.load(model, past_only=True)
     asked, skipped = None, list[str]()
     if pairs is not None:
-        names = predictor.answerer.entities
-        asked, skipped = read_pairs(file_or_database(pairs), names, skip_bad=skip_bad, sql=sql)
+        source, names = opt.file_or_database(pairs), predictor.answerer.entities
+        asked, skipped = read_pairs(source, names, skip_bad=skip_bad, sql=sql)
     with working("forecasting"):
         listed = predictor.watch(
             asked, most=top or PAIRS_LISTED, entity=entity or (), country=country or (),

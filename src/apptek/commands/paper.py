@@ -36,6 +36,24 @@ What = Literal[
     "all",
 ]  # fmt: skip
 RUNS = Path("paper") / "runs.toml"
+TensorboardOption = Annotated[
+    Path | None,
+    opt.option(
+        "--tensorboard", "Write TensorBoard scalars there (needs the extra `tensorboard`).", "DIR"
+    ),
+]
+OnlyOption = Annotated[
+    str,
+    opt.option("--only", "Run only what matches this name pattern, such as `re_gcn-*`.", "PATTERN"),
+]
+FiguresOption = Annotated[
+    Path | None,
+    opt.option(
+        "--out",
+        "The folder for results and figures.  [default: paper; with --quick a temporary folder]",
+        "DIR",
+    ),
+]
 
 paper_app = typer.Typer(
     cls=CommandGroup,
@@ -51,14 +69,7 @@ def train(
     out: opt.OutOption,
     settings: opt.SettingsOption = None,
     seed: opt.SeedOption = 0,
-    tensorboard: Annotated[
-        Path | None,
-        opt.option(
-            "--tensorboard",
-            "Write TensorBoard scalars there (needs the extra `tensorboard`).",
-            "DIR",
-        ),
-    ] = None,
+    tensorboard: TensorboardOption = None,
     controls: Annotated[
         bool, opt.option("--controls", "Run only the controls, which do not learn.")
     ] = False,
@@ -276,21 +287,8 @@ def reproduce(
     only_recorded: Annotated[
         bool, opt.option("--only-recorded", "Run nothing; show only recorded results.")
     ] = False,
-    only: Annotated[
-        str,
-        opt.option(
-            "--only", "Run only what matches this name pattern, such as `re_gcn-*`.", "PATTERN"
-        ),
-    ] = "*",
-    out: Annotated[
-        Path | None,
-        opt.option(
-            "--out",
-            "The folder for results and figures.  [default: paper; with --quick a temporary "
-            "folder]",
-            "DIR",
-        ),
-    ] = None,
+    only: OnlyOption = "*",
+    out: FiguresOption = None,
 ) -> None:
     """Rebuild a table or figure of the paper: run what is missing, then read the results.
 

@@ -32,6 +32,12 @@ AnswersOption = Annotated[
         rich_help_panel=_FILE_PANEL,
     ),
 ]
+PredicateOption = Annotated[
+    str | None,
+    opt.option(
+        "--predicate", "With '?' as SUBJECT or OBJECT: rank the entities with this one.", "NAME"
+    ),
+]
 CoverageOption = Annotated[
     float | None,
     opt.option(
@@ -60,12 +66,7 @@ def predict(
     coverage: CoverageOption = None,
     queries: QueriesOption = None,
     out: AnswersOption = None,
-    predicate: Annotated[
-        str | None,
-        opt.option(
-            "--predicate", "With '?' as SUBJECT or OBJECT: rank the entities with this one.", "NAME"
-        ),
-    ] = None,
+    predicate: PredicateOption = None,
     hide_known: HideKnownOption = False,
     past_only: opt.PastOnlyOption = False,
     allow_unknown: opt.AllowUnknownOption = False,
@@ -98,7 +99,7 @@ def predict(
         _answer_file(answering, queries, out, reading, how)
         return
     if subject is None or object_ is None or time is None or queries or out:
-        raise typer.BadParameter("give SUBJECT OBJECT opt.TIME, or --queries FILE and --out FILE")
+        raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
     if words_of_file := reading.words():
         raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
     is_open = _open_slots(subject, object_, predicate)

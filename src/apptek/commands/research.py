@@ -19,6 +19,16 @@ research_app = typer.Typer(
     no_args_is_help=True,
     help="Compare models, search settings, and measure whether explanations are faithful.",
 )
+MinutesOption = Annotated[
+    float,
+    opt.option(
+        "--minutes", "The time for all trials, on one core; the last trial may take longer.", "N"
+    ),
+]
+SampleOption = Annotated[
+    float,
+    opt.option("--sample", "The share of training facts to search with.", "S", min=0.01, max=1),
+]
 _NAMES = (
     "tnt_complex, de_transe, de_distmult, de_simple, re_gcn, default, max or paper, as for "
     "`fit --model`."
@@ -121,36 +131,13 @@ def contest(
 def search(
     name: Annotated[str, opt.argument("NAME", _NAMES)],
     data: opt.DataArgument,
-    minutes: Annotated[
-        float,
-        opt.option(
-            "--minutes",
-            "The time for all trials, on one core; the last trial may take longer.",
-            "N",
-        ),
-    ] = 15.0,
+    minutes: MinutesOption = 15.0,
     protocol: opt.ProtocolOption = "official",
-    sample: Annotated[
-        float,
-        opt.option(
-            "--sample",
-            "The share of the training facts to use in the search.",
-            "S",
-            min=0.01,
-            max=1,
-        ),
-    ] = 1.0,
+    sample: SampleOption = 1.0,
     settings: opt.SettingsOption = None,
     seed: opt.SeedOption = 0,
-    result: Annotated[
-        Path | None,
-        opt.option(
-            "--result", "Write every trial to this JSON file.", "FILE", callback=opt.check_file
-        ),
-    ] = None,
-    resume: Annotated[
-        bool, opt.option("--resume", "Continue the search of the file --result.")
-    ] = False,
+    result: opt.ResultOption = None,
+    resume: opt.ResumeOption = False,
     *,
     reading: Reading,
 ) -> None:
@@ -172,13 +159,9 @@ def search(
     search_space(baseline)  # refuses a baseline without one before the data is read
     dataset = reading.read(data)
     task = Search(
-        baseline=baseline,
-        config=config,
-        minutes=minutes,
-        protocol=protocol,
-        seed=seed,
+        baseline=baseline, config=config, minutes=minutes, protocol=protocol, seed=seed,
         sample=sample,
-    )
+    )  # fmt: skip
     trials: list[Trial] = finished_trials(result, task) if resume and result else []
     stopped = _run(task, dataset, result, preset, trials)
     summary = search_result(task, trials)

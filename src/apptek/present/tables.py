@@ -31,18 +31,18 @@ EXPLANATION = pa.schema(
         ("facts", pa.int32()),
     ]
 )
-WATCHED = ("probability", "expected", "previous", "change")  # numbers of a row of a watch list
 PREDICATES = 3  # of a row of a watch list
+FORECAST = ("predicate", "label", "actor", "probability")  # of each of them
 WATCH = pa.schema(
     [
         *((name, pa.string()) for name in ("subject", "object", "first", "last")),
-        *((name, pa.float64()) for name in WATCHED),
+        *((name, pa.float64()) for name in ("probability", "expected", "previous", "change")),
         *((name, pa.string()) for name in ("reason", "unseen", "alerts", "status")),
         ("since", pa.float64()),
         *(
             (f"{name}_{number}", pa.float64() if name == "probability" else pa.string())
             for number in range(1, PREDICATES + 1)
-            for name in ("predicate", "label", "actor", "probability")
+            for name in FORECAST
         ),
     ]
 )
@@ -137,19 +137,14 @@ def _ranking(ranking: results.EntityRanking) -> pa.Table:
 @to_arrow.register
 def _watch(watched: results.WatchList) -> pa.Table:
     """One row for each pair; the most probable predicates in columns of their own."""
-    rows: list[dict[str, Any]] = []
+    texts = {field.name: "" for field in WATCH if field.type == pa.string()}  # where there is none
+    rows = []
     for row in watched.rows:
-        cells: dict[str, Any] = {"subject": row.subject, "object": row.object}
-        cells |= {"first": watched.first, "last": watched.last}
-        cells |= {name: getattr(row, name) for name in WATCHED} | {"reason": row.reason}
+        cells = texts | results.to_dict(row) | {"first": watched.first, "last": watched.last}
         cells |= {"unseen": "; ".join(row.unseen), "alerts": "; ".join(row.alerts)}
-        cells |= {"status": row.status, "since": row.since}
-        for number in range(PREDICATES):
-            part = row.predicates[number] if number < len(row.predicates) else None
-            cells[f"predicate_{number + 1}"] = part.predicate if part else ""
-            cells[f"label_{number + 1}"] = part.label if part else ""
-            cells[f"actor_{number + 1}"] = part.subject if part else ""
-            cells[f"probability_{number + 1}"] = part.probability if part else None
+        for number, part in enumerate(row.predicates[:PREDICATES], 1):
+            parts = (part.predicate, part.label, part.subject, part.probability)
+            cells |= {f"{name}_{number}": each for name, each in zip(FORECAST, parts, strict=True)}
         rows.append(cells)
     return pa.Table.from_pylist(rows, schema=WATCH)
 
