@@ -170,7 +170,6 @@ def watch(
     from apptek.forecast.pair_files import read_pairs
     from apptek.predictor import Predictor
     from apptek.present.tables import write_result
-    from apptek.present.watch_words import watch_lines
     from apptek.terminal import tell, working
 
     if pairs is None:
@@ -191,17 +190,22 @@ def watch(
         write_result(file, listed, "watch")
         tell(f"{counted(len(listed.rows), 'pair')}, {len(skipped):,} skipped: {file}")
     opt.write_mail(mail, listed)
-    if out and not as_json:
-        for line in (*(f"ALERT {each.sentence}" for each in listed.alerts), *watch_lines(listed)):
-            tell(line)
-    else:
-        shown = listed if as_json or top is None else _first(listed, top)
-        opt.print_result(shown, as_json=as_json)
+    _print(listed, top, as_file=bool(out), as_json=as_json)
     if exit_code and listed.alerts:
         raise typer.Exit(ALERTED)
 
 
-def _first(listed: "WatchList", top: int) -> "WatchList":
-    """Return the list with so many rows, and all rows with alerts."""
-    rows = [row for place, row in enumerate(listed.rows) if place < top or row.alerts]
-    return replace(listed, rows=tuple(rows))
+def _print(listed: "WatchList", top: int | None, *, as_file: bool, as_json: bool) -> None:
+    """Print the first rows and those with alerts; of a list that is in a file, only its notes."""
+    from apptek.present.watch_words import watch_lines
+    from apptek.terminal import tell
+
+    if as_file and not as_json:
+        for line in (*(f"ALERT {each.sentence}" for each in listed.alerts), *watch_lines(listed)):
+            tell(line)
+        return
+    rows = enumerate(listed.rows)
+    if top is not None and not as_json:
+        shown = [row for place, row in rows if place < top or row.alerts]
+        listed = replace(listed, rows=tuple(shown))
+    opt.print_result(listed, as_json=as_json)
