@@ -30,7 +30,9 @@ def model(default_model: Path) -> Model:
     return Predictor.load(default_model).model
 
 
-def _ablation(model: Model, row: int, *, past_only: bool = False) -> tuple[Ablation, Queries, float]:
+def _ablation(
+    model: Model, row: int, *, past_only: bool = False
+) -> tuple[Ablation, Queries, float]:
     data, answerer = model.dataset, Answerer(model, past_only=past_only)
     queries = held_out_queries(data.test.take(np.asarray([row])))
     subject, object_ = (data.entities[int(ends[0])] for ends in (queries.subjects, queries.objects))
