@@ -260,7 +260,9 @@ def table_writer(
 
 
 @contextmanager
-def staged(path: Path | Database, result: Result | pa.Table, name: str = "table") -> Iterator[None]:
+def staged(
+    path: Path | Database, result: results.Result | pa.Table, name: str = "table"
+) -> Iterator[None]:
     """Write a result or a table so that it takes its place only if the block ends well.
 
     The suffix of the path says how: a page, all fields as JSON, or a table. `name` is that of the
