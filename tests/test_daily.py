@@ -347,7 +347,7 @@ def test_what_is_wrong_in_the_project_file_is_said_with_its_line(
         (f'{DATA}[outputs]\nwatch = ["nowhere/watch.html"]', "there is no folder nowhere"),
         (f'{DATA}[outputs]\nalerts = ["alerts.html"]', "unknown kind of file"),
         (f'{DATA}[model]\nfolder = "."', "exists already"),
-        (f'{DATA}', "but the run is of 20"),
+        (DATA, "but the last fact is of 2021-12-30: give --observed-until"),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_one_line_before_the_fit(
@@ -375,6 +375,13 @@ def test_a_clock_that_goes_backwards_is_refused(project: DailyProject) -> None:
     assert done.returncode == 1
     assert f"but the model was observed until {DAYS[0]}: a run cannot go back" in done.stderr
     assert project.contents() == files
+
+
+def test_an_end_before_all_facts_or_unknown_is_refused(unfitted: DailyProject) -> None:
+    done = unfitted.run("1999-01-01")
+    assert done.returncode == 1
+    assert "the run is of 1999-01-01, but all are later" in done.stderr
+    assert "--observed-until ?: expected" in unfitted.run("?").stderr
 
 
 def test_a_model_of_another_project_is_refused(project: DailyProject, default_model: Path) -> None:

@@ -118,8 +118,9 @@ def _check(project: Project) -> None:
         check_new_folder(folder)
     for rule in watch.alerts:
         parse_rule(rule)
-    if watch.pairs is not None and not Path(watch.pairs).is_file():
-        raise DataError(f"{watch.pairs}: there is no such file; pairs in [watch] names it")
+    pairs = None if watch.pairs is None else _target(watch.pairs)
+    if isinstance(pairs, Path) and not pairs.is_file():
+        raise DataError(f"{pairs}: there is no such file; pairs in [watch] names it")
     for texts, suffixes in ((outputs.watch, SUFFIXES), (outputs.alerts, TABLES)):
         for target in map(_target, texts):
             check_suffix(target, suffixes)
@@ -190,9 +191,10 @@ class _Run:
         fields |= {"facts": len(times), "last_fact": None if last is None else time_of(axis, last)}
         is_old = last is None or (observed_until is None and _is_old(axis, times, end))
         if model is None and is_old:
+            found = f"the last fact is of {fields['last_fact']}" if len(times) else "all are later"
             raise DataError(
-                f"the last fact is of {fields['last_fact']}, but the run is of {self.day}: give "
-                "--observed-until, or a larger delay in [source]"
+                f"the run is of {self.day}, but {found}: give --observed-until, or another delay "
+                "in [source]"
             )
         return data
 
@@ -230,14 +232,16 @@ class _Run:
         watch, outputs = self.project.watch, self.project.outputs
         about["stored"] = len(list(self.project.state.glob("*.parquet")))
         about["outputs"] = [*map(_target, (*outputs.watch, *outputs.alerts)), outputs.page]
-        about["what"] = watch.pairs or f"the {watch.top} pairs that change most"
+        about["what"] = (
+            str(_target(watch.pairs)) if watch.pairs else f"the {watch.top} pairs that change most"
+        )
         return render("plan.txt.j2", project=self.project, **about)
 
     def forecast(self, predictor: Predictor) -> tuple[WatchList, pa.Table]:
         """Return the watch list, compared with that of the run before, and all forecasts."""
         watch, pairs = self.project.watch, None
         if watch.pairs is not None:
-            pairs, _ = read_pairs(Path(watch.pairs), predictor.answerer.entities)
+            pairs, _ = read_pairs(_target(watch.pairs), predictor.answerer.entities)
         listed = predictor.watch(
             pairs, most=watch.top, entity=watch.entity, country=watch.country,
             predicate=watch.predicate, class_=watch.class_, group=watch.group,
@@ -293,7 +297,9 @@ class _Run:
 def _observed_end(axis: TimeAxis, data: Dataset | None, stated: str | None, delay: int) -> int:
     """Return the last observed position: stated, by the clock (UTC), or that of the last fact."""
     if stated is not None:
-        return axis.position(axis.parse(stated))
+        if (code := axis.parse(stated)) == UNKNOWN:
+            raise DataError(f"--observed-until {stated}: expected {axis.expected}")
+        return axis.position(code)
     if axis.unit != "integer":
         now = datetime.now(UTC)
         second = now.hour * 3600 + now.minute * 60 + now.second
