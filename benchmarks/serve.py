@@ -15,12 +15,12 @@ from http_clients import (
 
 from apptek.facts.facts import Dataset, Names
 from apptek.facts.name_matching import NameIndex
+from apptek.models.asked_queries import query_of_fact
 from apptek.models.model import Model
 from apptek.models.model_folder import load_model
 from apptek.predictor import Predictor
 from apptek.seeding import generator
 from apptek.server.arrow_batches import ARROW, write_stream
-from apptek.server.served_model import query_of_fact
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
 JSON = "application/json"

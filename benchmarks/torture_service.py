@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 import numpy as np
 from http_clients import encode_request, running_service, send_requests
 
+from apptek.models.asked_queries import query_of_fact
 from apptek.models.model_folder import load_model
-from apptek.server.served_model import query_of_fact
 
 HEAD = b"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 

@@ -6,10 +6,11 @@ from typing import Any
 from fastapi import FastAPI
 from fastapi.testclient import TestClient
 
+from apptek.models.asked_queries import query_of_fact
 from apptek.server.app import create_app
 from apptek.server.http_server import LOOPBACK
 from apptek.server.security_middleware import SecurityMiddleware
-from apptek.server.served_model import ServedModel, query_of_fact
+from apptek.server.served_model import ServedModel
 from apptek.server.workers import RequestLimits
 
 # No test waits so long; a test on a busy machine is not turned away, either.

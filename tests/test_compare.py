@@ -14,7 +14,7 @@ from apptek.config import VIEWS
 from apptek.errors import ApptekError
 from apptek.predictor import Predictor
 from apptek.research.compare import bootstrap_interval, compare_results
-from apptek.research.model_result import evaluate_model, write_evaluation
+from apptek.research.model_result import evaluate_model
 from apptek.research.result import read_result
 from apptek.synthetic.world import make_world
 from tools.docs_tables import comparison_table
@@ -33,7 +33,7 @@ def frequency(shared_model: SharedModel) -> Path:
 def write_result(folder: Path, path: Path, **changes: object) -> None:
     """The result of a baseline on test, with some entries changed."""
     baseline = Predictor.load(folder)
-    write_evaluation(path, baseline, evaluate_model(baseline, "test"))
+    evaluate_model(baseline, "test").save(path)
     path.write_text(json.dumps(json.loads(path.read_text()) | changes))
 
 
@@ -174,7 +174,7 @@ def test_two_views_of_one_model_are_no_seeds_of_one_another(tmp_path: Path) -> N
     predictor = Predictor.fit(make_world(2000, 0).dataset)
     paths = {view: tmp_path / f"{view}.json" for view in VIEWS}
     for view, path in paths.items():
-        write_evaluation(path, predictor, evaluate_model(predictor, "test", view))
+        evaluate_model(predictor, "test", view).save(path)
     compared = compare_results(list(paths.values()))
     assert [one.name for one in compared.models] == ["apptek_default", "apptek_default, past_only"]
     tunings = [json.loads(path.read_text())["tuning"]["valid_mrr"] for path in paths.values()]

@@ -23,6 +23,7 @@ from pyarrow import parquet
 
 from apptek.daily import run as daily_run
 from apptek.daily.project import read_project
+from apptek.daily.stored import in_time
 from apptek.errors import ApptekError, ConfigError
 from apptek.files import sole_writer
 from apptek.models.model import observed_text
@@ -300,8 +301,6 @@ def test_a_run_killed_at_ten_random_moments_loses_nothing(
     assert project.run(DAYS[1]).returncode == 0
     for left in project.folder.glob(".*"):  # of killed writers: the next one does not need them
         shutil.rmtree(left) if left.is_dir() else left.unlink()
-    for left in project.state.glob(".*"):
-        left.unlink()
     assert same_but_for_run_json(project, reference)
 
 
@@ -348,7 +347,7 @@ def test_what_is_wrong_in_the_project_file_is_said_with_its_line(
         (f'{DATA}[outputs]\nwatch = ["nowhere/watch.html"]', "there is no folder nowhere"),
         (f'{DATA}[outputs]\nalerts = ["alerts.html"]', "unknown kind of file"),
         (f'{DATA}[model]\nfolder = "."', "exists already"),
-        (f'{DATA}', "but the run is of 20"),
+        (DATA, "but the last fact is of 2021-12-30: give --observed-until"),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_one_line_before_the_fit(
@@ -378,6 +377,13 @@ def test_a_clock_that_goes_backwards_is_refused(project: DailyProject) -> None:
     assert project.contents() == files
 
 
+def test_an_end_before_all_facts_or_unknown_is_refused(unfitted: DailyProject) -> None:
+    done = unfitted.run("1999-01-01")
+    assert done.returncode == 1
+    assert "the run is of 1999-01-01, but all are later" in done.stderr
+    assert "--observed-until ?: expected" in unfitted.run("?").stderr
+
+
 def test_a_model_of_another_project_is_refused(project: DailyProject, default_model: Path) -> None:
     text = project.file.read_text().replace('name = "test"', 'name = "other"')
     project.file.write_text(text)
@@ -402,6 +408,11 @@ def test_a_damaged_stored_forecast_is_named(project: DailyProject) -> None:
     done = project.run(DAYS[1])
     assert done.returncode == 1
     assert f"{DAYS[0]}.parquet is no stored forecast" in done.stderr
+
+
+def test_numbers_of_steps_are_in_order_of_time() -> None:
+    assert sorted(["10", "9", "100"], key=in_time) == ["9", "10", "100"]
+    assert sorted(["2014-12-01", "2014-02-11"], key=in_time) == ["2014-02-11", "2014-12-01"]
 
 
 def test_a_damaged_score_is_computed_again(project: DailyProject) -> None:

@@ -503,3 +503,34 @@ def test_ten_million_rows_are_read_in_bounded_memory(postgres: str) -> None:
     rows, size = map(int, done.stdout.split())
     assert rows == 10_000_000
     assert size < 1_500_000_000
+
+
+def test_a_run_replaces_its_own_rows_in_two_tables_of_one_transaction(url: str) -> None:
+    targets = [find_database(f"{url}#{name}") for name in ("one", "other")]
+    tables = [pa.table({"a": [1, 2]}), pa.table({"b": ["x"], "c": ["y"]})]
+
+    def write(run: str, *, failing: bool = False) -> None:
+        assert targets[0] is not None
+        with targets[0].transaction() as connection:
+            for target, rows in zip(targets, tables, strict=True):
+                assert target is not None
+                target.appender(connection, run)(rows)
+            if failing:
+                raise OSError("stopped")
+
+    def dates() -> list[Any]:
+        names = ("one", "other")
+        return [execute(url, f"select run_date from {name} order by 1") for name in names]
+
+    for run in ("2014-01-01", "2014-01-02", "2014-01-02"):
+        write(run)
+    first, second = ("2014-01-01",), ("2014-01-02",)
+    assert dates() == [[first, first, second, second], [first, second]]
+    with pytest.raises(OSError, match="stopped"):
+        write("2014-01-03", failing=True)
+    assert dates() == [[first, first, second, second], [first, second]]
+    fill(url, table="older")
+    older = find_database(f"{url}#older")
+    assert older is not None
+    with older.transaction() as connection, pytest.raises(DatabaseError, match="`apptek run` made"):
+        older.appender(connection, "2014-01-02")

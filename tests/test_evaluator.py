@@ -132,7 +132,7 @@ def test_forecasts_of_our_models_are_the_same_by_either_way(
         expected = evaluate_model(fitted, "test", rolling=rolling)
         assert report.result.view == "past_only"
         assert report.forecast == expected.forecast
-        assert np.array_equal(report.ranks, expected.main.ranks)
+        assert np.array_equal(report.ranks, expected.ranks)
 
 
 @dataclass

@@ -13,7 +13,6 @@ from browser_pages import (
     fresh_page,
     hold_in,
     link,
-    scroll_to,
     settles,
     state,
 )
@@ -205,8 +204,7 @@ def test_the_count_stands_after_a_name_that_is_written_from_the_right(
     page.route("**/api/**", as_if_known)
     page.goto(link(address, **(query | {"subject": name})))
     expect(page.locator("#forecast .chance")).to_be_visible()
-    scroll_to(page, "#timelines", "#lanes svg")
-    title = page.locator("#lanes .title").nth(2)
+    title = page.locator("#ribbon .title").first
     expect(title).to_contain_text(re.compile(r"\d+ facts"))
     end, begin = title.evaluate(ENDS)
     assert end <= begin
@@ -240,7 +238,7 @@ def test_the_focus_stays_where_something_was_done(
 def test_paper_has_no_controls(page: Page, address: str, query: dict[str, str]) -> None:
     opened(page, address, **query)
     page.emulate_media(media="print")
-    controls = (".top", "#ask", ".tools", ".strike", "#counterfactual", "#hide-known")
+    controls = (".top", "#ask", ".tools", ".strike", "#counterfactual")
     for control in controls:
         expect(page.locator(control).first).to_be_hidden()
     for part in ("#answer", "#reasons .reason", "#facts tr", "#all-facts"):

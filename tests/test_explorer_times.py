@@ -94,7 +94,7 @@ def test_hours_are_asked_and_drawn(open_model: Opened, tmp_path: Path) -> None:
     expect(page.locator("#forecast .chance")).to_be_visible()
     scroll_to(page, "#timelines", "#lanes svg")
     expect(page.locator("#lanes text.axis").first).to_have_text(re.compile(r"^(\d+ May|\d\d:00)"))
-    assert covered(page, "#lanes text.axis, #lanes .query text") == []
+    assert covered(page, "#lanes svg >> nth=0 >> text.axis") == []
     assert covered(page, "#ribbon .axis text, #ribbon .handle rect") == []
     expect(page.locator("#forecast .chance")).to_be_visible()
     expect(page.locator("#forecast")).to_contain_text("24 hours: 2021-05-03 14:00 to")
@@ -130,6 +130,7 @@ def test_years_are_called_years(open_model: Opened, tmp_path: Path) -> None:
     expect(page.locator("#subject")).to_have_value(names[1])  # all is swapped, or nothing
     assert OTHER_UNITS.findall(words_of(page)) == []
     page.get_by_role("link", name="Watch list").click()
-    expect(page.locator("table.list tbody tr").first).to_be_visible()
     expect(page.locator("#list .lede")).to_contain_text("in the next year")
+    nothing = "No chance that something happens changes by one percentage point or more"
+    expect(page.locator("#list > .soft").last).to_contain_text(f"{nothing} in the next year")
     assert OTHER_UNITS.findall(words_of(page)) == []

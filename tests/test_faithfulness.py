@@ -13,7 +13,7 @@ from apptek.facts.queries import Queries, held_out_queries
 from apptek.models.answerer import Answerer
 from apptek.models.model import Model
 from apptek.predictor import Predictor
-from apptek.research.faithfulness import Scalpel, measure_faithfulness, recover_rules
+from apptek.research.faithfulness import Ablation, measure_faithfulness, recover_rules
 from apptek.research.result import read_result
 from apptek.results import Query
 from apptek.seeding import generator
@@ -30,12 +30,14 @@ def model(default_model: Path) -> Model:
     return Predictor.load(default_model).model
 
 
-def _scalpel(model: Model, row: int, *, past_only: bool = False) -> tuple[Scalpel, Queries, float]:
+def _ablation(
+    model: Model, row: int, *, past_only: bool = False
+) -> tuple[Ablation, Queries, float]:
     data, answerer = model.dataset, Answerer(model, past_only=past_only)
     queries = held_out_queries(data.test.take(np.asarray([row])))
     subject, object_ = (data.entities[int(ends[0])] for ends in (queries.subjects, queries.objects))
     why = explain(answerer, Query(subject, object_, data.axis.format(int(queries.times[0]))))
-    return Scalpel(answerer, queries, why), queries, why.log_odds
+    return Ablation(answerer, queries, why), queries, why.log_odds
 
 
 @pytest.mark.parametrize("past_only", [False, True])
@@ -43,18 +45,18 @@ def _scalpel(model: Model, row: int, *, past_only: bool = False) -> tuple[Scalpe
 def test_scores_without_facts_are_those_of_a_graph_without_them(
     model: Model, row: int, past_only: bool
 ) -> None:
-    scalpel, queries, log_odds = _scalpel(model, row, past_only=past_only)
-    assert scalpel.without(np.zeros(0, np.int64)) == pytest.approx(log_odds, abs=1e-4)
-    kept = np.setdiff1d(np.arange(len(model.graph.facts)), scalpel.cited)
+    ablation, queries, log_odds = _ablation(model, row, past_only=past_only)
+    assert ablation.without(np.zeros(0, np.int64)) == pytest.approx(log_odds, abs=1e-4)
+    kept = np.setdiff1d(np.arange(len(model.graph.facts)), ablation.cited)
     smaller = replace(model, graph=model.graph.with_facts(model.graph.facts.take(kept)))
     scores = Answerer(smaller, past_only=past_only).view_of(queries).scores(queries)[0]
-    expected = float(scores[scalpel.answer] - scores[scalpel.runner_up]) / scalpel.temperature
-    assert scalpel.without(scalpel.cited) == pytest.approx(expected, abs=1e-4)
+    expected = float(scores[ablation.answer] - scores[ablation.runner_up]) / ablation.temperature
+    assert ablation.without(ablation.cited) == pytest.approx(expected, abs=1e-4)
 
 
 def test_neighbours_are_the_facts_of_both_that_a_query_can_see(model: Model) -> None:
     for past_only in (False, True):
-        scalpel, queries, _ = _scalpel(model, 57, past_only=past_only)
+        ablation, queries, _ = _ablation(model, 57, past_only=past_only)
         facts, ends = model.graph.facts, {int(queries.subjects[0]), int(queries.objects[0])}
         expected = [
             row
@@ -62,8 +64,8 @@ def test_neighbours_are_the_facts_of_both_that_a_query_can_see(model: Model) -> 
             if {int(facts.subjects[row]), int(facts.objects[row])} & ends
             and not (past_only and facts.times[row] >= queries.times[0])
         ]
-        assert scalpel.neighbours().tolist() == expected
-        assert set(scalpel.cited.tolist()) <= set(expected)
+        assert ablation.neighbours().tolist() == expected
+        assert set(ablation.cited.tolist()) <= set(expected)
 
 
 def test_cited_facts_matter_and_random_ones_do_not(model: Model) -> None:

@@ -21,10 +21,10 @@ from apptek.audit.audit import audit_facts
 from apptek.audit.judge import Judge
 from apptek.audit.report import audit_table
 from apptek.predictor import Predictor, Query
-from apptek.present.wording import GIVEN, when_text
+from apptek.present.wording import CONDITION, when_text
 from apptek.results import ActorForecast, to_dict
 from apptek.server.mcp_server import create_server
-from apptek.server.mcp_tools import Questions
+from apptek.server.mcp_tools import FACTS, AuditBody, audit
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import RequestLimits
 
@@ -36,6 +36,7 @@ TOOLS = [
     "forecast",
     "partners",
     "rank_entities",
+    "watch",
     "history",
     "audit",
 ]
@@ -94,38 +95,37 @@ def test_a_prediction_is_that_of_the_model_and_says_what_it_presumes(
 ) -> None:
     found = ask("predict", **named(query, time=query.time, top=3))
     (answer,) = served.predictor.predict([query], top=3)
-    assert [row["predicate"] for row in found["predicates"]] == list(answer.predicates)
-    assert [row["probability"] for row in found["predicates"]] == list(answer.probabilities)
-    assert GIVEN in found["condition"]
+    notes = [note["text"] for note in found.pop("notes")]
+    assert found == to_dict(answer)
+    assert CONDITION in notes[0]
     assert found["view"] == "all_facts"
-    ahead = ask("predict", **named(query, time=query.time, past_only=True))
+    ahead = ask("predict", **named(query, time=query.time, view="past_only"))
     assert ahead["view"] == "past_only"
-    assert any(query.time in note for note in ahead["notes"])
+    assert any(query.time in note["text"] for note in ahead["notes"])
 
 
-@pytest.mark.parametrize("past_only", [False, True])
+@pytest.mark.parametrize("view", ["all_facts", "past_only"])
 def test_an_explanation_cites_facts_of_the_data_and_ahead_only_earlier_ones(
-    ask: Ask, served: ServedModel, query: Query, past_only: bool
+    ask: Ask, served: ServedModel, query: Query, view: str
 ) -> None:
-    found = ask("explain", **named(query, time=query.time, past_only=past_only))
+    found = ask("explain", **named(query, time=query.time, view=view))
     cited = [fact for reason in found["reasons"] + found["against"] for fact in reason["facts"]]
     assert cited
     facts = set(written_facts(served))
     assert all(as_tuple(fact) in facts for fact in cited)
-    if past_only:
+    assert all(len(reason["facts"]) <= FACTS for reason in found["reasons"] + found["against"])
+    if view == "past_only":
         assert all(fact["date"] < query.time for fact in cited if fact["date"] != "undated")
-    assert GIVEN in found["condition"]
+    assert any(CONDITION in note["text"] for note in found["notes"])
     assert found["predicate"] in found["paragraph"]
 
 
 def test_a_predicate_is_explained_against_another(ask: Ask, query: Query) -> None:
-    first, second = ask("predict", **named(query, time=query.time, top=2))["predicates"]
-    found = ask(
-        "explain",
-        **named(query, predicate=second["predicate"], against=first["predicate"], time=query.time),
-    )
-    assert (found["predicate"], found["runner_up"]) == (second["predicate"], first["predicate"])
-    assert found["probability"] == pytest.approx(second["probability"])
+    answer = ask("predict", **named(query, time=query.time, top=2))
+    first, second = answer["predicates"]
+    found = ask("explain", **named(query, predicate=second, against=first, time=query.time))
+    assert (found["predicate"], found["runner_up"]) == (second, first)
+    assert found["probability"] == pytest.approx(answer["probabilities"][1])
 
 
 def test_partners_and_missing_entities_are_those_of_the_model(forecasting: ServedModel) -> None:
@@ -147,12 +147,14 @@ def test_a_forecast_is_that_of_the_model_with_the_last_facts_before_it(
     predictor: Predictor = forecasting.predictor
     sample = forecasting.samples[0]
     start = sample.time
-    result = call(forecasting, "forecast", named(sample, start=start, days=7))
+    asked = {"from": start, "days": 7, "class": made_of(forecasting)}
+    result = call(forecasting, "forecast", named(sample, **asked))
     found = result.structured_content
     made = predictor.forecast(sample.subject, sample.object, start, days=7)
     assert found["probability"] == pytest.approx(made.probability)
     assert found["first"] == made.first
-    assert "conditional on an event" in found["condition"]
+    assert found["next_event"]["event"] == asked["class"]
+    assert found["next_event"]["probability"] <= found["probability"]
     pair = {sample.subject, sample.object}
     earlier = [
         fact
@@ -163,6 +165,27 @@ def test_a_forecast_is_that_of_the_model_with_the_last_facts_before_it(
     last = sorted(fact[3] for fact in earlier)[-5:]
     assert [fact["date"] for fact in found["latest"]] == last
     assert all(as_tuple(fact) in earlier for fact in found["latest"])
+
+
+def made_of(served: ServedModel) -> str:
+    """A class of the predicates of a model."""
+    return served.predictor.answerer.predicates.levels["class"].names[0]
+
+
+def test_the_pairs_to_watch_are_those_of_the_model(forecasting: ServedModel) -> None:
+    whole = forecasting.predictor.watch(days=7, most=200)
+    found = call(forecasting, "watch", {"days": 7, "limit": 3}).structured_content
+    assert found["ready"]
+    assert found["rows"] == to_dict(whole.rows[:3])
+    one = whole.rows[0].subject
+    asked = {"days": 7, "entity": one, "alert": "chance > 1", "limit": 50}
+    found = call(forecasting, "watch", asked).structured_content
+    assert found["rows"]
+    assert all(one in (row["subject"], row["object"]) for row in found["rows"])
+    assert found["alerts"][0]["sentence"] in {
+        each.sentence
+        for each in forecasting.predictor.watch(days=7, entity=one, alerts="chance > 1").alerts
+    }
 
 
 def test_the_pages_of_a_history_are_all_facts_between_the_two(
@@ -205,10 +228,9 @@ def test_the_audit_lists_the_least_plausible_facts_with_reasons(
 
 
 def test_the_audit_of_a_large_model_judges_some_facts(served: ServedModel, query: Query) -> None:
-    suspects = Questions(served, max_judged=200)
-    assert suspects.audit().judged == 200
+    assert audit(served, AuditBody(), max_judged=200).judged == 200
     count = sum(query.subject in (fact[0], fact[2]) for fact in written_facts(served))
-    found = suspects.audit(query.subject, limit=5)
+    found = audit(served, AuditBody(entity=query.subject, limit=5), max_judged=200)
     assert found.judged >= min(count, 100)
     assert found.suspects
     for suspect in found.suspects:
@@ -266,7 +288,7 @@ def test_an_assistant_starts_the_command_and_asks(served_model: Path, query: Que
     result = asyncio.run(ask())
     assert not result.is_error
     assert result.structured_content is not None
-    assert GIVEN in result.structured_content["condition"]
+    assert CONDITION in result.structured_content["notes"][0]["text"]
 
 
 @pytest.mark.slow
@@ -323,7 +345,7 @@ def test_over_http_a_token_is_needed_and_a_web_page_is_refused(
         right = {"Authorization": "Bearer secret"}
         result = asyncio.run(ask(service.address, **right))
         assert result.structured_content is not None
-        assert GIVEN in result.structured_content["condition"]
+        assert CONDITION in result.structured_content["notes"][0]["text"]
         post = partial(httpx2.post, service.address, json={"jsonrpc": "2.0", "id": 1})
         assert post().status_code == 401
         assert post(headers={"Authorization": "Bearer wrong"}).status_code == 401

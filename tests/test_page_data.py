@@ -63,11 +63,9 @@ def test_a_ribbon_is_the_answers_of_its_days(
                 "/api/predict", json=asked | {"time": times[place], "view": view, "top": 8}
             ).json()["answers"][0]
             listed = [body["predicates"][p]["name"] for p, _ in direction["first"][place]]
-            assert listed == [each["predicate"] for each in own["predicates"]]
+            assert listed == own["predicates"]
             chances = [chance for _, chance in direction["first"][place]]
-            assert chances == pytest.approx(
-                [each["probability"] for each in own["predicates"]], abs=1e-4
-            )
+            assert chances == pytest.approx(own["probabilities"], abs=1e-4)
             shares = dict(
                 zip(
                     [layer["name"] for layer in body["layers"]],
@@ -454,8 +452,12 @@ def test_watch_lists_of_one_length_are_computed_once(forecasting: ServedModel) -
     longest = ready(client, "/api/watch", days=9, limit=200)["rows"]
     for limit in (1, 7):
         assert ready(client, "/api/watch", days=9, limit=limit)["rows"] == longest[:limit]
-    names = [name for name in forecasting.background.names if name.startswith("watch 9")]
-    assert names == ["watch 9"]
+    assert ready(client, "/api/watch", steps=9, limit=7)["rows"] == longest[:7]
+    names = [name for name in forecasting.background.names if name.startswith("watch 9 ")]
+    assert len(names) == 1
+    ready(client, "/api/watch", days=9, entity=longest[0]["subject"])
+    names = [name for name in forecasting.background.names if name.startswith("watch 9 ")]
+    assert len(names) == 2
 
 
 def test_the_audit_of_the_page_judges_a_bounded_number_of_facts(

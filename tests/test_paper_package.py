@@ -3,6 +3,7 @@
 import re
 from collections.abc import Mapping
 from dataclasses import replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+import apptek.paper
 from apptek.cli import app
 from apptek.config import FEATURE_PARTS, AgentConfig, Config, FeaturesConfig
 from apptek.errors import ApptekError, ConfigError
@@ -53,6 +55,24 @@ def a_query(world: Path) -> list[str]:
         (world / "test.tsv").read_text("utf-8").splitlines()[2].split("\t")[:4]
     )
     return [subject, object_, time]
+
+
+def test_the_walk_through_the_paper_names_functions_and_tests_that_exist() -> None:
+    walk_through = apptek.paper.__doc__ or ""
+    for test in re.findall(r"tests/\w+\.py", walk_through):
+        assert (ROOT / test).is_file(), test
+    named = re.findall(r"\b(\w+)\.(\w+)\b", walk_through)
+    found = [
+        (home, name)
+        for home, name in named
+        if (ROOT / "src/apptek/paper" / f"{home}.py").is_file() and name != "py"
+    ]
+    for home, name in found:
+        assert hasattr(import_module(f"apptek.paper.{home}"), name), (home, name)
+    assert len(found) >= 8
+    for home, name in named:
+        if home in apptek.paper.__all__:
+            assert hasattr(getattr(apptek.paper, home), name), (home, name)
 
 
 def test_the_examples_of_the_page_run() -> None:

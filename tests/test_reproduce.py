@@ -14,7 +14,6 @@ import typer
 from typer.testing import CliRunner
 
 from apptek.cli import app
-from apptek.config import preset
 from apptek.errors import ApptekError, ConfigError
 from apptek.paper.agent_run import success_course
 from apptek.paper.figures import FIGURES, write_figure
@@ -22,20 +21,14 @@ from apptek.paper.reproduce import FIGURES as FIGURE_NAMES
 from apptek.paper.reproduce import TABLES, quick_runs, reproduce
 from apptek.paper.trainer import History
 from apptek.research.provenance import RunList, read_runs
-from apptek.research.result import Result, plain_settings, read_result, write_result
+from apptek.research.result import Result, read_result, write_result
 from apptek.research.tables import (
     NOTHING,
-    Maker,
-    all_tables,
     mark_best,
     table2,
-    table3,
-    table_agent,
-    table_m,
-    table_search,
 )
 from apptek.synthetic.world import make_world
-from tools.docs_tables import DOCS_TABLES, docs_tables, overview, reproduced, with_tables
+from tools.docs_tables import DOCS_TABLES, docs_tables, with_tables
 
 ROOT = Path(__file__).parents[1]
 RUNS, QUICK = ROOT / "paper" / "runs.toml", ROOT / "paper" / "quick.toml"
@@ -47,26 +40,7 @@ PAIR = (
 
 
 def quiet(_: str) -> None:
-    """For runs that nobody watches."""
-
-
-def made_up(model: str, mrr: float, seed: int = 0, changed: Any = None, **more: Any) -> Result:
-    """A result of a run that nobody did, with the settings of our preset but for some."""
-    metrics = {"mrr": mrr, "hits_at_1": mrr / 2, "hits_at_10": mrr / 2 + 0.5}
-    entries: dict[str, Any] = {"model": model, "dataset": "icews14", "protocol": "official"}
-    if model.startswith("apptek_"):
-        settings = plain_settings(preset(model.removeprefix("apptek_")))
-        for key, value in (changed or {}).items():
-            section, _, name = key.partition(".")
-            settings[section][name] = value
-        entries["settings"] = settings
-    about = {"split": "test", "seed": seed, "metrics": metrics}
-    return Result.from_json(entries | about | more)
-
-
-def named(*results: Result) -> dict[str, Result]:
-    """Results under names of files."""
-    return {f"run{number}": result for number, result in enumerate(results)}
+    """Ignore messages."""
 
 
 # The list of runs
@@ -193,7 +167,7 @@ def test_a_run_that_was_stopped_goes_on(
     line += " && apptek evaluate tnt --result tnt.json"
     for where in (
         "apptek.predictor.save_model",  # while it is fitted ...
-        "apptek.research.model_result.write_evaluation",  # ... and before it is written
+        "apptek.research.model_result.write_result",  # ... and before it is written
     ):
         with monkeypatch.context() as patched:
             patched.setattr(where, stop)
@@ -242,7 +216,7 @@ def test_a_model_of_another_run_is_not_taken(
 ) -> None:
     line = PAIR.format(world)
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.research.model_result.write_evaluation", stop)
+        patched.setattr("apptek.research.model_result.write_result", stop)
         assert reproduces(checkout, pair_world=line).exit_code == 1
     other = line.replace("--seed 0", "--seed 0 --set counting.smoothing=[1.0]")
     done = reproduces(checkout, pair_world=other)
@@ -313,134 +287,10 @@ def test_the_best_is_bold_and_the_second_italic() -> None:
     assert mark_best({"alone": 0.5}) == {"alone": "0.5000"}
 
 
-def test_table2_shows_means_over_seeds_beside_the_printed() -> None:
-    results = {
-        "a": made_up("pair", 0.6),
-        "b": made_up("pair", 0.8, seed=1),
-        "c": made_up("profile", 0.5),
-        "y": made_up("recency", 0.4, dataset="yago15k"),
-    }
-    runs = RunList({}, {"table2": ["a", "b", "c", "y", "missing"]})
-    text = all_tables(runs)["table2"](results)
-    assert text.endswith("\n\nNot recorded yet: missing.")
-    assert "| pair | **0.7000** | **0.8500** | **0.3500** |  |  |  |" in text
-    assert "| profile | *0.5000* |" in text
-    assert "| DE-SimplE, as printed | 0.5074 | 0.7573 | 0.3882 | 0.2749 |" in text
-    assert "The paper's protocol" not in text  # nothing is recorded for it
-    past = table2(named(made_up("apptek_default", 0.7), PAST))
-    assert "| apptek_default | **0.7000** |" in past
-    assert "| apptek_default, past_only | *0.5000* |" in past
-
-
-def mirrored(queries: int) -> Result:
-    groups = {"mirrored": (queries, 0.9), "not_mirrored": (70, 0.6)}
-    entries = {name: {"queries": n, "mrr": mrr} for name, (n, mrr) in groups.items()}
-    return made_up("apptek_default", 0.7, groups=entries)
-
-
-def controls(tknn: int, *, hides: bool) -> Result:
-    settings = {"agent": {"tknn": tknn, "hide_query": hides}}
-    metrics = {"train": {"random": 0.1, "commonest": tknn / 100}}
-    return Result(model="controls", dataset="icews14", settings=settings, metrics=metrics)
-
-
-BOTH: dict[str, Any] = {"all_facts": {"mrr": 0.7}, "past_only": {"mrr": 0.6}}
-SEARCH: dict[str, Any] = {
-    "baseline": "de_simple", "minutes": 5.0, "best": {"model.size": 50},
-    "trials": [{"valid_mrr": 0.5}, {"valid_mrr": 0.6}],
-}  # fmt: skip
-PAST = made_up("apptek_default", 0.5, changed={"features.past_only": True})
-OF_TKNN = made_up("apptek_paper", 0.5, changed={"agent.tknn": 5})
-OF_M = [
-    made_up("apptek_paper", 0.5, changed={"mining.top": m}, topologies={"number": 1000})
-    for m in (50, 15)
-]
-CASES: dict[str, tuple[Maker, list[Result], list[str]]] = {
-    "a model that sees only the past, unmarked": (
-        overview, [made_up("apptek_default", 0.7), PAST],
-        ["| `fit --model default` | 0.7000 |  |",
-         "| `fit --model default --past-only` |  | 0.5000 |"],
-    ),
-    "both views of a model": (
-        overview, [made_up("apptek_default", 0.7, **BOTH), made_up("pair", 0.5, past_only=None)],
-        ["| `fit --model pair` | *0.5000* |  |", "| `fit --model default` | **0.7000** | 0.6000 |"],
-    ),
-    "many mirrored queries": (
-        overview, [mirrored(30)], ["| `fit --model default` | 0.7000 | 0.6000 |"],
-    ),
-    "few mirrored queries": (overview, [mirrored(5)], ["| `fit --model default` | 0.7000 |"]),
-    "the official test alone": (overview, [made_up("pair", 0.9, protocol="paper")], []),
-    "the reproduction": (
-        reproduced, [made_up("apptek_paper", 0.9), made_up("apptek_paper", 0.6, protocol="paper")],
-        ["| ICEWS14 | 0.6000 | 0.4889 | 0.8000 | 0.7749 | 0.3000 | 0.3421 |"],
-    ),
-    "what a search changed": (
-        table_search, [made_up("search", 0.6, **SEARCH)],
-        ["| de_simple | ICEWS14 | official | 5 | 2 | 0.5000 | 0.6000 | `model.size=50` |"],
-    ),
-    "no time of an episode without a bench": (
-        table3, [OF_TKNN],
-        ["| 5 | 0.5000 | 0.4297 | 0.7500 | 0.7563 | 0.2500 | 0.2849 | 1 |  | 23 |  | 1,598 |"],
-    ),
-    "m, ascending": (
-        table_m, OF_M,
-        [f"| ICEWS14 | {m} | 1,000 | 0.5000 | 0.7500 | 0.2500 |" for m in (15, 50)],
-    ),
-    "no row of tknn among the predictions": (DOCS_TABLES["prediction"], [OF_TKNN], []),
-    "the controls": (
-        DOCS_TABLES["controls"],
-        [controls(20, hides=True), controls(20, hides=False), controls(5, hides=True)],
-        ["| icews14 | hidden | 0.1000 / 0.0500 | 0.1000 / 0.2000 |",
-         "| icews14 | left in |  | 0.1000 / 0.2000 |"],
-    ),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("case", CASES)
-def test_a_table_has_these_rows(case: str) -> None:
-    make, results, rows = CASES[case]
-    text = make(named(*results))
-    assert text.splitlines()[2:] == rows
-    assert (text == NOTHING) == (not rows)
-
-
 def test_two_runs_for_one_place_are_refused() -> None:
+    one = Result(model="pair", dataset="icews14", protocol="official", metrics={"mrr": 0.5})
     with pytest.raises(ConfigError, match="the runs run0 and run1 fill the same row: pair"):
-        table2(named(made_up("pair", 0.5), made_up("pair", 0.6)))
-
-
-def test_our_models_count_a_run_once() -> None:
-    groups = {"mirrored": None, "not_mirrored": None}
-    run = made_up("apptek_default", 0.5, seconds={"fit": 1.0}, groups=groups, command="c")
-    run.metrics["ece"] = 0.01  # type: ignore[index]
-    assert DOCS_TABLES["models"](named(run, run)) == DOCS_TABLES["models"](named(run))
-    assert DOCS_TABLES["models"](named(run)) != NOTHING
-
-
-def test_table3_has_the_time_of_an_episode_and_of_an_epoch() -> None:
-    figures = {"train_ms_per_episode": {"5": 2.0}, "facts": {"icews14": 10_000}}
-    results = named(OF_TKNN) | {"bench-agent": Result(model="bench_agent", metrics=figures)}
-    line = table3(results).splitlines()[-1]
-    assert line.endswith("| 1 | 2.00 | 23 | 20 | 1,598 |")
-
-
-def test_the_table_of_agents_has_an_interval_over_seeds() -> None:
-    def trained(seed: int, reward: float) -> Result:
-        metrics = {
-            "agent": reward, "random": 0.5, "commonest": 0.6,
-            "agent_minus_commonest": {"mean": reward - 0.6},
-        }  # fmt: skip
-        agent = plain_settings(preset("paper").agent)
-        return Result(
-            model="agent", dataset="icews14", seed=seed, settings={"agent": agent},
-            metrics={"train": metrics},
-        )  # fmt: skip
-
-    two = table_agent(named(trained(0, 0.5), trained(1, 0.7)))
-    half = 12.7062 * 0.1
-    assert f"| 2 | 0.6000 [{0.6 - half:.4f}, {0.6 + half:.4f}] | 0.5000 | 0.6000 |" in two
-    assert "| icews14 | paper | 25 | train | 1 | 0.5000 |" in table_agent(named(trained(0, 0.5)))
-    assert table_agent({}) == NOTHING
+        table2({"run0": one, "run1": one})
 
 
 def test_without_results_every_table_says_so() -> None:
@@ -531,14 +381,6 @@ def test_a_missing_library_is_named_before_anything_is_run(
         reproduce(what, read_runs(RUNS), tmp_path, quiet, execute=lambda *_: pytest.fail("it ran"))
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_the_figures_of_the_docs_are_there(name: str) -> None:
-    page = (ROOT / "docs" / "results.md").read_text(encoding="utf-8")
-    assert f"../paper/figures/{name}.svg" in page
-    assert f"`apptek paper reproduce {name}`" in page
-    assert (ROOT / "paper" / "figures" / f"{name}.svg").is_file()
-
-
 # The command
 
 
@@ -591,11 +433,6 @@ def test_all_of_it_runs_on_a_small_world(tmp_path: Path) -> None:
     )
     assert again.stdout == done.stdout
     assert "run 1" not in again.output
-
-
-def test_the_package_brings_the_extra_for_figures() -> None:
-    about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    assert "figures" in about["project"]["optional-dependencies"]
 
 
 def test_a_new_result_says_when_and_with_what_it_was_made(tmp_path: Path) -> None:

@@ -62,7 +62,6 @@ def requests_of(query: dict[str, str], predicate: str) -> dict[str, dict[str, An
         },
         "/api/entity/{name}/timeline": {"name": query["subject"]},
         "/api/pair": pair,
-        "/api/topologies": {"predicate": predicate},
         "/api/counterfactual": query,
         "/api/contrast": query | {"versus": "2019-05-05"},
         "/api/ribbon": pair,
@@ -105,7 +104,7 @@ def test_the_description_holds(described: ServedModel) -> None:
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", create_app(described))
     found = list(schema.get_all_operations())
     operations = [one.ok() for one in found if isinstance(one, Ok)]
-    assert len(operations) == len(found) == 20
+    assert len(operations) == len(found) == 19
     for operation in operations:
 
         @settings(max_examples=25, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -141,7 +140,7 @@ def test_the_page_about_the_interface_names_what_there_is(served: ServedModel) -
     assert {path for _, path in rows} == set(paths)
     assert all(method.lower() in paths[path] for method, path in rows)
     lines = [line for line in page.replace("\\\n", " ").splitlines() if line.startswith("curl ")]
-    assert len(lines) == 15
+    assert len(lines) == 17
     for words in map(shlex.split, lines):
         path = words[1].removeprefix("http://127.0.0.1:8000")
         body = json.loads(words[words.index("-d") + 1]) if "-d" in words else None

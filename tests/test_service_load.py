@@ -3,7 +3,7 @@
 import os
 import sys
 from pathlib import Path
-from urllib.parse import urlencode
+from urllib.parse import quote, urlencode
 
 import pytest
 from http_clients import encode_request, running_service, send_requests
@@ -30,10 +30,17 @@ def test_many_clients_meet_no_error_and_the_service_does_not_grow(explored_model
             query = tuning_query(served, row)
             path = "/api/explain" if row % 4 == 0 else "/api/predict"
             requests.append(encode_request(service.address, path, query))
-            typed, watched = (
-                urlencode({"q": query["subject"][:3].strip()}),
-                urlencode({"days": 1 + row % 60, "limit": 1 + row % 50}),
+            actor = query["subject"]
+            typed, watched, searched = (
+                urlencode({"q": actor[:3].strip()}),
+                urlencode({"days": 1 + row % 60, "limit": 1 + row % 50, "entity": actor}),
+                urlencode({"q": f"{actor} visit", "limit": 1 + row % 8}),
             )
+            requests.append(encode_request(service.address, f"/api/questions?{searched}"))
+            path = f"/api/entity/{quote(actor)}/timeline?limit=1&members=true"
+            requests.append(encode_request(service.address, path))
+            partners = {"actor": actor, "days": 1 + row % 30}
+            requests.append(encode_request(service.address, "/api/partners", partners))
             requests.append(encode_request(service.address, f"/api/entities?{typed}"))
             requests.append(encode_request(service.address, f"/api/watch?{watched}"))
             asked = {"subject": query["subject"], "object": query["object"], "days": 1 + row % 30}

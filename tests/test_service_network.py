@@ -249,32 +249,11 @@ def test_health_waits_for_no_computation(
         release.wait(60)
         raise RuntimeError("nobody waits for this")
 
-    monkeypatch.setattr(model_info, "list_topologies", slow)
+    monkeypatch.setattr(model_info, "list_predicates", slow)
     with client_of(served, seconds=1.0, workers=1) as client:
-        problem(client.get("/api/topologies"), 503)
+        problem(client.get("/api/predicates"), 503)
         assert client.get("/api/health").status_code == 200
         release.set()
-
-
-def test_the_pages_of_topologies_are_all_of_them(served: ServedModel) -> None:
-    client = client_of(served)
-    problem(client.get("/api/topologies?limit=101"), 422)
-    predicate = served.predictor.model.dataset.predicates[0]
-
-    def pages(limit: int) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        while not found or found[-1]["next_offset"] is not None:
-            offset = found[-1]["next_offset"] if found else 0
-            path = f"/api/topologies?limit={limit}&offset={offset}&predicate={predicate}"
-            found.append(client.get(path).json())
-        return found
-
-    large, small = pages(100), pages(17)
-    assert len(small) > len(large) > 1
-    for part in ("topologies", "strongest"):
-        entries = [entry for page in small for entry in page[part]]
-        assert entries == [entry for page in large for entry in page[part]]
-        assert len({json.dumps(entry) for entry in entries}) == len(entries)
 
 
 @pytest.mark.slow

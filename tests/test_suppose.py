@@ -11,8 +11,8 @@ from apptek.errors import ApptekError, ArgumentError, TimeFormatError, UnknownNa
 from apptek.facts.facts import Dataset
 from apptek.predictor import Predictor
 from apptek.results import Answer, Explanation, Forecast, WhatIf, to_dict
-from apptek.server.mcp_tools import Questions
-from apptek.server.requests import SupposedBody
+from apptek.server import mcp_tools as tools
+from apptek.server.requests import ExplainBody, ForecastBody, PredictQuery
 from apptek.server.served_model import ServedModel
 
 Fact = tuple[str, str, str, str]
@@ -176,12 +176,12 @@ def test_the_command_line_the_service_and_the_tools_say_the_same(
     assert problem(refused, 422)["where"] == "suppose"
     unknown = client.post("/api/predict", json=query | {"suppose": [row | {"object": "Nobody"}]})
     assert problem(unknown, 404)["where"] == "suppose"
-    tools: Any = Questions(forecasting)
-    supposed = [SupposedBody(**row)]
-    asked = {"past_only": True, "suppose": supposed}
-    assert to_dict(tools.predict(*query.values(), **asked).what_if) == expected
-    assert to_dict(tools.explain(*query.values(), **asked).what_if) == expected
-    assert to_dict(tools.forecast(*pair.values(), suppose=supposed).what_if) == made
+    asked: dict[str, Any] = {**query, "view": "past_only", "suppose": [row]}
+    of_pair: dict[str, Any] = {**pair, "suppose": [row]}
+    answer = tools.predict(forecasting, PredictQuery(**asked))
+    assert to_dict(answer.what_if) == expected
+    assert to_dict(tools.explain(forecasting, ExplainBody(**asked)).what_if) == expected
+    assert to_dict(tools.forecast(forecasting, ForecastBody(**of_pair)).what_if) == made
     file = tmp_path / "facts.csv"
     file.write_text("subject,predicate,object,time\n" + ",".join(f'"{cell}"' for cell in last))
     model = str(forecast_model)

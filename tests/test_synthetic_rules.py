@@ -69,8 +69,8 @@ def test_a_body_is_followed_as_often_as_its_rule_says(table: Table, rule: Rule) 
 @pytest.mark.parametrize("rule", FOLLOWING, ids=lambda rule: rule.name)
 def test_a_body_with_another_object_is_followed_hardly_ever(table: Table, rule: Rule) -> None:
     rows = bodies_of(table, rule)
-    strangers = np.random.default_rng(0).permutation(table.objects[rows])
-    assert share_followed(table, rule, rows, strangers) < 0.04
+    others = np.random.default_rng(0).permutation(table.objects[rows])
+    assert share_followed(table, rule, rows, others) < 0.04
 
 
 @pytest.mark.parametrize("rule", FOLLOWING, ids=lambda rule: rule.name)
@@ -146,7 +146,7 @@ def test_the_two_hop_rule_fires_as_often_as_it_says(table: Table) -> None:
     assert retaliated / aided == pytest.approx(q, abs=tolerance(q, aided))
 
 
-def test_the_two_hop_predicate_belongs_to_its_rule_and_joins_strangers(table: Table) -> None:
+def test_the_two_hop_predicate_belongs_to_its_rule_and_joins_unseen_pairs(table: Table) -> None:
     rows = table.of(BREAK)
     made = table.made_by("ally-retaliates")
     assert made[rows].mean() > 0.9

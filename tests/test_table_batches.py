@@ -148,9 +148,11 @@ def test_a_table_is_answered_as_json_is(client: TestClient, queries: list[dict[s
     assert table.column_names == SCHEMA.names
     whole = client.post(BATCH, json={"queries": queries, "top": 4}).json()
     rows = [
-        (number, rank, part["predicate"], part["probability"], part["known"])
+        (number, rank, predicate, probability, predicate in answer["known"])
         for number, answer in enumerate(whole["answers"], 1)
-        for rank, part in enumerate(answer["predicates"], 1)
+        for rank, (predicate, probability) in enumerate(
+            zip(answer["predicates"], answer["probabilities"], strict=True), 1
+        )
     ]
     names = ("query", "rank", "predicate", "probability", "known")
     assert list(zip(*(table[name].to_pylist() for name in names), strict=True)) == rows
@@ -307,7 +309,7 @@ def test_a_table_is_answered_in_the_view_that_was_asked_for(
 ) -> None:
     body = {"queries": queries, "top": 2, "view": "past_only"}
     answers = client.post(BATCH, json=body).json()["answers"]
-    wanted = [part["probability"] for answer in answers for part in answer["predicates"]]
+    wanted = [share for answer in answers for share in answer["probabilities"]]
     sent = send(client, write_stream(pa.Table.from_pylist(queries)), "?top=2&view=past_only")
     table = read(sent.content)
     assert set(table["view"].to_pylist()) == {"past_only"}

@@ -1,6 +1,6 @@
 """The tables of the docs that the paper does not have, made from recorded results."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -38,7 +38,7 @@ GROUPS = (
 )  # fmt: skip
 MODEL_METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_10": "Hits@10", "ece": "ECE"}
 PRESET_ORDER = ["paper", "default", "max"]
-MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on both are told apart
+MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on a column leaves them out
 ERRORS = {  # planted ones: the name and the ending of their figures
     "predicate, by frequency": ("predicate", ""),
     "predicate, uniformly": ("predicate", "_uniform"),
@@ -54,7 +54,6 @@ BACKTEST_METRICS = {
     "calibration_error": "calibration error",
 }  # fmt: skip
 SKILLS = {"base_rate": "base rate", "no_change": "no change", "own_rate": "own rate"}
-NOTHING_KNOWN, READ = "new names, nothing known", "new names, read"
 SCALE = {
     "reading": ("read_seconds", "{:,.0f} s"),
     "indexing": ("index_seconds", "{:,.0f} s"),
@@ -370,43 +369,6 @@ def ablation_table(results: Results) -> str:
     return markdown(rows)
 
 
-def cold_pairs_table(results: Results) -> str:
-    """The MRR on unseen pairs, and of all queries in brackets: of the preset, then differences."""
-    rows: dict[str, dict[str, str]] = {}
-    for title, view, trials in _cold_trials(results):
-        for name, trial in trials.items():
-            if name not in (NOTHING_KNOWN, READ):
-                is_first = name == "default"
-                key, form = ("mrr", "{:.4f}") if is_first else ("difference", "{:+.4f}")
-                cold, every = (form.format(trial[group][key]) for group in ("unseen_pair", "all"))
-                words = "the default preset" if is_first else f"`{name}`"
-                row = rows.setdefault(words, {"trial": words})
-                row[f"{title}, {view}"] = f"{cold} ({every})"
-    return markdown(list(rows.values()))
-
-
-def new_names_table(results: Results) -> str:
-    """The MRR on unseen entities whose names are in no vocabulary, read and not read."""
-    rows = []
-    for title, view, trials in _cold_trials(results):
-        first, read = (trials.get(name, {}).get("unseen_entity") for name in (NOTHING_KNOWN, READ))
-        if first is not None and read is not None:
-            row = {"data": title, "view": view, "queries": f"{read['queries']:,}"}
-            row["nothing known"] = four_digits(first["mrr"])
-            row["read from the name"] = four_digits(read["mrr"])
-            rows.append(row | {"difference": f"{read['mrr'] - first['mrr']:+.4f}"})
-    return markdown(rows)
-
-
-def _cold_trials(results: Results) -> Iterator[tuple[str, str, dict[str, Mapping[str, Any]]]]:
-    """Yield the title, the view and the trials by name of what was tried for unseen pairs."""
-    for result in _of_model(results, "cold_pairs"):
-        with_l2 = max(result.settings["classifier"]["l2"]) > 0
-        title, trials = title_of(result.dataset) + " with l2" * with_l2, result.extras["trials"]
-        for view in dict.fromkeys(trial["view"] for trial in trials):
-            yield title, view, {t["trial"]: t for t in trials if t["view"] == view}
-
-
 def _longest_backtests(results: Results) -> list[Result]:
     """Return the backtest without a lead that has most windows, of each data set."""
     without_lead = [
@@ -612,8 +574,6 @@ DOCS_TABLES: dict[str, Maker] = {
     "models": models_table,
     "groups": groups_table,
     "ablation": ablation_table,
-    "cold pairs": cold_pairs_table,
-    "new names": new_names_table,
     "comparison": comparison_table,
     "backtest": backtest_table,
     "backtest-predicates": predicate_table,

@@ -1,4 +1,4 @@
-"""Makes the pictures of the explorer: docs/explorer*.png, and docs/explorer.gif of 20 seconds.
+"""Makes the pictures of the explorer: docs/explorer*.png, docs/watch.png, and docs/explorer.gif.
 
     python -m tools.make_explorer_pictures MODEL
 
@@ -16,6 +16,8 @@ from http_clients import running_service
 from PIL import Image, ImageDraw
 from playwright.sync_api import Browser, Page, sync_playwright
 
+from apptek.predictor import Predictor
+
 DOCS = Path(__file__).parents[1] / "docs"
 SIZE = (1180, 738)  # of the browser
 SHOWN = (800, 500)  # of a frame
@@ -23,6 +25,7 @@ COLOURS = 144
 # What must not be lost among the colours of a frame: the accent and the classes of predicates.
 KEPT = ("#3b3fb6", "#5b5fd6", "#eeeefb", "#c13a32", "#e08a4b", "#5b9fd4", "#1f7a6d", "#b4453c")
 QUERY = {"subject": "North Korea", "object": "South Korea", "time": "2014-08-15"}
+AHEAD = {"subject": "Boko Haram", "object": "Citizen (Nigeria)", "time": "2015-01-02"}
 
 
 PARTS = ("#ribbon .handle", "#reasons .reason", "#graph svg .edge", "#forecast .reliability")
@@ -183,12 +186,24 @@ def make_pictures(browser: Browser, address: str) -> None:
 
     shoot("explorer.png", 1600, 1180, "light", **QUERY)
     shoot("explorer-narrow.png", 400, 860, "dark", **QUERY, view="past_only")
-    shoot("explorer-watch.png", 1200, 620, "light", page="watch")
+    shoot("explorer-ahead.png", 1200, 700, "light", **AHEAD)
+    shoot("explorer-watch.png", 1200, 620, "light", page="watch", group="material conflict")
+    shoot("explorer-actor.png", 1200, 900, "light", page="actor", subject="Egypt", members="1")
+
+
+def make_watch_picture(browser: Browser, model: Path) -> None:
+    """Shoots the HTML page that `apptek watch` writes."""
+    page = browser.new_page(viewport={"width": 1000, "height": 620})
+    page.set_content(Predictor.load(model, past_only=True).watch(days=7).html())
+    picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")
+    picture.quantize(192, dither=Image.Dither.NONE).save(DOCS / "watch.png", optimize=True)
+    page.close()
 
 
 def main(model: Path) -> None:
     with running_service(model) as service, sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        make_watch_picture(browser, model)
         make_pictures(browser, service.address)
         film = make_film(browser, service.address)
         browser.close()

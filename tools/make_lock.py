@@ -25,7 +25,7 @@ from tools.dependencies import ROOT, packages
 LOCK = ROOT / "requirements.lock"
 HEAD = """\
 # The packages that APPTeK and its extras need, each with the checksums of all its files: a file
-# that somebody has exchanged is refused. Made by `make lock` from constraints.txt.
+# that was replaced is refused. Made by `make lock` from constraints.txt.
 #
 #   pip install --require-hashes -r requirements.lock && pip install --no-deps .
 """

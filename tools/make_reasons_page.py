@@ -9,6 +9,7 @@ first five that are not, as they come.
 """
 
 import sys
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -48,7 +49,8 @@ def examples(predictor: Predictor) -> str:
         verdict = "right" if is_right else f"wrong: '{recorded}' was recorded"
         kept = right if is_right else wrong
         if len(kept) < EACH:
-            kept.append(f"{asked} ({verdict})\n\n> {found.paragraph}\n")
+            lines = textwrap.fill(found.paragraph, WIDTH, break_on_hyphens=False)
+            kept.append(f"{asked} ({verdict})\n\n```\n{lines}\n```\n")
         if len(right) == len(wrong) == EACH:
             break
     return "\n".join([*right, *wrong])

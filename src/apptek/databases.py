@@ -122,20 +122,20 @@ class Database:
     @contextmanager
     def appending(self) -> Iterator[Callable[[pa.Table], None]]:
         """Yield a function that appends rows to the table, in one transaction."""
-        with self.transaction() as cursor:
-            yield self.appender(cursor)
+        with self.transaction() as connection:
+            yield self.appender(connection)
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Yield a cursor; what it wrote is committed at the end, and lost if anything fails."""
+        """Yield a connection; its writes are committed at the end, and lost if anything fails."""
         with ExitStack() as stack:
             with self._errors():
-                cursor = stack.enter_context(self._cursor(write=True))
-            yield cursor
+                connection = stack.enter_context(self._connect(write=True))
+            yield connection
             with self._errors():
-                cursor.connection.commit()
+                connection.commit()
 
-    def appender(self, cursor: Any, run: str = "") -> Callable[[pa.Table], None]:
+    def appender(self, connection: Any, run: str = "") -> Callable[[pa.Table], None]:
         """Return a function that appends rows to the table, which is made if it is missing.
 
         All rows get the time of the run. With the date of a `run`, they get that, too, and replace
@@ -143,7 +143,7 @@ class Database:
         """
         run_at, (schema, _, table) = datetime.now(UTC), self.table.rpartition(".")
         schema = schema or ("main" if self.kind == DUCKDB else "")
-        with self._errors():
+        with self._errors(), connection.cursor() as cursor:
             known = self._columns(cursor, schema, table)
             if run and known:
                 self._delete_run(cursor, known, run)
@@ -156,7 +156,7 @@ class Database:
             if self.kind == DUCKDB and known and known != rows.column_names:
                 found = f"{self}: the table has the columns {', '.join(known)}"
                 raise DatabaseError(f"{found}; expected {', '.join(rows.column_names)}")
-            with self._errors():
+            with self._errors(), connection.cursor() as cursor:
                 cursor.adbc_ingest(table, rows, "create_append", db_schema_name=schema or None)
 
         return append

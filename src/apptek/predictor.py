@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -408,6 +408,7 @@ class Predictor:
         from apptek.forecast.event_filter import read_filter
         from apptek.forecast.partners import actor_forecast
 
+        _check_length(length)
         names = [subject] if object_ is None else [subject, object_]
         for name in names:
             if not isinstance(name, str):
@@ -514,6 +515,7 @@ class Predictor:
     def _window(self, start: When, length: dict[str, Any]) -> "Window":
         from apptek.forecast.window import Length
 
+        _check_length(length)
         until = {"until": time_text(length["until"])} if length.get("until") is not None else {}
         return self.forecaster.window(time_text(start) or None, Length(**length | until))
 
@@ -611,3 +613,12 @@ def _facts_of(source: Any, like: Dataset) -> Dataset | None:
         return read_more(like, source)
     except NoFactsError:
         return None
+
+
+def _check_length(length: dict[str, Any]) -> None:
+    """Raise TypeError for an unknown keyword, with those that there are."""
+    from apptek.forecast.window import Length
+
+    known = [field.name for field in fields(Length)]
+    if unknown := [name for name in length if name not in known]:
+        raise TypeError(f"unknown keyword {unknown[0]!r}; expected one of: {', '.join(known)}")

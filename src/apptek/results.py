@@ -329,7 +329,7 @@ class ActorForecast(Result):
     acts_on: tuple[PartnerForecast, ...] = described(
         "Entities that it acts on, the most probable first."
     )
-    acted_on_by: tuple[PartnerForecast, ...] = described("Who acts on it, likewise.")
+    acted_on_by: tuple[PartnerForecast, ...] = described("Entities that act on it.")
     partners: int = described("How many entities had a fact with it before, listed or not.")
     others_acted_on: float = described(
         "The chance that it acts on any entity that had no fact with it before."

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { served, timeless } from "./without_browser.js";
 import { noteTexts } from "../../src/apptek/server/explorer/notices.js";
-import { firstShown, rankingOf, withSelected } from "../../src/apptek/server/explorer/ranking.js";
+import { rankingOf, withSelected } from "../../src/apptek/server/explorer/ranking.js";
 import {
   aboutOf,
   bundlesOf,
@@ -23,15 +23,6 @@ import { changeText, WhatIf } from "../../src/apptek/server/explorer/what_if.js"
 const ranked = (...names) => names.map((predicate) => ({ predicate, label: predicate }));
 const ANSWER = { predicates: [{ predicate: "a", known: true }, ...ranked("b", "c")] };
 
-Deno.test("the first predicate that is not hidden is explained", () => {
-  const { predicates } = ANSWER;
-  assert.equal(firstShown(predicates, predicates, false), "a");
-  assert.equal(firstShown(predicates, predicates, true), "b");
-  assert.equal(firstShown(ranked("c", "b"), predicates, true), "c"); // after facts were struck out
-  const all = [{ predicate: "a", known: true }];
-  assert.equal(firstShown(all, all, true), "a");
-});
-
 Deno.test("an explanation says which predicates are known, and has a bar for the selected one", () => {
   const explanation = { predicate: "z", label: "Z", probability: 0.1, known: ["z"] };
   const bars = rankingOf({ ranked: ranked("a", "b"), known: ["b"] });
@@ -50,7 +41,7 @@ Deno.test("an explanation says which predicates are known, and has a bar for the
 });
 
 Deno.test("an explanation is about a question if all three of its parts agree", () => {
-  const state = { subject: "a", object: "b", time: "1", hide: "1" };
+  const state = { subject: "a", object: "b", time: "1" };
   assert.ok(isAbout({ subject: "a", object: "b", time: "1" }, state));
   assert.ok(!isAbout({ subject: "b", object: "a", time: "1" }, state));
   assert.ok(!isAbout({ subject: "a", object: "b", time: "2" }, state));
@@ -209,9 +200,15 @@ Deno.test("at most a hundred facts are struck out", () => {
   assert.deepEqual(whatIfOf({}).facts, []);
 });
 
-Deno.test("without facts, the first predicate that is not hidden is explained", async () => {
+Deno.test("without facts, the whole answer is asked for, too, unless the page has it", async () => {
+  const sent = {
+    predicates: ["a", "b"],
+    labels: ["A", "B"],
+    probabilities: [0.6, 0.4],
+    known: ["b"],
+  };
   const reply = (path, { predicate, without }) => {
-    if (path === "/api/predict") return { answers: [ANSWER] };
+    if (path === "/api/predict") return { answers: [sent] };
     const found = without.length ? ranked("a", "c", "b") : ranked("a", "b", "c");
     return { predicate: predicate ?? "a", ranked: found, known: ["a"] };
   };
@@ -222,13 +219,18 @@ Deno.test("without facts, the first predicate that is not hidden is explained", 
     });
     return [found.all, requests.map(({ path, body }) => [path, body.predicate, body.without])];
   };
-  const [[struck, whole], asked] = await explained({ without: "7", hide: "1" });
-  assert.equal(struck.predicate, "c"); // "a" is known, and hidden
-  assert.deepEqual(whole, { key: "this question", ...JSON.parse(JSON.stringify(ANSWER)) });
+  const [[struck, whole], asked] = await explained({ without: "7" });
+  assert.equal(struck.predicate, "a");
+  assert.deepEqual(whole, {
+    key: "this question",
+    predicates: [
+      { predicate: "a", label: "A", probability: 0.6, known: false },
+      { predicate: "b", label: "B", probability: 0.4, known: true },
+    ],
+  });
   assert.deepEqual(asked, [
     ["/api/explain", undefined, [7]],
     ["/api/predict", undefined, undefined],
-    ["/api/explain", "c", [7]],
   ]);
   const answer = { ...ANSWER, key: "this question" }; // what the page has is not asked for again
   const [[, kept], again] = await explained({ without: "7" }, answer);

@@ -7,17 +7,17 @@ import { fileName } from "../../src/apptek/server/explorer/export.js";
 import {
   expectedText,
   happenedText,
+  nextText,
   startOf,
   windowOf,
 } from "../../src/apptek/server/explorer/forecast.js";
+import { medianText, membersText } from "../../src/apptek/server/explorer/actor.js";
 import {
   changeText,
-  csvOf,
   findingText,
-  isWanted,
-  sortedBy,
   windowText,
 } from "../../src/apptek/server/explorer/list_pages.js";
+import { csvOf, isWanted, sortedBy } from "../../src/apptek/server/explorer/list_table.js";
 import { meetingText, openText } from "../../src/apptek/server/explorer/steps.js";
 
 Deno.test("lists are sorted by words, or by the size of a change", () => {
@@ -50,16 +50,12 @@ Deno.test("a change is told in points, a window in its unit, a finding in words"
   assert.equal(findingText({ finding: "interval" }), "dates");
 });
 
-Deno.test("a list is filtered by names, kind and direction", () => {
+Deno.test("a list is filtered by names and direction", () => {
   const row = { subject: "Boko Haram", object: "Citizen (Nigeria)", change: -0.2 };
-  const rules = {
-    groupsOf: () => ["material conflict", null],
-    filters: { falling: ({ change }) => change < 0, rising: ({ change }) => change > 0 },
-  };
-  const wanted = (wish) => isWanted(row, { words: "", kind: "", filter: "", ...wish }, rules);
+  const filters = { falling: ({ change }) => change < 0, rising: ({ change }) => change > 0 };
+  const wanted = (wish) => isWanted(row, { words: "", filter: "", ...wish }, filters);
   for (const words of ["", "boko", "NIGERIA boko"]) assert.ok(wanted({ words }), words);
   assert.ok(!wanted({ words: "boko china" }));
-  assert.ok(wanted({ kind: "material conflict" }) && !wanted({ kind: "verbal conflict" }));
   assert.ok(wanted({ filter: "falling" }) && !wanted({ filter: "rising" }));
 });
 
@@ -89,6 +85,20 @@ Deno.test("what a forecast expected, and what happened as far as is known", () =
   assert.equal(happenedText(2, "d7", "d7"), "In fact, there were 2 facts.");
   assert.equal(happenedText(0, "d7", "d7"), "In fact, nothing happened.");
   assert.equal(happenedText(0, "d3", "d7"), "So far, up to d3, nothing happened.");
+});
+
+Deno.test("when the next event comes is said, or that it is far away", () => {
+  const soon = { median: 3, median_time: "2015-01-03", longest: 90 };
+  assert.match(nextText(soon, "day"), /in half of such cases within 3 days \(by 2015-01-03\)\.$/);
+  assert.match(nextText({ ...soon, median: null }, "day"), /more than 90 days away\.$/);
+  assert.equal(medianText(1, 90, "day"), "within 1 day");
+  assert.equal(medianText(null, 90, "day"), "more than 90 days");
+});
+
+Deno.test("members are named where they are combined", () => {
+  const members = ["Egypt", "Police (Egypt)", "Bank (Egypt)", "Women (Egypt)", "Media (Egypt)"];
+  assert.equal(membersText({ members }, false), "");
+  assert.match(membersText({ members }, true), /Egypt, Police \(Egypt\).* and 1 more\.$/);
 });
 
 Deno.test("where both sides meet, and what is left to do, is said", () => {

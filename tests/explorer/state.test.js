@@ -9,9 +9,11 @@ import {
   readNames,
   readState,
   readSteps,
+  readSupposed,
   readZoom,
   toggled,
   writeSteps,
+  writeSupposed,
 } from "../../src/apptek/server/explorer/state.js";
 
 Deno.test("a view is read from the address that it was written to", () => {
@@ -27,6 +29,15 @@ Deno.test("a view is read from the address that it was written to", () => {
   assert.deepEqual(readState(addressOf(state)), state);
   assert.deepEqual(readState("?subject=x&evil=1"), { subject: "x" });
   assert.deepEqual(readState("?subject=++&object=%09&steps="), { steps: "" });
+});
+
+Deno.test("supposed facts are four texts each, or nothing", () => {
+  const fact = { subject: "A | B", predicate: "x", object: "c", time: "2015-01-02" };
+  assert.deepEqual(readSupposed(writeSupposed([fact])), [fact]);
+  assert.equal(writeSupposed([]), null);
+  for (const text of ["x", "{}", "[1]", '[["a","b","c"]]', '[["a","b","c",4]]', undefined]) {
+    assert.deepEqual(readSupposed(text), [], text);
+  }
 });
 
 Deno.test("facts and ranges are numbers or nothing", () => {
@@ -83,11 +94,10 @@ Deno.test("a new question leaves behind what belonged to the earlier one", () =>
     page: "audit",
     expand: "[]",
     span: "1..9",
-    hide: "1",
     days: "30",
   };
   const another = { ...state, ...questionChanges(state, { subject: "b", object: "a", time: "1" }) };
-  const kept = { subject: "b", object: "a", time: "1", view: "past_only", hide: "1", days: "30" };
+  const kept = { subject: "b", object: "a", time: "1", view: "past_only", days: "30" };
   assert.deepEqual(readState(addressOf(another)), kept);
   const later = { ...state, ...questionChanges(state, { subject: "a", object: "b", time: "2" }) };
   const ranges = { ...kept, subject: "a", object: "b", time: "2", span: "1..9" };

@@ -4,16 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from apptek.commands.options import (
-    JsonOption,
-    SeedOption,
-    TopOption,
-    argument,
-    check_result_file,
-    file_or_database,
-    option,
-    print_result,
-)
+from apptek.commands import options as opt
 from apptek.commands.reading_options import Reading, reads_data
 from apptek.safe_text import counted
 
@@ -22,28 +13,28 @@ from apptek.safe_text import counted
 def audit(
     source: Annotated[
         str,
-        argument(
+        opt.argument(
             "DATA|MODEL",
             "A folder, a file, a database, the name of a benchmark, or a model folder.",
         ),
     ],
     out: Annotated[
         Any,
-        option(
+        opt.option(
             "--out",
             "A file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a table "
             "of a database (URL#TABLE).",
             "FILE",
-            parser=file_or_database,
-            callback=check_result_file,
+            parser=opt.file_or_database,
+            callback=opt.check_result_file,
         ),
     ] = None,
     explained: Annotated[
-        int, option("--reasons", "Number of facts that get a reason.", "N", min=0)
+        int, opt.option("--reasons", "Number of facts that get a reason.", "N", min=0)
     ] = 1000,
-    top: TopOption = 10,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
+    top: opt.TopOption = 10,
+    seed: opt.SeedOption = 0,
+    as_json: opt.JsonOption = False,
     *,
     reading: Reading,
 ) -> None:
@@ -70,7 +61,7 @@ def audit(
     if out is not None:
         write_audit(out, report, table)
         tell(f"{counted(report.facts, 'fact')} judged: {out}")
-    print_result(report, as_json=as_json, out=None if out is None else str(out))
+    opt.print_result(report, as_json=as_json, out=None if out is None else str(out))
 
 
 def _open(source: str, reading: Reading) -> tuple[Any, Any]:

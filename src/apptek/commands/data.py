@@ -5,16 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
+from apptek.commands import options as opt
 from apptek.commands.command_group import CommandGroup
-from apptek.commands.options import (
-    DataArguments,
-    JsonOption,
-    SeedOption,
-    argument,
-    option,
-    print_json,
-    print_text,
-)
 from apptek.commands.reading_options import Reading, reads_data
 
 FACTS_SHOWN = 3
@@ -25,7 +17,7 @@ data_app = typer.Typer(
 
 
 @data_app.command("list")
-def list_benchmarks(as_json: JsonOption = False) -> None:
+def list_benchmarks(as_json: opt.JsonOption = False) -> None:
     """List the benchmarks, and the folder of each on this machine.
 
     Example: `apptek data list`
@@ -36,7 +28,9 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
 
     folders = {name: find_benchmark(name) for name in BENCHMARKS}
     if as_json:
-        print_json({name: None if path is None else str(path) for name, path in folders.items()})
+        opt.print_json(
+            {name: None if path is None else str(path) for name, path in folders.items()}
+        )
         return
     rows = [
         (name, benchmark.title, PRINTED[name].train, folders[name] or "not downloaded")
@@ -50,7 +44,7 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
 
 @data_app.command()
 def download(
-    name: Annotated[str, argument("NAME", "icews14, icews05-15 or yago15k.")],
+    name: Annotated[str, opt.argument("NAME", "icews14, icews05-15 or yago15k.")],
 ) -> None:
     """Download a benchmark and check it; files that are complete are kept.
 
@@ -73,11 +67,11 @@ def download(
 @data_app.command()
 @reads_data
 def stats(
-    data: DataArguments,
+    data: opt.DataArguments,
     *,
     reading: Reading,
-    seed: SeedOption = 0,
-    as_json: JsonOption = False,
+    seed: opt.SeedOption = 0,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Count the entities, predicates, times and facts of a data set, and show the first facts.
 
@@ -98,9 +92,9 @@ def stats(
         statistics["first_facts"] = _first_facts(dataset)
         statistics["reading"] = dataset.report.how
         statistics["bad_row_list"] = [str(defect) for defect in dataset.report.defects]
-        print_json(statistics)
+        opt.print_json(statistics)
     else:
-        print_text(statistics_text, statistics, _span(dataset), _first_facts(dataset))
+        opt.print_text(statistics_text, statistics, _span(dataset), _first_facts(dataset))
         notes = [alike_note(dataset.entities)]
         positions = positions_of(dataset, dataset.train, all_facts=False)
         last, later = isolated_times(dataset.axis, positions) if len(positions) else ("", [])
@@ -111,11 +105,11 @@ def stats(
 
 @data_app.command("make-world")
 def make_world(
-    folder: Annotated[Path, argument("DIR", "A new or empty folder.")],
-    facts: Annotated[int, option("--facts", "Number of facts.", "N")] = 20_000,
-    seed: SeedOption = 0,
+    folder: Annotated[Path, opt.argument("DIR", "A new or empty folder.")],
+    facts: Annotated[int, opt.option("--facts", "Number of facts.", "N")] = 20_000,
+    seed: opt.SeedOption = 0,
     parquet: Annotated[
-        bool, option("--parquet", "Write Parquet files of 4 million facts each, not text.")
+        bool, opt.option("--parquet", "Write Parquet files of 4 million facts each, not text.")
     ] = False,
 ) -> None:
     """Make a small synthetic data set whose events follow the rules in its rules.json.
@@ -134,20 +128,10 @@ def make_world(
 
 
 def _span(data: Any) -> str:
-    """Return the first and the last time of all facts, as they are written."""
-    import numpy as np
-
-    from apptek.facts.facts import SPLITS
-    from apptek.facts.times import UNKNOWN
-
-    ends = [column for split in SPLITS for column in data.split(split).columns()[3:]]
-    codes = np.unique(np.concatenate(ends))
-    codes = codes[codes != UNKNOWN]
-    if not len(codes):
-        return "all undated"
-    first, last = (data.axis.format(int(code)) for code in (codes[0], codes[-1]))
+    """Return the first and the last start of all facts, as they are written."""
+    span = data.span_of(data.all_facts())
     steps = f" in steps of {data.axis.stride:,}" if data.axis.stride > 1 else ""
-    return f"times in {data.axis.unit}s, {first} to {last}{steps}"
+    return "all undated" if span == "undated" else f"times in {data.axis.unit}s, {span}{steps}"
 
 
 def _first_facts(data: Any) -> list[dict[str, str]]:

@@ -3,35 +3,21 @@
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
-from apptek.commands.options import (
-    JsonOption,
-    ModelArgument,
-    PastOnlyOption,
-    ResultOption,
-    check_folder,
-    check_result_file,
-    file_or_database,
-    option,
-    print_json,
-    print_result,
-    print_text,
-)
+from apptek.commands import options as opt
 from apptek.safe_text import counted
 
 
 def _of_forecasts(words: str, help_text: str, metavar: str | None = None, **more: Any) -> Any:
-    return option(words, help_text, metavar, rich_help_panel="Forecasts", **more)
+    return opt.option(words, help_text, metavar, rich_help_panel="Forecasts", **more)
 
 
 SplitOption = Annotated[
     Literal["test", "valid"],
-    option("--split", "The facts to predict: test or valid.", "SPLIT"),
+    opt.option("--split", "The facts to predict: test or valid.", "SPLIT"),
 ]
 RollingOption = Annotated[
     bool,
-    option(
+    opt.option(
         "--rolling",
         "Use only the past, and let each query see every fact before its time, those of valid and "
         "test included: as if the model were updated day by day.",
@@ -39,7 +25,7 @@ RollingOption = Annotated[
 ]
 QueriesOption = Annotated[
     int | None,
-    option(
+    opt.option(
         "--queries",
         "Ask at most so many queries, drawn evenly over predicates and time: an estimate for large "
         "splits.  [default: all]",
@@ -49,7 +35,7 @@ QueriesOption = Annotated[
 ]
 MultilabelOption = Annotated[
     bool,
-    option(
+    opt.option(
         "--multilabel",
         "Predict the set of predicates of each (subject, object, time), and report precision, "
         "recall and F1 when the information ends 1, 7, 30 and 90 days before.",
@@ -89,19 +75,21 @@ ToOption = Annotated[
 ]
 OutputOption = Annotated[
     Any,
-    option(
+    opt.option(
         "--out",
         "A table of a database (URL#TABLE): the metrics of each view and group; with --forecasts "
         "every forecast. Or, with --forecasts, a new folder for these (forecasts.parquet), the "
         "metrics and the reliability diagram (SVG).",
         "URL|DIR",
-        parser=file_or_database,
-        callback=lambda out: check_folder(out) if isinstance(out, Path) else check_result_file(out),
+        parser=opt.file_or_database,
+        callback=lambda out: (
+            opt.check_folder(out) if isinstance(out, Path) else opt.check_result_file(out)
+        ),
     ),
 ]
 EntitiesOption = Annotated[
     bool,
-    option(
+    opt.option(
         "--entities",
         "Rank the missing entity instead: objects and subjects, static (from the training facts "
         "before each time) and rolling (from every fact before it).",
@@ -111,10 +99,10 @@ Times = tuple[int, str | None, str | None, int]  # every, from, to, lead
 
 
 def evaluate(
-    model: ModelArgument,
+    model: opt.ModelArgument,
     split: SplitOption = "test",
-    result: ResultOption = None,
-    past_only: PastOnlyOption = False,
+    result: opt.ResultOption = None,
+    past_only: opt.PastOnlyOption = False,
     rolling: RollingOption = False,
     queries: QueriesOption = None,
     multilabel: MultilabelOption = False,
@@ -125,7 +113,7 @@ def evaluate(
     start: FromOption = None,
     stop: ToOption = None,
     out: OutputOption = None,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Evaluate a model on held-out facts: measure how high it ranks their predicates.
 
@@ -140,35 +128,27 @@ def evaluate(
 
     Example: `apptek evaluate model --result model.json`
     """
-    folder = out if isinstance(out, Path) else None
-    of_windows = {"--lead": lead, "--every": every, "--from": start, "--to": stop, "--out": folder}
-    given = [word for word, value in of_windows.items() if value is not None]
-    of_ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries}
+    windows: dict[str, Any] = {"--lead": lead, "--every": every, "--from": start, "--to": stop}
+    ranks = {"--past-only": past_only, "--rolling": rolling, "--queries": queries}
+    modes = {"--entities": entities, "--forecasts": forecasts, "--multilabel": multilabel}
+    for mode in [word for word, chosen in modes.items() if chosen][:1]:
+        opt.refuse({**modes, mode: None, **ranks}, f"cannot be combined with {mode}")
+    if not forecasts:
+        windows["--out"] = out if isinstance(out, Path) else None
+        opt.refuse(windows, "needs --forecasts")
     if entities:
-        of_others = {"--forecasts": forecasts, **of_windows, **of_ranks}
-        if words := [word for word, value in of_others.items() if value]:
-            raise typer.BadParameter(f"{words[0]} does not go with --entities")
         _evaluate_entities(model, split, result, as_json=as_json)
-        return
-    if forecasts:
-        if words := [word for word, value in of_ranks.items() if value]:
-            raise typer.BadParameter(f"{words[0]} cannot be combined with --forecasts")
+    elif forecasts:
         times = (7 if every is None else every, start, stop, lead or 0)
-        evaluate_forecasts(model, times, out, result, as_json=as_json)
-        return
-    if given:
-        raise typer.BadParameter(f"{given[0]} needs --forecasts")
-    if multilabel:
-        if words := [word for word, value in of_ranks.items() if value]:
-            raise typer.BadParameter(f"{words[0]} cannot be combined with --multilabel")
+        _evaluate_forecasts(model, times, out, result, as_json=as_json)
+    elif multilabel:
         _evaluate_sets(model, split, as_json=as_json)
-        return
-    if queries is not None and (rolling or result is not None):
-        raise typer.BadParameter(
-            "--queries gives an estimate; it cannot be combined with --rolling or --result"
-        )
-    how = {"view": "past_only" if past_only else None, "rolling": rolling, "most": queries}
-    _evaluate_ranks(model, split, how, result, out, as_json=as_json)
+    else:
+        if queries is not None:
+            others = {"--rolling": rolling, "--result": result}
+            opt.refuse(others, "cannot be combined with --queries, which gives an estimate")
+        how = {"view": "past_only" if past_only else None, "rolling": rolling, "most": queries}
+        _evaluate_ranks(model, split, how, result, out, as_json=as_json)
 
 
 def _evaluate_sets(model: Path, split: Literal["test", "valid"], *, as_json: bool) -> None:
@@ -182,9 +162,9 @@ def _evaluate_sets(model: Path, split: Literal["test", "valid"], *, as_json: boo
         by_horizon = predictor.evaluate_sets(split)
     if as_json:
         about = {"dataset": predictor.model.dataset.name, "split": split}
-        print_json(about | {"multilabel": by_horizon})
+        opt.print_json(about | {"multilabel": by_horizon})
         return
-    print_text(sets_text, f"{predictor.model.dataset.name}, {split} split", by_horizon)
+    opt.print_text(sets_text, f"{predictor.model.dataset.name}, {split} split", by_horizon)
 
 
 def _evaluate_ranks(
@@ -203,30 +183,29 @@ def _evaluate_ranks(
     from apptek.predictor import Predictor
     from apptek.present.metrics_text import views_text
     from apptek.present.tables import write_table
-    from apptek.research.model_result import evaluate_model, metrics_table, write_evaluation
+    from apptek.research.model_result import evaluate_model
     from apptek.terminal import tell, tell_next, working
 
     predictor = Predictor.load(model)
     with working(f"evaluating on the {split} split"):
-        evaluated = evaluate_model(predictor, split, **how)
+        report = evaluate_model(predictor, split, **how)
     if result is not None:
-        write_evaluation(result, predictor, evaluated)
+        report.save(result)
     if out is not None:
-        write_table(out, metrics_table(predictor, evaluated))
+        write_table(out, report.table())
         tell(f"the metrics of each view and group: {out}")
     fitted = predictor.model
-    about = {"dataset": fitted.dataset.name, "split": split, "protocol": fitted.protocol}
+    about: dict[str, Any] = {"dataset": fitted.dataset.name, "split": split}
+    about["protocol"] = fitted.protocol
     if as_json:
-        entries = about | {"preset": fitted.preset, "seed": fitted.seed}
-        entries["view"] = evaluated.main_view
-        metrics = {name: evaluation.as_json() for name, evaluation in evaluated.by_view.items()}
-        by_view = {name: metrics.get(name) for name in ("all_facts", "past_only")}
-        extras = {"rolling": how["rolling"], "forecast": evaluated.forecast}
-        print_json(entries | evaluated.main.as_json() | by_view | extras)
+        about |= {"preset": fitted.preset, "seed": fitted.seed, "view": report.result.view}
+        by_view = {name: report.result.extras[name] for name in ("all_facts", "past_only")}
+        extras = {"rolling": how["rolling"], "forecast": report.forecast}
+        opt.print_json(about | report.evaluation.as_json() | by_view | extras)
         return
-    shown = {"rolling": evaluated.main} if how["rolling"] else {}
+    shown = {"rolling": report.evaluation} if how["rolling"] else {}
     title = "{dataset}, {split} split, protocol {protocol}".format(**about)
-    print_text(views_text, title, {**shown, **evaluated.by_view}, evaluated.forecast)
+    opt.print_text(views_text, title, {**shown, **report.by_view}, report.forecast)
     if result is not None:
         tell_next(["research", "compare", str(result), "OTHER_RESULT"])
     else:
@@ -254,12 +233,12 @@ def _evaluate_entities(
         entries = {"metrics": metrics["rolling"]["both"], "rolling": True, "entities": metrics}
         _write_result(result, model, about | entries)
     if as_json:
-        print_json(about | {"entities": metrics})
+        opt.print_json(about | {"entities": metrics})
         return
-    print_text(entities_text, f"{predictor.model.dataset.name}, {split} split", metrics)
+    opt.print_text(entities_text, f"{predictor.model.dataset.name}, {split} split", metrics)
 
 
-def evaluate_forecasts(
+def _evaluate_forecasts(
     model: Path, times: Times, out: Any, result: Path | None, *, as_json: bool
 ) -> None:
     """Backtest a model; print the outcome and write its files."""
@@ -281,7 +260,7 @@ def evaluate_forecasts(
         tell(f"every forecast, the metrics and the reliability diagram are in {out}")
     if result is not None:
         _write_result(result, model, backtest_result(whole, outcome))
-    print_result(outcome, as_json=as_json)
+    opt.print_result(outcome, as_json=as_json)
 
 
 def _write_result(path: Path, model: Path, entries: dict[str, Any]) -> None:

@@ -4,35 +4,29 @@ from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import typer
-
-from apptek.commands.options import (
-    AllowUnknownOption,
-    JsonOption,
-    MailOption,
-    ModelArgument,
-    ObjectArgument,
-    PastOnlyOption,
-    SubjectArgument,
-    SupposeOption,
-    TimeArgument,
-    option,
-    print_result,
-    read_suppose,
-    write_mail,
-)
+from apptek.commands import options as opt
 
 _PANEL = "What would change it"
+PredicateOption = Annotated[
+    str | None,
+    opt.option("--predicate", "Explain this predicate, not the most probable one.", "NAME"),
+]
+AgainstOption = Annotated[
+    str | None, opt.option("--against", "Compare with this predicate, not the runner-up.", "NAME")
+]
+VersusOption = Annotated[
+    str | None, opt.option("--versus", "Compare with the answer at TIME.", "TIME")
+]
 LengthOption = Annotated[
     Literal["sentence", "paragraph", "full"],
-    option("--length", "One sentence, a paragraph, or everything with its facts."),
+    opt.option("--length", "One sentence, a paragraph, or everything with its facts."),
 ]
 HtmlOption = Annotated[
-    Path | None, option("--html", "Also write an HTML page with a drawing.", "FILE")
+    Path | None, opt.option("--html", "Also write an HTML page with a drawing.", "FILE")
 ]
 CounterfactualOption = Annotated[
     bool,
-    option(
+    opt.option(
         "--counterfactual",
         "Find a small set of facts whose removal changes the answer.",
         rich_help_panel=_PANEL,
@@ -40,11 +34,13 @@ CounterfactualOption = Annotated[
 ]
 ToOption = Annotated[
     str | None,
-    option("--to", "The predicate that the answer should become.", "NAME", rich_help_panel=_PANEL),
+    opt.option(
+        "--to", "The predicate that the answer should become.", "NAME", rich_help_panel=_PANEL
+    ),
 ]
 AddOption = Annotated[
     bool,
-    option(
+    opt.option(
         "--add",
         "Also look for a single fact whose addition changes the answer.",
         rich_help_panel=_PANEL,
@@ -53,31 +49,24 @@ AddOption = Annotated[
 
 
 def explain(
-    model: ModelArgument,
-    subject: SubjectArgument,
-    object_: ObjectArgument,
-    time: TimeArgument,
-    predicate: Annotated[
-        str | None,
-        option("--predicate", "Explain this predicate, not the most probable one.", "NAME"),
-    ] = None,
-    against: Annotated[
-        str | None, option("--against", "Compare with this predicate, not the runner-up.", "NAME")
-    ] = None,
-    versus: Annotated[
-        str | None, option("--versus", "Compare with the answer at TIME.", "TIME")
-    ] = None,
-    top: Annotated[int, option("--top", "Number of reasons to detail.", "N", min=1)] = 5,
+    model: opt.ModelArgument,
+    subject: opt.SubjectArgument,
+    object_: opt.ObjectArgument,
+    time: opt.TimeArgument,
+    predicate: PredicateOption = None,
+    against: AgainstOption = None,
+    versus: VersusOption = None,
+    top: Annotated[int, opt.option("--top", "Number of reasons to detail.", "N", min=1)] = 5,
     length: LengthOption = "paragraph",
     html: HtmlOption = None,
-    past_only: PastOnlyOption = False,
-    allow_unknown: AllowUnknownOption = False,
+    past_only: opt.PastOnlyOption = False,
+    allow_unknown: opt.AllowUnknownOption = False,
     counterfactual: CounterfactualOption = False,
     to: ToOption = None,
     add: AddOption = False,
-    mail: MailOption = None,
-    suppose: SupposeOption = None,
-    as_json: JsonOption = False,
+    mail: opt.MailOption = None,
+    suppose: opt.SupposeOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Explain an answer: the evidence for a predicate and against it, with the facts behind it.
 
@@ -88,42 +77,33 @@ def explain(
     from apptek.present import explanation_text as texts
     from apptek.terminal import tell
 
-    if (to is not None or add) and not counterfactual:
-        raise typer.BadParameter("--to and --add need --counterfactual")
-    pages = {"--html": html, "--mail": mail, "--suppose": suppose or None}
+    if not counterfactual:
+        opt.refuse({"--to": to, "--add": add}, "needs --counterfactual")
+    pages = {"--html": html, "--mail": mail, "--suppose": suppose}
     others = {"--predicate": predicate, "--against": against, "--versus": versus}
     if counterfactual:
-        _refuse("--counterfactual", others | pages)
+        opt.refuse(others | pages, "cannot be combined with --counterfactual")
     if versus is not None:
-        _refuse("--versus", pages)
+        opt.refuse(pages, "cannot be combined with --versus")
     predictor = Predictor.load(model, past_only=past_only)
-    query, known = Query(subject, object_, time), {"allow_unknown": allow_unknown}
-    shown: dict[str, Any] = {
-        "as_json": as_json,
-        "similar": predictor.similar_names(subject, object_),
-    }
+    query, known = Query(subject, object_, time), dict[str, Any](allow_unknown=allow_unknown)
+    similar = predictor.similar_names(subject, object_)
+    shown: dict[str, Any] = {"as_json": as_json, "similar": similar}
     if counterfactual:
         changed = predictor.counterfactual(query, to, add=add, **known)
-        print_result(changed, render=texts.counterfactual_text, **shown)
+        opt.print_result(changed, render=texts.counterfactual_text, **shown)
         return
     if versus is not None:
         contrast = predictor.contrast(query, versus, predicate, against, **known)
-        print_result(contrast, render=partial(texts.contrast_text, length=length), **shown)
+        opt.print_result(contrast, render=partial(texts.contrast_text, length=length), **shown)
         return
-    supposed: dict[str, Any] = {"suppose": read_suppose(suppose, predictor.model.dataset), **known}
-    explanation = predictor.explain(query, predicate, against=against, most=top, **supposed)
+    known["suppose"] = opt.read_suppose(suppose, predictor.model.dataset)
+    explanation = predictor.explain(query, predicate, against=against, most=top, **known)
     if html is not None:
         write_whole(html, explanation.html().encode())
         tell(f"The explanation with its drawing is in {html}")
-    write_mail(mail, explanation)
+    opt.write_mail(mail, explanation)
     render = partial(texts.explanation_text, length=length)
-    print_result(explanation, render=render, calibrated=predictor.model.calibrated, **shown)
+    opt.print_result(explanation, render=render, calibrated=predictor.model.calibrated, **shown)
     if length != "full" and not as_json:
         tell("next: --length full for the numbers and the facts")
-
-
-def _refuse(word: str, others: dict[str, Any]) -> None:
-    """Refuse an option beside others that are given."""
-    for other, value in others.items():
-        if value is not None:
-            raise typer.BadParameter(f"{other} cannot be combined with {word}")

@@ -1,30 +1,16 @@
 """The command `fit`."""
 
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from apptek.commands.options import (
-    AliasesOption,
-    DataArguments,
-    NameTables,
-    ObservedUntilOption,
-    OutOption,
-    PredicatesOption,
-    ProtocolOption,
-    ResumeOption,
-    SeedOption,
-    SettingsOption,
-    option,
-)
+from apptek.commands import options as opt
 from apptek.commands.reading_options import Reading, reads_data
 from apptek.extras import require_torch
 
 ModelOption = Annotated[
     str,
-    option(
+    opt.option(
         "--model",
         "default: features of history and traits; max: re-ranked by boosted trees; paper: the "
         "paper's topologies. Or a baseline: frequency, profile, pair, recency, tnt_complex, "
@@ -35,11 +21,11 @@ ModelOption = Annotated[
 ]
 ReplaceOption = Annotated[
     bool,
-    option("--replace", "Overwrite an existing model, atomically, when the fit succeeds."),
+    opt.option("--replace", "Overwrite an existing model, atomically, when the fit succeeds."),
 ]
 TypesOption = Annotated[
     Path | None,
-    option(
+    opt.option(
         "--types",
         "A table of entity types: a column of entities, then one for each kind of type.",
         "FILE",
@@ -47,15 +33,19 @@ TypesOption = Annotated[
 ]
 FitPastOnlyOption = Annotated[
     bool,
-    option("--past-only", "Fit only the view without later facts; it then answers every query."),
+    opt.option(
+        "--past-only", "Fit only the view without later facts; it then answers every query."
+    ),
 ]
 AgentOption = Annotated[
     Path | None,
-    option("--agent", "For the model paper: the folder of an agent from `paper train`.", "AGENT"),
+    opt.option(
+        "--agent", "For the model paper: the folder of an agent from `paper train`.", "AGENT"
+    ),
 ]
 FinalOption = Annotated[
     bool | None,
-    option(
+    opt.option(
         "--final/--not-final",
         "Answer from all facts, those of valid and test included (the default for a single file). "
         "`evaluate` keeps to the training facts.",
@@ -65,19 +55,19 @@ FinalOption = Annotated[
 
 @reads_data
 def fit(
-    data: DataArguments,
-    out: OutOption,
+    data: opt.DataArguments,
+    out: opt.OutOption,
     model: ModelOption = "default",
-    protocol: ProtocolOption = "official",
-    settings: SettingsOption = None,
-    seed: SeedOption = 0,
-    resume: ResumeOption = False,
+    protocol: opt.ProtocolOption = "official",
+    settings: opt.SettingsOption = None,
+    seed: opt.SeedOption = 0,
+    resume: opt.ResumeOption = False,
     replace: ReplaceOption = False,
     past_only: FitPastOnlyOption = False,
     final: FinalOption = None,
-    observed_until: ObservedUntilOption = None,
-    predicates: PredicatesOption = None,
-    aliases: AliasesOption = None,
+    observed_until: opt.ObservedUntilOption = None,
+    predicates: opt.PredicatesOption = None,
+    aliases: opt.AliasesOption = None,
     types: TypesOption = None,
     agent: AgentOption = None,
     *,
@@ -92,39 +82,48 @@ def fit(
     """
     from apptek.config import PRESETS
     from apptek.models.registry import model_settings
-    from apptek.reading.name_tables import read_types
+    from apptek.reading.name_tables import as_predicate_table, read_aliases, read_types
+    from apptek.research.provenance import about_run
     from apptek.setting_rules import with_settings
 
     changes = [*(settings or []), *(["features.past_only=true"] if past_only else [])]
     config = with_settings(model_settings(model), changes)
+    is_ours = model in PRESETS
+    if not is_ours:
+        opt.refuse(
+            {"--replace": replace, "--types": types, "--final": final is not None,
+             "--observed-until": observed_until, "--agent": agent},
+            f"is for default, max and paper, not for {model}",
+        )  # fmt: skip
+    elif "topologies" in config.features.parts:
+        require_torch()
+    else:
+        opt.refuse({"--agent": agent}, "needs the model paper: an agent finds topologies")
+    # Before the data, which may take long to read: a bad table should fail at once.
     options: dict[str, Any] = {
         "model": model, "config": config, "protocol": protocol, "seed": seed, "resume": resume,
+        "types": None if types is None else read_types(types), "final": final, "replace": replace,
+        "observed_until": observed_until, "agent": agent, "about_run": about_run(),
     }  # fmt: skip
-    if model not in PRESETS:
-        refused = {"--replace": replace, "--types": types, "--final": final is not None,
-                   "--observed-until": observed_until, "--agent": agent}  # fmt: skip
-        if words := [word for word, given in refused.items() if given]:
-            raise typer.BadParameter(f"{words[0]} is for default, max and paper, not for {model}")
-        tables = NameTables.read(predicates, aliases)
-        _fit_baseline(_read(data, reading, tables), out, options)
-        return
-    if "topologies" in config.features.parts:
-        require_torch()
-    elif agent is not None:
-        raise typer.BadParameter("--agent needs the model paper: an agent finds topologies")
-    # Before the data, which may take long to read: a bad table should fail at once.
-    options |= {"types": None if types is None else read_types(types), "final": final}
-    options |= {"replace": replace, "observed_until": observed_until, "agent": agent}
-    tables = NameTables.read(predicates, aliases)
-    _fit_own(_read(data, reading, tables), out, options)
+    tables = (as_predicate_table(predicates), {} if aliases is None else read_aliases(aliases))
+    dataset = _read(data, reading, *tables)
+    (_fit_own if is_ours else _fit_baseline)(dataset, out, options)
 
 
-def _read(data: list[str], reading: Reading, tables: NameTables) -> Any:
-    """Return the data; print a note on names that are nearly alike."""
+def _read(data: list[str], reading: Reading, labels: Any, aliases: dict[str, str]) -> Any:
+    """Return the data with its tables of names; print how many names they cover."""
     from apptek.facts.name_matching import alike_note
+    from apptek.reading.name_tables import with_aliases
     from apptek.terminal import tell
 
-    dataset = tables.apply(reading.read(data))
+    dataset = with_aliases(reading.read(data).labelled(labels), aliases)
+    if dataset.labels:
+        known, count = len(dataset.labels), len(dataset.predicates)
+        off = "; --predicates none turns this off" if labels is None else ""
+        tell(f"labels: {known:,} of {count:,} predicates are in {dataset.labels.source}{off}")
+    if aliases:
+        found = sum(dataset.entities.find(name) is not None for name in aliases.values())
+        tell(f"aliases: {found:,} of {len(aliases):,} match entities of the data")
     if note := alike_note(dataset.entities):
         tell(f"note: {note}")
     return dataset
@@ -133,7 +132,6 @@ def _read(data: list[str], reading: Reading, tables: NameTables) -> Any:
 def _fit_own(dataset: Any, out: Path, options: dict[str, Any]) -> None:
     """Fit a model with features, and print its stages on stderr."""
     from apptek.predictor import Predictor
-    from apptek.research.provenance import about_run
     from apptek.terminal import tell
 
     if repeated := sum(dataset.report.duplicates.values()) - dataset.report.merged:
@@ -142,20 +140,24 @@ def _fit_own(dataset: Any, out: Path, options: dict[str, Any]) -> None:
     if 0 < undated < len(dataset.all_facts()):
         tell(f"facts without a time: {undated:,}")
     config = options["config"]
+    observing: Any = nullcontext(())
     if options["agent"] is not None:  # before anything is fitted
         from apptek.facts.protocols import apply_protocol
         from apptek.paper.agent import check_agent
 
         train = apply_protocol(dataset.labelled(), options["protocol"]).train
         check_agent(options["agent"], config.agent, train.digest())
-    with_agent = "topologies" in config.features.parts and options["agent"] is None
-    with _agent_progress(with_agent) as observers:
+    elif "topologies" in config.features.parts:
+        from apptek.commands.training_progress import training_progress  # needs torch
+
+        observing = training_progress()
+    folder = out.resolve() if options["replace"] else out  # keep the symlink
+    with observing as observers:
         predictor = Predictor.fit(
             dataset,
-            folder=out.resolve() if options["replace"] else out,  # keep the symlink
+            folder=folder,
             progress=lambda name, _done, _total: tell(f"stage: {name}"),
             observers=observers,
-            about_run=about_run(),
             **options,
         )
     _tell_fitted(predictor.model, out)
@@ -164,13 +166,10 @@ def _fit_own(dataset: Any, out: Path, options: dict[str, Any]) -> None:
 def _fit_baseline(dataset: Any, out: Path, options: dict[str, Any]) -> None:
     """Fit a baseline, with its progress on stderr."""
     from apptek.predictor import Predictor
-    from apptek.research.provenance import about_run
     from apptek.terminal import step_progress, tell, tell_next
 
     with step_progress(f"fitting {options['model'].partition(':')[0]}") as progress:
-        fitted = Predictor.fit(
-            dataset, folder=out, progress=progress, about_run=about_run(), **options
-        ).model
+        fitted = Predictor.fit(dataset, folder=out, progress=progress, **options).model
     name = fitted.baseline
     tell(f"{name}: MRR {fitted.main.report['valid_mrr']:.4f} on the tuning split")
     tell(f"the model is in {out}")
@@ -192,12 +191,3 @@ def _tell_fitted(model: Any, out: Path) -> None:
     tell(render("fitted.txt.j2", is_timeless=is_timeless(model.graph), out=str(out), **about))
     asking = ["predict", str(out), "SUBJECT", "OBJECT", "TIME"]
     tell_next(*([["evaluate", str(out)]] if len(model.dataset.test) else []), asking)
-
-
-def _agent_progress(with_agent: bool) -> AbstractContextManager[Any]:
-    """Return observers of the agent's training; none without an agent, as they import torch."""
-    if not with_agent:
-        return nullcontext(())
-    from apptek.commands.training_progress import training_progress
-
-    return training_progress()

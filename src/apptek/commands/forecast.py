@@ -6,23 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from apptek.commands.options import (
-    AllowUnknownOption,
-    JsonOption,
-    MailOption,
-    ModelArgument,
-    SupposeOption,
-    TopOption,
-    WindowOptions,
-    argument,
-    check_result_file,
-    file_or_database,
-    option,
-    print_result,
-    read_suppose,
-    takes_window,
-    write_mail,
-)
+from apptek.commands import options as opt
 from apptek.commands.reading_options import SkipBadOption, SqlOption, list_skipped
 from apptek.safe_text import counted
 
@@ -34,32 +18,32 @@ ALERTED = 3  # the exit code of --exit-code if there are alerts
 
 
 PredicateOption = Annotated[
-    str | None, option("--predicate", "Only events with this predicate.", "NAME")
+    str | None, opt.option("--predicate", "Only events with this predicate.", "NAME")
 ]
-ClassOption = Annotated[str | None, option("--class", "Only events of this class.", "NAME")]
-GroupOption = Annotated[str | None, option("--group", "Only events of this group.", "NAME")]
+ClassOption = Annotated[str | None, opt.option("--class", "Only events of this class.", "NAME")]
+GroupOption = Annotated[str | None, opt.option("--group", "Only events of this group.", "NAME")]
 
 
-@takes_window
+@opt.takes_window
 def forecast(
-    model: ModelArgument,
-    subject: Annotated[str, argument("A", "One entity.")],
+    model: opt.ModelArgument,
+    subject: Annotated[str, opt.argument("A", "One entity.")],
     object_: Annotated[
-        str | None, argument("B", "The other entity.  [default: all partners of A]")
+        str | None, opt.argument("B", "The other entity.  [default: all partners of A]")
     ] = None,
     predicate: PredicateOption = None,
     class_: ClassOption = None,
     group: GroupOption = None,
     members: Annotated[
         bool,
-        option("--members", "Without B: count Police (Egypt), Citizen (Egypt), ... as Egypt."),
+        opt.option("--members", "Without B: count Police (Egypt), Citizen (Egypt), ... as Egypt."),
     ] = False,
-    top: TopOption = 10,
-    allow_unknown: AllowUnknownOption = False,
-    suppose: SupposeOption = None,
-    as_json: JsonOption = False,
+    top: opt.TopOption = 10,
+    allow_unknown: opt.AllowUnknownOption = False,
+    suppose: opt.SupposeOption = None,
+    as_json: opt.JsonOption = False,
     *,
-    window: WindowOptions,
+    window: opt.WindowOptions,
 ) -> None:
     """Forecast whether an event will happen between two entities, when, and of what kind.
 
@@ -74,22 +58,22 @@ def forecast(
     """
     from apptek.predictor import Predictor
 
-    if object_ is None and allow_unknown:
-        raise typer.BadParameter("--allow-unknown is for two entities")
-    if object_ is not None and members:
-        raise typer.BadParameter("--members is for one entity, without B")
+    if object_ is None:
+        opt.refuse({"--allow-unknown": allow_unknown}, "is for two entities")
+    else:
+        opt.refuse({"--members": members}, "is for one entity, without B")
     predictor = Predictor.load(model, past_only=True)
     made = predictor.forecast(
         subject, object_, predicate=predicate, class_=class_, group=group, members=members,
         top=top, allow_unknown=allow_unknown,
-        suppose=read_suppose(suppose, predictor.model.dataset), **window.keywords(),
+        suppose=opt.read_suppose(suppose, predictor.model.dataset), **window.keywords(),
     )  # fmt: skip
-    print_result(made, as_json=as_json)
+    opt.print_result(made, as_json=as_json)
 
 
 PairsArgument = Annotated[
     str | None,
-    argument(
+    opt.argument(
         "PAIRS",
         "A file of pairs: subject, object (.csv, .tsv, .txt, .parquet), - for standard input, or a "
         "database.  [default: the pairs whose chance of an event changes most]",
@@ -97,29 +81,29 @@ PairsArgument = Annotated[
 ]
 PairsOption = Annotated[
     int | None,
-    option(
+    opt.option(
         "--top", "Number of rows to print.  [default: all of PAIRS; without PAIRS, 20]", "N", min=1
     ),
 ]
 FilesOption = Annotated[
     list[Any] | None,
-    option(
+    opt.option(
         "--out",
         "A file for the list (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a table of a "
         "database (URL#TABLE); repeatable.",
         "FILE",
-        parser=file_or_database,
-        callback=lambda files: files and [check_result_file(file) for file in files],
+        parser=opt.file_or_database,
+        callback=lambda files: files and [opt.check_result_file(file) for file in files],
     ),
 ]
 
 
 EntityOption = Annotated[
-    list[str] | None, option("--entity", "Only pairs with this entity; repeatable.", "NAME")
+    list[str] | None, opt.option("--entity", "Only pairs with this entity; repeatable.", "NAME")
 ]
 CountryOption = Annotated[
     list[str] | None,
-    option(
+    opt.option(
         "--country",
         "Only pairs with an entity of this country: 'Police (India)' is of India; repeatable.",
         "NAME",
@@ -128,7 +112,7 @@ CountryOption = Annotated[
 _ALERT_PANEL = "Alerts and earlier lists"
 AlertOption = Annotated[
     list[str] | None,
-    option(
+    opt.option(
         "--alert",
         "List pairs that meet this rule first, such as 'group:material conflict > 50' or "
         "'rise > 20'; repeatable.",
@@ -138,11 +122,11 @@ AlertOption = Annotated[
 ]
 ExitCodeOption = Annotated[
     bool,
-    option("--exit-code", "Exit with 3 if there are alerts.", rich_help_panel=_ALERT_PANEL),
+    opt.option("--exit-code", "Exit with 3 if there are alerts.", rich_help_panel=_ALERT_PANEL),
 ]
 SinceOption = Annotated[
     Path | None,
-    option(
+    opt.option(
         "--since",
         "An earlier list (.json): mark pairs as new, up or down, and name those dropped.",
         "FILE",
@@ -151,9 +135,9 @@ SinceOption = Annotated[
 ]
 
 
-@takes_window
+@opt.takes_window
 def watch(
-    model: ModelArgument,
+    model: opt.ModelArgument,
     pairs: PairsArgument = None,
     top: PairsOption = None,
     out: FilesOption = None,
@@ -167,10 +151,10 @@ def watch(
     alert: AlertOption = None,
     exit_code: ExitCodeOption = False,
     since: SinceOption = None,
-    mail: MailOption = None,
-    as_json: JsonOption = False,
+    mail: opt.MailOption = None,
+    as_json: opt.JsonOption = False,
     *,
-    window: WindowOptions,
+    window: opt.WindowOptions,
 ) -> None:
     """Forecast many pairs at once: a list with chances, changes and reasons.
 
@@ -186,16 +170,15 @@ def watch(
     from apptek.forecast.pair_files import read_pairs
     from apptek.predictor import Predictor
     from apptek.present.tables import write_result
-    from apptek.present.watch_words import watch_lines
     from apptek.terminal import tell, working
 
-    if pairs is None and (skip_bad or sql):
-        raise typer.BadParameter(f"{'--sql' if sql else '--skip-bad'} needs PAIRS")
+    if pairs is None:
+        opt.refuse({"--sql": sql or None, "--skip-bad": skip_bad}, "needs PAIRS")
     predictor = Predictor.load(model, past_only=True)
     asked, skipped = None, list[str]()
     if pairs is not None:
-        names = predictor.answerer.entities
-        asked, skipped = read_pairs(file_or_database(pairs), names, skip_bad=skip_bad, sql=sql)
+        source, names = opt.file_or_database(pairs), predictor.answerer.entities
+        asked, skipped = read_pairs(source, names, skip_bad=skip_bad, sql=sql)
     with working("forecasting"):
         listed = predictor.watch(
             asked, most=top or PAIRS_LISTED, entity=entity or (), country=country or (),
@@ -206,18 +189,23 @@ def watch(
     for file in out or []:
         write_result(file, listed, "watch")
         tell(f"{counted(len(listed.rows), 'pair')}, {len(skipped):,} skipped: {file}")
-    write_mail(mail, listed)
-    if out and not as_json:
-        for line in (*(f"ALERT {each.sentence}" for each in listed.alerts), *watch_lines(listed)):
-            tell(line)
-    else:
-        shown = listed if as_json or top is None else _first(listed, top)
-        print_result(shown, as_json=as_json)
+    opt.write_mail(mail, listed)
+    _print(listed, top, as_file=bool(out), as_json=as_json)
     if exit_code and listed.alerts:
         raise typer.Exit(ALERTED)
 
 
-def _first(listed: "WatchList", top: int) -> "WatchList":
-    """Return the list with so many rows, and all rows with alerts."""
-    rows = [row for place, row in enumerate(listed.rows) if place < top or row.alerts]
-    return replace(listed, rows=tuple(rows))
+def _print(listed: "WatchList", top: int | None, *, as_file: bool, as_json: bool) -> None:
+    """Print the first rows and those with alerts; of a list that is in a file, only its notes."""
+    from apptek.present.watch_words import watch_lines
+    from apptek.terminal import tell
+
+    if as_file and not as_json:
+        for line in (*(f"ALERT {each.sentence}" for each in listed.alerts), *watch_lines(listed)):
+            tell(line)
+        return
+    rows = enumerate(listed.rows)
+    if top is not None and not as_json:
+        shown = [row for place, row in rows if place < top or row.alerts]
+        listed = replace(listed, rows=tuple(shown))
+    opt.print_result(listed, as_json=as_json)

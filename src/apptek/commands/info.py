@@ -3,22 +3,20 @@
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
-from apptek.commands.options import JsonOption, ModelArgument, option, print_json, print_text
+from apptek.commands import options as opt
 from apptek.safe_text import counted
 
 MIN_WEIGHT = 0.2
 
 
 def info(
-    model: ModelArgument,
+    model: opt.ModelArgument,
     check: Annotated[
-        bool, option("--check", "Compare every file of the model with its checksum.")
+        bool, opt.option("--check", "Compare every file of the model with its checksum.")
     ] = False,
     rules: Annotated[
         Path | None,
-        option(
+        opt.option(
             "--rules",
             "Write the learned rules, with weight and support (.jsonl, .parquet).",
             "FILE",
@@ -26,14 +24,14 @@ def info(
     ] = None,
     min_weight: Annotated[
         float | None,
-        option(
+        opt.option(
             "--min-weight",
             "With --rules: leave out rules with a smaller weight, for or against.  [default: 0.2]",
             "WEIGHT",
             min=0.0,
         ),
     ] = None,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Describe a model or a baseline: its data, its views, and what was added since the fit.
 
@@ -42,8 +40,8 @@ def info(
 
     Example: `apptek info model`
     """
-    if min_weight is not None and rules is None:
-        raise typer.BadParameter("--min-weight needs --rules")
+    if rules is None:
+        opt.refuse({"--min-weight": min_weight}, "needs --rules")
     facts: dict[str, Any] = {}
     if check:
         facts |= _check(model, quiet=as_json)
@@ -68,25 +66,22 @@ def info(
         if not as_json:
             from apptek.present.metrics_text import summary_text
 
-            print_text(summary_text, str(model), facts)
+            opt.print_text(summary_text, str(model), facts)
     if as_json:
-        print_json(facts)
+        opt.print_json(facts)
 
 
 def _add_score(facts: dict[str, Any], model: Path) -> None:
     """Add the score of the forecasts that `apptek run` stored, if there is one."""
     from apptek.daily.project import state_of
     from apptek.daily.scores import stored_score
+    from apptek.results import to_dict
 
     score = stored_score(state_of(model.absolute()))
     if score is None or not score.scored:
         return
-    every = score.groups["all"]
-    facts["running_score"] = {
-        "until": score.observed, "runs": score.scored, "forecasts": every.forecasts,
-        "brier": every.brier, "log_loss": every.log_loss,
-        "calibration_error": every.calibration_error, "skill": every.skill["own_rate"],
-    }  # fmt: skip
+    about = {"until": score.observed, "runs": score.scored}
+    facts["running_score"] = about | to_dict(score.groups["all"])
     if score.refit:
         facts["refit"] = f"due: {score.refit}"
 

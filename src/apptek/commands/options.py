@@ -12,7 +12,6 @@ import typer
 
 if TYPE_CHECKING:
     from apptek.facts.facts import Dataset
-    from apptek.facts.predicate_table import PredicateTable
     from apptek.results import Result
 
 
@@ -293,35 +292,11 @@ def _set_options(
     run.__signature__ = signature.replace(parameters=[*own, *more])
 
 
-@dataclass(frozen=True, slots=True)
-class NameTables:
-    """The tables of --predicates and --aliases. They are read first: a bad table fails early."""
-
-    labels: "PredicateTable | None"
-    aliases: dict[str, str]
-
-    @classmethod
-    def read(cls, predicates: str | None, aliases: Path | None) -> "NameTables":
-        """Read the tables."""
-        from apptek.reading.name_tables import as_predicate_table, read_aliases
-
-        table = {} if aliases is None else read_aliases(aliases)
-        return cls(as_predicate_table(predicates), table)
-
-    def apply(self, dataset: "Dataset") -> "Dataset":
-        """Return the data set with these tables; print on stderr how many names they cover."""
-        from apptek.reading.name_tables import with_aliases
-        from apptek.terminal import tell
-
-        named = with_aliases(dataset.labelled(self.labels), self.aliases)
-        if named.labels:
-            known, count = len(named.labels), len(dataset.predicates)
-            off = "; --predicates none turns this off" if self.labels is None else ""
-            tell(f"labels: {known:,} of {count:,} predicates are in {named.labels.source}{off}")
-        if self.aliases:
-            found = sum(dataset.entities.find(name) is not None for name in self.aliases.values())
-            tell(f"aliases: {found:,} of {len(self.aliases):,} match entities of the data")
-        return named
+def refuse(options: Mapping[str, Any], why: str) -> None:
+    """Raise a usage error that names the first of these options that was given, if any."""
+    for word, value in options.items():
+        if value is not None and value is not False and value != []:
+            raise typer.BadParameter(f"{word} {why}")
 
 
 def print_result(

@@ -12,22 +12,8 @@ from unittest.mock import patch
 
 import typer
 
+from apptek.commands import options as opt
 from apptek.commands.command_group import CommandGroup
-from apptek.commands.options import (
-    DataArgument,
-    JsonOption,
-    ModelArgument,
-    ObjectArgument,
-    OutOption,
-    SeedOption,
-    SettingsOption,
-    SubjectArgument,
-    TimeArgument,
-    argument,
-    option,
-    print_json,
-    print_text,
-)
 from apptek.commands.reading_options import Reading, reads_data
 from apptek.errors import ApptekError, StoppedError
 from apptek.extras import require_torch
@@ -50,6 +36,24 @@ What = Literal[
     "all",
 ]  # fmt: skip
 RUNS = Path("paper") / "runs.toml"
+TensorboardOption = Annotated[
+    Path | None,
+    opt.option(
+        "--tensorboard", "Write TensorBoard scalars there (needs the extra `tensorboard`).", "DIR"
+    ),
+]
+OnlyOption = Annotated[
+    str,
+    opt.option("--only", "Run only what matches this name pattern, such as `re_gcn-*`.", "PATTERN"),
+]
+FiguresOption = Annotated[
+    Path | None,
+    opt.option(
+        "--out",
+        "The folder for results and figures.  [default: paper; with --quick a temporary folder]",
+        "DIR",
+    ),
+]
 
 paper_app = typer.Typer(
     cls=CommandGroup,
@@ -61,22 +65,15 @@ paper_app = typer.Typer(
 @paper_app.command()
 @reads_data
 def train(
-    data: DataArgument,
-    out: OutOption,
-    settings: SettingsOption = None,
-    seed: SeedOption = 0,
-    tensorboard: Annotated[
-        Path | None,
-        option(
-            "--tensorboard",
-            "Write TensorBoard scalars there (needs the extra `tensorboard`).",
-            "DIR",
-        ),
-    ] = None,
+    data: opt.DataArgument,
+    out: opt.OutOption,
+    settings: opt.SettingsOption = None,
+    seed: opt.SeedOption = 0,
+    tensorboard: TensorboardOption = None,
     controls: Annotated[
-        bool, option("--controls", "Run only the controls, which do not learn.")
+        bool, opt.option("--controls", "Run only the controls, which do not learn.")
     ] = False,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
     *,
     reading: Reading,
 ) -> None:
@@ -109,9 +106,9 @@ def train(
         )
         result = run_controls(run) if controls else run_agent(run)
     if as_json:
-        print_json(result.as_json())
+        opt.print_json(result.as_json())
         return
-    print_text(rewards_text, result.dataset, result.metrics)
+    opt.print_text(rewards_text, result.dataset, result.metrics)
     if not controls:
         tell_next(
             ["paper", "play", str(out), "SUBJECT", "OBJECT", "TIME"],
@@ -121,17 +118,17 @@ def train(
 
 @paper_app.command()
 def play(
-    agent: Annotated[Path, argument("AGENT", "The folder of an agent from `paper train`.")],
-    subject: SubjectArgument,
-    object_: ObjectArgument,
-    time: TimeArgument,
+    agent: Annotated[Path, opt.argument("AGENT", "The folder of an agent from `paper train`.")],
+    subject: opt.SubjectArgument,
+    object_: opt.ObjectArgument,
+    time: opt.TimeArgument,
     html: Annotated[
-        Path | None, option("--html", "Write the episode with a drawing to this file.", "FILE")
+        Path | None, opt.option("--html", "Write the episode with a drawing to this file.", "FILE")
     ] = None,
     data: Annotated[
-        str | None, option("--data", "The agent's data, if it has moved.", "DATA")
+        str | None, opt.option("--data", "The agent's data, if it has moved.", "DATA")
     ] = None,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Play the trained agent on one query, step by step.
 
@@ -165,7 +162,7 @@ def play(
         raise ApptekError(f"neither {subject} nor {object_} has training facts: there is no step")
     about: dict[str, Any] = {"told": _told(played, dataset), "asked": (subject, object_, time)}
     if as_json:
-        print_json(about["told"])
+        opt.print_json(about["told"])
     else:
         typer.echo(render("play.txt.j2", **about))
     if html is not None:
@@ -217,14 +214,14 @@ def _drawing(
 
 @paper_app.command()
 def topologies(
-    model: ModelArgument,
+    model: opt.ModelArgument,
     predicate: Annotated[
-        str | None, option("--predicate", "Only the features of this predicate.", "NAME")
+        str | None, opt.option("--predicate", "Only the features of this predicate.", "NAME")
     ] = None,
     top: Annotated[
-        int, option("--top", "Number of rows to print for each predicate.", "N", min=1)
+        int, opt.option("--top", "Number of rows to print for each predicate.", "N", min=1)
     ] = 5,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Show what a model learned: the features with the largest weights for each predicate.
 
@@ -247,9 +244,9 @@ def topologies(
     labels = fitted.dataset.labels or PredicateTable()
     learned = _learned(fitted, chosen, labels, top)
     if as_json:
-        print_json(learned)
+        opt.print_json(learned)
     else:
-        print_text(topologies_text, learned, labels)
+        opt.print_text(topologies_text, learned, labels)
 
 
 def _learned(
@@ -283,26 +280,15 @@ def _learned(
 @paper_app.command()
 def reproduce(
     context: typer.Context,
-    what: Annotated[What, argument("WHAT", "A table or figure of the paper, or all.")],
+    what: Annotated[What, opt.argument("WHAT", "A table or figure of the paper, or all.")],
     quick: Annotated[
-        bool, option("--quick", "Use a small invented world; below three minutes.")
+        bool, opt.option("--quick", "Use a small invented world; below three minutes.")
     ] = False,
     only_recorded: Annotated[
-        bool, option("--only-recorded", "Run nothing; show only recorded results.")
+        bool, opt.option("--only-recorded", "Run nothing; show only recorded results.")
     ] = False,
-    only: Annotated[
-        str,
-        option("--only", "Run only what matches this name pattern, such as `re_gcn-*`.", "PATTERN"),
-    ] = "*",
-    out: Annotated[
-        Path | None,
-        option(
-            "--out",
-            "The folder for results and figures.  [default: paper; with --quick a temporary "
-            "folder]",
-            "DIR",
-        ),
-    ] = None,
+    only: OnlyOption = "*",
+    out: FiguresOption = None,
 ) -> None:
     """Rebuild a table or figure of the paper: run what is missing, then read the results.
 

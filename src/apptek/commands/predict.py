@@ -4,19 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.options import (
-    TIME,
-    AllowUnknownOption,
-    JsonOption,
-    ModelArgument,
-    PastOnlyOption,
-    SupposeOption,
-    argument,
-    file_or_database,
-    option,
-    print_result,
-    read_suppose,
-)
+from apptek.commands import options as opt
 from apptek.commands.reading_options import Reading, list_skipped, reads_queries
 from apptek.safe_text import counted
 
@@ -25,28 +13,34 @@ UNKNOWN_SHOWN = 5  # unknown names of a file to print
 _FILE_PANEL = "Many queries at once"
 QueriesOption = Annotated[
     Any,
-    option(
+    opt.option(
         "--queries",
         "A file of queries (subject, object, time), in any format that `fit` reads, or a database.",
         "FILE",
-        parser=file_or_database,
+        parser=opt.file_or_database,
         rich_help_panel=_FILE_PANEL,
     ),
 ]
 AnswersOption = Annotated[
     Any,
-    option(
+    opt.option(
         "--out",
         "The output file for --queries (.csv, .tsv, .parquet; as RDF: .ttl, .nt, .trig), or a "
         "table of a database (URL#TABLE).",
         "FILE",
-        parser=file_or_database,
+        parser=opt.file_or_database,
         rich_help_panel=_FILE_PANEL,
+    ),
+]
+PredicateOption = Annotated[
+    str | None,
+    opt.option(
+        "--predicate", "With '?' as SUBJECT or OBJECT: rank the entities with this one.", "NAME"
     ),
 ]
 CoverageOption = Annotated[
     float | None,
-    option(
+    opt.option(
         "--coverage",
         "Instead of N, list the fewest predicates that contain the true one in this share of "
         "cases, such as 0.9.",
@@ -55,7 +49,7 @@ CoverageOption = Annotated[
 ]
 HideKnownOption = Annotated[
     bool,
-    option(
+    opt.option(
         "--hide-known",
         "Answer as `evaluate` does: from the training facts, with the fact in question hidden.",
     ),
@@ -64,25 +58,20 @@ HideKnownOption = Annotated[
 
 @reads_queries
 def predict(
-    model: ModelArgument,
-    subject: Annotated[str | None, argument("SUBJECT", "The entity that acts.")] = None,
-    object_: Annotated[str | None, argument("OBJECT", "The entity acted upon.")] = None,
-    time: Annotated[str | None, argument("TIME", TIME)] = None,
-    top: Annotated[int, option("--top", "Number of predicates to list.", "N", min=1)] = 10,
+    model: opt.ModelArgument,
+    subject: Annotated[str | None, opt.argument("SUBJECT", "The entity that acts.")] = None,
+    object_: Annotated[str | None, opt.argument("OBJECT", "The entity acted upon.")] = None,
+    time: Annotated[str | None, opt.argument("TIME", opt.TIME)] = None,
+    top: Annotated[int, opt.option("--top", "Number of predicates to list.", "N", min=1)] = 10,
     coverage: CoverageOption = None,
     queries: QueriesOption = None,
     out: AnswersOption = None,
-    predicate: Annotated[
-        str | None,
-        option(
-            "--predicate", "With '?' as SUBJECT or OBJECT: rank the entities with this one.", "NAME"
-        ),
-    ] = None,
+    predicate: PredicateOption = None,
     hide_known: HideKnownOption = False,
-    past_only: PastOnlyOption = False,
-    allow_unknown: AllowUnknownOption = False,
-    suppose: SupposeOption = None,
-    as_json: JsonOption = False,
+    past_only: opt.PastOnlyOption = False,
+    allow_unknown: opt.AllowUnknownOption = False,
+    suppose: opt.SupposeOption = None,
+    as_json: opt.JsonOption = False,
     *,
     reading: Reading,
 ) -> None:
@@ -118,14 +107,14 @@ def predict(
     if predicate is not None:
         ends = (None if is_open[0] else subject, None if is_open[1] else object_)
         ranking = predictor.rank_entities(*ends, predicate=predicate, time=time, top=top)
-        print_result(ranking, as_json=as_json)
+        opt.print_result(ranking, as_json=as_json)
         return
     asked = Query(subject, object_, time)
     (answer,) = predictor.predict(
         asked, top=top, coverage=coverage, hide_known=hide_known, allow_unknown=allow_unknown,
-        suppose=read_suppose(suppose, predictor.model.dataset),
+        suppose=opt.read_suppose(suppose, predictor.model.dataset),
     )  # fmt: skip
-    print_result(answer, as_json=as_json, similar=predictor.similar_names(subject, object_))
+    opt.print_result(answer, as_json=as_json, similar=predictor.similar_names(subject, object_))
     if not as_json:
         _tell_limits(predictor.model, answer, time)
 

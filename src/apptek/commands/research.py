@@ -7,21 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from apptek.commands import options as opt
 from apptek.commands.command_group import CommandGroup
-from apptek.commands.options import (
-    DataArgument,
-    JsonOption,
-    ModelArgument,
-    ProtocolOption,
-    ResultOption,
-    SeedOption,
-    SettingsOption,
-    argument,
-    check_file,
-    option,
-    print_json,
-    print_text,
-)
 from apptek.commands.reading_options import Reading, reads_data
 
 if TYPE_CHECKING:
@@ -32,6 +19,16 @@ research_app = typer.Typer(
     no_args_is_help=True,
     help="Compare models, search settings, and measure whether explanations are faithful.",
 )
+MinutesOption = Annotated[
+    float,
+    opt.option(
+        "--minutes", "The time for all trials, on one core; the last trial may take longer.", "N"
+    ),
+]
+SampleOption = Annotated[
+    float,
+    opt.option("--sample", "The share of training facts to search with.", "S", min=0.01, max=1),
+]
 _NAMES = (
     "tnt_complex, de_transe, de_distmult, de_simple, re_gcn, default, max or paper, as for "
     "`fit --model`."
@@ -42,13 +39,13 @@ _NAMES = (
 def compare(
     results: Annotated[
         list[Path],
-        argument("RESULT", "Result files that `evaluate --result` wrote."),
+        opt.argument("RESULT", "Result files that `evaluate --result` wrote."),
     ],
     top: Annotated[
-        int, option("--top", "Number of gains, and of losses, to print.", "N", min=1)
+        int, opt.option("--top", "Number of gains, and of losses, to print.", "N", min=1)
     ] = 5,
-    result: ResultOption = None,
-    as_json: JsonOption = False,
+    result: opt.ResultOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Compare models with the first one, query by query.
 
@@ -67,31 +64,31 @@ def compare(
     if result is not None:
         write_result(result, comparison.as_result())
     if as_json:
-        print_json(comparison.as_json())
+        opt.print_json(asdict(comparison))
     else:
-        print_text(comparison_text, comparison, top)
+        opt.print_text(comparison_text, comparison, top)
 
 
 @research_app.command()
 @reads_data
 def contest(
-    data: DataArgument,
+    data: opt.DataArgument,
     out: Annotated[
         Path,
-        option("--out", "The folder for the models and their results.", "DIR"),
+        opt.option("--out", "The folder for the models and their results.", "DIR"),
     ],
     models: Annotated[
         str | None,
-        option(
+        opt.option(
             "--models",
             "Models, as for `fit --model`: `pair,max`.  "
             "[default: recency,tnt_complex,paper,default]",
             "LIST",
         ),
     ] = None,
-    protocol: ProtocolOption = "official",
-    seeds: Annotated[int, option("--seeds", "Number of runs of each model.", "N", min=1)] = 1,
-    as_json: JsonOption = False,
+    protocol: opt.ProtocolOption = "official",
+    seeds: Annotated[int, opt.option("--seeds", "Number of runs of each model.", "N", min=1)] = 1,
+    as_json: opt.JsonOption = False,
     *,
     reading: Reading,
 ) -> None:
@@ -116,9 +113,9 @@ def contest(
     best = clear_best(contestants)
     if as_json:
         entries = [asdict(contestant) for contestant in contestants]
-        print_json({"models": entries, "best": None if best is None else best.name})
+        opt.print_json({"models": entries, "best": None if best is None else best.name})
         return
-    print_text(contest_text, data, contestants)
+    opt.print_text(contest_text, data, contestants)
     if best is None:
         behind = ((each.name, each.against_best) for each in contestants)
         equal = ", ".join(name for name, gap in behind if gap is None or gap.high >= 0)
@@ -132,36 +129,15 @@ def contest(
 @research_app.command()
 @reads_data
 def search(
-    name: Annotated[str, argument("NAME", _NAMES)],
-    data: DataArgument,
-    minutes: Annotated[
-        float,
-        option(
-            "--minutes",
-            "The time for all trials, on one core; the last trial may take longer.",
-            "N",
-        ),
-    ] = 15.0,
-    protocol: ProtocolOption = "official",
-    sample: Annotated[
-        float,
-        option(
-            "--sample",
-            "The share of the training facts to use in the search.",
-            "S",
-            min=0.01,
-            max=1,
-        ),
-    ] = 1.0,
-    settings: SettingsOption = None,
-    seed: SeedOption = 0,
-    result: Annotated[
-        Path | None,
-        option("--result", "Write every trial to this JSON file.", "FILE", callback=check_file),
-    ] = None,
-    resume: Annotated[
-        bool, option("--resume", "Continue the search of the file --result.")
-    ] = False,
+    name: Annotated[str, opt.argument("NAME", _NAMES)],
+    data: opt.DataArgument,
+    minutes: MinutesOption = 15.0,
+    protocol: opt.ProtocolOption = "official",
+    sample: SampleOption = 1.0,
+    settings: opt.SettingsOption = None,
+    seed: opt.SeedOption = 0,
+    result: opt.ResultOption = None,
+    resume: opt.ResumeOption = False,
     *,
     reading: Reading,
 ) -> None:
@@ -183,13 +159,9 @@ def search(
     search_space(baseline)  # refuses a baseline without one before the data is read
     dataset = reading.read(data)
     task = Search(
-        baseline=baseline,
-        config=config,
-        minutes=minutes,
-        protocol=protocol,
-        seed=seed,
+        baseline=baseline, config=config, minutes=minutes, protocol=protocol, seed=seed,
         sample=sample,
-    )
+    )  # fmt: skip
     trials: list[Trial] = finished_trials(result, task) if resume and result else []
     stopped = _run(task, dataset, result, preset, trials)
     summary = search_result(task, trials)
@@ -230,20 +202,22 @@ def _run(
 
 @research_app.command()
 def faithfulness(
-    model: ModelArgument,
-    count: Annotated[int, option("-n", "Number of queries from the test split.", "N", min=1)] = 500,
+    model: opt.ModelArgument,
+    count: Annotated[
+        int, opt.option("-n", "Number of queries from the test split.", "N", min=1)
+    ] = 500,
     world: Annotated[
         int,
-        option(
+        opt.option(
             "--world",
             "The number of facts of the synthetic world with planted rules; 0: none.",
             "FACTS",
             min=0,
         ),
     ] = 20_000,
-    seed: SeedOption = 0,
-    result: ResultOption = None,
-    as_json: JsonOption = False,
+    seed: opt.SeedOption = 0,
+    result: opt.ResultOption = None,
+    as_json: opt.JsonOption = False,
 ) -> None:
     """Measure whether reasons are faithful to the model.
 
@@ -273,7 +247,7 @@ def faithfulness(
         about = Result(model="faithfulness", dataset=fitted.dataset.name, seed=seed)
         write_result(result, replace(about, metrics=figures, extras=extras))
     if as_json:
-        print_json(figures | {"world": recovery})
+        opt.print_json(figures | {"world": recovery})
         return
     named = {} if recovery is None else {"planted rules named first": recovery["named"]}
-    print_text(values_text, "Faithfulness", figures | named)
+    opt.print_text(values_text, "Faithfulness", figures | named)

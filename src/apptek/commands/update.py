@@ -7,46 +7,41 @@ from typing import Annotated, Any
 
 import typer
 
-from apptek.commands.options import (
-    JsonOption,
-    ModelArgument,
-    ObservedUntilOption,
-    argument,
-    check_folder,
-    option,
-    print_json,
-)
+from apptek.commands import options as opt
 from apptek.commands.reading_options import Reading, reads_facts
 
 
 @reads_facts
 def update(
-    model: ModelArgument,
+    model: opt.ModelArgument,
     facts: Annotated[
         list[str] | None,
-        argument(
+        opt.argument(
             "FACTS...", "Files of facts, a folder, a pattern, a database or - for standard input."
         ),
     ] = None,
     out: Annotated[
         Path | None,
-        option(
-            "--out", "The folder for the new model; new or empty.", "DIR", callback=check_folder
+        opt.option(
+            "--out", "The folder for the new model; new or empty.", "DIR", callback=opt.check_folder
         ),
     ] = None,
-    in_place: Annotated[bool, option("--in-place", "Replace the old model, atomically.")] = False,
+    in_place: Annotated[
+        bool, opt.option("--in-place", "Replace the old model, atomically.")
+    ] = False,
     retract: Annotated[
-        str | None, option("--retract", "Facts to remove, written as in the original file.", "FILE")
+        str | None,
+        opt.option("--retract", "Facts to remove, written as in the original file.", "FILE"),
     ] = None,
-    observed_until: ObservedUntilOption = None,
+    observed_until: opt.ObservedUntilOption = None,
     since_last: Annotated[
         bool,
-        option(
+        opt.option(
             "--since-last",
             "Add only facts after the last observed time. Of a database, only these are read.",
         ),
     ] = False,
-    as_json: JsonOption = False,
+    as_json: opt.JsonOption = False,
     *,
     reading: Reading,
 ) -> None:
@@ -72,7 +67,7 @@ def update(
     updated, report, repeated = _update(model, target, reading, sources, **how)
     if as_json:
         facts_now = {"facts": len(updated.graph.facts)}
-        print_json(asdict(report) | facts_now | {"observed_until": observed_text(updated)})
+        opt.print_json(asdict(report) | facts_now | {"observed_until": observed_text(updated)})
         return
     about = {"added": bool(facts), "removed": retract is not None, "repeated": repeated}
     _tell(updated, report, target, **about)

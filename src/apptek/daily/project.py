@@ -100,7 +100,7 @@ def state_of(model: Path) -> Path:
 def read_project(path: Path) -> Project:
     """Read a project file; ConfigError names the line of what is wrong, and similar keys."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         content = json.dumps(tomllib.loads(text), default=str)  # strict JSON takes lists and dicts
         return TypeAdapter(Project).validate_json(content)
     except OSError as error:

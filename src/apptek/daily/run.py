@@ -22,7 +22,7 @@ from pyarrow import parquet
 
 from apptek.daily.project import Project, read_project
 from apptek.daily.scores import SCORE, Score, score_runs
-from apptek.daily.stored import file_name, forecast_table
+from apptek.daily.stored import file_name, forecast_table, in_time
 from apptek.databases import Database, find_database
 from apptek.errors import DataError, ModelError, NoFactsError
 from apptek.facts.calendar import position
@@ -86,6 +86,8 @@ def run_project(
             make_folder(project.state)
         for folder in (project.state, Path(project.model.folder)):
             stack.enter_context(sole_writer(folder) if folder.exists() else nullcontext())
+        for left in project.state.glob(".*"):  # by a run that was killed
+            left.unlink()
         run = _Run(project, refit=refit)
         with run.step("read", log) as fields:
             data = run.read(observed_until, fields)
@@ -116,8 +118,9 @@ def _check(project: Project) -> None:
         check_new_folder(folder)
     for rule in watch.alerts:
         parse_rule(rule)
-    if watch.pairs is not None and not Path(watch.pairs).is_file():
-        raise DataError(f"{watch.pairs}: there is no such file; pairs in [watch] names it")
+    pairs = None if watch.pairs is None else _target(watch.pairs)
+    if isinstance(pairs, Path) and not pairs.is_file():
+        raise DataError(f"{pairs}: there is no such file; pairs in [watch] names it")
     for texts, suffixes in ((outputs.watch, SUFFIXES), (outputs.alerts, TABLES)):
         for target in map(_target, texts):
             check_suffix(target, suffixes)
@@ -188,9 +191,10 @@ class _Run:
         fields |= {"facts": len(times), "last_fact": None if last is None else time_of(axis, last)}
         is_old = last is None or (observed_until is None and _is_old(axis, times, end))
         if model is None and is_old:
+            found = f"the last fact is of {fields['last_fact']}" if len(times) else "all are later"
             raise DataError(
-                f"the last fact is of {fields['last_fact']}, but the run is of {self.day}: give "
-                "--observed-until, or a larger delay in [source]"
+                f"the run is of {self.day}, but {found}: give --observed-until, or another delay "
+                "in [source]"
             )
         return data
 
@@ -228,24 +232,26 @@ class _Run:
         watch, outputs = self.project.watch, self.project.outputs
         about["stored"] = len(list(self.project.state.glob("*.parquet")))
         about["outputs"] = [*map(_target, (*outputs.watch, *outputs.alerts)), outputs.page]
-        about["what"] = watch.pairs or f"the {watch.top} pairs that change most"
+        about["what"] = (
+            str(_target(watch.pairs)) if watch.pairs else f"the {watch.top} pairs that change most"
+        )
         return render("plan.txt.j2", project=self.project, **about)
 
     def forecast(self, predictor: Predictor) -> tuple[WatchList, pa.Table]:
         """Return the watch list, compared with that of the run before, and all forecasts."""
         watch, pairs = self.project.watch, None
         if watch.pairs is not None:
-            pairs, _ = read_pairs(Path(watch.pairs), predictor.answerer.entities)
+            pairs, _ = read_pairs(_target(watch.pairs), predictor.answerer.entities)
         listed = predictor.watch(
             pairs, most=watch.top, entity=watch.entity, country=watch.country,
             predicate=watch.predicate, class_=watch.class_, group=watch.group,
             alerts=watch.alerts, **watch.length(),
         )  # fmt: skip
-        own = file_name(self.day, WATCH)
-        earlier = [file for file in self.project.state.glob(f"*{WATCH}") if file.name < own]
-        if earlier:
+        names = [file.name for file in self.project.state.glob(f"*{WATCH}")]
+        before = [in_time(n) for n in names if in_time(n) < in_time(file_name(self.day, WATCH))]
+        if before:
             with suppress(DataError):  # a list of other events, or of another length
-                listed = compared(listed, read_earlier(max(earlier)))
+                listed = compared(listed, read_earlier(self.project.state / max(before)[1]))
         window = predictor.forecaster.window(None, Length(**watch.length()))
         return listed, forecast_table(predictor.forecaster, window, self.day, listed)
 
@@ -274,14 +280,14 @@ class _Run:
                 temporary = stack.enter_context(new_file(path))
                 with writing(path):
                     temporary.write_bytes(content)
-            cursors = Fields()  # by URL: two tables of one database are one transaction
+            connections = Fields()  # by URL: two tables of one database are one transaction
             for target, result, table in tables:
                 if isinstance(target, Path):
                     stack.enter_context(staged(target, result, "watch"))
                     continue
-                if target.url not in cursors:
-                    cursors[target.url] = stack.enter_context(target.transaction())
-                target.appender(cursors[target.url], self.day)(table)
+                if target.url not in connections:
+                    connections[target.url] = stack.enter_context(target.transaction())
+                target.appender(connections[target.url], self.day)(table)
             if self.changed:
                 target = self.folder.resolve()  # a link stays one
                 save_model(predictor.model, target, predictor.run, in_place=self.exists)
@@ -291,7 +297,9 @@ class _Run:
 def _observed_end(axis: TimeAxis, data: Dataset | None, stated: str | None, delay: int) -> int:
     """Return the last observed position: stated, by the clock (UTC), or that of the last fact."""
     if stated is not None:
-        return axis.position(axis.parse(stated))
+        if (code := axis.parse(stated)) == UNKNOWN:
+            raise DataError(f"--observed-until {stated}: expected {axis.expected}")
+        return axis.position(code)
     if axis.unit != "integer":
         now = datetime.now(UTC)
         second = now.hour * 3600 + now.minute * 60 + now.second

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 from pydantic import TypeAdapter
 
-from apptek.daily.stored import GROUPS, NAMES, NUMBERS, WATCHED, StoredRun, ended_runs
+from apptek.daily.stored import GROUPS, NAMES, NUMBERS, WATCHED, StoredRun, ended_runs, in_time
 from apptek.evaluation.calibration import reliability, yes_no_figures
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.skill import Judged, group_skill
@@ -87,7 +87,7 @@ def score_runs(forecaster: Forecaster, state: Path) -> Score:
     summaries = {row.day: row for row in rows}
     about: dict[str, Any] = {
         "observed": time_of(axis, forecaster.observed), "unit": unit_word(axis.unit),
-        "runs": tuple(sorted(summaries.values(), key=lambda row: row.day, reverse=True)),
+        "runs": tuple(sorted(summaries.values(), key=lambda row: in_time(row.day), reverse=True)),
     }  # fmt: skip
     if not scored:
         return Score(**about, scored=0)

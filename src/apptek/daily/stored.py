@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import compute as pc
 from pyarrow import parquet
 
 from apptek.arrays import Longs
@@ -19,7 +20,7 @@ from apptek.errors import DataError
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.skill import groups_of, judged, recent_span
 from apptek.forecast.window import Window
-from apptek.models.occurrence.events import Meetings, Pairs
+from apptek.models.occurrence.events import Meetings, Pairs, pair_keys
 from apptek.results import WatchList
 
 NAMES, GROUPS = ("subject", "object"), ("continuations", "onsets")
@@ -29,8 +30,13 @@ NUMBERS = ("probability", "no_change", "own_rate")
 
 
 def file_name(day: str, suffix: str = ".parquet") -> str:
-    """Return the name of the file of a run; names sort as the times do."""
+    """Return the name of the file of a run."""
     return re.sub("[^0-9A-Za-z-]", "_", day) + suffix
+
+
+def in_time(day: str) -> tuple[int, str]:
+    """Return what sorts days, or the names of their files, in order of time: 9 before 10."""
+    return len(day), day
 
 
 def forecast_table(
@@ -48,7 +54,7 @@ def forecast_table(
     on_list = [each for row in listed.rows for each in (row.subject, row.object)]
     ends = forecaster.ids(on_list).reshape(-1, 2)
     both = np.concatenate([ends, ends[:, ::-1]])
-    of_list = Pairs(both[:, 0], both[:, 1], np.zeros(len(both), np.int32)).keys(past.width)
+    of_list = pair_keys(both[:, 0], both[:, 1], past.width)
     ids = zip(NAMES, (pairs.subjects, pairs.objects), strict=True)
     columns = {
         **{name: pa.DictionaryArray.from_arrays(of, data.entities.array) for name, of in ids},
@@ -75,24 +81,18 @@ class StoredRun:
 
     def read(self, forecaster: Forecaster) -> tuple[pa.Table, Longs]:
         """Return the rows whose names the model still knows, and the keys of their pairs."""
-        table = parquet.read_table(self.file, read_dictionary=list(NAMES)).combine_chunks()
-        find = forecaster.model.dataset.entities.find
-        ids = []
-        for name in NAMES:
-            column = table[name].combine_chunks()
-            column = column.chunk(0) if isinstance(column, pa.ChunkedArray) else column
-            known = [find(text) for text in column.dictionary.to_pylist()]
-            places = np.asarray([-1 if place is None else place for place in known], np.int64)
-            ids.append(places[column.indices.to_numpy(zero_copy_only=False)])
+        table, names = parquet.read_table(self.file), forecaster.model.dataset.entities.array
+        found = (pc.index_in(table[name].cast(names.type), names) for name in NAMES)
+        ids = [column.fill_null(-1).to_numpy().astype(np.int64) for column in found]
         rows = np.flatnonzero((ids[0] >= 0) & (ids[1] >= 0))
-        pairs = Pairs(ids[0][rows], ids[1][rows], np.zeros(len(rows), np.int32))
-        return table.take(pa.array(rows)), pairs.keys(forecaster.events.width)
+        keys = pair_keys(ids[0][rows], ids[1][rows], forecaster.events.width)
+        return table.take(pa.array(rows)), keys
 
 
 def ended_runs(forecaster: Forecaster, state: Path) -> Iterator[StoredRun]:
     """Yield the stored runs whose windows have ended, the oldest first."""
     axis = forecaster.model.dataset.axis
-    for file in sorted(state.glob("*.parquet")):
+    for file in sorted(state.glob("*.parquet"), key=lambda file: in_time(file.name)):
         try:
             about = parquet.read_schema(file).metadata or {}
             unit, day, *ends = (about[name].decode() for name in _ABOUT)

@@ -22,6 +22,19 @@ from typing import Any
 
 MOST = 0.75  # share of the facts that must be of the shipped table for it to apply
 OPPOSED = {"cooperation", "conflict"}  # words in the names of groups that exclude each other
+# Everyday words for CAMEO codes, by which a search finds them; a code has those of its beginnings.
+EVERYDAY = {
+    "036": "talks negotiate", "04": "talks meet meeting", "042": "visit trip travel",
+    "043": "visit trip travel", "045": "peace", "046": "negotiations", "057": "deal treaty pact",
+    "06": "trade", "07": "aid help donate relief", "08": "concede", "087": "ceasefire truce peace",
+    "11": "blame", "13": "threat ultimatum", "14": "protest demonstration march",
+    "143": "strike", "145": "riot", "16": "sanctions", "163": "embargo sanctions",
+    "17": "crackdown", "173": "arrest jail", "175": "crackdown", "18": "attack violence",
+    "181": "kidnap kidnapping hostages", "182": "beat", "1823": "kill murder",
+    "183": "bomb terrorism", "185": "kill murder", "186": "kill murder",
+    "19": "attack war battle kill", "194": "shell tank", "195": "bomb bombing drone raid",
+    "20": "attack war kill", "202": "massacre", "203": "genocide",
+}  # fmt: skip
 # The root codes at which a QuadClass of GDELT ends. Other users of CAMEO count 09 as verbal
 # conflict and 14 as material conflict.
 _GROUP_ENDS = (
@@ -78,6 +91,15 @@ class PredicateTable:
         """Return the group of a predicate: the class of its class, or None."""
         return self.entries.get(predicate, _NOTHING).group or None
 
+    def everyday_words(self, predicate: str) -> list[str]:
+        """Return everyday words for a predicate of CAMEO: kidnap for Abduct; none for others."""
+        shipped, own = cameo_table().entries.get(predicate), self.entries.get(predicate)
+        if shipped is None or own is None or own.kind != shipped.kind:
+            return []
+        code = _cameo_codes()[predicate]
+        parts = (EVERYDAY.get(code[:length], "") for length in range(2, len(code) + 1))
+        return " ".join(parts).split()
+
     def opposes(self, predicate: str, other: str) -> bool:
         """Whether one of two predicates is of a group of cooperation, the other of conflict."""
         groups = [self.group_of(name) or "" for name in (predicate, other)]
@@ -128,8 +150,7 @@ def entry_of(cells: Mapping[str, str]) -> PredicateEntry:
 @lru_cache(maxsize=1)
 def cameo_table() -> PredicateTable:
     """Return the shipped table: every CAMEO code, and every name of ICEWS for one."""
-    text = Path(__file__).with_name("cameo.csv").read_text("utf-8")
-    codes = [(code, name, phrase) for code, name, phrase in csv.reader(text.splitlines()[1:])]
+    codes = _read_cameo()
     roots = {code: name for code, name, _ in codes if len(code) == 2}
     entries: dict[str, PredicateEntry] = {}
     for code, name, phrase in codes:
@@ -138,6 +159,18 @@ def cameo_table() -> PredicateTable:
         entries.setdefault(code, entry)  # the first name of a code is its label
         entries.setdefault(name, entry)
     return PredicateTable(entries, "CAMEO")
+
+
+def _read_cameo() -> list[tuple[str, str, str]]:
+    text = Path(__file__).with_name("cameo.csv").read_text("utf-8")
+    return [(code, name, phrase) for code, name, phrase in csv.reader(text.splitlines()[1:])]
+
+
+@lru_cache(maxsize=1)
+def _cameo_codes() -> dict[str, str]:
+    """Return the code of each code and name."""
+    codes = {name: code for code, name, _ in reversed(_read_cameo())}
+    return codes | {code: code for code in codes.values()}
 
 
 def shipped_table(facts: Mapping[str, int]) -> PredicateTable:

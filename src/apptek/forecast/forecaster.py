@@ -343,8 +343,8 @@ class Forecaster:
         lengths = np.unique(np.linspace(1, window.length, CURVE).round().astype(np.int64))
         features, met = forecasts.features[rows], forecasts.met[rows]
         points, highest = [], 0.0
-        for length in lengths.tolist():
-            made = self.occurrence.occurrence(features, met, length, window.lead)
+        found = self.occurrence.occurrences(features, met, lengths.tolist(), window.lead)
+        for length, made in zip(lengths.tolist(), found, strict=True):
             highest = max(highest, self._either(made.probabilities))  # more time, no less happens
             until = time_of(axis, window.first + length - 1)
             points.append(ChanceUntil(until=until, probability=highest))

@@ -66,12 +66,9 @@ def chance_grid(
     lengths: Longs | None = None,
 ) -> Doubles:  # fmt: skip
     """The chance of each pair in windows of each length: (lengths, pairs)."""
-    model, lead = forecaster.occurrence, made.window.lead
-    rows = []
-    for length in (median_lengths(forecaster) if lengths is None else lengths).tolist():
-        chances = model.occurrence(made.features, made.met, length, lead)
-        rows.append(event.chances(forecaster, chances, shares))
-    return np.stack(rows)
+    windows = (median_lengths(forecaster) if lengths is None else lengths).tolist()
+    found = forecaster.occurrence.occurrences(made.features, made.met, windows, made.window.lead)
+    return np.stack([event.chances(forecaster, chances, shares) for chances in found])
 
 
 def _first_half(lengths: Longs, chances: Doubles) -> Longs:

@@ -149,7 +149,7 @@ def watched_entities(
     chosen = np.zeros(len(names), np.bool_)
     chosen[[answerer.entity_id(name) for name in entities]] = True
     for country in countries:
-        members = members_of(forecaster, country)
+        members = members_of(answerer, country)
         if not members:
             raise DataError(
                 f"no entity is of the country {country!r}; expected the name in the brackets of "

@@ -18,6 +18,7 @@ from apptek.forecast.event_filter import EventFilter
 from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.next_event import median_steps
 from apptek.forecast.window import Window, time_of
+from apptek.models.answerer import Answerer
 from apptek.models.occurrence.counts import EVIDENCE
 from apptek.present import partner_words as words
 from apptek.present.wording import read_as_notes
@@ -43,10 +44,10 @@ class Combined:
     expected: Doubles
 
 
-def members_of(forecaster: Forecaster, actor: str) -> list[int]:
+def members_of(answerer: Answerer, actor: str) -> list[int]:
     """The entity itself, if there is one, and the entities with its name in brackets."""
-    names = forecaster.model.dataset.entities
-    own = forecaster.answerer.entities.find(actor)
+    names = answerer.model.dataset.entities
+    own = answerer.entities.find(actor)
     name = actor if own is None else names[own]
     parts = ((entity, split_name(each)) for entity, each in enumerate(names))
     members = [entity for entity, part in parts if part and part[1] == name]
@@ -67,7 +68,7 @@ def actor_forecast(
     members  whether the entities with its name in brackets count as the actor, too
     """
     names = forecaster.model.dataset.entities
-    ids = np.asarray(members_of(forecaster, actor) if members else [], np.int64)
+    ids = np.asarray(members_of(forecaster.answerer, actor) if members else [], np.int64)
     if not len(ids):
         forecaster.answerer.entities.check(actor)
         ids = forecaster.ids([actor])

@@ -14,6 +14,7 @@ import pyarrow as pa
 from apptek.databases import Database
 from apptek.errors import ApptekError
 from apptek.facts.calendar import SECONDS
+from apptek.facts.facts import Dataset, Facts
 from apptek.facts.times import TimeAxis
 from apptek.reading.frames import is_frame, read_query_texts
 from apptek.reading.options import ReadOptions
@@ -23,6 +24,15 @@ from apptek.results import Query
 USUAL = ReadOptions()
 COLUMNS = ("subject", "object", "time")
 Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
+
+
+def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
+    """Return the query that a fact answers."""
+    return Query(
+        data.entities[int(facts.subjects[row])],
+        data.entities[int(facts.objects[row])],
+        data.axis.format(int(facts.times[row])),
+    )
 
 
 def asked_queries(asked: Any, axis: TimeAxis) -> list[Query]:

@@ -160,13 +160,12 @@ def _check_model(model: Path, command: str) -> None:
 def _write_topologies(path: Path, folder: Path, line: str) -> None:
     """Write what the figure of topologies shows of a model."""
     fitted, predicates = Predictor.load(folder), _predicates(line)
-    about, run = describe_model(fitted), json.loads((folder / "run.json").read_text("utf-8"))
+    about = describe_model(fitted)
     result = replace(
         about,
         model="topologies",
         preset=about.model.removeprefix("apptek_"),
         topologies=mined_topologies(fitted.model, predicates),
-        seconds=run.get("seconds") or {},
         command=line,
         extras={"predicates": predicates},
     )

@@ -49,7 +49,7 @@ def audit_lines(report: AuditReport) -> list[str]:
     if_wrong = (
         f"If {percent(report.prior)} of them are wrong, these are more likely wrong than right"
     )
-    meaning = f"A percentage after a predicate is its probability {GIVEN}."
+    meaning = f"A percentage after a predicate is its probability {GIVEN} between the two."
     return [f"{hidden} {if_wrong}: {suspected}.", *bad_row_lines(report), meaning]
 
 

@@ -1,4 +1,4 @@
-"""All reasons of an answer as one drawing: who stands between subject and object, and who beside.
+"""All reasons of an answer as one drawing: the entities between subject and object, and others.
 
 Subject and object are joined by the question and by what they did to each other, in lanes. Below
 are the entities that both deal with, in columns from the subject to the object; then those that
@@ -116,7 +116,7 @@ def asked_of(explanation: Explanation) -> Asked:
     return Asked(
         explanation.subject,
         explanation.object,
-        explanation.sentence or "What is known about the two",
+        explanation.sentence or "The facts of the two",
         f"{explanation.label}?",
         f"{date}{percent(explanation.probability)}",
         groups.get(explanation.predicate, ""),
@@ -167,7 +167,7 @@ def draw_topology(
 
 
 def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
-    """Facts with the number of the reason that cites each (0: none), each once in its bundle.
+    """Return the bundles of facts, each with the number of its reason (0: none).
 
     Bundles that reasons cite come first, then those with more facts.
     """
@@ -182,7 +182,7 @@ def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
 
 
 def _hops(bundles: Sequence[Bundle], start: str, other: str) -> dict[str, int]:
-    """How many facts lie between an entity and each that can be reached, not through the other."""
+    """Return the facts between an entity and each that it reaches, not through the other."""
     hops, layer = {start: 0}, [start]
     while layer:
         near = (b for b in bundles if b.ends & set(layer))
@@ -276,7 +276,7 @@ class _Sketch:
         return not self._is_lone(bundle) or bool(bundle.ends & shown)
 
     def edges(self) -> list[DrawnEdge]:
-        """The question, a line for each lane, and one for all facts between two other entities."""
+        """Return the question, a line for each lane, and one for each other pair of entities."""
         ids = {name: number for number, name in enumerate(self._ordered())}
         shown = self.asked.shown
         edges = [] if self.subject == self.object else [self._question(ids)]
@@ -307,7 +307,7 @@ class _Sketch:
         )  # fmt: skip
 
     def _edge(self, ids: dict[str, int], bundles: list[Bundle], label: str) -> DrawnEdge:
-        """A line for bundles between the same two entities; the first gives it its label."""
+        """Return a line for bundles between the same two entities; the first is its label."""
         bundle, lane = bundles[0], self._lane(bundles[0])
         facts = tuple(fact.fact for each in bundles for fact in each.facts)
         group = self.asked.groups.get(bundle.predicate, "")
@@ -326,7 +326,7 @@ class _Sketch:
         )  # fmt: skip
 
     def _lane(self, bundle: Bundle) -> float:
-        """The height of the middle of a line."""
+        """Return the height of the middle of a line."""
         if bundle in self.lanes:
             return CENTRE + 18 + (self.lanes.index(bundle) + 1) * LANE
         heights = [self.places[name][1] for name in bundle.ends]
@@ -340,14 +340,14 @@ class _Sketch:
         return 0.12 * min(heights) + 0.88 * max(heights)
 
     def _drop(self, bundle: Bundle) -> Curve:
-        """A line along the outer edge, from an entity down to its periphery."""
+        """Return a line along the outer edge, from an entity down to its periphery."""
         (x1, y1), (x2, y2) = self.places[bundle.source], self.places[bundle.target]
         edge = 2.0 if min(x1, x2) < self.width / 2 else self.width - 2.0
         down = 40.0 if y2 > y1 else -40.0
         return self._at_rims(bundle.ends, (x1, y1, edge, y1 + 1.5 * down, edge, y2 - down, x2, y2))
 
     def _curve(self, source: str, target: str, lane: float) -> Curve:
-        """A cubic whose middle lies at the height of the lane."""
+        """Return a cubic whose middle lies at the height of the lane."""
         (x1, y1), (x2, y2) = self.places[source], self.places[target]
         height = (lane - (y1 + y2) / 8) / 0.75
         reach, bulge = 0.32 * (x2 - x1), BULGE if x1 == x2 else 0.0
@@ -355,7 +355,7 @@ class _Sketch:
         return self._at_rims({source, target}, whole)
 
     def _at_rims(self, ends: set[str], curve: Curve) -> Curve:
-        """The curve, cut at the rims of its nodes, with room for the arrow's head."""
+        """Return the curve, cut at the rims of its nodes, with space for the arrow's head."""
         x1, y1, a, b, c, d, x2, y2 = curve
         radii = {self.places[name]: self._radius(name) for name in ends}
         start = _towards(x1, y1, a, b, radii[x1, y1] + 1)
@@ -383,7 +383,7 @@ class _Sketch:
     def _texts(
         self, name: str, x: float, y: float, edge: DrawnEdge | None
     ) -> tuple[str, tuple[Text, ...]]:
-        """Return on which side of an entity its name is, and the name; of a bystander, its fact."""
+        """Return on which side of an entity its texts are, and the texts: its name, or its fact."""
         role, half = self.roles[name], self.width / 2
         if role in ("subject", "object"):
             at, anchor = (8.0, "start") if role == "subject" else (self.width - 8, "end")

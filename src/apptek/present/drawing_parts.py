@@ -67,8 +67,7 @@ class DrawnEdge:
     more            those of the facts that have another predicate than the one on its label
     distance        of the nearest of them to the query's time
     tone, thickness the class of its colour, by the group of its predicate; the width of the line
-    room            letters of its label; 0: it has no free place, and belongs below the picture
-    pill, texts     the label and the rectangle behind it; bystanders carry theirs beside the node
+    pill, texts     the label and the rectangle behind it; lines at the edge have it at the node
     """
 
     source: int
@@ -85,7 +84,7 @@ class DrawnEdge:
     label: Point
     tone: str
     thickness: float
-    room: int = 0
+    room: int = 0  # letters of its label; 0: no free place, so the label is below the picture
     pill: Box | None = None
     texts: tuple[Text, ...] = ()
 
@@ -112,14 +111,14 @@ class Drawing:
 
 
 def letters(words: str) -> int:
-    """How many letters wide a text is: one of Chinese, Japanese or Korean counts as two."""
+    """Return the width of a text in letters: one of Chinese, Japanese or Korean counts as two."""
     if words.isascii():
         return len(words)
     return sum(2 if unicodedata.east_asian_width(sign) in "WF" else 1 for sign in words)
 
 
 def fitting(words: str, room: int) -> str:
-    """A text of at most so many letters, with an ellipsis where some were cut."""
+    """Return a text of at most so many letters, with an ellipsis where some were cut."""
     words = printable(words)
     if letters(words) <= room:
         return words
@@ -130,7 +129,7 @@ def fitting(words: str, room: int) -> str:
 
 
 def tone_of(group: str) -> str:
-    """The class of the group of a predicate, by which a line is coloured."""
+    """Return the class of the group of a predicate, by which a line is coloured."""
     tone = group.replace(" ", "-")
     return f"tone-{tone}" if tone in TONES else ""
 

@@ -4,6 +4,7 @@ import textwrap
 from collections.abc import Iterator
 from typing import Any, Literal
 
+from apptek import results
 from apptek.present.explanation_words import (
     aside_words,
     early_words,
@@ -11,17 +12,7 @@ from apptek.present.explanation_words import (
     sequence_words,
 )
 from apptek.present.template import render
-from apptek.present.wording import GIVEN, GIVEN_FACT, at_time, is_undated, listed, percent
-from apptek.results import (
-    Change,
-    CitedFact,
-    Contrast,
-    Contribution,
-    Counterfactual,
-    Explanation,
-    Group,
-    Reason,
-)
+from apptek.present.wording import GIVEN, at_time, is_undated, listed, percent
 from apptek.safe_text import counted
 
 Length = Literal["sentence", "paragraph", "full"]
@@ -31,27 +22,29 @@ MEMBERS = 8  # of a group that are written out, the strongest; JSON holds all
 OF_NAMES = ("read_as", "later_name", "from_name")  # kinds of notes about names
 MARK = " *"  # after the name of a meeting entity
 TOLD = 3  # changes in the paragraph
-SMALL = 0.1  # of the largest change: what is smaller is not told
+SMALL = 0.1  # of the largest change: smaller ones are left out
 CHANGES = 10  # changes of a contrast
-Two = tuple[Explanation, Explanation]  # of the same question at two times
+Two = tuple[results.Explanation, results.Explanation]  # of the same question at two times
 
 
-def explanation_text(explanation: Explanation, width: int = 100, length: Length = "full") -> str:
+def explanation_text(
+    explanation: results.Explanation, width: int = 100, length: Length = "full"
+) -> str:
     """Return the query and its answer with reasons, in lines of some width."""
 
-    def members(group: Group) -> list[Contribution]:
+    def members(group: results.Group) -> list[results.Contribution]:
         return [explanation.further[index] for index in group.members]
 
     about = {"reason_lines": _reason_lines, "members_of": members, "most": MEMBERS}
     return _wrapped("explanation", width, e=explanation, length=length, **about)
 
 
-def counterfactual_text(found: Counterfactual, width: int = 100) -> str:
+def counterfactual_text(found: results.Counterfactual, width: int = 100) -> str:
     """Return what would change an answer, in lines of some width."""
     return _wrapped("counterfactual", width, c=found)
 
 
-def contrast_text(found: Contrast, width: int = 100, length: Length = "paragraph") -> str:
+def contrast_text(found: results.Contrast, width: int = 100, length: Length = "paragraph") -> str:
     """Return what changed between two days; in full: with numbers."""
     about = {"asked_at": asked_at, "shown": CHANGES}
     return _wrapped("contrast", width, c=found, length=length, **about)
@@ -78,7 +71,7 @@ def _wrapped(template: str, width: int, **values: Any) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _reason_lines(explanation: Explanation, reason: Reason) -> Iterator[str]:
+def _reason_lines(explanation: results.Explanation, reason: results.Reason) -> Iterator[str]:
     """Yield what training says about a reason, and its facts."""
     if reason.support is not None:
         yield reason.support.words
@@ -92,7 +85,7 @@ def _reason_lines(explanation: Explanation, reason: Reason) -> Iterator[str]:
         yield from _by_partner(reason) if reason.is_bundled else _facts(explanation, reason)
 
 
-def _facts(explanation: Explanation, reason: Reason) -> Iterator[str]:
+def _facts(explanation: results.Explanation, reason: results.Reason) -> Iterator[str]:
     ends = (explanation.subject, explanation.object)
     marked = {met.entity for met in reason.meeting if met.entity not in ends}
     listed_facts, others = reason.cited
@@ -109,7 +102,7 @@ def _facts(explanation: Explanation, reason: Reason) -> Iterator[str]:
         yield f"(and {', '.join(rest)})"
 
 
-def _by_partner(reason: Reason) -> Iterator[str]:
+def _by_partner(reason: results.Reason) -> Iterator[str]:
     """Yield the facts of one entity, by the other entity."""
     bundles = reason.bundles()
     for partner, facts in bundles[:SHOWN]:
@@ -119,11 +112,11 @@ def _by_partner(reason: Reason) -> Iterator[str]:
         yield f"(and {count} with {counted(len(rest), 'other entity')})"
 
 
-def _date(fact: CitedFact) -> str:
+def _date(fact: results.CitedFact) -> str:
     return f"{fact.date} ({fact.apart})" if fact.apart else fact.date
 
 
-def contrast_words(two: Two, changes: tuple[Change, ...]) -> tuple[str, str]:
+def contrast_words(two: Two, changes: tuple[results.Change, ...]) -> tuple[str, str]:
     """Return a sentence and a paragraph about what changed between two times."""
     first, second = two
     answers, told = _answers(two), _told(two, changes)
@@ -145,14 +138,13 @@ def _answers(two: Two) -> str:
         for each in two
     ]
     same = two[0].ranked[0].predicate == two[1].ranked[0].predicate
-    condition = GIVEN_FACT if any(is_undated(each.time) for each in two) else GIVEN
-    return f"{answers[0]}, {'and' if same else 'but'} {answers[1]} (each {condition})"
+    return f"{answers[0]}, {'and' if same else 'but'} {answers[1]} ({GIVEN})"
 
 
-def _told(two: Two, changes: tuple[Change, ...]) -> list[Change]:
+def _told(two: Two, changes: tuple[results.Change, ...]) -> list[results.Change]:
     """Return the changes that are large enough; types of entities do not change.
 
-    A reason whose counts alone do not point its way is not told.
+    A reason whose counts alone do not point its way is left out.
     """
     doubtful = {
         reason.sentence
@@ -169,20 +161,20 @@ def _told(two: Two, changes: tuple[Change, ...]) -> list[Change]:
     return [change for change in parts if abs(change.change) >= max(least, 1e-9)]
 
 
-def asked_at(explanation: Explanation) -> str:
-    """When a question is about: on 2014-05-11, in 1999."""
+def asked_at(explanation: results.Explanation) -> str:
+    """Return the time of a question: on 2014-05-11, in 1999."""
     undated = is_undated(explanation.time)
     return "for the undated question" if undated else at_time(explanation.time)
 
 
-def _because(two: Two, change: Change) -> str:
-    """What follows "because": a clause, or what trees or counting look at, which is none."""
+def _because(two: Two, change: results.Change) -> str:
+    """Return what follows "because": a clause, or what trees or counting look at."""
     if change.kind in ("reranker", "counting"):
         return f"of {change.second_sentence or change.first_sentence}"
     return _words(two, change)
 
 
-def _words(two: Two, change: Change) -> str:
+def _words(two: Two, change: results.Change) -> str:
     """Return a change in words; each sentence is relative to its own time."""
     first, second = (
         asked_at(each) if is_undated(each.time) else f"relative to {each.time}" for each in two

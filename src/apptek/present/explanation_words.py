@@ -6,13 +6,13 @@ from typing import NamedTuple
 from apptek.facts.predicate_table import labelled
 from apptek.present.sentences import NO_SUMS, RECORDED
 from apptek.present.wording import (
+    CONDITION,
+    GIVEN,
     count_text,
     general_notes,
-    given,
     is_undated,
     listed,
     percent,
-    presumed,
     read_as_notes,
     recorded_words,
     signed,
@@ -20,10 +20,10 @@ from apptek.present.wording import (
 from apptek.results import Answer, Explanation, Note, Reason, Support
 from apptek.safe_text import counted
 
-LEADING = 2  # what the sentence tells in favour of the answer; it tells one thing against it
-TOLD = 3  # what the paragraph tells, for the answer and against it
-SMALL = 0.1  # of what weighs most: what weighs less is left out
-FAIR = 1 / 3  # of the weight of a group: what can be told is told before it
+LEADING = 2  # reasons for the answer in the sentence, which has one against it
+TOLD = 3  # reasons in the paragraph, for the answer and against it
+SMALL = 0.1  # of the largest weight: smaller ones are left out
+FAIR = 1 / 3  # of the weight of a group: a reason with this weight comes before it
 
 FAR = "The time is far from all facts, so the probabilities are not calibrated."
 FOR_IT, AGAINST_IT = "Evidence for it", "Evidence against it, and for"  # titles of reasons
@@ -48,7 +48,7 @@ class Told(NamedTuple):
 def sentence(explanation: Explanation) -> str:
     """Return the answer in one sentence: the strongest evidence for it and against it.
 
-    A predicate that is not the answer is told the other way round.
+    For a predicate that is not the answer, the evidence against it comes first.
     """
     if explanation.is_only:
         return _only(explanation)
@@ -63,17 +63,17 @@ def sentence(explanation: Explanation) -> str:
 
 
 def _first(explanation: Explanation) -> str:
-    """What the facts hold already, which comes first."""
+    """Return the recorded facts, which come first."""
     return f"{recorded(explanation)} ".lstrip()
 
 
 def recorded(explanation: Explanation) -> str:
-    """What the facts hold for the question, in words; empty where that is nothing."""
+    """Return the recorded facts in words; empty if there are none."""
     return recorded_words([explanation.shown(name) for name in explanation.known])
 
 
 def runner_up_role(explanation: Explanation) -> str:
-    """What the runner-up is: the next best, the answer itself, or one to compare with."""
+    """Return what the runner-up is: the next best, the answer itself, or one to compare with."""
     others = (one.predicate for one in explanation.ranked if one.predicate != explanation.predicate)
     if explanation.runner_up != next(others, explanation.runner_up):
         return "compared with"
@@ -81,9 +81,9 @@ def runner_up_role(explanation: Explanation) -> str:
 
 
 def _leading(parts: list[Told], most: int) -> list[Told]:
-    """The weightiest parts, a group never alone where something that happened can be told.
+    """Return the strongest parts; a group comes with an event, if there is one.
 
-    What happened comes first if it weighs a fair share of the group: a title says little.
+    The event comes first if it has a fair share of the weight of the group: a title says little.
     """
     leading = parts[:most]
     told = next((part for part in parts if not part.is_group), None)
@@ -95,9 +95,9 @@ def _leading(parts: list[Told], most: int) -> list[Told]:
 
 
 def _answer_words(explanation: Explanation) -> str:
-    """The predicate, and what it is compared with where that is not the next best."""
+    """Return the predicate, and what it is compared with if that is not the next best."""
     label, other = explanation.label, explanation.runner_up_label
-    words = f"{label} ({percent(explanation.probability)}, {given(explanation.time)})"
+    words = f"{label} ({percent(explanation.probability)}, {GIVEN})"
     if runner_up_role(explanation) == "the answer":
         return f"Not {words}, but {other}"
     if runner_up_role(explanation) == "runner-up":
@@ -117,7 +117,7 @@ def paragraph(explanation: Explanation) -> str:
         place += " the answer"
     chance, other = explanation.probability, explanation.runner_up_probability
     answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})"
-    words = [f"{_first(explanation)}{answer}, {given(explanation.time)}."]
+    words = [f"{_first(explanation)}{answer}, {GIVEN}."]
     if for_it:
         words.append(f"For it: {_listed(for_it[:TOLD])}.")
     if against:
@@ -131,7 +131,7 @@ def _only(explanation: Explanation) -> str:
 
 
 def support_words(support: Support, log_odds: float, *, of_answer: bool = True) -> str:
-    """What training says about a reason that adds so much.
+    """Return the counts of a reason in training as sentences.
 
     of_answer  whether the fact that training hides, if any, is of the answer, not the runner-up
     """
@@ -165,7 +165,7 @@ def contradicts_alone(support: Support, log_odds: float) -> bool:
 
 
 def _favoured(support: Support) -> float:
-    """Return whom the lifts favour as they are shown: above 0 the answer, 0 neither."""
+    """Return what the lifts favour, as people see them: above 0 the answer, 0 neither."""
     return round(support.lift, 1) - round(support.runner_up_lift, 1)
 
 
@@ -181,8 +181,8 @@ def _listed(parts: list[Told]) -> str:
 def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
     """Return the evidence for the answer and against it, the strongest first, without small parts.
 
-    Reasons with the same words are one. A reason whose counts alone do not point its way is
-    told only where there is no other on its side, and then with that remark.
+    Reasons with the same words are one. A reason whose counts alone do not point its way
+    appears only if there is no other on its side, and then with that remark.
     """
     clear, doubtful = (_summed(explanation, contradicts=doubt) for doubt in (False, True))
     clear += [
@@ -209,7 +209,7 @@ def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
 
 
 def _summed(explanation: Explanation, *, contradicts: bool) -> list[Told]:
-    """The reasons whose counts alone contradict them, or the others, each wording once."""
+    """Return the reasons whose counts alone contradict them, or the others, each wording once."""
     added: dict[str, float] = {}
     for reason in explanation.all_reasons():
         if (reason.support is not None and reason.support.contradicts) == contradicts:
@@ -218,7 +218,7 @@ def _summed(explanation: Explanation, *, contradicts: bool) -> list[Told]:
 
 
 def explanation_notes(explanation: Explanation, from_name: Collection[str]) -> tuple[Note, ...]:
-    """What is unusual about the question; first of all, which names are not in the facts.
+    """Return what is unusual about the question; first, which names are not in the facts.
 
     from_name  the names that are all that the model knows of an entity
     """
@@ -252,7 +252,7 @@ def name_notes(
     later: Collection[str],
     time: str,
 ) -> list[Note]:
-    """Which names are not in the facts, which were read as others, and which come later.
+    """Return which names are not in the facts, which were read as others, and which come later.
 
     asked  pairs of the name given and the name meant
     """
@@ -271,7 +271,7 @@ def name_notes(
 
 
 def time_notes(view: str, time: str, *, unseen: bool, age: str) -> list[Note]:
-    """Whether the time occurs in the facts, and in which view the question was answered.
+    """Return whether the time occurs in the facts, and the view of the answer.
 
     age  how old the newest fact is, where the time lies after all facts
     """
@@ -288,7 +288,7 @@ def time_notes(view: str, time: str, *, unseen: bool, age: str) -> list[Note]:
 
 
 def _connection_notes(explanation: Explanation) -> list[Note]:
-    """Whether recorded facts are evidence, nothing connects the two, or both are the same."""
+    """Return whether facts are recorded, nothing connects the two, or both are the same."""
     notes, known = [], list(explanation.known)
     if known:
         these = "The recorded fact is" if len(known) == 1 else "The recorded facts are"
@@ -308,14 +308,14 @@ def _connection_notes(explanation: Explanation) -> list[Note]:
 
 
 def missing_facts_notes(facts: Collection[int]) -> list[Note]:
-    """A note on the facts to leave out that the model does not hold."""
+    """Return a note on the facts to leave out that the model does not have."""
     numbers = list(dict.fromkeys(facts))
     text = f"The model has no fact with the number {listed(list(map(str, numbers)))}."
     return [Note("fact", text, {"facts": numbers})] if numbers else []
 
 
 def meeting_words(explanation: Explanation, reason: Reason, mark: str = "") -> str:
-    """Where the sides meet: in direct contact, or in other entities, marked by `mark`."""
+    """Return where the sides meet: in direct contact, or in other entities, marked by `mark`."""
     ends = (explanation.subject, explanation.object)
     direct = any(met.subject_hops + met.object_hops == 1 for met in reason.meeting)
     others = [f"{met.entity}{mark}" for met in reason.meeting if met.entity not in ends]
@@ -332,13 +332,13 @@ def sequence_words(explanation: Explanation, reason: Reason) -> str:
 
 
 def early_words(reason: Reason) -> str:
-    """After how many steps the sides met, where that was before the topology's last."""
+    """Return after how many steps the sides met, if that was before the topology's last."""
     is_early = 0 < reason.steps < len(reason.topology)
     return f" after {counted(reason.steps, 'step')}" if is_early else ""
 
 
 def facts_headline(explanation: Explanation, reason: Reason) -> str:
-    """What joins the facts of a reason, above their table."""
+    """Return what joins the facts of a reason, above their table."""
     also = listed(
         [
             f"{other.number} ({signed(other.log_odds)})"
@@ -352,7 +352,7 @@ def facts_headline(explanation: Explanation, reason: Reason) -> str:
         early = early_words(reason)
         met = f"{meeting_words(explanation, reason)}{',' if early else ''}{early}"
         words = f"{met}; {sequence_words(explanation, reason)}"
-    same = f" The same facts stand behind {also}." if also else ""
+    same = f" The same facts support {also}." if also else ""
     return f"{words[:1].upper()}{words[1:]}.{same}"
 
 
@@ -362,7 +362,7 @@ def aside_words(count: int) -> str:
 
 
 def rest_words(reason: Reason, shown: int) -> str:
-    """What is folded below a table that shows the first facts of a reason."""
+    """Return the title of what is folded below the first facts of a reason."""
     counting, others = reason.cited
     noun = "more fact" if reason.kind == "history" else "more connecting fact"
     words = [counted(len(counting) - shown, noun)] if len(counting) > shown else []
@@ -372,18 +372,18 @@ def rest_words(reason: Reason, shown: int) -> str:
 
 
 def recorded_answer(answer: Answer) -> str:
-    """The predicates that the facts hold for a query, in words; empty where there are none."""
+    """Return the recorded predicates of a query in words; empty if there are none."""
     labels = dict(zip(answer.predicates, answer.labels, strict=True))
     return recorded_words([labelled(name, labels.get(name, "")) for name in answer.known])
 
 
 def answer_notes(answer: Answer) -> list[Note]:
-    """Which names are not in the data, what the probabilities presume, what else is unusual."""
+    """Return which names are unknown, the condition of the probabilities, and what is unusual."""
     query = answer.query
     asked = ((query.subject, answer.meant_subject), (query.object, answer.meant_object))
     return [
         *name_notes(answer.unknown_names, (), (), query.time),
-        Note("conditional", presumed(query.time)),
+        Note("conditional", CONDITION),
         *name_notes((), asked, (), query.time),
         *_unseen_notes(answer),
         *time_notes(answer.view, query.time, unseen=False, age=answer.age_note),
@@ -393,7 +393,7 @@ def answer_notes(answer: Answer) -> list[Note]:
 
 
 def _set_notes(answer: Answer) -> list[Note]:
-    """How often the predicates that are listed contain the true one, if that was asked for."""
+    """Return how often the listed predicates contain the true one, if a coverage was given."""
     if answer.coverage is None:
         return []
     count, share = len(answer.predicates), f"{100 * answer.coverage:.3g} %"
@@ -403,7 +403,7 @@ def _set_notes(answer: Answer) -> list[Note]:
 
 
 def _unseen_notes(answer: Answer) -> list[Note]:
-    """What of a query is not in the facts."""
+    """Return the notes on entities and times that are not in the facts."""
     time = answer.query.time
     ends = {
         "subject": (answer.unseen_subject, answer.meant_subject),

@@ -3,17 +3,8 @@
 import math
 from collections.abc import Mapping, Sequence
 
+from apptek import results
 from apptek.present.wording import GIVEN, listed, percent, period_text
-from apptek.results import (
-    ActorForecast,
-    Backtest,
-    DirectionForecast,
-    Forecast,
-    GroupSkill,
-    Note,
-    PredicateForecast,
-    WatchList,
-)
 from apptek.safe_text import counted
 from apptek.terminal import table_text
 
@@ -35,12 +26,12 @@ METRICS = ("log_loss", "brier", "auc", "calibration_error")
 IN_TRAINING = "every window lies in the training period: there are no metrics"
 
 
-def window_text(result: ActorForecast | Forecast | WatchList) -> str:
+def window_text(result: results.ActorForecast | results.Forecast | results.WatchList) -> str:
     """Return the window: 2015-01-01 to 2015-01-07."""
     return period_text(result.first, result.last)
 
 
-def based_on(forecast: Forecast) -> str:
+def based_on(forecast: results.Forecast) -> str:
     """Return the length of the window, the last time whose facts were used, and the lead.
 
     Also that facts of valid and test were used, which `predict` does not use.
@@ -51,7 +42,7 @@ def based_on(forecast: Forecast) -> str:
     return f"window of {length}; based on data up to {forecast.observed_until}{joined}{lead}"
 
 
-def headline(forecast: Forecast) -> str:
+def headline(forecast: results.Forecast) -> str:
     """Return the chance of at least one fact, and the expected number."""
     chance, number = percent(forecast.probability), expected_words(forecast.expected)
     return f"chance that something happens: {chance}; expected: {number}"
@@ -71,13 +62,13 @@ def expected_cell(number: float) -> str:
     return f"{number:.1f}" if number >= 0.05 else "< 0.1"
 
 
-def direction_words(direction: DirectionForecast) -> str:
+def direction_words(direction: results.DirectionForecast) -> str:
     """Return one direction: its ends, the chance, the number."""
     ends = f"{direction.subject} -> {direction.object}"
     return f"{ends}: {percent(direction.probability)}, {expected_words(direction.expected)}"
 
 
-def class_lines(forecast: Forecast) -> list[str]:
+def class_lines(forecast: results.Forecast) -> list[str]:
     """Return a line for the classes and one for the groups, if there are any."""
     levels = {"class": forecast.by_class, "group": forecast.by_group}
     return [
@@ -139,68 +130,70 @@ def base_sentence(*, met: bool, busy: bool, beyond: bool) -> str:
     return f"the base rate of {whose}{more}"
 
 
-def why_sentence(best: PredicateForecast, reason: str) -> str:
+def why_sentence(best: results.PredicateForecast, reason: str) -> str:
     """Return why the most probable predicate; the reason is the strongest evidence, or empty."""
     because = f", mainly because {reason}" if reason else ""
     answer = f"{best.shown} ({percent(best.share)}, {GIVEN}){because}."
     return f"{best.subject} -> {best.object}: {answer}"
 
 
-def unknown_name_notes(unseen: tuple[str, ...]) -> list[Note]:
+def unknown_name_notes(unseen: tuple[str, ...]) -> list[results.Note]:
     """Return that one or both names of a pair are not in the facts."""
     data = {"names": list(unseen)}
     if len(unseen) == 2:
         text = f"Neither {unseen[0]} nor {unseen[1]} is in the facts: {NEITHER_KNOWN}"
-        return [Note("unknown_name", text, data)]
+        return [results.Note("unknown_name", text, data)]
     texts = (f"{name} is not in the facts: {ONE_KNOWN}" for name in unseen)
-    return [Note("unknown_name", text, data) for text in texts]
+    return [results.Note("unknown_name", text, data) for text in texts]
 
 
-def old_pair_note(age: float, oldest: int, unit: str, since: str) -> Note:
+def old_pair_note(age: float, oldest: int, unit: str, since: str) -> results.Note:
     """Return that the last fact between the two is long ago; ages beyond `oldest` are alike.
 
     since  what the age counts back from, as the reasons do
     """
     when = f"{'at least ' if age >= oldest else ''}{counted(min(round(age), oldest), unit)}"
     text = f"The last fact between the two was {when} before {since}: {CHANGED}"
-    return Note("far", text, {"age": min(round(age), oldest)})
+    return results.Note("far", text, {"age": min(round(age), oldest)})
 
 
-def lead_notes(lead: int, longest: int, unit: str, *, observed: str, since: str) -> list[Note]:
+def lead_notes(
+    lead: int, longest: int, unit: str, *, observed: str, since: str
+) -> list[results.Note]:
     """Return that nothing was observed before the window, and how long a lead was learned."""
     text = (
         f"Facts were observed until {observed}; nothing is known of the {counted(lead, unit)} "
         f"between then and the window (the lead). Reasons count back from {since}."
     )
-    notes = [Note("lead", text, {"lead": lead, "observed_until": observed})]
+    notes = [results.Note("lead", text, {"lead": lead, "observed_until": observed})]
     if lead > longest:
         text = f"The longest lead in training has {counted(longest, unit)}."
-        notes.append(Note("lead", text, {"longest": longest}))
+        notes.append(results.Note("lead", text, {"longest": longest}))
     return notes
 
 
-def old_facts_note(when: str, gap: int, unit: str, lead: int) -> Note:
+def old_facts_note(when: str, gap: int, unit: str, lead: int) -> results.Note:
     """Return that the last fact of all is long before the window; reasons count without a lead."""
     before = "" if lead else f", {counted(gap, unit)} before the window"
     text = f"The last known fact is of {when}{before}: {CHANGED}"
-    return Note("far", text, {"last": when, "age": gap})
+    return results.Note("far", text, {"last": when, "age": gap})
 
 
-def past_window_note(start: str, *, learned: bool) -> Note:
+def past_window_note(start: str, *, learned: bool) -> results.Note:
     """Return that the window is past: facts from its start on were not used."""
     hindsight = "; what such facts mean was learned from later ones, too" * learned
     text = f"Based only on facts before {start}{hindsight}."
-    return Note("view", text, {"before": start, "learned": learned})
+    return results.Note("view", text, {"before": start, "learned": learned})
 
 
-def long_window_note(longest: int, unit: str) -> Note:
+def long_window_note(longest: int, unit: str) -> results.Note:
     """Return that the window is longer than any that was learned."""
     length = counted(longest, unit)
     text = f"Training had windows of up to {length}; longer ones are extrapolated at that rate."
-    return Note("window", text, {"longest": longest})
+    return results.Note("window", text, {"longest": longest})
 
 
-def isolated_facts_note(times: Sequence[str], observed: str | None) -> Note:
+def isolated_facts_note(times: Sequence[str], observed: str | None) -> results.Note:
     """Return which facts lie too far after all others to say until when facts were observed."""
     text = (
         f"Facts count as observed until {observed}: {counted(len(times), 'later fact')} "
@@ -208,10 +201,10 @@ def isolated_facts_note(times: Sequence[str], observed: str | None) -> Note:
         f"from all others, perhaps by a mistyped date. Correct it, or state the time with "
         f"--observed-until {times[-1]}."
     )
-    return Note("model", text, {"observed_until": observed, "times": list(times)})
+    return results.Note("model", text, {"observed_until": observed, "times": list(times)})
 
 
-def chosen_length_note(steps: int, *, seconds: bool) -> Note:
+def chosen_length_note(steps: int, *, seconds: bool) -> results.Note:
     """Return how the length of a window was chosen where times are numbers."""
     why = (
         "because the times look like seconds since 1970"
@@ -219,25 +212,25 @@ def chosen_length_note(steps: int, *, seconds: bool) -> Note:
         else "about the median time between two facts of a pair"
     )
     text = f"The window has {counted(steps, 'step')}, {why}; --steps gives another length."
-    return Note("window", text, {"length": steps})
+    return results.Note("window", text, {"length": steps})
 
 
-def begins_note(last: str | None) -> Note:
+def begins_note(last: str | None) -> results.Note:
     """Return where a window begins that was asked for without a start."""
     text = f"The window begins right after {last}, the last observed time."
-    return Note("window", text, {"observed_until": last})
+    return results.Note("window", text, {"observed_until": last})
 
 
-def all_facts_note(counted_facts: int, learned: int) -> Note:
+def all_facts_note(counted_facts: int, learned: int) -> results.Note:
     """Return that forecasts use facts from which `predict` does not answer."""
     text = (
         f"Forecasts use all {counted_facts:,} facts, those of valid and test included. predict and "
         f"explain use the {learned:,} training facts, so they may rank predicates differently."
     )
-    return Note("splits", text, {"facts": counted_facts, "learned": learned})
+    return results.Note("splits", text, {"facts": counted_facts, "learned": learned})
 
 
-def backtest_text(outcome: Backtest, width: int) -> str:
+def backtest_text(outcome: results.Backtest, width: int) -> str:
     """Return the tables of a backtest, one below the other."""
     parts = [_windows(outcome, width)]
     if outcome.figures is None:
@@ -269,7 +262,7 @@ def backtest_text(outcome: Backtest, width: int) -> str:
     return "\n".join(parts)
 
 
-def _windows(outcome: Backtest, width: int) -> str:
+def _windows(outcome: results.Backtest, width: int) -> str:
     rows = [
         (
             period_text(window.first, window.last) + " (training)" * window.in_training,
@@ -286,7 +279,7 @@ def _windows(outcome: Backtest, width: int) -> str:
     return table_text(title, header, rows, width)
 
 
-def _metrics(outcome: Backtest, width: int) -> str:
+def _metrics(outcome: results.Backtest, width: int) -> str:
     rows = [
         (
             RATES.get(name, name).format(unit=outcome.unit),
@@ -299,7 +292,7 @@ def _metrics(outcome: Backtest, width: int) -> str:
     return table_text("Chance that something happens", header, rows, width)
 
 
-def _groups(outcome: Backtest, width: int) -> str:
+def _groups(outcome: results.Backtest, width: int) -> str:
     rows = [
         (
             words,
@@ -317,7 +310,7 @@ def _groups(outcome: Backtest, width: int) -> str:
     return table_text("Brier skill by kind of pair", header, rows, width)
 
 
-def no_skill_lines(groups: Mapping[str, GroupSkill]) -> list[str]:
+def no_skill_lines(groups: Mapping[str, results.GroupSkill]) -> list[str]:
     """Return a sentence for each group whose forecasts are not better than some simple rule."""
     lines = []
     for name, group in groups.items():

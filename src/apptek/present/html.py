@@ -9,58 +9,51 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from apptek import results
 from apptek.present.drawing import asked_of, draw_answer, draw_topology
 from apptek.present.drawing_parts import Drawing
 from apptek.present.template import render
 from apptek.present.text import render_text
 from apptek.present.wording import percent
-from apptek.results import (
-    Answer,
-    Answers,
-    AuditReport,
-    Explanation,
-    Forecast,
-    ReliabilityBin,
-    Result,
-    WatchList,
-)
 
 SHOWN = 10  # predicates of a forecast
 SIZE, LEFT, TOP, GAP = 360, 60, 40, 70
 COUNTS = 70  # the height of the bars with the numbers of forecasts
 _LEAST = 0.001  # the lower end of both axes, which are logarithmic
 _TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
-Panel = tuple[str, Sequence[ReliabilityBin]]
-_NAMES: dict[type[Result], str] = {
-    AuditReport: "audit.html.j2",
-    Answer: "answers.html.j2",
-    Answers: "answers.html.j2",
-    Explanation: "explanation.html.j2",
-    Forecast: "forecast.html.j2",
-    WatchList: "watch.html.j2",
+Panel = tuple[str, Sequence[results.ReliabilityBin]]
+_NAMES: dict[type[results.Result], str] = {
+    results.AuditReport: "audit.html.j2",
+    results.Answer: "answers.html.j2",
+    results.Answers: "answers.html.j2",
+    results.Explanation: "explanation.html.j2",
+    results.Forecast: "forecast.html.j2",
+    results.WatchList: "watch.html.j2",
 }
 
 
-def render_page(result: Result) -> str:
+def render_page(result: results.Result) -> str:
     """Return a result as one HTML file; that of a watch list can be sent as mail as it is."""
-    return _rendered(result, "mail.html.j2" if type(result) is WatchList else "page.html.j2")
+    return _rendered(
+        result, "mail.html.j2" if type(result) is results.WatchList else "page.html.j2"
+    )
 
 
-def render_mail(result: Explanation | WatchList) -> str:
+def render_mail(result: results.Explanation | results.WatchList) -> str:
     """Return a result as HTML that Gmail and Outlook show: tables and inline styles alone."""
-    if isinstance(result, WatchList):
+    if isinstance(result, results.WatchList):
         return render_page(result)
     return render("explanation_mail.html.j2", layout="mail.html.j2", result=result)
 
 
-def render_fragment(result: Result) -> str:
+def render_fragment(result: results.Result) -> str:
     """Return a result as an element for a notebook; its style reaches nothing around it."""
     if type(result) not in _NAMES:
         return f"<pre>{escape(render_text(result))}</pre>"
     return _rendered(result, "fragment.html.j2")
 
 
-def _rendered(result: Result, layout: str) -> str:
+def _rendered(result: results.Result, layout: str) -> str:
     functions = {
         "drawing_of": draw_answer,
         "topology_of": lambda e, reason: draw_topology(asked_of(e), reason.facts),
@@ -84,7 +77,7 @@ def reliability_svg(panels: Sequence[Panel]) -> str:
     return render("reliability.svg.j2", panels=drawn, width=width, **size)
 
 
-def _panel(title: str, bins: Sequence[ReliabilityBin], left: float) -> dict[str, Any]:
+def _panel(title: str, bins: Sequence[results.ReliabilityBin], left: float) -> dict[str, Any]:
     """Return where the ticks, the dots and the bars of a panel are; empty bins are not drawn.
 
     The area of a dot grows with the number of its forecasts, the height of a bar with its digits.

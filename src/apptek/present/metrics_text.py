@@ -32,8 +32,6 @@ PROTOCOLS = {
 }
 COUNTS = ("entities", "predicates", "times", "train", "valid", "test")
 
-ENTITY_METRICS = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
-
 
 def evaluation_text(evaluation: Evaluation, width: int, title: str = "") -> str:
     """Return the metrics of all queries, and of each group and level that has some."""
@@ -62,13 +60,28 @@ def views_text(
         for view, evaluation in by_view.items()
     ]
     if forecast is not None:
-        keys = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
-        rows = [
-            (FORECASTS[name], part["queries"], *(_decimals(part[key]) for key in keys))
-            for name, part in forecast.items()
-        ]
-        texts.append(table_text("", ("forecast", "queries", *METRICS[:4]), rows, width))
+        header = ("forecast", "queries", *METRICS[:4])
+        rows = [(FORECASTS[name], *_ranks(part)) for name, part in forecast.items()]
+        texts.append(table_text("", header, rows, width))
     return "\n".join(texts)
+
+
+def entities_text(
+    title: str, metrics: Mapping[str, Mapping[str, Mapping[str, Any]]], width: int
+) -> str:
+    """Return the metrics of missing entities as a table: a row for each kind and side."""
+    rows = [
+        (kind, side, *_ranks(part))
+        for kind, sides in metrics.items()
+        for side, part in sides.items()
+    ]
+    return table_text(title, ("facts", "missing", "questions", *METRICS[:4]), rows, width)
+
+
+def _ranks(part: Mapping[str, Any]) -> tuple[Any, ...]:
+    """Return the number of queries, and the metrics of their ranks."""
+    keys = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
+    return (part["queries"], *(_decimals(part[key]) for key in keys))
 
 
 def sets_text(
@@ -200,10 +213,7 @@ def _value_words(value: Any) -> str:
 
 def values_text(title: str, values: Mapping[str, float | None], *, width: int) -> str:
     """Return some numbers by name."""
-    rows = [
-        (name.replace("_", " "), "" if value is None else f"{value:,.4g}")
-        for name, value in values.items()
-    ]
+    rows = [(name.replace("_", " "), _value_words(value)) for name, value in values.items()]
     return table_text(title, ("what", "value"), rows, width)
 
 
@@ -318,16 +328,3 @@ def _is_worse(baseline: dict[str, Any]) -> bool:
 def _is_no_better(baseline: dict[str, Any]) -> bool:
     low, high = baseline["interval"]
     return bool(low <= 0 <= high)
-
-
-def entities_text(
-    title: str, metrics: Mapping[str, Mapping[str, Mapping[str, float]]], width: int
-) -> str:
-    """Return the metrics of missing entities as a table: a row for each kind and side."""
-    rows = [
-        (kind, side, f"{part['queries']:,}", *(f"{part[name]:.4f}" for name in ENTITY_METRICS))
-        for kind, sides in metrics.items()
-        for side, part in sides.items()
-    ]
-    header = ("facts", "missing", "questions", "MRR", "Hits@1", "Hits@3", "Hits@10")
-    return table_text(title, header, rows, width)

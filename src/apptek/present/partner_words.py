@@ -14,7 +14,7 @@ BAR_WIDTH = 30  # characters of a bar for 100 %
 def no_partners(actor: str, time: str) -> str:
     """Return that an actor has no partners yet."""
     return (
-        f"{actor} has no facts with other entities before {time}: there is nobody to list; "
+        f"{actor} has no facts with other entities before {time}: there are no partners to list; "
         "give two entities to forecast a pair"
     )
 
@@ -25,7 +25,7 @@ def no_candidates(actor: str, label: str, time: str) -> str:
 
 
 def candidate_reason(family: str, actor: str, count: int, *, is_subject: bool) -> str:
-    """Return the facts that speak for a candidate."""
+    """Return the facts that support a candidate."""
     facts = counted(count, "fact")
     direction = f"from {actor}" if is_subject else f"to {actor}"
     opposite = f"to {actor}" if is_subject else f"from {actor}"
@@ -69,8 +69,8 @@ def actor_text(forecast: ActorForecast, width: int) -> str:
             "that of at least one member; the other columns are about the most probable one."
         )
     lists = (
-        (f"Whom {forecast.actor} will act on", forecast.acts_on, 1),
-        (f"Who will act on {forecast.actor}", forecast.acted_on_by, 0),
+        (f"{forecast.actor} will act on", forecast.acts_on, 1),
+        (f"{forecast.actor} will be acted on by", forecast.acted_on_by, 0),
     )
     for title, rows, other in lists:
         cells = [_cells(row, (row.subject, row.object)[other], forecast) for row in rows]

@@ -67,7 +67,7 @@ class Occurrences:
     undated    how many facts have no date
     lasting    whether the nearest one is an interval
     horizon    up to which distance every fact is among them; None: all of them are
-    timeless   no fact of the whole data has a date, so that none needs to be told
+    timeless   no fact of the whole data has a date, so that no text needs one
     most       how many facts were looked at, where there may be more at no distance; 0: all
     """
 
@@ -80,7 +80,7 @@ class Occurrences:
 
     @property
     def same(self) -> int:
-        """How many took place at the query's very time."""
+        """How many took place at the query's time."""
         return self.distances.count(0)
 
     def at_least(self, *distances: int | None) -> str:
@@ -103,7 +103,7 @@ def history_sentence(
     partners: Sequence[Partner],
     times: tuple[TimeAxis, Occurrences],
 ) -> str:
-    """The facts of a family with one predicate; `did` says the predicate between two names."""
+    """Return the facts of a family with one predicate; `did` puts it between two names."""
     others = partners[0].entity if len(partners) == 1 else OTHERS
     names = (name.format(s=ends.subject, o=ends.object, x=others) for name in DIRECTIONS[family])
     when = when_words(*times, _most(partners))
@@ -114,7 +114,7 @@ def history_sentence(
 def mirror_sentence(
     did: Callable[[str, str], str], ends: Ends, axis: TimeAxis, seen: Occurrences, *, same: bool
 ) -> str:
-    """What was recorded in the other direction at the very same time; `same`: the same event."""
+    """Return what was recorded in the other direction at the same time; `same`: the same event."""
     count = f"{seen.at_least(0)}{count_text(seen.same)} " if seen.same > 1 else ""
     remark = (
         "probably the same event seen from the other side" if same else "in the other direction"
@@ -129,7 +129,7 @@ def mirror_sentence(
 
 
 def when_words(axis: TimeAxis, seen: Occurrences, most: str = "") -> str:
-    """How often and when: 21 times within a month, the last time the day before."""
+    """Return how often and when: 21 times within a month, the last time the day before."""
     distances, undated = seen.distances, seen.undated
     if not distances:
         count = f"{count_text(undated)} " if undated > 1 else ""
@@ -180,7 +180,7 @@ def connected_sentence(labels: Sequence[str]) -> str:
 
 
 def trees_sentence(topic: str, ends: Ends, actors: Sequence[str]) -> str:
-    """What the trees look at; `actors` are the two as the types that they have."""
+    """Return what the trees look at; `actors` are the two as the types that they have."""
     looked_at = LOOKED_AT.get(topic, topic).format(
         s=ends.subject, o=ends.object, x=OTHERS, actors=", ".join(actors)
     )
@@ -188,13 +188,13 @@ def trees_sentence(topic: str, ends: Ends, actors: Sequence[str]) -> str:
 
 
 def actor_words(name: str, kinds: Sequence[Kind], entity: int) -> str:
-    """An entity as one of its types: Police (India) as 'Police' and 'India'."""
+    """Return an entity as one of its types: Police (India) as 'Police' and 'India'."""
     told = (_as_one_of(name, kind, entity) for kind in kinds if kind.value(entity) is not None)
     return f"{name} as {' and '.join(dict.fromkeys(told)) or 'itself'}"
 
 
 def _as_one_of(name: str, kind: Kind, entity: int) -> str:
-    """What an entity is among others of its type; a guess is told as what it is."""
+    """Return what an entity is among others of its type; a guess is marked as one."""
     value = kind.value(entity)
     if kind.is_guess(entity):
         return f"an actor that interacts most with the {kind.name} '{value}' (inferred from names)"
@@ -204,7 +204,7 @@ def _as_one_of(name: str, kind: Kind, entity: int) -> str:
 
 
 def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[int, int]) -> str:
-    """What the two are. A guessed type is told as what it is: whom an entity deals with most.
+    """Return what the two are. A guessed type is the one that an entity interacts with most.
 
     kind  the kind of type; None: the entity itself, or whether the query is dated
     """
@@ -232,7 +232,7 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
     if value == THE_COUNTRY:
         return f"{name} is what other names refer to"
     if value == _bare(name):
-        return f"{name} stands in brackets in other names"
+        return f"{name} is in brackets in other names"
     if is_read_from_name(name, kind, entity):
         return f"'{value}' is read from the name {name}"
     return f"{name} has '{value}' in its name"
@@ -246,12 +246,12 @@ def is_read_from_name(name: str, kind: Kind, entity: int) -> bool:
 
 
 def _bare(name: str) -> str:
-    """A name without the angle brackets that some data sets put around it."""
+    """Return a name without the angle brackets that some data sets put around it."""
     return name.removeprefix("<").removesuffix(">")
 
 
 def group_title(name: str, families: Collection[str], ends: Ends, view: View) -> str:
-    """The title of a group; nothing is usual for an unknown name, so that it is not named."""
+    """Return the title of a group; nothing is usual for an unknown name, so it is left out."""
     title = TITLES[name]
     if name == "usual" and len(families) == 1:
         title = USUAL.get(next(iter(families)), title)

@@ -12,6 +12,7 @@ from typing import Any
 import pyarrow as pa
 from pyarrow import csv, parquet
 
+from apptek import results
 from apptek.databases import Database
 from apptek.errors import DataError
 from apptek.extras import require_rdf, require_xlsx
@@ -19,19 +20,6 @@ from apptek.facts.facts import Dataset
 from apptek.files import new_file, writing
 from apptek.models.answer_tables import SCHEMA
 from apptek.present.rdf_answers import RDF_SUFFIXES, stream_rdf
-from apptek.results import (
-    ActorForecast,
-    Answer,
-    Answers,
-    AuditReport,
-    EntityRanking,
-    Explanation,
-    Forecast,
-    Reason,
-    Result,
-    WatchList,
-    to_dict,
-)
 from apptek.safe_text import printable, without_formulas
 
 EXPLANATION = pa.schema(
@@ -43,18 +31,18 @@ EXPLANATION = pa.schema(
         ("facts", pa.int32()),
     ]
 )
-WATCHED = ("probability", "expected", "previous", "change")  # numbers of a row of a watch list
 PREDICATES = 3  # of a row of a watch list
+FORECAST = ("predicate", "label", "actor", "probability")  # of each of them
 WATCH = pa.schema(
     [
         *((name, pa.string()) for name in ("subject", "object", "first", "last")),
-        *((name, pa.float64()) for name in WATCHED),
+        *((name, pa.float64()) for name in ("probability", "expected", "previous", "change")),
         *((name, pa.string()) for name in ("reason", "unseen", "alerts", "status")),
         ("since", pa.float64()),
         *(
             (f"{name}_{number}", pa.float64() if name == "probability" else pa.string())
             for number in range(1, PREDICATES + 1)
-            for name in ("predicate", "label", "actor", "probability")
+            for name in FORECAST
         ),
     ]
 )
@@ -65,23 +53,23 @@ _DATE = datetime(2000, 1, 1, tzinfo=UTC)  # of every file: the same table, the s
 
 
 @singledispatch
-def to_arrow(result: Result) -> pa.Table:
+def to_arrow(result: results.Result) -> pa.Table:
     """Return the rows of a result as a table."""
     raise TypeError(f"{type(result).__name__} is no table")
 
 
 @to_arrow.register
-def _answer(answer: Answer) -> pa.Table:
-    return _answers(Answers([answer]))
+def _answer(answer: results.Answer) -> pa.Table:
+    return _answers(results.Answers([answer]))
 
 
 @to_arrow.register
-def _answers(answers: Answers) -> pa.Table:
+def _answers(answers: results.Answers) -> pa.Table:
     """One row for each predicate of each query, numbered by `query` from 1."""
     rows = []
     for number, answer in enumerate(answers, 1):
         of_query = {name: getattr(answer, name) for name in SCHEMA.names if hasattr(answer, name)}
-        of_query |= to_dict(answer.query) | {"query": number}
+        of_query |= results.to_dict(answer.query) | {"query": number}
         shares = [
             {one.name: one.probability for one in of_level}
             for of_level in (answer.by_class, answer.by_group)
@@ -105,70 +93,65 @@ def _answers(answers: Answers) -> pa.Table:
 
 
 @to_arrow.register
-def _explanation(explanation: Explanation) -> pa.Table:
+def _explanation(explanation: results.Explanation) -> pa.Table:
     """One row for each contribution, the largest first.
 
-    `reason` numbers those that are told in detail, and `facts` counts theirs. With `bias` the
+    `reason` numbers those with details, and `facts` counts their facts. With `bias` the
     log-odds add up to those of the predicate against the runner-up.
     """
     compared = {"predicate": explanation.predicate, "runner_up": explanation.runner_up}
     rows = []
     for part in explanation.contributions():
-        row = compared | to_dict(part)
-        if isinstance(part, Reason):
+        row = compared | results.to_dict(part)
+        if isinstance(part, results.Reason):
             row |= {"reason": part.number, "facts": len(part.facts)}
         rows.append(row)
     return pa.Table.from_pylist(rows, schema=EXPLANATION)
 
 
 @to_arrow.register
-def _forecast(forecast: Forecast) -> pa.Table:
+def _forecast(forecast: results.Forecast) -> pa.Table:
     window = {"first": forecast.first, "last": forecast.last}
     texts = (*window, "subject", "predicate", "label", "object")
     schema = [(name, pa.string()) for name in texts]
     schema += [(name, pa.float64()) for name in ("probability", "expected", "share")]
-    rows = [window | to_dict(part) for part in forecast.predicates]
+    rows = [window | results.to_dict(part) for part in forecast.predicates]
     return pa.Table.from_pylist(rows, schema=pa.schema(schema))
 
 
 @to_arrow.register
-def _actor(forecast: ActorForecast) -> pa.Table:
+def _actor(forecast: results.ActorForecast) -> pa.Table:
     """One row for each partner and direction."""
     window = {"first": forecast.first, "last": forecast.last}
-    rows = [window | to_dict(row) for row in (*forecast.acts_on, *forecast.acted_on_by)]
+    rows = [window | results.to_dict(row) for row in (*forecast.acts_on, *forecast.acted_on_by)]
     for row in rows:
         row["predicates"] = "; ".join(part["label"] for part in row["predicates"])
     return pa.Table.from_pylist(rows)
 
 
 @to_arrow.register
-def _ranking(ranking: EntityRanking) -> pa.Table:
-    return pa.Table.from_pylist([to_dict(each) for each in ranking.ranked])
+def _ranking(ranking: results.EntityRanking) -> pa.Table:
+    return pa.Table.from_pylist([results.to_dict(each) for each in ranking.ranked])
 
 
 @to_arrow.register
-def _watch(watched: WatchList) -> pa.Table:
+def _watch(watched: results.WatchList) -> pa.Table:
     """One row for each pair; the most probable predicates in columns of their own."""
-    rows: list[dict[str, Any]] = []
+    texts = {field.name: "" for field in WATCH if field.type == pa.string()}  # where there is none
+    rows = []
     for row in watched.rows:
-        cells: dict[str, Any] = {"subject": row.subject, "object": row.object}
-        cells |= {"first": watched.first, "last": watched.last}
-        cells |= {name: getattr(row, name) for name in WATCHED} | {"reason": row.reason}
+        cells = texts | results.to_dict(row) | {"first": watched.first, "last": watched.last}
         cells |= {"unseen": "; ".join(row.unseen), "alerts": "; ".join(row.alerts)}
-        cells |= {"status": row.status, "since": row.since}
-        for number in range(PREDICATES):
-            part = row.predicates[number] if number < len(row.predicates) else None
-            cells[f"predicate_{number + 1}"] = part.predicate if part else ""
-            cells[f"label_{number + 1}"] = part.label if part else ""
-            cells[f"actor_{number + 1}"] = part.subject if part else ""
-            cells[f"probability_{number + 1}"] = part.probability if part else None
+        for number, part in enumerate(row.predicates[:PREDICATES], 1):
+            parts = (part.predicate, part.label, part.subject, part.probability)
+            cells |= {f"{name}_{number}": each for name, each in zip(FORECAST, parts, strict=True)}
         rows.append(cells)
     return pa.Table.from_pylist(rows, schema=WATCH)
 
 
 @to_arrow.register
-def _audit(report: AuditReport) -> pa.Table:
-    return pa.Table.from_pylist([to_dict(each) for each in report.suspects])
+def _audit(report: results.AuditReport) -> pa.Table:
+    return pa.Table.from_pylist([results.to_dict(each) for each in report.suspects])
 
 
 @contextmanager
@@ -192,7 +175,7 @@ def _stream(
 def _write_json_lines(path: Path, table: pa.Table, _name: str) -> None:
     with path.open("w", encoding="utf-8") as file:
         for row in table.to_pylist():
-            file.write(f"{json.dumps(to_dict(row), ensure_ascii=False)}\n")
+            file.write(f"{json.dumps(results.to_dict(row), ensure_ascii=False)}\n")
 
 
 def _write_sheet(path: Path, table: pa.Table, name: str) -> None:
@@ -277,7 +260,9 @@ def table_writer(
 
 
 @contextmanager
-def staged(path: Path | Database, result: Result | pa.Table, name: str = "table") -> Iterator[None]:
+def staged(
+    path: Path | Database, result: results.Result | pa.Table, name: str = "table"
+) -> Iterator[None]:
     """Write a result or a table so that it takes its place only if the block ends well.
 
     The suffix of the path says how: a page, all fields as JSON, or a table. `name` is that of the
@@ -315,7 +300,7 @@ def write_table(path: Path | Database, table: pa.Table, name: str = "table") -> 
         pass
 
 
-def write_result(path: Path | Database, result: Result, name: str = "table") -> None:
+def write_result(path: Path | Database, result: results.Result, name: str = "table") -> None:
     """Write a result as the suffix of the path says: a page, all fields as JSON, or a table."""
     with staged(path, result, name):
         pass
@@ -323,4 +308,4 @@ def write_result(path: Path | Database, result: Result, name: str = "table") -> 
 
 def json_text(result: Any) -> str:
     """Return a result as the JSON of a file."""
-    return json.dumps(to_dict(result), indent=1, ensure_ascii=False) + "\n"
+    return json.dumps(results.to_dict(result), indent=1, ensure_ascii=False) + "\n"

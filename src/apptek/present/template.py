@@ -58,10 +58,11 @@ def _environment() -> "Environment":
         "told": explanation_words,
         "supposed": what_if_words,
         "labelled": labelled,
+        "condition": wording.GIVEN,
+        "condition_note": wording.CONDITION,
         "share_lines": wording.share_lines,
     }
-    names = ("counted", "given", "left_over", "listed", "percent", "points", "presumed",
-             "shown_time", "signed")  # fmt: skip
+    names = ("counted", "left_over", "listed", "percent", "points", "shown_time", "signed")
     environment.filters |= {name: getattr(wording, name) for name in names}
     environment.filters["g"] = lambda value: f"{value:g}"
     return environment

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from functools import singledispatch
 
+from apptek import results
 from apptek.evaluation.ranking import Evaluation
 from apptek.present.audit_words import audit_lines, instead_words, shown_predicate, when_words
 from apptek.present.explanation_text import contrast_text, counterfactual_text, explanation_text
@@ -23,22 +24,6 @@ from apptek.present.wording import (
     shown_time,
     similar_lines,
 )
-from apptek.results import (
-    ActorForecast,
-    Answer,
-    Answers,
-    AuditReport,
-    Backtest,
-    Contrast,
-    Counterfactual,
-    EntityRanking,
-    Explanation,
-    Forecast,
-    Result,
-    WatchList,
-    WatchRow,
-    WhatIf,
-)
 from apptek.safe_text import counted, printable_lines
 from apptek.terminal import BAR, table_text
 
@@ -47,18 +32,18 @@ BAR_WIDTH, ANSWER_BAR_WIDTH = 20, 30  # characters of a bar for 100 %
 SHOWN = 10  # answers
 
 
-def render_text(result: Result, width: int = WIDTH) -> str:
+def render_text(result: results.Result, width: int = WIDTH) -> str:
     """Return a result as text without a newline at its end. Sentences are not wrapped."""
     return printable_lines(with_what_if(result, width, _text))
 
 
-def with_what_if(result: Result, width: int, render: Callable[..., str]) -> str:
+def with_what_if(result: results.Result, width: int, render: Callable[..., str]) -> str:
     """Return the text of a result; what supposed facts would change comes first."""
     what_if, text = getattr(result, "what_if", None), render(result, width)
     return text if what_if is None else f"{what_if_text(what_if, width)}\n\nWithout them:\n{text}"
 
 
-def what_if_text(what_if: WhatIf, width: int) -> str:
+def what_if_text(what_if: results.WhatIf, width: int) -> str:
     """Return the answers side by side and the reasons that changed."""
     rows = [chance_cells(row) for row in what_if.chances if row.kind in IN_TEXT]
     title = f"Suppose: {listed([fact.sentence for fact in what_if.facts])}"
@@ -67,33 +52,33 @@ def what_if_text(what_if: WhatIf, width: int) -> str:
 
 
 @singledispatch
-def _text(result: Result, width: int) -> str:
+def _text(result: results.Result, width: int) -> str:
     raise TypeError(f"{type(result).__name__} has no text of {width} columns")
 
 
-_text.register(Backtest)(backtest_text)
+_text.register(results.Backtest)(backtest_text)
 _text.register(Evaluation)(evaluation_text)
-_text.register(ActorForecast)(actor_text)
-_text.register(EntityRanking)(ranking_text)
+_text.register(results.ActorForecast)(actor_text)
+_text.register(results.EntityRanking)(ranking_text)
 
 
 @_text.register
-def _explanation(explanation: Explanation, width: int) -> str:
+def _explanation(explanation: results.Explanation, width: int) -> str:
     return explanation_text(explanation, width).rstrip("\n")
 
 
 @_text.register
-def _contrast(contrast: Contrast, width: int) -> str:
+def _contrast(contrast: results.Contrast, width: int) -> str:
     return contrast_text(contrast, width, "full").rstrip("\n")
 
 
 @_text.register
-def _counterfactual(found: Counterfactual, width: int) -> str:
+def _counterfactual(found: results.Counterfactual, width: int) -> str:
     return counterfactual_text(found, width).rstrip("\n")
 
 
 @_text.register
-def _answer(answer: Answer, width: int) -> str:
+def _answer(answer: results.Answer, width: int) -> str:
     query = answer.query
     title = f"{query.subject}, ?, {query.object}, {shown_time(query.time)}"
     rows = [
@@ -112,7 +97,7 @@ def _answer(answer: Answer, width: int) -> str:
 
 
 @_text.register
-def _answers(answers: Answers, width: int) -> str:
+def _answers(answers: results.Answers, width: int) -> str:
     texts = [_answer(answer, width) for answer in answers[:SHOWN]]
     if len(answers) > SHOWN:
         texts.append(f"... and {counted(len(answers) - SHOWN, 'more answer')}")
@@ -124,7 +109,7 @@ def _answers(answers: Answers, width: int) -> str:
 
 
 @_text.register
-def _forecast(forecast: Forecast, width: int) -> str:
+def _forecast(forecast: results.Forecast, width: int) -> str:
     rows = [
         (f"{part.subject} -> {part.object}", part.shown, percent(part.probability),
          BAR * round(part.probability * BAR_WIDTH))
@@ -138,7 +123,7 @@ def _forecast(forecast: Forecast, width: int) -> str:
 
 
 @_text.register
-def _watch(watched: WatchList, width: int) -> str:
+def _watch(watched: results.WatchList, width: int) -> str:
     rows, columns = [_watch_cells(row) for row in watched.rows], [*COLUMNS]
     if watched.since:
         columns.append(SINCE)
@@ -149,7 +134,7 @@ def _watch(watched: WatchList, width: int) -> str:
     return "\n".join([*alerts, table, *watch_lines(watched)])
 
 
-def _watch_cells(row: WatchRow) -> tuple[str, ...]:
+def _watch_cells(row: results.WatchRow) -> tuple[str, ...]:
     names = (row.subject, row.object)
     ends = (f"{name} (unknown)" if name in row.unseen else name for name in names)
     return (
@@ -162,7 +147,7 @@ def _watch_cells(row: WatchRow) -> tuple[str, ...]:
 
 
 @_text.register
-def _audit(report: AuditReport, width: int) -> str:
+def _audit(report: results.AuditReport, width: int) -> str:
     rows = [
         (
             f"{each.subject} | {shown_predicate(each)} | {each.object}",

@@ -7,7 +7,7 @@ from apptek.facts.times import TimeAxis
 from apptek.results import Note, Share
 from apptek.safe_text import counted
 
-_EXACT = 6  # days below which a span is told exactly
+_EXACT = 6  # days below which a span is exact
 _SPANS = (
     (7, "a week"),
     (14, "two weeks"),
@@ -18,8 +18,8 @@ _SPANS = (
     (366, "a year"),
 )
 _DAY = r"-?\d{4,}-\d\d-\d\d"
-GIVEN_FACT = "given that there is a fact between the two"  # what a probability presumes
-GIVEN = f"{GIVEN_FACT} at that time"
+GIVEN = "if something happens"  # the condition of the probabilities of predicates
+CONDITION = f"Each probability holds {GIVEN} between the two."
 
 
 def is_undated(time: str) -> bool:
@@ -27,23 +27,13 @@ def is_undated(time: str) -> bool:
     return time in ("", "?")
 
 
-def given(time: str) -> str:
-    """What the probabilities of an answer presume; an undated one speaks of no time."""
-    return GIVEN_FACT if is_undated(time) else GIVEN
-
-
-def presumed(time: str) -> str:
-    """The same as a note."""
-    return f"Probabilities are those {given(time)}."
-
-
 def shown_time(time: str) -> str:
-    """The time of a query as it is shown: 2014-05-11, undated."""
+    """Return the time of a query for people: 2014-05-11, undated."""
     return "undated" if is_undated(time) else time
 
 
 def at_time(time: str) -> str:
-    """A time as it stands in a sentence: on 2014-05-11, in 1999, from 1999 to 2003, since 1999.
+    """Return a time as part of a sentence: on 2014-05-11, in 1999, from 1999 to 2003, since 1999.
 
     The forms are those of `when_text`; a number that is no year is a step: at 24.
     """
@@ -56,49 +46,49 @@ def at_time(time: str) -> str:
 
 
 def recorded_words(labels: Sequence[str]) -> str:
-    """What the facts hold for a query, which comes before any answer: Recorded: plays for."""
+    """Return the recorded predicates of a query, which precede any answer: Recorded: plays for."""
     return f"Recorded: {listed(labels)}." if labels else ""
 
 
 def level_text(axis: TimeAxis, level: str | None, near: int) -> str:
-    """How near in time evidence is, for its support; `near`: the distance up to which it is near.
+    """Return how near in time evidence is; `near`: the distance up to which it is near.
 
     None is a topology, which has no distance.
     """
-    words = {"same": "at that very time", "near": f"at most {counted(near, _unit(axis))} away"}
+    words = {"same": "at that time", "near": f"at most {counted(near, _unit(axis))} away"}
     return words.get(level, "further away in time") if level else ""
 
 
 def shortened(text: str, length: int) -> str:
-    """At most so many characters, with an ellipsis where some were cut."""
+    """Return at most so many characters, with an ellipsis where some were cut."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def signed(value: float) -> str:
-    """+1.32, -0.40 (with a true minus sign); next to nothing has no minus."""
+    """Return +1.32 or -0.40 (with a true minus sign); what rounds to 0 has no minus."""
     return f"{round(value, 2) + 0.0:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def points(change: float) -> str:
-    """A change of a probability in percentage points: +1.3; 0.0 for less than half a tenth."""
+    """Return a change in percentage points: +1.3; 0.0 for less than half a tenth."""
     text = f"{100 * change:+.1f}".replace("-", "\N{MINUS SIGN}")
     return "0.0" if text[1:] == "0.0" else text
 
 
 def period_text(first: str, last: str) -> str:
-    """A window in words: 2015-01-01 to 2015-01-07; 2021 where it has a single step."""
+    """Return a window in words: 2015-01-01 to 2015-01-07; 2021 if it has a single step."""
     return first if first == last else f"{first} to {last}"
 
 
 def percent(probability: float) -> str:
-    """41.2 %; what would be rounded to 0 or 100 % is < 0.1 % or > 99.9 %."""
+    """Return 41.2 %; what would be rounded to 0 or 100 % is < 0.1 % or > 99.9 %."""
     if 0 < probability < 0.0005:
         return "< 0.1 %"
     return "> 99.9 %" if 0.9995 <= probability < 1 else f"{100 * probability:.1f} %"
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """A, B and C; after the first few: A, B, C, D and 3 more."""
+    """Return A, B and C; after the first few: A, B, C, D and 3 more."""
     shown = list(names[:most])
     rest = len(names) - len(shown)
     if rest:
@@ -107,7 +97,7 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def general_notes(*names: str) -> list[str]:
-    """The first lines of an answer about names that the facts do not contain: it is general."""
+    """Return a line for each name that the facts do not contain: the answer is general."""
     return [f"General answer: {name} is not in the facts of the model." for name in names]
 
 
@@ -126,7 +116,7 @@ def read_as_notes(*pairs: tuple[str, str | None]) -> list[Note]:
 
 
 def share_lines(classes: Sequence[Share], groups: Sequence[Share]) -> list[str]:
-    """A line for the classes and one for the groups, as far as there are any."""
+    """Return a line for the classes and one for the groups, if there are any."""
     lines = []
     for level, shares in (("class", classes), ("group", groups)):
         if shares:
@@ -137,13 +127,13 @@ def share_lines(classes: Sequence[Share], groups: Sequence[Share]) -> list[str]:
 
 
 def left_over(level: str, shares: Sequence[Share]) -> list[Share]:
-    """The probability of the predicates without a class or group, where there are such."""
+    """Return the probability of the predicates without a class or group, if there are any."""
     rest = 1 - sum(one.probability for one in shares)
     return [Share(f"without a {level}", rest)] if rest >= 0.0005 else []  # what is shown as 0.1 %
 
 
 def when_text(since: str, until: str) -> str:
-    """When a fact holds: 2014-05-11, 1999 to 2003, since 1999, until 2003; "?" is unknown."""
+    """Return when a fact holds: 2014-05-11, 1999 to 2003, since 1999; "?" is unknown."""
     if since == until:
         return "undated" if since == "?" else since
     if since == "?":
@@ -156,12 +146,12 @@ def _unit(axis: TimeAxis) -> str:
 
 
 def count_text(number: int) -> str:
-    """Once, twice, 3 times."""
+    """Return once, twice, 3 times."""
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def span_text(axis: TimeAxis, length: int, most: int | None = None) -> str:
-    """A span of time as people say it: a week, 3 months; exact where that would exceed `most`."""
+    """Return a span of time for people: a week, 3 months; exact if that would exceed `most`."""
     unit = _unit(axis)
     exact = counted(length, unit) if length > 1 else f"{'an' if unit == 'hour' else 'a'} {unit}"
     if axis.unit != "day":
@@ -175,7 +165,7 @@ def span_text(axis: TimeAxis, length: int, most: int | None = None) -> str:
 def apart_text(
     axis: TimeAxis, apart: int | None, *, lasting: bool = False, prose: bool = False
 ) -> str:
-    """A signed distance to the query: 2 days before, the same day; nothing where there is none.
+    """Return a signed distance to the query: 2 days before, the same day; empty for None.
 
     prose  whether a single step is written as in a sentence: the day before
     """

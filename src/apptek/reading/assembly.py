@@ -72,7 +72,6 @@ def assemble(
         merged = sum(_count_merged(part, *(ids[place] for ids in moments)) for part, place in pairs)
     parts, counted = _each_fact_once(parts)
     entities, predicates, parts = _used_names(entities, predicates, parts)
-    notes += times.notes(axis)
     dataset = Dataset(
         name=name,
         entities=entities,
@@ -90,7 +89,7 @@ def assemble(
             how=rows.how | times.describe(axis, rows.count_times()),
             merged=merged,
             first_facts=parts[0].first(FIRST),
-            notes=(*notes, *_broken_names(entities, predicates)),
+            notes=(*notes, *times.notes(axis), *_broken_names(entities, predicates)),
         ),
     )
     if rows.dump is not None:

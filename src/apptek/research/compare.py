@@ -8,7 +8,6 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -20,13 +19,8 @@ from apptek.seeding import generator
 COMPARISON = "comparison"  # the `model` of a comparison's result
 PAST_ONLY, ROLLING = ", past_only", ", rolling"
 RESAMPLES = 2000
-_SHARED = (
-    "dataset",
-    "protocol",
-    "split",
-    "filtering",
-    "candidates",
-)  # equal in all results of a comparison
+# Equal in all results of a comparison.
+_SHARED = ("dataset", "protocol", "split", "filtering", "candidates")
 _IDENTITY = ("model", "preset", "settings", "types", "data")
 
 
@@ -76,13 +70,9 @@ class Comparison:
     models: tuple[ComparedModel, ...]
     differences: tuple[Difference, ...]
 
-    def as_json(self) -> dict[str, Any]:
-        """Everything, ready for JSON."""
-        return asdict(self)
-
     def as_result(self) -> Result:
         """Return a summary: without predicates, and with file names instead of paths."""
-        entries = self.as_json()
+        entries = asdict(self)
         for model in entries["models"]:
             model["files"] = [Path(file).name for file in model["files"]]
         for difference in entries["differences"]:
@@ -101,31 +91,25 @@ class _RankedResult:
 
 def compare_results(paths: Sequence[str | Path]) -> Comparison:
     """Compare result files on the same queries; ApptekError where that is not possible."""
-    ranked = [_read(Path(path)) for path in paths]
+    ranked = [
+        _RankedResult(path, result, read_ranks(path, result))
+        for path, result in ((path, read_result(path)) for path in map(Path, paths))
+    ]
     groups = _group_by_model(ranked)
     _check_comparable(ranked, groups)
     names = _names([group[0] for group in groups])
     models = [_compared_model(name, group) for name, group in zip(names, groups, strict=True)]
-    values = [_mean_reciprocals(group) for group in groups]
-    first = ranked[0]
+    values = [
+        np.mean([1 / item.ranks.ranks.astype(np.float64) for item in group], axis=0)
+        for group in groups
+    ]
     differences = [
-        difference((name, names[0]), after, values[0], first.ranks)
+        difference((name, names[0]), after, values[0], ranked[0].ranks)
         for name, after in zip(names[1:], values[1:], strict=True)
     ]
-    about = first.result
-    return Comparison(
-        about.dataset,
-        about.protocol,
-        about.split,
-        len(values[0]),
-        tuple(models),
-        tuple(differences),
-    )
-
-
-def _read(path: Path) -> _RankedResult:
-    result = read_result(path)
-    return _RankedResult(path, result, read_ranks(path, result))
+    first = ranked[0].result
+    about = (first.dataset, first.protocol, first.split)
+    return Comparison(*about, len(values[0]), tuple(models), tuple(differences))
 
 
 def _group_by_model(ranked: Sequence[_RankedResult]) -> list[list[_RankedResult]]:
@@ -193,12 +177,6 @@ def _compared_model(name: str, group: Sequence[_RankedResult]) -> ComparedModel:
         float(np.mean(mrr)),
         float(np.std(mrr, ddof=1)) if len(mrr) > 1 else None,
     )
-
-
-def _mean_reciprocals(group: Sequence[_RankedResult]) -> Doubles:
-    """1 / rank of every query, as a mean over the seeds."""
-    stacked = np.stack([item.ranks.ranks for item in group]).astype(np.float64)
-    return np.asarray((1 / stacked).mean(axis=0))
 
 
 def difference(

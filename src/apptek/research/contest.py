@@ -16,7 +16,7 @@ from apptek.files import make_folder
 from apptek.models.registry import model_settings
 from apptek.predictor import Predictor
 from apptek.research.compare import Difference, compare_results
-from apptek.research.model_result import evaluate_model, write_evaluation
+from apptek.research.model_result import evaluate_model
 from apptek.research.provenance import about_run
 from apptek.research.result import Result, mean_seconds, read_result, split_digests
 from apptek.resuming import claim
@@ -73,7 +73,7 @@ def run_contest(
             if not (folder / "results" / f"{run}.json").exists():
                 tell(f"run: {run}")
                 try:
-                    fit_and_evaluate(name, dataset, folder, tell, seed, protocol, command)
+                    fit_and_evaluate(name, dataset, folder, seed, protocol, command)
                 except ApptekError as error:
                     raise ApptekError(f"{run}: {error}; finished runs are kept") from None
     return rank_contestants(models, folder, seeds)
@@ -83,13 +83,12 @@ def fit_and_evaluate(
     name: str,
     dataset: Dataset,
     folder: Path,
-    tell: Callable[[str], None],
     seed: int,
     protocol: Protocol,
     command: Sequence[str],
 ) -> None:
     """Fit a model, from where that was stopped, and write its result on the test split."""
-    run, is_ours = f"{name}-seed{seed}", name in PRESETS
+    run = f"{name}-seed{seed}"
     model = folder / "models" / run
     options = ["--model", name, "--protocol", protocol, "--seed", str(seed), "--out", run]
     fitted_by = shlex.join(["apptek", "fit", *command[:1], *options, *command[1:]])
@@ -105,17 +104,13 @@ def fit_and_evaluate(
     make_folder(folder / "results")
     if model.exists():
         fitted = Predictor.load(model)
-    elif is_ours:
-        if "topologies" in preset(name).features.parts:  # mined by the agent, which is a network
-            require_torch()
-        stages = lambda stage, _done, _total: tell(f"stage: {stage}")  # noqa: E731
-        fitted = Predictor.fit(dataset, progress=stages, **common)
     else:
+        if name in PRESETS and "topologies" in preset(name).features.parts:
+            require_torch()  # the agent that finds them is a network
         with step_progress(f"fitting {name}") as progress:
             fitted = Predictor.fit(dataset, progress=progress, **common)
     evaluated_by = shlex.join(["apptek", "evaluate", run, "--result", f"{run}.json"])
-    result = folder / "results" / f"{run}.json"
-    write_evaluation(result, fitted, evaluate_model(fitted, "test"), evaluated_by)
+    evaluate_model(fitted, "test").save(folder / "results" / f"{run}.json", evaluated_by)
 
 
 def rank_contestants(models: Sequence[str], folder: Path, seeds: int) -> list[Contestant]:

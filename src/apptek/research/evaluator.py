@@ -2,15 +2,14 @@
 
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any, get_args
 
-from apptek.arrays import Doubles, Matrix
+from apptek.arrays import Matrix
 from apptek.config import View
 from apptek.errors import ApptekError
 from apptek.evaluation.filters import Filter
-from apptek.evaluation.ranking import Evaluation, Metrics, calibrate
+from apptek.evaluation.ranking import Evaluation, calibrate
 from apptek.evaluation.scorer import (
     Candidates,
     ViewScorer,
@@ -21,63 +20,14 @@ from apptek.evaluation.scorer import (
     evaluate_split,
     rolling_scores,
 )
-from apptek.facts.facts import Dataset, Facts, Split
+from apptek.facts.facts import Facts, Split
 from apptek.facts.protocols import Protocol, apply_protocol
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.predictor import Predictor
 from apptek.reading.reader import as_dataset
-from apptek.research.model_result import (
-    EvaluatedModel,
-    describe_model,
-    evaluation_result,
-    write_ranked_result,
-)
+from apptek.research.model_result import EvaluationReport, describe_model, report_of
 from apptek.research.result import Result, split_digests
 from apptek.safe_text import counted
-
-
-@dataclass(frozen=True, slots=True)
-class ScorerReport:
-    """What a scorer reached: the rank of every query, and the metrics of all and of each group."""
-
-    result: Result
-    evaluated: EvaluatedModel
-    dataset: Dataset = field(repr=False)
-
-    @property
-    def evaluation(self) -> Evaluation:
-        """Ranks, metrics and groups."""
-        return self.evaluated.main
-
-    @property
-    def metrics(self) -> Metrics:
-        """The metrics of all queries."""
-        return self.evaluation.metrics
-
-    @property
-    def groups(self) -> dict[str, Metrics | None]:
-        """The metrics of each group of queries, None where it is empty."""
-        return self.evaluation.groups
-
-    @property
-    def ranks(self) -> Doubles:
-        """The rank of each query's true predicate, in the order of the facts of the split."""
-        return self.evaluation.ranks
-
-    @property
-    def forecast(self) -> dict[str, dict[str, Any]] | None:
-        """The four figures of forecasts, where the split lies beyond train."""
-        return self.evaluated.forecast
-
-    def save(self, path: str | Path) -> None:
-        """Write a result file, and the ranks beside it: `apptek research compare` reads both."""
-        write_ranked_result(Path(path), self.result, self.evaluated, self.dataset)
-
-    def __repr__(self) -> str:
-        about = self.result
-        view = "rolling" if about.rolling else about.view
-        head = f"{about.model} on {about.dataset}, {about.split}, {view}"
-        return f"{head}\n{self.evaluation!r}"
 
 
 class Evaluator:
@@ -152,8 +102,8 @@ class Evaluator:
         seed: int = 0,
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         probabilities: Callable[[Matrix], Matrix] | None = None,
-    ) -> ScorerReport:
-        """Asks a scorer about every fact of the split, and ranks what it says.
+    ) -> EvaluationReport:
+        """Rank the truth of every fact of the split by the scores of a scorer.
 
         name           of the model in results; by default that of the function or class
         seed           results that differ in their seed alone are one model to `compare`
@@ -174,19 +124,20 @@ class Evaluator:
                 settings=settings or {},
                 data=split_digests(self.dataset),
             )
-        described = replace(described, filtering=self.filtering, candidates=self.candidates)
+        described = replace(
+            described, split=self.split, filtering=self.filtering, candidates=self.candidates
+        )
         evaluation = evaluate_split(
             view_scorer, self.dataset, self.split, self.filtering,
             candidates=self.candidates, rolling=self.rolling,
         )  # fmt: skip
-        forecast = self._forecast(view_scorer)
         by_view: dict[View, Evaluation] = {} if self.rolling else {view: evaluation}
-        rolled = evaluation if self.rolling else None
-        evaluated = EvaluatedModel(self.split, by_view, rolled, forecast)
-        result = evaluation_result(described, evaluated)
-        if not isinstance(scorer, Predictor):
-            result = replace(result, seconds={"evaluate": time.monotonic() - started})
-        return ScorerReport(result, evaluated, self.dataset)
+        rolled, forecast = evaluation if self.rolling else None, self._forecast(view_scorer)
+        report = report_of(described, self.dataset, by_view, rolled, forecast)
+        if isinstance(scorer, Predictor):
+            return report
+        seconds = {"evaluate": time.monotonic() - started}
+        return replace(report, result=replace(report.result, seconds=seconds))
 
     def _forecast(self, scorer: ViewScorer) -> dict[str, dict[str, Any]] | None:
         data, split = self.dataset, self.split

@@ -64,7 +64,7 @@ class Faithfulness:
     guesses_told: int = 0
 
 
-class Scalpel:
+class Ablation:
     """One question, its answer, and what becomes of that on a part of the facts."""
 
     def __init__(self, answerer: Answerer, queries: Queries, explanation: Explanation) -> None:
@@ -119,15 +119,15 @@ def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) 
         explanation = _explain(answerer, queries)
         if not any(reason.facts for reason in explanation.reasons):
             continue
-        scalpel = Scalpel(answerer, queries, explanation)
-        cited.append(len(scalpel.cited))
+        ablation = Ablation(answerer, queries, explanation)
+        cited.append(len(ablation.cited))
         guesses += any(part.guess for part in explanation.further)
-        alone.append(scalpel.alone())
-        others = np.setdiff1d(scalpel.neighbours(), scalpel.cited)
+        alone.append(ablation.alone())
+        others = np.setdiff1d(ablation.neighbours(), ablation.cited)
         if len(others):
-            drawn = rng.permutation(others)[: len(scalpel.cited)]
+            drawn = rng.permutation(others)[: len(ablation.cited)]
             whole = explanation.log_odds
-            drops.append([whole - scalpel.without(part) for part in (scalpel.cited, drawn)])
+            drops.append([whole - ablation.without(part) for part in (ablation.cited, drawn)])
         stable += _stability(answerer, queries, explanation)
         if len(cited) == count:
             break

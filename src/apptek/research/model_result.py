@@ -3,12 +3,13 @@
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
+from apptek.arrays import Doubles
 from apptek.config import VIEWS, View
 from apptek.evaluation.ranking import Evaluation, Metrics
 from apptek.evaluation.scorer import evaluate_forecast, evaluate_split
@@ -26,28 +27,100 @@ from apptek.research.result import (
 
 
 @dataclass(frozen=True, slots=True)
-class EvaluatedModel:
-    """What a model reached on a split: in each view, and as a forecast where that makes sense."""
+class EvaluationReport:
+    """What a scorer reached on a split: in each view, and as a forecast where that makes sense.
 
-    split: Split
-    by_view: Mapping[View, Evaluation]  # the usual one first
-    rolled: Evaluation | None = None  # where each query saw every fact before its time
+    result    the result file: what was evaluated, and its main metrics
+    by_view   the usual view first
+    rolled    the evaluation in which each query saw every fact before its time
+    forecast  the four metrics of the forecasting literature, if the split lies beyond train
+    """
+
+    result: Result
+    dataset: Dataset = field(repr=False)
+    by_view: Mapping[View, Evaluation]
+    rolled: Evaluation | None = None
     forecast: dict[str, dict[str, Any]] | None = None
 
     @property
-    def rolling(self) -> bool:
-        """Whether the facts rolled on."""
-        return self.rolled is not None
+    def evaluation(self) -> Evaluation:
+        """The main ranks, metrics and groups: the rolling ones, if there are any."""
+        return self.rolled or next(iter(self.by_view.values()))
 
     @property
-    def main_view(self) -> View:
-        """The view of the main metrics."""
-        return "past_only" if self.rolling else next(iter(self.by_view))
+    def metrics(self) -> Metrics:
+        """The metrics of all queries."""
+        return self.evaluation.metrics
 
     @property
-    def main(self) -> Evaluation:
-        """The main metrics: rolling, if they were asked for."""
-        return self.rolled or self.by_view[self.main_view]
+    def groups(self) -> dict[str, Metrics | None]:
+        """The metrics of each group of queries, None where it is empty."""
+        return self.evaluation.groups
+
+    @property
+    def ranks(self) -> Doubles:
+        """The rank of each query's true predicate, in the order of the facts of the split."""
+        return self.evaluation.ranks
+
+    def save(self, path: str | Path, evaluated_by: str | None = None) -> None:
+        """Write a result file, and the ranks beside it: `apptek research compare` reads both.
+
+        evaluated_by  the command that evaluates; by default that of this process
+        """
+        commands = filter(None, [self.result.command, evaluated_by or command()])
+        assert self.result.split is not None
+        ranks = write_ranks(Path(path), self.ranks, self.dataset, self.result.split)
+        write_result(Path(path), replace(self.result, command=" && ".join(commands), ranks=ranks))
+
+    def table(self) -> pa.Table:
+        """Return a row for each view and group of queries, with its metrics."""
+        views: dict[str, Evaluation] = dict(self.by_view.items())
+        views |= {} if self.rolled is None else {"rolling": self.rolled}
+        about = {name: getattr(self.result, name) for name in ("dataset", "split", "protocol")}
+        about["model"] = self.result.model.removeprefix("apptek_")
+        rows = [
+            about | {"view": view, "group": group} | asdict(metrics)
+            for view, found in views.items()
+            for group, metrics in {"all": found.metrics, **found.groups, **found.classes}.items()
+            if metrics is not None
+        ]
+        texts = [(name, pa.string()) for name in (*about, "view", "group")]
+        means = [(each.name, pa.float64()) for each in fields(Metrics)[1:]]
+        return pa.Table.from_pylist(rows, pa.schema([*texts, ("queries", pa.int64()), *means]))
+
+    def __repr__(self) -> str:
+        about = self.result
+        view = "rolling" if about.rolling else about.view
+        head = f"{about.model} on {about.dataset}, {about.split}, {view}"
+        return f"{head}\n{self.evaluation!r}"
+
+
+def report_of(
+    described: Result,
+    data: Dataset,
+    by_view: Mapping[View, Evaluation],
+    rolled: Evaluation | None,
+    forecast: dict[str, dict[str, Any]] | None,
+) -> EvaluationReport:
+    """Return the report of what a described model reached on the split that it names.
+
+    The metrics of the result are the rolling ones, if there are any, else those of the first view;
+    `all_facts` and `past_only` hold the metrics of both views, null where one was not evaluated.
+    """
+    report = EvaluationReport(described, data, by_view, rolled, forecast)
+    views: dict[str, Any] = {
+        name: by_view[name].as_json() if name in by_view else None for name in VIEWS
+    }
+    result = replace(
+        described,
+        view="past_only" if rolled else next(iter(by_view)),
+        rolling=rolled is not None,
+        metrics=asdict(report.metrics),
+        groups={name: group and asdict(group) for name, group in report.groups.items()},
+        forecast=forecast or {},
+        extras={**described.extras, **views},
+    )
+    return replace(report, result=result)
 
 
 def evaluate_model(
@@ -57,13 +130,11 @@ def evaluate_model(
     *,
     rolling: bool = False,
     most: int | None = None,
-) -> EvaluatedModel:
+) -> EvaluationReport:
     """Evaluate a model in a view, or in every one that it and the split allow.
 
-    On a split that lies beyond train, the figures of the forecasting literature come with it.
-
     rolling  also as if the model were updated day by day
-    most     how many queries to ask, of each view alone; by default all, with every figure
+    most     how many queries to ask, of each view alone; by default all, with every metric
     """
     rolled = fitted.evaluate(split, rolling=True) if rolling else None
     views = fitted.views_of(split) if view is None else (view,)
@@ -75,83 +146,15 @@ def evaluate_model(
     if most is None and data.lies_beyond_train(split):
         scorer = fitted.scorer(split, "past_only", rolling=rolling)
         forecast = evaluate_forecast(scorer, data, split, rolling=rolling)
-    return EvaluatedModel(split, by_view, rolled, forecast)
+    described = describe_model(fitted, "past_only" if rolling else views[0])
+    return report_of(replace(described, split=split), data, by_view, rolled, forecast)
 
 
-def metrics_table(fitted: Predictor, evaluated: EvaluatedModel) -> pa.Table:
-    """Return a row for each view and group of queries, with its metrics."""
-    model, rolled = fitted.model, evaluated.rolled
-    views: dict[str, Evaluation] = dict(evaluated.by_view.items())
-    views |= {} if rolled is None else {"rolling": rolled}
-    about = {"dataset": model.dataset.name, "split": evaluated.split, "protocol": model.protocol}
-    about |= {"model": model.baseline or model.preset}
-    parts = [
-        (view, group, metrics)
-        for view, found in views.items()
-        for group, metrics in {"all": found.metrics, **found.groups, **found.classes}.items()
-    ]
-    rows = [
-        about | {"view": view, "group": group} | asdict(metrics)
-        for view, group, metrics in parts
-        if metrics is not None
-    ]
-    texts = [(name, pa.string()) for name in (*about, "view", "group")]
-    means = [(each.name, pa.float64()) for each in fields(Metrics)[1:]]
-    return pa.Table.from_pylist(rows, pa.schema([*texts, ("queries", pa.int64()), *means]))
+def describe_model(fitted: Predictor, view: View | None = None) -> Result:
+    """Return a model as its results describe it: its name, data, settings, and choices on valid.
 
-
-def write_evaluation(
-    path: Path, fitted: Predictor, evaluated: EvaluatedModel, evaluated_by: str | None = None
-) -> None:
-    """Write the result of a model on a split, and the rank of every query beside it.
-
-    The metrics and ranks are the rolling ones, if there are any, else those of the first view;
-    `all_facts` and `past_only` hold the metrics of both views, null where one was not evaluated.
-
-    evaluated_by  the command that evaluates; by default that of this process
+    view  whose choices of ours; by default those of the main view
     """
-    commands = [fitted.run.get("command"), evaluated_by or command()]
-    described = describe_model(fitted)
-    if not fitted.model.baseline:
-        tuning = _tuning(fitted.model.fitted(evaluated.main_view).report)
-        described = replace(described, tuning=tuning)
-    result = replace(
-        evaluation_result(described, evaluated),
-        seconds=fitted.run.get("seconds") or {},
-        command=" && ".join(filter(None, commands)),
-    )
-    write_ranked_result(path, result, evaluated, fitted.model.dataset)
-
-
-def evaluation_result(described: Result, evaluated: EvaluatedModel) -> Result:
-    """Return the description of a model with what it reached on a split."""
-    evaluation = evaluated.main
-    extras: dict[str, Any] = {
-        name: evaluated.by_view[name].as_json() if name in evaluated.by_view else None
-        for name in VIEWS
-    }
-    return replace(
-        described,
-        split=evaluated.split,
-        view=evaluated.main_view,
-        rolling=evaluated.rolling,
-        metrics=asdict(evaluation.metrics),
-        groups={name: group and asdict(group) for name, group in evaluation.groups.items()},
-        forecast=evaluated.forecast or {},
-        extras={**described.extras, **extras},
-    )
-
-
-def write_ranked_result(
-    path: Path, result: Result, evaluated: EvaluatedModel, data: Dataset
-) -> None:
-    """Write a result, and beside it the rank of every query in its main view."""
-    ranks = write_ranks(path, evaluated.main.ranks, data, evaluated.split)
-    write_result(path, replace(result, ranks=ranks))
-
-
-def describe_model(fitted: Predictor) -> Result:
-    """Return a model as its results describe it: its name, data, settings, and choices on valid."""
     model = fitted.model
     common = Result(
         model="",
@@ -161,6 +164,8 @@ def describe_model(fitted: Predictor) -> Result:
         data=split_digests(model.dataset),
         settings=plain_settings(model.config),
         changed=model.changed,
+        seconds=fitted.run.get("seconds") or {},
+        command=fitted.run.get("command"),
     )
     if model.baseline:
         others = {view: of_view.report for view, of_view in list(model.views.items())[1:]}
@@ -170,6 +175,7 @@ def describe_model(fitted: Predictor) -> Result:
             preset=model.preset,
             tuning=model.main.report | others,
         )
+    report = model.fitted(view or model.main_view).report
     return replace(
         common,
         model=f"apptek_{model.preset}",
@@ -178,13 +184,9 @@ def describe_model(fitted: Predictor) -> Result:
             "from": model.config.mining.policy,
             "number": sum(len(part) for part in model.added if part.name == "topologies"),
         },
-        tuning=_tuning(model.main.report),
+        tuning={key: report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")},
         extras={"types": types_digest(model.main.kinds)},
     )
-
-
-def _tuning(report: dict[str, Any]) -> dict[str, Any]:
-    return {key: report[key] for key in ("l2", "epoch", "valid_mrr", "ece_after")}
 
 
 def types_digest(kinds: Sequence[Kind]) -> str | None:

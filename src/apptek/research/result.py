@@ -37,7 +37,7 @@ class Result:
     model: str  # as apptek_default or recency; for a run that fits no model its kind, as statistics
     dataset: str = ""
     protocol: str | None = None
-    split: str | None = None  # the one that was evaluated
+    split: Split | None = None  # the one that was evaluated
     preset: str | None = None  # of a baseline; ours is part of the model's name
     seed: int | None = None
     view: str | None = None  # in which the metrics were measured: all_facts or past_only

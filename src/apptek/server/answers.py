@@ -1,38 +1,26 @@
 """Predictions and explanations of the served model."""
 
-from dataclasses import fields, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import numpy as np
 
 from apptek.arrays import Longs
 from apptek.compiling import in_threads
+from apptek.explain.explainer import cited_fact, with_labels_of
 from apptek.explain.explainer import explain as explain_query
-from apptek.explain.explainer import with_labels_of
 from apptek.explain.without_facts import without_facts
-from apptek.facts.facts import Dataset
-from apptek.graph.lookups import knows_end, time_distance
+from apptek.features.space import CoreFact, Side
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answer_tables import AskedColumns
 from apptek.present.drawing import WIDTH, draw_answer
 from apptek.present.explanation_words import missing_facts_notes
-from apptek.present.wording import apart_text, when_text
-from apptek.results import Answer, CitedFact, Explanation, Query, Reason, WhatIf, extended
+from apptek.results import Answer, CitedFact, Explanation, Query, Reason, extended
 from apptek.server.requests import ExplainBody, PredictBatch, PredictQuery, check_batch
-from apptek.server.responses import (
-    ANSWER_FIELDS,
-    AnswerOut,
-    Answers,
-    Fact,
-    KnownPredicate,
-    NearFact,
-    ServedExplanation,
-    Side,
-)
-from apptek.server.served_model import Question, ServedModel
-from apptek.server.timelines import describe_fact
+from apptek.server.responses import Answers, ServedExplanation
+from apptek.server.served_model import ServedModel
 
 CHUNK = 250  # queries of a batch that one thread answers
 NEAREST = 12  # facts of the periphery on each side
@@ -52,16 +40,14 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
     if body.coverage is not None:  # a set may have all predicates
         check_batch(len(ids), len(answerer.model.dataset.predicates))
 
-    def answer_chunk(start: int) -> list[AnswerOut]:
+    def answer_chunk(start: int) -> Sequence[Answer]:
         part = ids.take(np.arange(start, min(start + CHUNK, len(ids))))
         table = answerer.table(answerer.ranked(part), top=body.top, coverage=body.coverage)
-        answers = table.answers(asked[start : start + CHUNK])
-        return list(map(partial(served_answer, served), answers, part.times.tolist()))
+        return table.answers(asked[start : start + CHUNK])
 
     answers = [*chain(*in_threads(answer_chunk, range(0, len(asked), CHUNK)))]
-    if isinstance(body, PredictQuery) and body.suppose:
-        changes: Any = {"what_if": served.what_if(question, body.suppose)}
-        answers = [replace(answers[0], **changes)]
+    if isinstance(body, PredictQuery):
+        answers = [replace(answers[0], what_if=served.what_if(question, body.suppose))]
     names = [*(query.subject for query in asked), *(query.object for query in asked)]
     return Answers(
         answers,
@@ -71,28 +57,12 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
     )
 
 
-def served_answer(served: ServedModel, answer: Answer, code: int) -> AnswerOut:
-    """Return an answer as it is sent; `code` is that of its time."""
-    query = answer.query
-    return AnswerOut(
-        **{each.name: getattr(answer, each.name) for each in ANSWER_FIELDS},
-        subject=query.subject,
-        object=query.object,
-        time=query.time,
-        predicates=[
-            extended(KnownPredicate, each, known=each.predicate in answer.known)
-            for each in answer.ranked
-        ],
-        outside_span=served.is_outside_span(code),
-    )
-
-
 def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
     """Return an explanation with its drawing and the periphery."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
     served.check_predicates(predicate=body.predicate, against=body.against)
     whole = answerer = question.answerer
-    data, known = whole.model.dataset, len(whole.model.graph.facts)
+    known = len(whole.model.graph.facts)
     kept = None
     without = [fact for fact in dict.fromkeys(body.without) if fact < known]
     if without:
@@ -108,21 +78,21 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
     graph = whole.views[explanation.view].space.graph
     shown = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
     shown |= set(without)
+    nearest = partial(_nearest, served, graph, question.time, shown)
     expanded = {
-        name: _nearest(served, graph, entity, question.time, shown)
+        name: nearest(entity)
         for name in body.expand
         if (entity := whole.entities.find(name)) is not None
     }
-    periphery: list[NearFact] = []
+    periphery: list[CitedFact] = []
     for entity, side in zip(question.ends, SIDES, strict=True):
         if entity >= 0:
-            periphery += _nearest(served, graph, entity, question.time, shown, side)
+            periphery += nearest(entity, side)
             shown |= {fact.fact for fact in periphery}  # one between the two is listed once
-    nearby = list(map(_as_cited, periphery if body.nearby else ()))
-    cited = {name: list(map(_as_cited, facts)) for name, facts in expanded.items()}
+    nearby = periphery if body.nearby else []
     drawing = draw_answer(
-        with_labels_of(whole, explanation, [*nearby, *chain(*cited.values())]),
-        width=body.width or WIDTH, nearby=nearby, expanded=cited,
+        with_labels_of(whole, explanation, [*nearby, *chain(*expanded.values())]),
+        width=body.width or WIDTH, nearby=nearby, expanded=expanded,
     )  # fmt: skip
     missing = missing_facts_notes([fact for fact in body.without if fact >= known])
     return extended(
@@ -131,18 +101,17 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
             explanation,
             notes=(*explanation.notes, *missing),
             similar=question.similar,
-            what_if=_supposed(served, replace(question, answerer=answerer), body),
+            what_if=served.what_if(
+                replace(question, answerer=answerer),
+                body.suppose,
+                body.predicate,
+                against=body.against,
+            ),
         ),
         drawing=drawing,
         periphery=periphery,
-        without=[_as_seen(data, graph, fact, served.position(question.time)) for fact in without],
+        without=[_as_seen(served, graph, fact, question.time) for fact in without],
     )
-
-
-def _supposed(served: ServedModel, question: Question, body: ExplainBody) -> WhatIf | None:
-    if not body.suppose:
-        return None
-    return served.what_if(question, body.suppose, body.predicate, against=body.against)
 
 
 def _renamed(explanation: Explanation, kept: Longs) -> Explanation:
@@ -159,34 +128,20 @@ def _renamed(explanation: Explanation, kept: Longs) -> Explanation:
     )
 
 
-def _as_cited(fact: NearFact) -> CitedFact:
-    own = {each.name: getattr(fact, each.name) for each in fields(Fact)}
-    del own["start"], own["end"]
-    return CitedFact(
-        **own, side=fact.side, distance=fact.distance, apart=fact.apart,
-        step=0, expanded_by="", on_path=False,
-    )  # fmt: skip
-
-
 def _nearest(
-    served: ServedModel, graph: TemporalGraph, entity: int, code: int, shown: set[int],
+    served: ServedModel, graph: TemporalGraph, code: int, shown: set[int], entity: int,
     side: Side = "subject",
-) -> list[NearFact]:  # fmt: skip
+) -> list[CitedFact]:  # fmt: skip
     """Return those of the N_tknn facts of an entity that are not shown yet, the nearest first."""
-    model, moment = served.model, served.position(code)
-    nearest = graph.nearest([entity], [code], model.config.agent.tknn)[0].tolist()
-    facts = []
-    for number in [n for n in nearest if n >= 0 and n not in shown][:NEAREST]:
-        fact = _as_seen(model.dataset, graph, number, moment)
-        distance = time_distance(graph, number, moment)
-        apart = apart_text(model.dataset.axis, distance, lasting=fact.start != fact.end)
-        facts.append(extended(NearFact, fact, side=side, distance=distance, apart=apart))
-    return facts
+    nearest = graph.nearest([entity], [code], served.model.config.agent.tknn)[0].tolist()
+    near = [number for number in nearest if number >= 0 and number not in shown][:NEAREST]
+    return [_as_seen(served, graph, number, code, side) for number in near]
 
 
-def _as_seen(data: Dataset, graph: TemporalGraph, number: int, moment: int) -> Fact:
-    """Describe a fact as an answer sees it: with past_only, without an end in the future."""
-    fact = describe_fact(data, graph, number)
-    if fact.since == fact.until or knows_end(graph, number, moment):
-        return fact
-    return replace(fact, until="?", date=when_text(fact.since, "?"), end=None)
+def _as_seen(
+    served: ServedModel, graph: TemporalGraph, fact: int, code: int, side: Side = "subject"
+) -> CitedFact:
+    """Return a fact as an answer sees it: with past_only, without an end in the future."""
+    core = CoreFact(fact, side, step=0, action=int(graph.facts.predicates[fact]), on_path=False)
+    seen = cited_fact(served.model.dataset, graph, served.position(code), core)
+    return replace(seen, expanded_by="")

@@ -1,47 +1,40 @@
 """Lists: the pairs to watch, and the facts that look wrong."""
 
+import tempfile
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
+from starlette.responses import Response
 
 from apptek.arrays import Ints, Longs
 from apptek.audit.audit import MOST_JUDGED, Audit, audit_facts, spread_evenly
 from apptek.audit.judge import Judge
 from apptek.audit.report import suspects_of, table_of_facts
-from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.watch import watch_list
-from apptek.forecast.window import Length, Window
-from apptek.present.audit_words import when_words
-from apptek.results import SuspectFact, WatchList, WatchRow, described, extended, record
-from apptek.server.forecasts import require_forecasts, window_of
-from apptek.server.served_model import ServedModel
+from apptek.forecast.alerts import read_rule
+from apptek.forecast.event_filter import read_filter
+from apptek.forecast.pair_chances import watched_entities
+from apptek.present.tables import write_result
+from apptek.results import SuspectFact, WatchList, described, extended, record
+from apptek.server.forecasts import window_keywords
+from apptek.server.problem_json import ServiceError, refusing
+from apptek.server.requests import MOST_WATCHED, WatchBody
+from apptek.server.served_model import ServedModel, temporary_place
 from apptek.server.workers import within
 
+EVENTS = ("predicate", "class_", "group")
 AUDITED = 120  # facts that are listed with their reasons
-MOST_WATCHED = 200  # pairs of a list
-
-
-@record
-class WatchedPair(WatchRow):
-    """A pair of the list."""
-
-    groups: tuple[str | None, ...] = described("The groups of its predicates.", default=())
+FILES = {
+    "csv": "text/csv; charset=utf-8",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
 
 
 @record
 class WatchedPairs(WatchList):
     """The pairs whose chance of an event changes most; `ready` is false while they are compared."""
 
-    rows: tuple[WatchedPair, ...] = described("One for each pair.")
     ready: bool = described("Whether the pairs have been compared.", default=True)
-
-
-@record
-class ListedSuspect(SuspectFact):
-    """A fact that looks wrong, with its group and time for a list."""
-
-    group: str | None = described("The group of its predicate.", default=None)
-    date: str = described("The time of the fact, as text.", default="")
 
 
 @record
@@ -50,34 +43,50 @@ class SuspectFacts:
 
     ready: bool = described("Whether the facts have been judged.")
     facts: int = described("How many facts are judged.")
-    rows: tuple[ListedSuspect, ...] = described("The least plausible facts.")
+    rows: tuple[SuspectFact, ...] = described("The least plausible facts.")
 
 
-def watched_pairs(served: ServedModel, length: Length, count: int, wait: float) -> WatchedPairs:
-    """Return the pairs whose chance changes most, if they are found within some seconds."""
-    require_forecasts(served)
-    forecaster = served.predictor.forecaster
-    window = window_of(served, None, length)
-    name = f"watch {window.length}"  # the longest list, once, whatever count is asked for
-    work = served.background.start(name, lambda: _watch(forecaster, window))
+def watched_pairs(served: ServedModel, body: WatchBody, wait: float) -> WatchedPairs:
+    """Return the pairs whose chance changes most, if they are found within some seconds.
+
+    Raises a ServiceError for what no pair can be watched by.
+    """
+    keywords, forecaster = window_keywords(served, body), served.predictor.forecaster
+    named = [[text] if text else [] for text in (body.entity, body.country, body.alert)]
+    advice = "Find names with /api/entities?q=."
+    for where, names in (("entity", (named[0], [])), ("country", ([], named[1]))):
+        with refusing(where, title="Nothing to watch", advice=advice):
+            watched_entities(forecaster, *names)
+    with refusing("alert", title="Not an alert", advice="Write it as the detail says."):
+        for text in named[2]:
+            read_rule(forecaster, text, read_filter(forecaster, None, None, None))
+    window = forecaster.window(body.start, body.length)
+    filters = body.model_dump_json(include={"entity", "country", "alert", *EVENTS})
+    # The longest list, once, whatever count or format is asked for.
+    work = served.background.start(
+        f"watch {window.length} {window.first} {filters}",
+        lambda: served.predictor.watch(
+            most=MOST_WATCHED, entity=named[0], country=named[1], alerts=named[2], **keywords
+        ),
+    )
     found = within(wait, work)
     if found is not None:
-        return replace(found, rows=found.rows[:count])
-    data = served.model.dataset.name
-    fields = forecaster.window_fields(window)
+        return extended(WatchedPairs, replace(found, rows=found.rows[: body.limit]))
+    fields, data = forecaster.window_fields(window), served.model.dataset.name
     return WatchedPairs(ready=False, **fields, data=data, rows=(), notes=())
 
 
-def _watch(forecaster: Forecaster, window: Window) -> WatchedPairs:
-    labels = forecaster.answerer.labels
-    found = watch_list(forecaster, window, most=MOST_WATCHED)
-    rows = tuple(
-        extended(
-            WatchedPair, row, groups=tuple(labels.group_of(p.predicate) for p in row.predicates)
-        )
-        for row in found.rows
-    )
-    return extended(WatchedPairs, replace(found, rows=rows))
+def watch_file(served: ServedModel, body: WatchBody, wait: float) -> Response:
+    """Return the list as a file. Raises a ServiceError while the pairs are compared."""
+    listed = watched_pairs(served, body, wait)
+    if not listed.ready:
+        raise ServiceError(503, "The pairs are still compared.", advice="Send it again soon.")
+    name = f"watch.{body.format}"
+    with tempfile.TemporaryDirectory(dir=temporary_place()) as folder:
+        write_result(Path(folder, name), listed, "watch")
+        content = Path(folder, name).read_bytes()
+    headers = {"Content-Disposition": f'attachment; filename="{name}"'}
+    return Response(content, headers=headers, media_type=FILES[body.format])
 
 
 def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
@@ -88,14 +97,10 @@ def suspect_facts(served: ServedModel, wait: float) -> SuspectFacts:
     return SuspectFacts(ready=rows is not None, facts=judged, rows=rows or ())
 
 
-def _suspects(served: ServedModel) -> tuple[ListedSuspect, ...]:
+def _suspects(served: ServedModel) -> tuple[SuspectFact, ...]:
     audit, judged = audited(served, MOST_JUDGED)
     table = table_of_facts(audit, audit.order[: min(AUDITED, len(judged))], AUDITED)
-    group_of = served.predictor.answerer.labels.group_of
-    return tuple(
-        extended(ListedSuspect, one, group=group_of(one.predicate), date=when_words(one))
-        for one in suspects_of(table, AUDITED)
-    )
+    return tuple(suspects_of(table, AUDITED))
 
 
 def audited(served: ServedModel, most: int, of_entity: Ints | None = None) -> tuple[Audit, Longs]:

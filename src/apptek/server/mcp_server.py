@@ -17,9 +17,9 @@ from apptek import __version__
 from apptek.errors import ApptekError
 from apptek.present.wording import shortened
 from apptek.safe_text import printable
-from apptek.server.forecasts import NOT_A_WINDOW
+from apptek.server.forecasts import NOT_EVENTS
 from apptek.server.http_server import Reach, serve
-from apptek.server.mcp_tools import Questions
+from apptek.server.mcp_tools import TOOLS
 from apptek.server.problem_json import MAX_QUOTED, Problem, ServiceError
 from apptek.server.served_model import FAR_TIME, ServedModel
 from apptek.server.workers import RequestLimits, WorkerPool
@@ -30,8 +30,8 @@ READS_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_wor
 _ADVICE = {
     "Unknown entity": "Find names with search_entities.",
     "Unknown predicate": "predict and history show predicates of the data.",
+    NOT_EVENTS: "Give one of `predicate`, `class` and `group`.",
     FAR_TIME: "history shows the dates of facts between two entities.",
-    NOT_A_WINDOW: "Give the first time in `start`, and the last one in `until` or a length.",
 }
 
 
@@ -54,18 +54,12 @@ class ModelServer(MCPServer[Any]):
 def create_server(served: ServedModel, limits: RequestLimits | None = None) -> ModelServer:
     """Return the server of a served model. Answers are computed in threads, within the limits."""
     pool = WorkerPool(limits or RequestLimits(workers=os.cpu_count() or 1))
-    asked = Questions(served)
-    tools = (
-        asked.search_entities, asked.predict, asked.explain, asked.forecast, asked.partners,
-        asked.rank_entities, asked.history,
-        asked.audit,
-    )  # fmt: skip
     return ModelServer(
         "apptek",
         title="APPTeK",
         version=__version__,
         instructions=instructions(served),
-        tools=[_strict_tool(_in_pool(pool, tool)) for tool in tools],
+        tools=[_strict_tool(_in_pool(pool, tool.of(served))) for tool in TOOLS],
         log_level="WARNING",
     )
 
@@ -78,8 +72,8 @@ def instructions(served: ServedModel) -> str:
         f"{printable(data.name)!r}, {data.span_of(facts)}. A time is written as "
         f"{data.axis.expected}, or ? if it is unknown. Take names from search_entities. "
         "Probabilities of predict and explain are conditional on an event; the chance of one comes "
-        "from forecast. After the last fact, and with past_only, only earlier facts count. "
-        "Cite the facts that a tool returns, with their dates."
+        "from forecast. After the last fact, and with the view past_only, only earlier facts "
+        "count. Cite the facts that a tool returns, with their dates."
     )
 
 
@@ -113,8 +107,7 @@ def _told(problem: Problem) -> str:
     similar = f" Did you mean {'; '.join(problem.suggestions)}?" if problem.suggestions else ""
     if len(problem.unknown) > 1:
         similar = "".join(f" Similar to {printable(name)}: {offered[name]}." for name in offered)
-    where = {"from": "start"}.get(problem.where, problem.where)
-    where = f"{where}: " if where and len(problem.unknown) < 2 else ""
+    where = f"{problem.where}: " if problem.where and len(problem.unknown) < 2 else ""
     return f"{where}{problem.detail}{similar} {_ADVICE.get(problem.title, problem.advice)}"
 
 

@@ -1,11 +1,14 @@
 """The tools of an assistant: each is a question to a model, and its docstring is the manual.
 
-Results are small. Where an assistant will quote them, they are sentences.
+A tool is a function of the model and a body, which is mostly that of the same question over HTTP.
+What it returns is a result of `results.py`, and so is the schema.
 """
 
-from dataclasses import asdict, dataclass, fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import partial
-from typing import Annotated, Any
+from inspect import Parameter, Signature, getdoc
+from typing import Annotated, Any, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, Field, create_model
@@ -13,400 +16,312 @@ from pydantic import BaseModel, Field, create_model
 from apptek.arrays import Ints
 from apptek.audit.audit import MOST_JUDGED
 from apptek.audit.report import suspects_of, table_of_facts
-from apptek.config import View
-from apptek.explain.explainer import explain
+from apptek.explain.explainer import explain as explain_query
 from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import dated_in, ends_of, facts_between, facts_of
-from apptek.present.explanation_words import answer_notes, recorded_answer
-from apptek.present.wording import presumed, share_lines
+from apptek.present.explanation_words import answer_notes
+from apptek.present.wording import CONDITION
 from apptek.results import (
-    VIEW,
     ActorForecast,
+    Answer,
     EntityRanking,
+    Explanation,
     Forecast,
+    Note,
     Reason,
-    Share,
     SuspectFact,
-    WhatIf,
+    described,
+    extended,
+    record,
     to_dict,
 )
-from apptek.server.answers import served_answer
 from apptek.server.forecasts import make_forecast, make_partners, make_ranking
-from apptek.server.lists import audited
+from apptek.server.lists import WatchedPairs, audited, watched_pairs
 from apptek.server.model_info import find_entities
 from apptek.server.requests import (
-    Coverage,
     EntitiesBody,
+    ExplainBody,
     ForecastBody,
     Name,
     PartnersBody,
-    QueryFields,
-    Steps,
-    Suppose,
-    Time,
+    PredictQuery,
+    WatchBody,
 )
-from apptek.server.responses import Entities, KnownPredicate
-from apptek.server.served_model import Question, ServedModel
+from apptek.server.responses import Entities, Fact
+from apptek.server.served_model import ServedModel
 from apptek.server.timelines import describe_fact, read_window
 
 FACTS = 8  # cited with a reason
-WHAT_IF = "What supposed facts would change; null where none were supposed."
 LATEST = 5  # facts cited with a forecast
-PastOnly = Annotated[
-    bool,
-    Field(description="Use only facts before the time, even if later ones are known."),
-]
-Top = Annotated[int, Field(ge=1, le=100, description="The number of predicates to return.")]
+PATIENCE = 15.0  # seconds that a list may take
+Work = TypeVar("Work", bound=Callable[..., Any])
+WINDOW = ("start", "until", "days", "hours", "minutes", "months", "years", "steps")
+EVENTS = ("predicate", "class_", "group")
 WindowTime = Annotated[str | None, Field(max_length=100)]
-WindowLength = Annotated[Steps | None, Field(description="Like days, for data in these units.")]
-CONDITION = "Probabilities are conditional on an event between subject and object at that time."
-FORECAST_CONDITION = (
-    "`probability` is the chance of at least one such fact in the window. "
-    "A `share` is conditional on an event between the pair at that time."
-)
 
 
-class FactOut(BaseModel):
-    """A fact of the model's data."""
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A question: the function that answers it, and the fields of its body that are arguments."""
 
-    subject: str
-    predicate: str
-    object: str
-    date: str
-    apart: str = Field(
-        default="", description="The distance from the query's time, if there is one."
-    )
+    work: Callable[[ServedModel, Any], Any]
+    body: type[BaseModel]
+    arguments: tuple[str, ...]
 
+    def of(self, served: ServedModel) -> Callable[..., Any]:
+        """Return the tool of a model, as a function of its arguments."""
 
-class Prediction(BaseModel):
-    """The most probable predicates between two entities at a time."""
+        def ask(**arguments: Any) -> Any:
+            return to_dict(self.work(served, self.body(**arguments)))
 
-    subject: str
-    object: str
-    time: str
-    condition: str = Field(default=CONDITION, description="What the probabilities assume.")
-    predicates: list[KnownPredicate]
-    by_class: list[Share]
-    by_group: list[Share]
-    view: View = Field(description=VIEW)
-    notes: list[str]
-    what_if: WhatIf | None = Field(default=None, description=WHAT_IF)
+        result = self.work.__annotations__["return"]
+        if is_dataclass(result):
+            result = _model_of(result)
+        ask.__name__, ask.__doc__ = self.work.__name__, getdoc(self.work)
+        ask.__signature__ = Signature(  # type: ignore[attr-defined]
+            list(map(self._parameter, self.arguments)), return_annotation=result
+        )
+        return ask
 
-
-class ReasonFound(BaseModel):
-    """A reason, its contribution to the log-odds against the runner-up, and its facts."""
-
-    sentence: str
-    log_odds: float
-    facts: list[FactOut]
-    more_facts: int = Field(description="The number of cited facts that are not listed.")
+    def _parameter(self, name: str) -> Parameter:
+        field = self.body.model_fields[name]
+        default = Parameter.empty if field.is_required() else field.default
+        about = Field(description=field.description, alias=field.alias)
+        kind: Any = Annotated[field.annotation, *field.metadata, about]
+        return Parameter(name, Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
-class WhyPredicate(BaseModel):
-    """An explanation: a text, and the reasons for and against a predicate with their facts."""
-
-    subject: str
-    object: str
-    time: str
-    predicate: str
-    probability: float
-    runner_up: str = Field(description="The predicate that it is compared with.")
-    runner_up_probability: float
-    condition: str = Field(default=CONDITION, description="What the probabilities assume.")
-    paragraph: str
-    reasons: list[ReasonFound]
-    against: list[ReasonFound]
-    further: int = Field(description="The number of small reasons that are not listed.")
-    view: View = Field(description=VIEW)
-    notes: list[str]
-    what_if: WhatIf | None = Field(default=None, description=WHAT_IF)
+TOOLS: list[Tool] = []
 
 
-def _fields(kind: Any) -> dict[str, Any]:
-    """Return the fields of a result, for a class that a tool can return."""
-    return {
-        each.name: (each.type, Field(description=each.metadata["description"]))
+def _tool(body: type[BaseModel], *arguments: str) -> Callable[[Work], Work]:
+    def add(work: Work) -> Work:
+        TOOLS.append(Tool(work, body, arguments or tuple(body.model_fields)))
+        return work
+
+    return add
+
+
+def _model_of(kind: Any) -> type[BaseModel]:
+    """Return a result as a class that a tool can return: the package `mcp` takes no slots."""
+    described_fields: dict[str, Any] = {
+        each.name: (each.type, Field(description=each.metadata.get("description")))
         for each in fields(kind)
     }
+    return create_model(kind.__name__, __doc__=kind.__doc__, **described_fields)
 
 
-class PairForecast(create_model("ForecastFields", **_fields(Forecast))):  # type: ignore[misc]
-    """A forecast: whether an event happens between two entities in a window, and what kind."""
+class SearchBody(BaseModel):
+    """A text to look for in names."""
 
-    condition: str = Field(default=FORECAST_CONDITION, description="What the numbers mean.")
-    latest: list[FactOut] = Field(description="The last facts of the pair before the window.")
-
-
-class Partners(create_model("PartnersFields", **_fields(ActorForecast))):  # type: ignore[misc]
-    """Whom an actor will act on in a window, and who will act on it."""
+    text: Annotated[str, Field(max_length=1000, description="A name, or words of it.")]
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
 
 
-class MissingEntity(create_model("RankingFields", **_fields(EntityRanking))):  # type: ignore[misc]
-    """The entities that may be missing in a fact, the most probable first."""
+class HistoryBody(BaseModel):
+    """A pair, a window and a page."""
+
+    subject: Name
+    object: Name
+    since: Annotated[WindowTime, Field(description="The first time.")] = None
+    until: Annotated[WindowTime, Field(description="The last time.")] = None
+    offset: Annotated[int, Field(ge=0, description="`next_offset` of the page before.")] = 0
+    limit: Annotated[int, Field(ge=1, le=200)] = 50
 
 
-class HistoryPage(BaseModel):
+class AuditBody(BaseModel):
+    """Which facts to list."""
+
+    entity: Annotated[Name | None, Field(description="Only facts of this entity.")] = None
+    limit: Annotated[int, Field(ge=1, le=50)] = 10
+
+
+@record
+class Prediction(Answer):
+    """An answer with its notes."""
+
+    notes: tuple[Note, ...] = described("What the probabilities assume, and more.", default=())
+
+
+@record
+class PairForecast(Forecast):
+    """A forecast of a pair with its last facts."""
+
+    latest: tuple[Fact, ...] = described("The last facts before the window.", default=())
+
+
+@record
+class HistoryPage:
     """Facts between two entities in both directions, in order of time; undated ones last."""
 
     subject: str
     object: str
     total: int
-    facts: list[FactOut]
-    next_offset: int | None = Field(
-        description="The start of the next page; null if this is the last."
-    )
+    facts: tuple[Fact, ...]
+    next_offset: int | None = described("The start of the next page; null if this is the last.")
 
 
-class AuditResult(BaseModel):
+@record
+class AuditResult:
     """The least plausible facts, most suspicious first. Unusual is not the same as wrong."""
 
-    facts: int = Field(description="The number of facts that the model uses.")
-    judged: int = Field(description="The number of facts that were judged.")
-    condition: str = Field(default=CONDITION, description="What the probabilities assume.")
-    suspects: list[SuspectFact]
+    facts: int = described("The number of facts that the model uses.")
+    judged: int = described("The number of facts that were judged.")
+    suspects: tuple[SuspectFact, ...] = described("The least plausible ones.")
 
 
-@dataclass(frozen=True, slots=True)
-class Questions:
-    """The tools of a served model. An unknown name or time is a ServiceError."""
+@_tool(SearchBody)
+def search_entities(served: ServedModel, body: SearchBody) -> Entities:
+    """Find entities by name: those whose name, or a word in it, begins with the text.
 
-    served: ServedModel
-    max_judged: int = MOST_JUDGED  # facts that the audit judges
-
-    def search_entities(
-        self,
-        text: Annotated[str, Field(max_length=1000, description="A name, or words of it.")],
-        limit: Annotated[int, Field(ge=1, le=100)] = 10,
-    ) -> Entities:
-        """Find entities by name: those whose name, or a word in it, begins with the text.
-
-        The other tools take these names. `facts` is the number of facts of an entity. If
-        nothing matches, `near` has similar names.
-        """
-        return find_entities(self.served, text, limit)
-
-    def predict(
-        self,
-        subject: Name,
-        object: Name,  # noqa: A002 - the name of the argument in the protocol
-        time: Time = "?",
-        past_only: PastOnly = False,
-        top: Top = 5,
-        coverage: Coverage = None,
-        suppose: Suppose = [],  # noqa: B006 - nobody changes it
-    ) -> Prediction:
-        """Which predicate (kind of event or relation) holds between subject and object at a time?
-
-        Returns ranked predicates. Their probabilities are conditional on an event between the
-        pair at that time: use `forecast` for the chance that something happens. `known`
-        means that the data has this fact. With `coverage`, such as 0.9, they are the fewest
-        that contain the true predicate in this share of cases: the notes say so. With `suppose`,
-        `what_if` compares the answer with that of a world in which these facts happen.
-        """
-        asked = self._question(subject, object, time, past_only)
-        ranked = asked.answerer.ranked(asked.ids)
-        table = asked.answerer.table(ranked, top=top, coverage=coverage)
-        (answer,) = table.answers([asked.query])
-        notes = [
-            *filter(None, [recorded_answer(answer)]),
-            *share_lines(answer.by_class, answer.by_group),
-            *(note.text for note in answer_notes(answer) if note.kind != "conditional"),
-        ]
-        return Prediction(
-            subject=answer.meant_subject or subject,
-            object=answer.meant_object or object,
-            time=answer.query.time,
-            condition=presumed(time),
-            predicates=served_answer(self.served, answer, asked.time).predicates,
-            by_class=list(answer.by_class[:top]),
-            by_group=list(answer.by_group[:top]),
-            view=answer.view,
-            notes=notes,
-            what_if=self.served.what_if(asked, suppose) if suppose else None,
-        )
-
-    def explain(
-        self,
-        subject: Name,
-        object: Name,  # noqa: A002
-        time: Time = "?",
-        predicate: Name | None = None,
-        against: Name | None = None,
-        past_only: PastOnly = False,
-        suppose: Suppose = [],  # noqa: B006
-    ) -> WhyPredicate:
-        """Why this predicate between subject and object at a time, and not another?
-
-        Explains the most probable predicate, or `predicate`, compared with the runner-up, or
-        with `against`. Each reason cites facts of the data: quote them with their dates. With
-        `suppose`, `what_if` has the reasons that these facts would change.
-        """
-        self.served.check_predicates(predicate=predicate, against=against)
-        asked = self._question(subject, object, time, past_only)
-        why = explain(asked.answerer, asked.query, predicate, against=against, queries=asked.ids)
-        return WhyPredicate.model_validate(
-            to_dict(why)
-            | {
-                "condition": presumed(why.time),
-                "reasons": [_reason(reason) for reason in why.reasons],
-                "against": [_reason(reason) for reason in why.against],
-                "further": len(why.further),
-                "notes": [note.text for note in why.notes],
-                "what_if": to_dict(
-                    self.served.what_if(asked, suppose, predicate, against=against)
-                    if suppose
-                    else None
-                ),
-            }
-        )
-
-    def forecast(
-        self,
-        subject: Name,
-        object: Name,  # noqa: A002
-        start: Annotated[WindowTime, Field(description="Default: after the last fact.")] = None,
-        until: Annotated[WindowTime, Field(description="The last time of the window.")] = None,
-        days: Annotated[Steps | None, Field(description="Its length, instead of until.")] = None,
-        hours: WindowLength = None,
-        minutes: WindowLength = None,
-        months: WindowLength = None,
-        years: WindowLength = None,
-        steps: WindowLength = None,
-        top: Top = 5,
-        suppose: Suppose = [],  # noqa: B006
-    ) -> PairForecast:
-        """Forecast whether an event will happen between two entities in a window, and what kind.
-
-        Only facts before the window are used. `probability` is the chance of at least one fact,
-        in either direction; `predicates` has the chance of each kind, `why` and the directions
-        the reasons, `latest` the last facts of the pair before the window. With `suppose`,
-        `what_if` compares the chances without and with facts that are supposed to happen before.
-        """
-        body = ForecastBody(
-            subject=subject, object=object, start=start, until=until, days=days, hours=hours,
-            minutes=minutes, months=months, years=years, steps=steps, top=top, suppose=suppose,
-        )  # fmt: skip
-        made, graph = make_forecast(self.served, body), self.served.model.graph
-        facts = facts_between(graph, *made.ids)
-        starts, _ = ends_of(graph, facts)
-        before = facts[(starts != UNKNOWN) & (starts < made.window.first)]
-        return PairForecast(**to_dict(made.forecast), latest=self._facts(before[-LATEST:]))
-
-    def partners(
-        self,
-        actor: Name,
-        group: Annotated[Name | None, Field(description="Only events of this group.")] = None,
-        predicate: Annotated[Name | None, Field(description="Only this predicate.")] = None,
-        members: Annotated[
-            bool, Field(description="Count Police (Egypt), Citizen (Egypt), ... as Egypt.")
-        ] = False,
-        start: Annotated[WindowTime, Field(description="Default: after the last fact.")] = None,
-        days: Annotated[Steps | None, Field(description="The length of the window.")] = None,
-        steps: WindowLength = None,
-        top: Top = 5,
-    ) -> Partners:
-        """Whom will an actor act on in a window of time, and who will act on it?
-
-        Each partner has the chance of at least one such fact, the change against the window
-        before, the most probable predicates, the median time to the next fact, and a reason.
-        """
-        body = PartnersBody(
-            actor=actor, group=group, predicate=predicate, members=members, start=start,
-            days=days, steps=steps, top=top,
-        )  # fmt: skip
-        return Partners(**to_dict(make_partners(self.served, body)))
-
-    def rank_entities(
-        self,
-        predicate: Name,
-        time: Time,
-        subject: Name | None = None,
-        object: Name | None = None,  # noqa: A002
-        top: Top = 5,
-    ) -> MissingEntity:
-        """Which entity is the missing object, or the missing subject, of a fact at a time?
-
-        Give the subject or the object. Probabilities presume that there is such a fact. Only facts
-        before the time are used. Entities without evidence share `others_probability`.
-        """
-        body = EntitiesBody(subject=subject, object=object, predicate=predicate, time=time, top=top)
-        return MissingEntity(**to_dict(make_ranking(self.served, body)))
-
-    def history(
-        self,
-        subject: Name,
-        object: Name,  # noqa: A002
-        since: Annotated[WindowTime, Field(description="The first time.")] = None,
-        until: Annotated[WindowTime, Field(description="The last time.")] = None,
-        offset: Annotated[int, Field(ge=0, description="`next_offset` of the page before.")] = 0,
-        limit: Annotated[int, Field(ge=1, le=200)] = 50,
-    ) -> HistoryPage:
-        """Return the recorded facts between two entities, in both directions, by page.
-
-        With `since` or `until`, only dated facts in that window.
-        """
-        graph, names = self.served.model.graph, self.served.model.dataset
-        pair = self.served.pair(subject, object)
-        facts = facts_between(graph, *pair)
-        if since is not None or until is not None:
-            window = read_window(self.served, since, until, ("since", "until"))
-            facts = dated_in(graph, facts, window.first, window.last)
-        end = offset + limit
-        return HistoryPage(
-            subject=names.entities[pair[0]],
-            object=names.entities[pair[1]],
-            total=len(facts),
-            facts=self._facts(facts[offset:end]),
-            next_offset=end if end < len(facts) else None,
-        )
-
-    def audit(
-        self,
-        entity: Annotated[Name | None, Field(description="Only facts of this entity.")] = None,
-        limit: Annotated[int, Field(ge=1, le=50)] = 10,
-    ) -> AuditResult:
-        """Which recorded facts look wrong? The least plausible ones, each with a reason.
-
-        Each fact is hidden in turn and predicted. The list has unlikely predicates, subject and
-        object that seem swapped, and impossible dates. A fact on this list is unusual, which is
-        not the same as wrong: a person has to check it.
-        """
-        graph = self.served.model.graph
-        of_entity = None
-        if entity is not None:
-            of_entity = facts_of(graph, self.served.entity(entity, "entity"))
-        if of_entity is None or len(graph.facts) <= self.max_judged:
-            whole = partial(audited, self.served, self.max_judged)
-            work = self.served.background.start(f"audit of {self.max_judged}", whole)
-            audit, judged = work.result()
-        else:
-            audit, judged = audited(self.served, self.max_judged, of_entity)
-        order = audit.order[: len(judged)]
-        if of_entity is not None:
-            judged = np.intersect1d(judged, of_entity)
-            order = order[np.isin(order, of_entity)]
-        table = table_of_facts(audit, order[:limit], limit)
-        return AuditResult(
-            facts=len(graph.facts),
-            judged=len(judged),
-            suspects=list(suspects_of(table, limit)),
-        )
-
-    def _question(self, subject: str, object_: str, time: str, past_only: bool) -> Question:
-        fields = QueryFields(subject=subject, object=object_, time=time)
-        return self.served.question(fields, "past_only" if past_only else None, allow_unknown=False)
-
-    def _facts(self, facts: Ints) -> list[FactOut]:
-        model = self.served.model
-        described = (describe_fact(model.dataset, model.graph, fact) for fact in facts.tolist())
-        return [FactOut.model_validate(asdict(fact)) for fact in described]
+    The other tools take these names. `facts` is the number of facts of an entity. If
+    nothing matches, `near` has similar names.
+    """
+    return find_entities(served, body.text, body.limit)
 
 
-def _reason(reason: Reason) -> ReasonFound:
-    cited, _ = reason.cited
-    return ReasonFound(
-        sentence=reason.sentence,
-        log_odds=reason.log_odds,
-        facts=[FactOut.model_validate(asdict(fact)) for fact in cited[:FACTS]],
-        more_facts=max(0, len(cited) - FACTS),
+@_tool(PredictQuery, "subject", "object", "time", "view", "top", "coverage", "suppose")
+def predict(served: ServedModel, body: PredictQuery) -> Prediction:
+    """Which predicate (kind of event or relation) holds between subject and object at a time?
+
+    Returns ranked predicates. Their probabilities are conditional on an event between the
+    pair at that time: use `forecast` for the chance that something happens. `known` has the
+    predicates that the data records. With `coverage`, such as 0.9, they are the fewest
+    that contain the true predicate in this share of cases. With `suppose`, `what_if` compares the
+    answer with that of a world in which these facts happen.
+    """
+    asked = served.question(body, body.view, allow_unknown=False)
+    ranked = asked.answerer.ranked(asked.ids)
+    table = asked.answerer.table(ranked, top=body.top, coverage=body.coverage)
+    (answer,) = table.answers([asked.query])
+    answer = replace(answer, what_if=served.what_if(asked, body.suppose))
+    return extended(Prediction, answer, notes=tuple(answer_notes(answer)))
+
+
+@_tool(ExplainBody, "subject", "object", "time", "predicate", "against", "view", "suppose")
+def explain(served: ServedModel, body: ExplainBody) -> Explanation:
+    """Why this predicate between subject and object at a time, and not another?
+
+    Explains the most probable predicate, or `predicate`, compared with the runner-up, or
+    with `against`. Each reason cites facts of the data, at most eight: quote them with their
+    dates. Small reasons are left out. With `suppose`, `what_if` has the reasons that these facts
+    would change.
+    """
+    asked = served.question(body, body.view, allow_unknown=False)
+    served.check_predicates(predicate=body.predicate, against=body.against)
+    why = explain_query(
+        asked.answerer, asked.query, body.predicate, against=body.against, queries=asked.ids
     )
+    changes = served.what_if(asked, body.suppose, body.predicate, against=body.against)
+    sides: dict[str, Any] = {
+        "reasons": tuple(map(_shortened, why.reasons)),
+        "against": tuple(map(_shortened, why.against)),
+        "notes": (Note("conditional", CONDITION), *why.notes),
+    }
+    return replace(why, what_if=changes, further=(), groups=(), **sides)
+
+
+def _shortened(reason: Reason) -> Reason:
+    return replace(reason, facts=reason.cited[0][:FACTS])
+
+
+@_tool(ForecastBody, "subject", "object", *WINDOW, *EVENTS, "top", "suppose")
+def forecast(served: ServedModel, body: ForecastBody) -> PairForecast:
+    """Forecast whether an event will happen between two entities in a window, when, and what kind.
+
+    Only facts before the window are used. `probability` is the chance of at least one fact,
+    in either direction; `predicates` has the chance of each kind, `why` and the directions
+    the reasons, `latest` the last facts of the pair before the window. `next_event` says when: the
+    chance until each day and the median time, of the predicate, class or group if one is given.
+    With `suppose`, `what_if` compares the chances without and with facts that are supposed to
+    happen before.
+    """
+    made, graph = make_forecast(served, body), served.model.graph
+    facts = facts_between(graph, *served.pair(body.subject, body.object))
+    starts, _ = ends_of(graph, facts)
+    first = served.position(served.time(made.first, "from"))
+    before = facts[(starts != UNKNOWN) & (starts < first)]
+    return extended(PairForecast, made, latest=_facts(served, before[-LATEST:]))
+
+
+@_tool(PartnersBody, "actor", "members", *WINDOW, *EVENTS, "top")
+def partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
+    """Whom will an actor act on in a window of time, and who will act on it?
+
+    Each partner has the chance of at least one such fact, the change against the window
+    before, the most probable predicates, the median time to the next fact, and a reason.
+    """
+    return make_partners(served, body)
+
+
+@_tool(EntitiesBody)
+def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
+    """Which entity is the missing object, or the missing subject, of a fact at a time?
+
+    Give the subject or the object. Probabilities presume that there is such a fact. Only facts
+    before the time are used. Entities without evidence share `others_probability`.
+    """
+    return make_ranking(served, body)
+
+
+@_tool(WatchBody, "entity", "country", "alert", *WINDOW, *EVENTS, "limit")
+def watch(served: ServedModel, body: WatchBody) -> WatchedPairs:
+    """Which pairs should be watched: whose chance of an event changes most in a window?
+
+    Each has its chance, that of the window before, the most probable predicates and the cause of
+    the change. Changes below one percentage point are not listed. With `alert`, pairs that meet the
+    rule come first, and `alerts` has them in words. While `ready` is false, ask again.
+    """
+    return watched_pairs(served, body, PATIENCE)
+
+
+@_tool(HistoryBody)
+def history(served: ServedModel, body: HistoryBody) -> HistoryPage:
+    """Return the recorded facts between two entities, in both directions, by page.
+
+    With `since` or `until`, only dated facts in that window.
+    """
+    graph, names = served.model.graph, served.model.dataset.entities
+    pair = served.pair(body.subject, body.object)
+    facts = facts_between(graph, *pair)
+    if body.since is not None or body.until is not None:
+        window = read_window(served, body.since, body.until, ("since", "until"))
+        facts = dated_in(graph, facts, window.first, window.last)
+    end = body.offset + body.limit
+    return HistoryPage(
+        subject=names[pair[0]],
+        object=names[pair[1]],
+        total=len(facts),
+        facts=_facts(served, facts[body.offset : end]),
+        next_offset=end if end < len(facts) else None,
+    )
+
+
+@_tool(AuditBody)
+def audit(served: ServedModel, body: AuditBody, max_judged: int = MOST_JUDGED) -> AuditResult:
+    """Which recorded facts look wrong? The least plausible ones, each with a reason.
+
+    Each fact is hidden in turn and predicted. The list has unlikely predicates, subject and
+    object that seem swapped, and impossible dates. A fact on this list is unusual, which is
+    not the same as wrong: a person has to check it.
+    """
+    graph = served.model.graph
+    of_entity = None
+    if body.entity is not None:
+        of_entity = facts_of(graph, served.entity(body.entity, "entity"))
+    if of_entity is None or len(graph.facts) <= max_judged:
+        whole = partial(audited, served, max_judged)
+        found, judged = served.background.start(f"audit of {max_judged}", whole).result()
+    else:
+        found, judged = audited(served, max_judged, of_entity)
+    order = found.order[: len(judged)]
+    if of_entity is not None:
+        judged = np.intersect1d(judged, of_entity)
+        order = order[np.isin(order, of_entity)]
+    table = table_of_facts(found, order[: body.limit], body.limit)
+    return AuditResult(len(graph.facts), len(judged), tuple(suspects_of(table, body.limit)))
+
+
+def _facts(served: ServedModel, facts: Ints) -> tuple[Fact, ...]:
+    model = served.model
+    return tuple(describe_fact(model.dataset, model.graph, fact) for fact in facts.tolist())

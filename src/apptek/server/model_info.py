@@ -1,27 +1,21 @@
 """What the service says about its model: data and settings, names, topologies and weights."""
 
-from collections import Counter
 from dataclasses import asdict
 
 import numpy as np
 
-from apptek.explain.strongest_weights import strongest
 from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.times import UNKNOWN
 from apptek.paper.features import topologies_of
-from apptek.paper.topologies import Mined, describe, to_names
 from apptek.server.requests import QueryFields
 from apptek.server.responses import (
     CountedName,
     Counts,
     Entities,
-    MinedOut,
     ModelInfo,
     PredicateOut,
     Predicates,
     Span,
-    Topologies,
-    WeightOut,
 )
 from apptek.server.served_model import ServedModel
 
@@ -100,52 +94,4 @@ def list_predicates(served: ServedModel) -> Predicates:
             )
             for name, count in zip(data.predicates, counts, strict=True)
         ]
-    )
-
-
-def list_topologies(served: ServedModel, predicate: str | None, page: range) -> Topologies:
-    """Return a page of the mined topologies and largest weights of each predicate, or of one.
-
-    page  which of them: the first one of each predicate has number 0
-    """
-    model = served.model
-    names = model.dataset.predicates
-    if predicate is None:
-        predicates = list(range(len(names)))
-    else:
-        predicates = [served.predicate(predicate, "predicate", 404)]
-    numbers: Counter[int] = Counter()
-    topologies = []
-    part = topologies_of(model)
-    found = Mined((), {}, {}) if part is None else part.mined
-    for mined in found.topologies:  # of each predicate the commonest come first
-        if mined.predicate in predicates and numbers[mined.predicate] in page:
-            topologies.append(
-                MinedOut(
-                    predicate=names[mined.predicate],
-                    topology=to_names(mined.sequence, names),
-                    sentence=describe(mined.sequence, names, served.predictor.answerer.labels),
-                    connected=mined.queries,
-                    share=mined.queries / found.tried[mined.predicate],
-                    examples=[
-                        model.dataset.describe(model.dataset.train, fact) for fact in mined.examples
-                    ],
-                )
-            )
-        numbers[mined.predicate] += 1
-    space = served.predictor.answerer.main.space
-    pages = {  # one more of each than is shown, to see whether there is a next page
-        row: strongest(model, space, row, len(page) + 1, first=page.start) for row in predicates
-    }
-    has_more = any(len(weights) > len(page) for weights in pages.values()) or any(
-        numbers[row] > page.stop for row in predicates
-    )
-    return Topologies(
-        topologies=topologies,
-        strongest=[
-            WeightOut(predicate=names[row], **asdict(weight))
-            for row, weights in pages.items()
-            for weight in weights[: len(page)]
-        ],
-        next_offset=page.stop if has_more else None,
     )

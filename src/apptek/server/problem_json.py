@@ -2,7 +2,8 @@
 
 import logging
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
@@ -108,11 +109,19 @@ def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
     )
 
 
-def refused(error: ApptekError, *, advice: str, where: str, title: str) -> ServiceError:
-    """Return the problem for a request that the library rejects."""
-    message = str(error)
-    detail = f"{message[:1].upper()}{message[1:]}."
-    return ServiceError(422, detail, advice=advice, where=where, title=title)
+@contextmanager
+def refusing(where: str, *, title: str, advice: str) -> Iterator[None]:
+    """Turn the error of the library that rejects a request into a problem."""
+    try:
+        yield
+    except ServiceError:
+        raise
+    except UnknownName as error:
+        raise unknown_name(error, where) from None
+    except ApptekError as error:
+        message = str(error)
+        detail = f"{message[:1].upper()}{message[1:]}."
+        raise ServiceError(422, detail, advice=advice, where=where, title=title) from None
 
 
 def quoted(text: str) -> str:
@@ -186,7 +195,11 @@ async def refuse_unknown_parameters(request: Request) -> None:
     """
     if not request.url.path.startswith("/api/"):
         return
-    known = {field.alias for field in request.scope["route"].dependant.query_params}
+    known = set[str]()
+    for param in request.scope["route"].dependant.query_params:
+        body = getattr(param.field_info.annotation, "model_fields", None)
+        fields = {param.alias: None} if body is None else body
+        known |= {getattr(field, "alias", None) or name for name, field in fields.items()}
     given = Counter(name for name, _ in request.query_params.multi_items())
     for name, count in given.items():
         if count > 1:

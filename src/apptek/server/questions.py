@@ -1,5 +1,7 @@
 """Sample questions: well answered ones for the first screen, and those that match words."""
 
+from functools import partial
+
 import numpy as np
 from pydantic import BaseModel, Field
 
@@ -8,19 +10,23 @@ from apptek.config import View
 from apptek.facts.facts import Facts
 from apptek.facts.name_matching import key_of
 from apptek.facts.times import UNKNOWN
-from apptek.graph.lookups import between, is_timeless
+from apptek.graph.lookups import is_timeless
+from apptek.models.asked_queries import query_of_fact
 from apptek.present.metrics_text import examples_note
 from apptek.present.sentences import clause
-from apptek.server.served_model import ServedModel, query_of_fact
+from apptek.server.responses import CountedName
+from apptek.server.served_model import ServedModel
 
 CARDS = 9  # one large, the others in rows of two or four
 CANDIDATES = 1500  # facts that the cards are chosen from
 ENOUGH = 200  # candidates of test; of fewer, those of train are better ones
 CONFIDENT = (0.35, 0.97)  # a nearly certain answer is not interesting
 WORDS = 8  # characters of a search text that are used
+NAMES = 3  # entities that a search offers besides
 STOP_WORDS = frozenset(
-    ("a", "an", "and", "at", "between", "by", "did", "does", "in", "of", "on", "the", "to", "what",
-     "when", "will", "with")
+    ("a", "against", "all", "an", "and", "at", "between", "by", "did", "do", "does", "for", "from",
+     "happen", "happens", "how", "in", "is", "next", "of", "on", "the", "to", "what", "when",
+     "where", "which", "who", "whom", "why", "will", "with")
 )  # fmt: skip
 
 
@@ -51,6 +57,9 @@ class Questions(BaseModel):
         default="", description="How the questions were selected, and how good the model is."
     )
     questions: list[Question]
+    names: list[CountedName] = Field(
+        default=[], description="Entities whose names match words that name no event."
+    )
 
 
 def striking_questions(served: ServedModel) -> Questions:
@@ -58,9 +67,8 @@ def striking_questions(served: ServedModel) -> Questions:
 
     Where no fact has a date, all facts are known.
 
-    Rare predicates between entities with many facts of different groups come first; no entity
-    occurs twice, and groups of predicates (or predicates, where there are no groups) take turns.
-    Facts of test come before those that the model was fitted on.
+    Rare predicates between entities with many facts come first; no entity and no predicate occurs
+    twice. Facts of test come before those that the model was fitted on.
     """
     data = served.model.dataset
     facts, rows = data.test, _candidates(served, data.test)
@@ -81,19 +89,13 @@ def striking_questions(served: ServedModel) -> Questions:
     right = first == truths
     striking = right & (chances > low) & (chances < high)
     fewest = np.minimum(served.counts[facts.subjects[rows]], served.counts[facts.objects[rows]])
-    ends = zip(facts.subjects[rows].tolist(), facts.objects[rows].tolist(), strict=True)
-    variety = np.asarray([_variety(served, *pair) for pair in ends])
     times_seen = np.bincount(data.train.predicates, minlength=len(data.predicates))
     # The rarer a predicate, the more an answer says.
     surprise = np.log2(1 + chances * len(data.train) / (1 + times_seen[first]))
-    worth = np.sqrt(fewest) * surprise * (0.2 + variety)
+    worth = np.sqrt(fewest) * surprise
     order = np.lexsort((np.arange(len(rows)), -worth, ~striking, ~right))
     good = striking if striking.sum() >= CARDS else right  # never a wrong answer
-    turns: dict[str, list[int]] = {}
-    for place in order[: int(good.sum())].tolist():
-        name = data.predicates[int(truths[place])]
-        turns.setdefault(answerer.labels.group_of(name) or name, []).append(place)
-    chosen = _in_turns(list(turns.values()), facts, rows)
+    chosen = _different(order[: int(good.sum())], facts.take(rows))
     return Questions(
         note=examples_note(
             served.model.fitted(view).report.get("quality"),
@@ -123,35 +125,17 @@ def _candidates(served: ServedModel, facts: Facts) -> Longs:
     return rows[np.linspace(0, len(rows) - 1, count).astype(int)] if count else rows
 
 
-def _variety(served: ServedModel, subject: int, object_: int) -> float:
-    """Return how different the facts between two are: entropy of their groups, in bits."""
-    graph = served.model.graph
-    facts = np.concatenate([between(graph, subject, object_), between(graph, object_, subject)])
-    predicates = graph.facts.predicates[facts]
-    groups = served.predictor.answerer.predicates.levels.get("group")
-    kinds = predicates if groups is None else groups.of_predicate[predicates]
-    shares = np.unique(kinds, return_counts=True)[1] / (len(kinds) + 5)  # few facts: little variety
-    return float(-(shares * np.log2(shares)).sum())
-
-
-def _in_turns(groups: list[list[int]], facts: Facts, rows: Longs) -> list[int]:
-    """One of each group after the other, as long as their entities are new."""
+def _different(order: Longs, facts: Facts) -> list[int]:
+    """Return the first of some facts that share no entity and no predicate."""
     chosen: list[int] = []
-    taken: set[int] = set()
-    predicates: set[int] = set()
-    groups = [list(group) for group in groups]
-    while len(chosen) < CARDS and any(groups):
-        for group in groups:
-            while group:
-                place = group.pop(0)
-                row = int(rows[place])
-                ends = {int(facts.subjects[row]), int(facts.objects[row])}
-                predicate = int(facts.predicates[row])
-                if not ends & taken and predicate not in predicates:
-                    taken |= ends
-                    predicates.add(predicate)
-                    chosen.append(place)
-                    break
+    entities, predicates = set[int](), set[int]()
+    for place in order.tolist():
+        ends = {int(facts.subjects[place]), int(facts.objects[place])}
+        predicate = int(facts.predicates[place])
+        if not ends & entities and predicate not in predicates:
+            entities |= ends
+            predicates.add(predicate)
+            chosen.append(place)
     return chosen[:CARDS]
 
 
@@ -159,19 +143,18 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     """Return the pairs whose facts match all words of a text, by their names or the predicate.
 
     "korea visit" finds the visits of pairs with Korea in a name, those with the most first. Of a
-    pair, the question has the direction and the predicate with the most matching facts.
+    pair, the question has the direction and the predicate with the most matching facts. Names that
+    match are returned in any case.
     """
     words = [word for word in key_of(text).split(" ") if word and word not in STOP_WORDS][:WORDS]
     graph = served.model.graph
     facts, data = graph.facts, served.model.dataset
     if not words:
         return Questions(questions=[])
+    found = {word: _meaning(served, word) for word in words}
     # Skip a word without a meaning.
-    meanings = [
-        both
-        for both in (_meaning(served, word) for word in words)
-        if both[0].any() or both[1].any()
-    ]
+    meanings = [both for both in found.values() if both[0].any() or both[1].any()]
+    names = _names(served, [word for word, both in found.items() if both[0].any()])
     described = facts.subjects != facts.objects if meanings else np.zeros(len(facts), np.bool_)
     for entities, predicates in meanings:
         described &= (
@@ -195,28 +178,34 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
             )
         if len(questions) == limit:
             break
-    return Questions(questions=list(questions.values()))
+    return Questions(questions=list(questions.values()), names=names)
+
+
+def _names(served: ServedModel, words: list[str]) -> list[CountedName]:
+    """Return the entities whose names match all words, or else any of them."""
+    search = partial(served.index.search, limit=NAMES)
+    ids = search(" ".join(words)) or [entity for word in words for entity in search(word)]
+    names, counts = served.model.dataset.entities, served.counts
+    chosen = dict.fromkeys(ids if words else [])
+    return [CountedName(name=names[i], facts=int(counts[i])) for i in chosen][:NAMES]
 
 
 def _meaning(served: ServedModel, word: str) -> tuple[Bools, Bools]:
-    """Return the entities and the predicates that a word of a search can mean."""
-    data = served.model.dataset
+    """Return the entities and the predicates that a word of a search can mean.
+
+    An everyday word for an event means no entity: "war" is not Warren.
+    """
+    data, table = served.model.dataset, served.predictor.answerer.labels
     entities = np.zeros(len(data.entities), np.bool_)
-    entities[served.index.with_words([word])] = True
-    predicates = np.asarray(
-        [any(_is_like(own, word) for own in key_of(text).split(" ")) for text in _texts(served)],
-        np.bool_,
+    likes = [any(_is_like(own, word) for own in table.everyday_words(p)) for p in data.predicates]
+    if not any(likes):
+        entities[served.index.with_words([word])] = True
+    texts = (
+        f"{table.label(name)} {table.phrase(name) or ''} {table.class_of(name) or ''}"
+        for name in data.predicates
     )
-    return entities, predicates
-
-
-def _texts(served: ServedModel) -> list[str]:
-    """Return the names of each predicate: its label, its phrase, its class."""
-    words, table = served.predictor.answerer.predicates, served.predictor.answerer.labels
-    return [
-        f"{label} {table.phrase(name) or ''} {kind}"
-        for name, label, kind in zip(words.names, words.labels, words.classes, strict=True)
-    ]
+    named = [any(_is_like(own, word) for own in key_of(text).split(" ")) for text in texts]
+    return entities, np.asarray(likes, np.bool_) | np.asarray(named, np.bool_)
 
 
 def _is_like(own: str, word: str) -> bool:

@@ -10,6 +10,7 @@ from apptek.server.problem_json import ServiceError
 
 MAX_BATCH = 5_000  # queries
 MAX_PAIRS = 100_000  # (query, predicate) pairs to return
+MOST_WATCHED = 200  # pairs of a watch list
 
 Name = Annotated[str, Field(min_length=1, max_length=10_000)]
 Time = Annotated[
@@ -214,7 +215,7 @@ class ContrastBody(QueryFields):
 Steps = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
-class _WindowBody(_StrictBody):
+class WindowBody(_StrictBody):
     """A window, and the events that count in it."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
@@ -232,7 +233,6 @@ class _WindowBody(_StrictBody):
     predicate: Annotated[Name | None, Field(description="Only events with it.")] = None
     class_: Annotated[Name | None, Field(alias="class", description="Only events of it.")] = None
     group: Annotated[Name | None, Field(description="Only events of it.")] = None
-    top: Top = 10
 
     @property
     def length(self) -> Length:
@@ -242,7 +242,7 @@ class _WindowBody(_StrictBody):
         )
 
 
-class ForecastBody(_WindowBody):
+class ForecastBody(WindowBody):
     """Two entities and a window: from a time on, until a time or for so many days, months, ...
 
     Without `from`, the window begins after the last observed time; without a length it has 7 days,
@@ -252,17 +252,35 @@ class ForecastBody(_WindowBody):
 
     subject: Name
     object: Name
+    top: Top = 10
     allow_unknown: AllowUnknown = False
     suppose: Suppose = []
 
 
-class PartnersBody(_WindowBody):
+class PartnersBody(WindowBody):
     """An actor and a window, as of a forecast."""
 
     actor: Name
+    top: Annotated[int, Field(ge=1, le=1000, description="The number of partners to return.")] = 10
     members: bool = Field(
         default=False, description="Whether Police (Egypt), Citizen (Egypt), ... count as Egypt."
     )
+
+
+class WatchBody(WindowBody):
+    """Which pairs and events to watch in a window, as of a forecast; by default all of them."""
+
+    entity: Annotated[Name | None, Field(description="Only pairs with this entity.")] = None
+    country: Annotated[
+        Name | None, Field(description="Only pairs with an entity of it: Police (India) of India.")
+    ] = None
+    alert: Annotated[
+        Name | None, Field(description="List pairs that meet this rule first: 'rise > 20'.")
+    ] = None
+    limit: Annotated[int, Field(ge=1, le=MOST_WATCHED, description="The number of pairs.")] = 40
+    format: Annotated[
+        Literal["json", "csv", "xlsx"], Field(description="csv and xlsx are files to save.")
+    ] = "json"
 
 
 class EntitiesBody(_StrictBody):

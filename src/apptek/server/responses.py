@@ -1,15 +1,13 @@
 """The bodies of responses."""
 
-from dataclasses import field, fields, make_dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
 from apptek.present.drawing_parts import Drawing
-from apptek.results import Answer, Explanation, RankedPredicate, described, record
+from apptek.results import Answer, CitedFact, Explanation, described, record
 from apptek.server.requests import QueryFields
 
-Side = Literal["subject", "object"]
 SIMILAR = "Names similar to the unknown ones, for the first 50 of them."
 
 
@@ -98,39 +96,10 @@ class Predicates(BaseModel):
 
 
 @record
-class KnownPredicate(RankedPredicate):
-    """A predicate, its probability, and whether it is known."""
-
-    known: bool = described("Whether a recorded fact of the pair at that time has it.")
-
-
-# The fields of an answer, but one object for each predicate instead of several lists.
-_LISTED = ("query", "predicates", "probabilities", "known", "labels", "class_of", "group_of")
-ANSWER_FIELDS = [each for each in fields(Answer) if each.name not in _LISTED]
-_AnswerFields: Any = make_dataclass(
-    "AnswerFields",
-    [(each.name, each.type, field(metadata=each.metadata)) for each in ANSWER_FIELDS],
-    frozen=True,
-    slots=True,
-)
-
-
-@record
-class AnswerOut(_AnswerFields):  # type: ignore[misc]
-    """A query and its predicates, most probable first."""
-
-    subject: str
-    object: str
-    time: str
-    predicates: list[KnownPredicate]
-    outside_span: bool = described("The time is before the first or after the last fact.")
-
-
-@record
 class Answers:
     """One answer per query, in the same order."""
 
-    answers: list[AnswerOut]
+    answers: list[Answer]
     unknown: int = described("The number of queries with an unknown name.")
     far_times: int = described("The number of queries with a time far from all facts.")
     similar: dict[str, list[str]] = described(SIMILAR)
@@ -151,19 +120,9 @@ class Fact:
     end: int | None
 
 
-@record
-class NearFact(Fact):
-    """A fact near the query: its side, and its distance in time (negative: before the query)."""
-
-    side: Side
-    distance: int | None
-    apart: str
-
-
 class Timeline(BaseModel):
-    """The first facts in order of time, out of `total`, and how all of them are distributed.
+    """The first facts in order of time, out of `total`, in the time from position first to last.
 
-    counts: the span from first to last in equal parts, and how many facts begin in each.
     without_date: the first facts that have no date, out of `undated`.
     """
 
@@ -171,15 +130,22 @@ class Timeline(BaseModel):
     undated: int
     first: int
     last: int
-    counts: list[int]
     facts: list[Fact]
     without_date: list[Fact]
 
 
 class EntityTimeline(Timeline):
-    """The facts of an entity."""
+    """The facts of an entity, or of its members together.
+
+    does, receives: for each of the layers (groups, classes or predicates), how many facts with the
+    entity as subject, or as object, begin in each of some equal parts of the time.
+    """
 
     entity: str
+    members: list[str] = Field(description="It, and the entities with its name in brackets.")
+    layers: list[str]
+    does: list[list[int]]
+    receives: list[list[int]]
 
 
 class PairHistory(BaseModel):
@@ -198,42 +164,12 @@ class PairHistory(BaseModel):
     latest: str | None
 
 
-class MinedOut(BaseModel):
-    """A topology mined for a predicate: how many episodes it connected, and their share."""
-
-    predicate: str
-    topology: list[str]
-    sentence: str
-    connected: int
-    share: float
-    examples: list[str]
-
-
-class WeightOut(BaseModel):
-    """A feature as text, and its weight for a predicate. part: history or topology."""
-
-    predicate: str
-    part: str
-    words: str
-    weight: float
-
-
-class Topologies(BaseModel):
-    """The most frequent mined topologies and the largest weights of each predicate."""
-
-    topologies: list[MinedOut]
-    strongest: list[WeightOut]
-    next_offset: int | None = Field(
-        description="The start of the next page; null if there is none."
-    )
-
-
 @record
 class ServedExplanation(Explanation):
     """An explanation with a drawing of its reasons and the facts around them."""
 
     drawing: Drawing = described("All reasons in one drawing.", default=None)
-    periphery: list[NearFact] = described(
+    periphery: list[CitedFact] = described(
         "The facts nearest in time on both sides that no reason cites.", default_factory=list
     )
-    without: list[Fact] = described("The facts that were left out.", default_factory=list)
+    without: list[CitedFact] = described("The facts that were left out.", default_factory=list)

@@ -3,9 +3,9 @@
 import numpy as np
 from pydantic import BaseModel, Field
 
-from apptek.arrays import Doubles, Ints, Longs, Matrix
+from apptek.arrays import Doubles, Longs, Matrix
 from apptek.config import View
-from apptek.evaluation.predicate_classes import LEVELS, PredicateClasses
+from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.facts.queries import Queries
 from apptek.forecast.learning import codes_at
 from apptek.forecast.window import Window, time_of
@@ -18,12 +18,11 @@ from apptek.server.timelines import (
     describe_fact,
     describe_held_out,
     held_out_facts,
+    layers_of,
 )
 
 STEPS = 400  # the most times to answer; a longer range is sampled evenly
 MARKS = 3000  # facts per direction to return
-SEVERAL = 6  # predicates with their own layer, if there are no classes
-OTHERS = "other"
 
 
 class Layer(BaseModel):
@@ -89,7 +88,8 @@ def ribbon(
     one, other, none = (np.full(len(codes), value, np.int32) for value in (*pair, -1))
     ranked = [answerer.ranked(Queries(*ends, codes, none)) for ends in ((one, other), (other, one))]
     chances = [each.probabilities for each in ranked]
-    level, classes = _layers(served, chances)
+    means = np.mean([each.mean(axis=0) for each in chances], axis=0)
+    level, classes = layers_of(served, means)
     (forward, backward), used = _directions(model, pair, chances, classes, window, top)
     labels, listed = answerer.labels, [model.dataset.predicates[predicate] for predicate in used]
     return Ribbon(
@@ -119,32 +119,6 @@ def _positions(window: Window) -> Longs:
     """Every position of a window, or evenly spread ones, its ends among them."""
     count = min(window.last - window.first + 1, STEPS)
     return np.unique(np.linspace(window.first, window.last, count).round().astype(np.int64))
-
-
-def _layers(served: ServedModel, both: list[Matrix]) -> tuple[str, PredicateClasses]:
-    """Return groups of predicates if the model has them, else classes, else single predicates.
-
-    A predicate without a class, or that is none of the likely ones, belongs to `other`.
-    """
-    words = served.predictor.answerer.predicates
-    for level in reversed(LEVELS):
-        found = words.levels.get(level)
-        if found is not None and (level == "group" or len(found) <= 2 * SEVERAL):
-            return level, _with_others(found.names, found.of_predicate)
-    means = np.mean([each.mean(axis=0) for each in both], axis=0)
-    likely = np.argsort(-means, kind="stable")[:SEVERAL]
-    of_predicate = np.full(len(means), -1, np.int32)
-    of_predicate[likely] = np.arange(len(likely), dtype=np.int32)
-    names = tuple(words.labels[predicate] for predicate in likely.tolist())
-    return "predicate", _with_others(names, of_predicate)
-
-
-def _with_others(names: tuple[str, ...], of_predicate: Ints) -> PredicateClasses:
-    if (of_predicate >= 0).all():
-        return PredicateClasses(names, of_predicate)
-    return PredicateClasses(
-        (*names, OTHERS), np.where(of_predicate < 0, len(names), of_predicate).astype(np.int32)
-    )
 
 
 def _directions(

@@ -8,7 +8,7 @@ import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 import numpy as np
 from fastapi import FastAPI, Path, Query, Response
@@ -17,7 +17,7 @@ from apptek import __version__
 from apptek.config import View
 from apptek.explain.counterfactual import counterfactual
 from apptek.explain.explainer import contrast
-from apptek.forecast.window import Length, Window
+from apptek.forecast.window import Window
 from apptek.results import ActorForecast, Contrast, Counterfactual, EntityRanking, Forecast
 from apptek.server import answers, lists, model_info, timelines
 from apptek.server.arrow_batches import add_arrow_predictions
@@ -39,6 +39,7 @@ from apptek.server.requests import (
     PartnersBody,
     PredictBody,
     StepsBody,
+    WatchBody,
 )
 from apptek.server.responses import (
     Answers,
@@ -49,7 +50,6 @@ from apptek.server.responses import (
     PairHistory,
     Predicates,
     ServedExplanation,
-    Topologies,
 )
 from apptek.server.ribbon import Ribbon, ribbon
 from apptek.server.served_model import ServedModel
@@ -76,6 +76,7 @@ class Route:
     tag: str
     pool: Pool
     work: Callable[..., Any]
+    files: tuple[str, ...] = ()  # media types that it can send besides JSON
 
     def add_to(self, app: FastAPI, served: ServedModel, pool: WorkerPool) -> None:
         """Add the route to the app of a model."""
@@ -88,16 +89,23 @@ class Route:
         endpoint.__doc__ = self.work.__doc__
         app.add_api_route(
             self.path, endpoint, methods=[self.method], tags=[self.tag],
-            name=self.work.__name__, response_model=signature.return_annotation,
+            name=self.work.__name__, response_model=_result_of(signature),
+            responses={200: {"content": {kind: {} for kind in self.files}}},
         )  # fmt: skip
 
 
 ROUTES: list[Route] = []
 
 
-def _route(method: str, path: str, tag: str, pool: Pool) -> Callable[[Work], Work]:
+def _result_of(signature: inspect.Signature) -> Any:
+    """Return what is sent as JSON, without the Response of a file."""
+    kinds = get_args(signature.return_annotation)
+    return kinds[0] if kinds else signature.return_annotation
+
+
+def _route(method: str, path: str, tag: str, pool: Pool, *files: str) -> Callable[[Work], Work]:
     def add(work: Work) -> Work:
-        ROUTES.append(Route(method, path, tag, pool, work))
+        ROUTES.append(Route(method, path, tag, pool, work, files))
         return work
 
     return add
@@ -145,19 +153,6 @@ def predicates(served: ServedModel) -> Predicates:
     return model_info.list_predicates(served)
 
 
-@_get("/api/topologies", "model", "information")
-def topologies(
-    served: ServedModel,
-    predicate: Annotated[str | None, Query(min_length=1, max_length=10_000)] = None,
-    limit: Annotated[int, Query(ge=1, le=100, description="The number for each predicate.")] = 5,
-    offset: Annotated[
-        int, Query(ge=0, le=1_000_000, description="The number of each predicate to skip.")
-    ] = 0,
-) -> Topologies:
-    """Return mined topologies and largest weights of each predicate, or of one, by page."""
-    return model_info.list_topologies(served, predicate, range(offset, offset + limit))
-
-
 @_get("/api/entity/{name:path}/timeline", "histories", "information")
 def timeline(
     served: ServedModel,
@@ -165,10 +160,13 @@ def timeline(
     since: From = None,
     to: To = None,
     limit: Limit = 500,
+    members: Annotated[
+        bool, Query(description="Whether Police (Egypt), Citizen (Egypt), ... count as Egypt.")
+    ] = False,
 ) -> EntityTimeline:
-    """Return the facts of an entity, in order of time."""
+    """Return the facts of an entity, in order of time, and what it does and receives as counts."""
     window = timelines.read_window(served, since, to)
-    return timelines.entity_timeline(served, name, window, limit)
+    return timelines.entity_timeline(served, name, window, limit, members=members)
 
 
 @_get("/api/pair", "histories", "information")
@@ -231,7 +229,7 @@ def contrasts(served: ServedModel, body: ContrastBody) -> Contrast:
 @_post("/api/forecast", "answers", "answers")
 def forecasts(served: ServedModel, body: ForecastBody) -> Forecast:
     """Forecast whether an event happens between two entities in a window, and what kind."""
-    return make_forecast(served, body).forecast
+    return make_forecast(served, body)
 
 
 @_post("/api/partners", "answers", "answers")
@@ -246,19 +244,16 @@ def ranked_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
     return make_ranking(served, body)
 
 
-@_get("/api/watch", "lists", "page")
+@_get("/api/watch", "lists", "page", *lists.FILES.values())
 def watch_list(
-    served: ServedModel,
-    days: Annotated[int | None, Query(ge=1, le=366)] = None,
-    steps: Annotated[int | None, Query(ge=1, le=1_000_000)] = None,
-    limit: Annotated[int, Query(ge=1, le=lists.MOST_WATCHED)] = 40,
-) -> lists.WatchedPairs:
-    """Return the pairs whose chance of an event changes most in a window after the last fact.
+    served: ServedModel, body: Annotated[WatchBody, Query()]
+) -> lists.WatchedPairs | Response:
+    """Return the pairs whose chance of an event changes most in a window.
 
-    The window has this many days, or steps of the data; by default 7 days, or one step of a
-    longer unit. While the pairs are compared, `ready` is false: send the request again.
+    While the pairs are compared, `ready` is false: send the request again.
     """
-    return lists.watched_pairs(served, Length(days=days, steps=steps), limit, PATIENCE)
+    work = lists.watched_pairs if body.format == "json" else lists.watch_file
+    return work(served, body, PATIENCE)
 
 
 @_get("/api/audit", "lists", "page")

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from apptek.arrays import Ints
 from apptek.config import View
 from apptek.errors import ApptekError, ModelError, TimeFormatError, UnknownName
 from apptek.explain.what_if import what_if
-from apptek.facts.facts import Dataset, Facts
+from apptek.facts.facts import Dataset
 from apptek.facts.name_matching import NameIndex, entity_counts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
@@ -24,12 +25,13 @@ from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 from apptek.models.answer_tables import AskedColumns
 from apptek.models.answerer import Answerer
+from apptek.models.asked_queries import query_of_fact
 from apptek.models.manifest import model_digest, open_folder, verify_folder
 from apptek.models.model import Model
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.predictor import Predictor, Query
 from apptek.results import WhatIf
-from apptek.server.problem_json import ServiceError, quoted, refused, unknown_name
+from apptek.server.problem_json import ServiceError, quoted, refusing, unknown_name
 from apptek.server.requests import QueryFields, SupposedBody
 from apptek.server.workers import BackgroundWork
 
@@ -37,7 +39,6 @@ SAMPLES = 4
 BEYOND = 30  # the most steps after the last fact to show
 UNKNOWN_NAMES = 50  # unknown names of a batch for which similar names are returned
 FAR_TIME = "A time far from all facts"
-NOT_SUPPOSED = "A fact that cannot be supposed"
 CANDIDATES = 400  # tuning facts that the samples are chosen from
 _SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where there is no other place, as in a container
 
@@ -168,27 +169,18 @@ class ServedModel:
         predicate: str | None = None,
         *,
         against: str | None = None,
-    ) -> WhatIf:
-        """Return the answer without and with supposed facts.
+    ) -> WhatIf | None:
+        """Return the answer without and with supposed facts; None where nothing is supposed.
 
         Raises a ServiceError for a fact that cannot be supposed.
         """
-        with self.supposing():
+        if not suppose:
+            return None
+        with supposing():
             return what_if(
                 question.answerer, question.query, [each.row() for each in suppose], predicate,
                 against=against, queries=question.ids,
             )  # fmt: skip
-
-    @contextmanager
-    def supposing(self) -> Iterator[None]:
-        """Turn what is wrong with supposed facts into a ServiceError."""
-        try:
-            yield
-        except UnknownName as error:
-            raise unknown_name(error, "suppose") from None
-        except ApptekError as error:
-            advice = "Give names and predicates of the data, and a time near its facts."
-            raise refused(error, advice=advice, where="suppose", title=NOT_SUPPOSED) from None
 
     def batch(self, asked: AskedColumns, where: Callable[[str, int], str]) -> Queries:
         """Look up many queries, among them some with unknown names.
@@ -248,20 +240,20 @@ class ServedModel:
 
     def check_near(self, code: int, where: str) -> None:
         """Raise a ServiceError for a time of a single question that is far from all facts."""
-        try:
+        advice = "/api/model has the span of the facts."
+        with refusing(where, title=FAR_TIME, advice=advice):
             self.predictor.answerer.seen.check_time(code)
-        except ApptekError as error:
-            advice = "/api/model has the span of the facts."
-            raise refused(error, advice=advice, where=where, title=FAR_TIME) from None
 
     def position(self, code: int) -> int:
         """Return the position of a time on the axis; UNKNOWN for an unknown time."""
         return UNKNOWN if code == UNKNOWN else self.model.dataset.axis.position(code)
 
-    def is_outside_span(self, code: int) -> bool:
-        """Return whether a time is before the first or after the last fact."""
-        position = self.position(code)
-        return position != UNKNOWN and not self.span.first <= position <= self.span.last
+
+# Around what reads supposed facts.
+supposing = partial(
+    refusing, "suppose", title="A fact that cannot be supposed",
+    advice="Give names and predicates of the data, and a time near its facts.",
+)  # fmt: skip
 
 
 def time_span(graph: TemporalGraph) -> Window:
@@ -270,15 +262,6 @@ def time_span(graph: TemporalGraph) -> Window:
     last = np.where(last == FOR_EVER, first, last)  # an ongoing fact has no last time
     dated = first != UNKNOWN
     return Window(int(first[dated].min()), int(last[dated].max())) if dated.any() else Window(0, 0)
-
-
-def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
-    """Return the query that a fact answers."""
-    return Query(
-        data.entities[int(facts.subjects[row])],
-        data.entities[int(facts.objects[row])],
-        data.axis.format(int(facts.times[row])),
-    )
 
 
 def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
@@ -301,7 +284,7 @@ def private_copy(folder: Path) -> Iterator[Path]:
     no room for a copy. The errors of the block name the folder instead of its copy.
     """
     open_folder(folder)
-    place = _temporary_place()
+    place = temporary_place()
     private = Path(tempfile.mkdtemp(prefix="apptek-serve-", dir=place))  # for this user only
     copy = private / "model"
     try:
@@ -320,7 +303,8 @@ def private_copy(folder: Path) -> Iterator[Path]:
         shutil.rmtree(private, ignore_errors=True)
 
 
-def _temporary_place() -> Path:
+def temporary_place() -> Path:
+    """Return the folder for temporary files; ApptekError if there is none."""
     try:
         return Path(tempfile.gettempdir())
     except FileNotFoundError:

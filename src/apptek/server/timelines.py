@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from apptek.arrays import Ints
+from apptek.arrays import Doubles, Ints, Longs
+from apptek.evaluation.predicate_classes import LEVELS, PredicateClasses
 from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.forecast.partners import members_of
 from apptek.forecast.window import Window
 from apptek.graph.lookups import between, by_time, dated_in, ends_of, facts_between, facts_of
 from apptek.graph.temporal_graph import TemporalGraph, positions_of
@@ -15,6 +17,8 @@ from apptek.server.responses import EntityTimeline, Fact, PairHistory, Timeline
 from apptek.server.served_model import ServedModel
 
 PARTS = 120  # the most counts over a window
+SEVERAL = 6  # predicates with their own layer, if there are no classes
+OTHERS = "other"
 NO_FACT = -1  # the id of a fact that is not in the graph
 
 
@@ -61,12 +65,68 @@ def _known_time(served: ServedModel, text: str, where: str) -> int:
     return code
 
 
-def entity_timeline(served: ServedModel, name: str, window: Window, limit: int) -> EntityTimeline:
-    """Return the timeline of an entity."""
-    model = served.model
-    entity = served.entity(name, "name")
-    timeline = timeline_of(model.dataset, model.graph, facts_of(model.graph, entity), window, limit)
-    return EntityTimeline(entity=model.dataset.entities[entity], **dict(timeline))
+def entity_timeline(
+    served: ServedModel, name: str, window: Window, limit: int, *, members: bool = False
+) -> EntityTimeline:
+    """Return the timeline of an entity, or of all its members."""
+    data, graph = served.model.dataset, served.model.graph
+    group = members_of(served.predictor.answerer, name)
+    if not (members and group):
+        group = [served.entity(name, "name"), *group[1:]]
+    ids = group if members else group[:1]
+    facts = by_time(graph, np.unique(np.concatenate([facts_of(graph, one) for one in ids])))
+    timeline = timeline_of(data, graph, facts, window, limit)
+    inside = dated_in(graph, facts, window.first, window.last)
+    of_all = graph.facts.predicates[inside]
+    _, layers = layers_of(served, np.bincount(of_all, minlength=len(data.predicates)))
+    sides = []
+    for ends in (graph.facts.subjects, graph.facts.objects):
+        own = inside[np.isin(ends[inside], ids)]
+        kinds = layers.of_predicate[graph.facts.predicates[own]]
+        sides.append([_counts(graph, own[kinds == row], window) for row in range(len(layers))])
+    return EntityTimeline(
+        entity=name if members else data.entities[group[0]],
+        members=[data.entities[one] for one in group],
+        layers=list(layers.names),
+        does=sides[0],
+        receives=sides[1],
+        **dict(timeline),
+    )
+
+
+def layers_of(served: ServedModel, weights: Doubles | Longs) -> tuple[str, PredicateClasses]:
+    """Return groups of predicates if the model has them, else classes, else single predicates.
+
+    A predicate without a class, or that is none of those with the largest weights, is `other`.
+    """
+    words = served.predictor.answerer.predicates
+    for level in reversed(LEVELS):
+        found = words.levels.get(level)
+        if found is not None and (level == "group" or len(found) <= 2 * SEVERAL):
+            return level, _with_others(found.names, found.of_predicate)
+    largest = np.argsort(-weights, kind="stable")[:SEVERAL]
+    of_predicate = np.full(len(weights), -1, np.int32)
+    of_predicate[largest] = np.arange(len(largest), dtype=np.int32)
+    names = tuple(words.labels[predicate] for predicate in largest.tolist())
+    return "predicate", _with_others(names, of_predicate)
+
+
+def _with_others(names: tuple[str, ...], of_predicate: Ints) -> PredicateClasses:
+    if (of_predicate >= 0).all():
+        return PredicateClasses(names, of_predicate)
+    return PredicateClasses(
+        (*names, OTHERS), np.where(of_predicate < 0, len(names), of_predicate).astype(np.int32)
+    )
+
+
+def _counts(graph: TemporalGraph, facts: Ints, window: Window) -> list[int]:
+    """Return how many facts begin in each part of a window."""
+    # A fact that began before the window counts in the first part. int64: starts * parts is large.
+    starts = np.clip(ends_of(graph, facts)[0], window.first, window.last).astype(np.int64)
+    parts = min(PARTS, window.length)
+    places = (starts - window.first) * parts // window.length
+    counts: list[int] = np.bincount(places, minlength=parts).tolist()
+    return counts
 
 
 def pair_history(
@@ -101,22 +161,17 @@ def pair_history(
 def timeline_of(
     data: Dataset, graph: TemporalGraph, facts: Ints, window: Window, limit: int
 ) -> Timeline:
-    """Return the facts inside a window: the first `limit` with names, and counts of all.
+    """Return the facts inside a window: the first `limit` with names, and how many there are.
 
     Undated facts are counted and listed separately.
     """
     inside = dated_in(graph, facts, window.first, window.last)
     undated = facts[ends_of(graph, facts)[0] == UNKNOWN]
-    # A fact that began before the window counts in the first part. int64: starts * parts is large.
-    starts = np.clip(ends_of(graph, inside)[0], window.first, window.last).astype(np.int64)
-    parts = min(PARTS, window.length)
-    counts = np.bincount((starts - window.first) * parts // window.length, minlength=parts)
     return Timeline(
         total=len(inside),
         undated=len(undated),
         first=window.first,
         last=window.last,
-        counts=counts.tolist(),
         facts=[describe_fact(data, graph, int(fact)) for fact in inside[:limit]],
         without_date=[describe_fact(data, graph, int(fact)) for fact in undated[:limit]],
     )

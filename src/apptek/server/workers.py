@@ -62,8 +62,14 @@ class WorkerPool:
     async def answer(self, work: Callable[[], Any]) -> Response:
         """Return the result of some work as JSON. Raises a ServiceError if it takes too long."""
         # In the thread, too: writing a large batch as JSON would block the event loop.
-        text = await self.run(lambda: to_json(work(), by_alias=True, inf_nan_mode="null"))
-        return Response(text, media_type="application/json")
+        return await self.run(lambda: _as_response(work()))
+
+
+def _as_response(result: Any) -> Response:
+    if isinstance(result, Response):  # a file
+        return result
+    text = to_json(result, by_alias=True, inf_nan_mode="null")
+    return Response(text, media_type="application/json")
 
 
 class BackgroundWork:

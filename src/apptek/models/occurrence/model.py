@@ -21,7 +21,7 @@ facts come in bursts. Where P comes near 1, the number goes on in proportion to 
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -180,14 +180,19 @@ class Horizon:
 
     def effects_of(self, lead: int) -> Effects:
         """The effects of a lead on the three groups of pairs."""
-        known = np.asarray([0.0, *(math.log1p(each) for each, _ in self.effects)])
-        none = (LeadEffect(),) * 3
-        of_leads = np.asarray([none, *(effects for _, effects in self.effects)])  # (n, 3, 3)
-        acquainted, strangers, busy = (
-            LeadEffect(*(float(np.interp(math.log1p(lead), known, values)) for values in part.T))
-            for part in of_leads.transpose(1, 0, 2)
-        )
-        return acquainted, strangers, busy
+        return _effects_of(self.effects, lead)
+
+
+@lru_cache(maxsize=256)
+def _effects_of(effects: tuple[tuple[int, Effects], ...], lead: int) -> Effects:
+    known = np.asarray([0.0, *(math.log1p(each) for each, _ in effects)])
+    none = (LeadEffect(),) * 3
+    of_leads = np.asarray([none, *(each for _, each in effects)])  # (n, 3, 3)
+    acquainted, strangers, busy = (
+        LeadEffect(*(float(np.interp(math.log1p(lead), known, values)) for values in part.T))
+        for part in of_leads.transpose(1, 0, 2)
+    )
+    return acquainted, strangers, busy
 
 
 def hazards_of(
@@ -262,9 +267,14 @@ class OccurrenceModel:
 
         lead  the time between the moment of the features and the window
         """
-        lower, upper, share = self._around(window)
-        hazards = hazards_of(self.horizons[: upper + 1], features, met, lead)
-        logs = [np.log(hazards[place]) for place in (lower, upper)]
+        return self.occurrences(features, met, [window], lead)[0]
+
+    def occurrences(
+        self, features: Doubles, met: Bools, windows: Sequence[int], lead: int = 0
+    ) -> list[Occurrence]:
+        """The same for windows of several lengths."""
+        most = max(self._around(window)[1] for window in windows)
+        hazards = hazards_of(self.horizons[: most + 1], features, met, lead)
         numbers = list[Doubles]()  # their logarithms
         for place, (horizon, hazard) in enumerate(zip(self.horizons, hazards, strict=False)):
             steps = active_steps(hazard, horizon.window / self.stride)
@@ -272,6 +282,12 @@ class OccurrenceModel:
             if place:  # where nearly everything happens, the number goes on
                 goes_on = numbers[-2] + math.log(horizon.window / self.horizons[place - 1].window)
                 numbers[-1] = np.where(hazard > SATURATED, goes_on, numbers[-1])
+        return [self._between(hazards, numbers, window) for window in windows]
+
+    def _between(self, hazards: list[Doubles], numbers: list[Doubles], window: int) -> Occurrence:
+        """What is expected in a window, from what is expected in those that were learned."""
+        lower, upper, share = self._around(window)
+        logs = [np.log(hazards[place]) for place in (lower, upper)]
         times = window / self.horizons[lower].window if lower == upper else 1.0  # the rate goes on
         hazard = times * np.exp((1 - share) * logs[0] + share * logs[1])
         expected = times * np.exp((1 - share) * numbers[lower] + share * numbers[upper])

@@ -1,5 +1,7 @@
 // The HTTP interface. Every failure is a Problem: title, detail, advice, perhaps suggestions.
 
+import { save } from "./export.js";
+
 const TOKEN = "apptek-token";
 const UNSENDABLE = {
   status: 401,
@@ -18,7 +20,8 @@ export function keepToken(token) {
   sessionStorage.setItem(TOKEN, token);
 }
 
-async function request(path, options = {}) {
+// read: how a good response is read, json or blob
+async function request(path, options = {}, read = "json") {
   const token = sessionStorage.getItem(TOKEN);
   if (/[^\x20-\xff]/.test(token ?? "")) throw new Problem(UNSENDABLE);
   const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
@@ -31,7 +34,7 @@ async function request(path, options = {}) {
       advice: "Check that “apptek serve” is still running, then try again.",
     });
   });
-  const body = await response.json().catch((error) => {
+  const body = await response[response.ok ? read : "json"]().catch((error) => {
     if (error.name === "AbortError") throw error;
     return null;
   });
@@ -51,6 +54,22 @@ const parameters = (values) =>
 
 export const get = (path, values = {}, signal = undefined) =>
   request(`${path}?${parameters(values)}`, { signal });
+
+// Saves what the service sends as a file.
+export const saveFrom = async (path, values, name) =>
+  save(await request(`${path}?${parameters(values)}`, {}, "blob"), name);
+
+/** @type {Promise<any[]> | null} */
+let known = null;
+
+// All predicates with label, class and group; fetched once.
+export function predicates() {
+  known ??= get("/api/predicates").then(({ predicates: all }) => all);
+  return known.catch((problem) => {
+    known = null;
+    throw problem;
+  });
+}
 
 const PAUSE = 1200; // milliseconds before what is not ready is asked for again
 

@@ -26,11 +26,6 @@ export function bindControls(page, actions) {
       ask({ ...query(), without, view: button.dataset.view || null });
     });
   }
-  byId("hide-known").addEventListener("change", async ({ target }) => {
-    const hide = target.checked ? "1" : null;
-    await update({ hide, predicate: null, reason: null });
-    if (page.answer) await explain();
-  });
   byId("nearby").addEventListener("change", async ({ target }) => {
     await update({ nearby: target.checked ? "1" : null });
     if (page.explanation) await explain();

@@ -18,7 +18,7 @@ export class FirstScreen {
     this.onAsk = onAsk;
   }
 
-  async show(signal) {
+  async show(_, signal) {
     if (this.questions) return;
     const { questions, note } = await getReady("/api/questions", {}, signal, showWait);
     if (signal.aborted) return;
@@ -77,7 +77,6 @@ export class FirstScreen {
     );
     if (timeless) return;
     const still = new Ribbon(frame, this.axis, { onDay: null, onSpan: null, still: true });
-    const { layers } = await still.load(question, { view: "past_only", span: null });
-    showLegend(legend, layers);
+    showLegend(legend, await still.load(question, { view: "past_only", span: null }));
   }
 }

@@ -108,6 +108,8 @@ export class ForecastPanel {
       ),
       reliability ? el("p", { class: "reliability" }, ...reliabilityWords(reliability)) : null,
       curveOf(forecast.curve),
+      forecast.next_event ? soft(nextText(forecast.next_event, unit)) : null,
+      forecast.what_if ? el("p", { class: "reliability" }, shown(forecast.what_if.sentence)) : null,
       el("ul", {}, ...bars),
       el("h3", {}, "At least once"),
       el("ol", { class: "chances" }, ...chances),
@@ -121,11 +123,16 @@ export class ForecastPanel {
 }
 
 // The chance that something happens at all, beside an answer that supposes it.
-export function chanceWords({ probability, length, unit, first }) {
-  return [
-    `Chance that something happens in the ${counted(length, unit)} from ${first}: `,
-    el("b", {}, percent(probability)),
-  ];
+export const chanceWords = ({ probability, length, unit, first }) => [
+  el("b", {}, percent(probability)),
+  ` that something happens within ${counted(length, unit)}`,
+  span("soft", ` from ${first}`),
+];
+
+// When the next event comes, in half of the cases.
+export function nextText({ median, median_time: until, longest }, unit) {
+  if (median === null) return `Next event: probably more than ${counted(longest, unit)} away.`;
+  return `Next event: in half of such cases within ${counted(median, unit)} (by ${until}).`;
 }
 
 // The length of the window in steps: the long one if it is asked for, else the short one.

@@ -1,38 +1,44 @@
 // The two lists: pairs to watch, and facts that look wrong. Each row opens its question.
 
-import { getReady } from "./api.js";
+import { get, getReady, predicates, saveFrom } from "./api.js";
 import { button, byId, el, questionLink, set, span, swatch, track, waiting } from "./dom.js";
-import { save } from "./export.js";
 import { windowOf } from "./forecast.js";
+import { showList } from "./list_table.js";
 import { toneOf } from "./ribbon_shape.js";
-import { counted, percent, shown, timely } from "./wording.js";
+import { counted, dateText, percent, shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
 const FINDINGS = { predicate: "predicate", direction: "direction", interval: "dates" };
-const SHOWN = 60; // rows; a file has all of them
-const DIRECTIONS = { rising: (row) => row.change > 0, falling: (row) => row.change < 0 };
+const LIMIT = 200; // pairs that the service lists
+const EVENTS = ["group", "class", "predicate"]; // by what events can be chosen
+const FILTERS = ["entity", "country", ...EVENTS];
 
 const comparing = () => "The chances of all pairs are compared with those before.";
 const judging = ({ facts }) =>
   `Each of ${facts.toLocaleString("en")} facts is hidden in turn and predicted from the others.`;
 
 export class ListPages {
-  // onLength(steps): a watch list of windows of that length is to be shown.
-  constructor(axis, { onAsk, onLength }) {
+  // onFilter(changes of the state): another list is to be shown.
+  constructor(axis, { onAsk, onFilter }) {
     this.axis = axis;
     this.onAsk = onAsk;
-    this.onLength = onLength;
+    this.onFilter = onFilter;
   }
 
-  // steps: the length of the window in the address
-  async show(page, steps, signal) {
+  async show(state, signal) {
     byId("list").replaceChildren(el("p", { class: "empty" }, "Looking …"));
-    const length = windowOf(this.axis, steps);
-    const work = page === "watch" ? this.showWatch(length, signal) : this.showAudit(signal);
+    const work = state.page === "watch" ? this.showWatch(state, signal) : this.showAudit(signal);
     await work.catch((problem) => {
-      if (!signal.aborted) byId("list").replaceChildren();
+      if (!signal.aborted) byId("list").replaceChildren(...this.wayBack(state));
       throw problem;
     });
+  }
+
+  // After a filter that fits nothing, the way to the whole list.
+  wayBack(state) {
+    const none = Object.fromEntries(FILTERS.map((name) => [name, null]));
+    const isFiltered = FILTERS.some((name) => state[name]);
+    return isFiltered ? [button("Show the whole list", () => this.onFilter(none))] : [];
   }
 
   // A list, asked for until it is there. wordsOf(found): what is being done meanwhile.
@@ -44,59 +50,67 @@ export class ListPages {
     return waiting([byId("list")], getReady(path, values, signal, tell));
   }
 
-  async showWatch(steps, signal) {
-    const found = await this.whole("/api/watch", { steps, limit: 200 }, signal, comparing);
+  async showWatch(state, signal) {
+    const steps = windowOf(this.axis, state.days);
+    const filters = Object.fromEntries(FILTERS.map((name) => [name, state[name]]));
+    const asked = { ...filters, steps, limit: LIMIT };
+    const work = this.whole("/api/watch", asked, signal, comparing);
+    const [found, known] = await Promise.all([work, predicates()]);
     if (signal.aborted) return;
-    const { rows, first, last } = found;
-    const window = windowText(found);
-    const when = first === last ? first : `${first} to ${last}`;
-    const columns = [
-      {
-        title: "Pair",
-        value: (row) => `${shown(row.subject)} – ${shown(row.object)}`,
-        cell: (row, name) => {
-          const state = { subject: row.subject, object: row.object, time: first };
-          return [questionLink(state, this.onAsk, {}, name)];
-        },
-      },
-      {
-        title: "Facts so far",
-        value: (row) => d3.sum(row.past),
-        cell: (row) => [sparkline(row.past, window)],
-      },
-      { title: "Chance", value: (row) => row.probability, cell: chanceCell },
-      {
-        title: "Change",
-        value: (row) => row.change,
-        cell: (row) => [
-          el("span", { class: row.change < 0 ? "falls" : "rises" }, changeText(row.change)),
-        ],
-      },
-      {
-        title: "Most probable",
-        value: (row) => row.predicates[0]?.label ?? "",
-        cell: (row) => row.predicates.slice(0, 2).map((each, place) => likely(row, each, place)),
-      },
-      { title: "What changed", value: (row) => shown(row.reason), soft: true },
-    ];
-    const lengths = this.axis.windows.map((length) =>
-      button(counted(length, this.axis.word), () => this.onLength(String(length)), {
-        class: "segment",
-        "aria-pressed": String(length === steps),
-      }),
-    );
+    const [window, what] = [windowText(found), chanceOf(found.event)];
+    const { first, last, rows } = found;
+    const next = `in the next ${window} (${first === last ? first : `${first} to ${last}`})`;
+    const download = (format) => saveFrom("/api/watch", { ...asked, format }, `watch.${format}`);
     showList(
       "Watch list",
-      `The pairs whose chance that something happens changes most in the next ${window} (${when}), compared with the forecast for the ${window} before. The bars count the facts of each ${window} until then.`,
-      el("div", { class: "views small", role: "group", "aria-label": "Length" }, ...lengths),
-      { rows, columns, order: 3, groupsOf: (row) => row.groups.slice(0, 2), filters: DIRECTIONS },
+      `The pairs whose chance ${what} changes most ${next}, compared with the forecast for the ${window} before. The bars count the facts of each ${window} until then.`,
+      {
+        rows,
+        columns: watchColumns(found, groupsOf(known), this.onAsk),
+        order: 3,
+        filters: {
+          "Rising and falling": null,
+          rising: (row) => row.change > 0,
+          falling: (row) => row.change < 0,
+        },
+        tools: [lengthChoice(this.axis, steps, this.onFilter), ...this.filterFields(state, known)],
+        files: [button("CSV", () => download("csv")), button("Excel", () => download("xlsx"))],
+        none: `No chance ${what} changes by one percentage point or more ${next}.`,
+      },
     );
   }
 
+  // What the list is limited to: an entity, a country, some events.
+  filterFields(state, known) {
+    const names = el("datalist", { id: "watch-names" });
+    const suggest = async ({ target }) => {
+      const found = await get("/api/entities", { q: target.value, limit: 8 });
+      names.replaceChildren(...found.entities.map(({ name }) => el("option", { value: name })));
+    };
+    const field = (name, label, attributes) =>
+      el("input", {
+        type: "search",
+        value: state[name] ?? "",
+        placeholder: label,
+        "aria-label": label,
+        onchange: ({ target }) => this.onFilter({ [name]: target.value.trim() || null }),
+        ...attributes,
+      });
+    return [
+      field("entity", "Any entity", { list: "watch-names", oninput: suggest }),
+      names,
+      field("country", "Any country", { title: "Police (India) is of India" }),
+      eventChoice(known, state, this.onFilter),
+    ];
+  }
+
   async showAudit(signal) {
-    const found = await this.whole("/api/audit", {}, signal, judging);
+    const work = this.whole("/api/audit", {}, signal, judging);
+    const [{ rows, facts }, known] = await Promise.all([work, predicates()]);
     if (signal.aborted) return;
-    const { rows } = found;
+    const groups = groupsOf(known);
+    const kinds = [...new Set(rows.map(({ predicate }) => groups.get(predicate)))].filter(Boolean);
+    const isOf = (kind) => [kind, ({ predicate }) => groups.get(predicate) === kind];
     const columns = [
       {
         title: "Fact",
@@ -104,10 +118,10 @@ export class ListPages {
         cell: (row, name) => {
           const { subject, object, since: time, predicate } = row;
           const link = questionLink({ subject, object, time, predicate }, this.onAsk, {}, name);
-          return [swatch(toneOf(row.group)), link];
+          return [swatch(toneOf(groups.get(predicate))), link];
         },
       },
-      ...timely([{ title: "When", value: (row) => row.date }], []),
+      ...timely([{ title: "When", value: (row) => dateText(row) }], []),
       {
         title: "Suspicion",
         value: (row) => row.suspicion,
@@ -118,11 +132,89 @@ export class ListPages {
     ];
     showList(
       "Facts that look wrong",
-      `The ${rows.length} least plausible of ${found.facts.toLocaleString("en")} facts. Suspicion is the probability that something is wrong, if one in a hundred facts is. A rare event can be true and look wrong.`,
-      null,
-      { rows, columns, order: timely(2, 1), groupsOf: (row) => [row.group], filters: {} },
+      `The ${rows.length} least plausible of ${facts.toLocaleString("en")} facts. Suspicion is the probability that something is wrong, if one in a hundred facts is. A rare event can be true and look wrong.`,
+      {
+        rows,
+        columns,
+        order: timely(2, 1),
+        filters: { "All kinds": null, ...Object.fromEntries(kinds.toSorted().map(isOf)) },
+        none: "No fact looks wrong.",
+      },
     );
   }
+}
+
+// The columns of a watch list. groups: the group of each predicate
+export function watchColumns(found, groups, onAsk) {
+  const window = windowText(found);
+  return [
+    {
+      title: "Pair",
+      value: (row) => `${shown(row.subject)} – ${shown(row.object)}`,
+      cell: ({ subject, object }, name) => {
+        const state = { subject, object, time: found.first };
+        return [questionLink(state, onAsk, {}, name)];
+      },
+    },
+    {
+      title: "Facts so far",
+      value: (row) => d3.sum(row.past),
+      cell: (row) => [sparkline(row.past, window)],
+    },
+    ...chanceColumns(groups),
+    { title: "What changed", value: (row) => shown(row.reason), soft: true },
+  ];
+}
+
+// The chance of an event, its change, and the most probable predicates.
+export const chanceColumns = (groups) => [
+  { title: "Chance", value: (row) => row.probability, cell: chanceCell },
+  {
+    title: "Change",
+    value: (row) => row.change,
+    cell: ({ change }) => [
+      el("span", { class: change < 0 ? "falls" : "rises" }, changeText(change)),
+    ],
+  },
+  {
+    title: "Most probable",
+    value: (row) => row.predicates[0]?.label ?? "",
+    cell: (row) => row.predicates.slice(0, 2).map((each) => likely(each, groups)),
+  },
+];
+
+export const groupsOf = (known) => new Map(known.map(({ name, group }) => [name, group]));
+
+const chanceOf = (event) => (event ? `of ${shown(event)}` : "that something happens");
+
+// A short and a long window to choose from.
+export function lengthChoice(axis, steps, onChange) {
+  const lengths = axis.windows.map((length) =>
+    button(counted(length, axis.word), () => onChange({ days: String(length) }), {
+      class: "segment",
+      "aria-pressed": String(length === steps),
+    }),
+  );
+  return el("div", { class: "views small", role: "group", "aria-label": "Length" }, ...lengths);
+}
+
+// A choice of events: all, those of a group or of a class, or one predicate.
+export function eventChoice(known, state, onChange) {
+  const namesOf = { predicate: "name" };
+  const options = EVENTS.map((level) => {
+    const names = new Set(known.map((each) => each[namesOf[level] ?? level]).filter(Boolean));
+    const items = [...names].toSorted().map((name) => {
+      const attributes = { value: `${level}:${name}`, selected: state[level] === name };
+      return el("option", attributes, shown(name));
+    });
+    return items.length ? el("optgroup", { label: `By ${level}` }, ...items) : null;
+  });
+  const onchange = ({ target }) => {
+    const [, level, name] = /^(\w*):?(.*)$/s.exec(target.value);
+    onChange(Object.fromEntries(EVENTS.map((each) => [each, each === level ? name : null])));
+  };
+  const all = el("option", { value: "" }, "All events");
+  return el("select", { "aria-label": "Events", onchange }, all, ...options);
 }
 
 export function findingText({ finding, expected_label: label, expected_probability: share }) {
@@ -137,11 +229,11 @@ export const changeText = (change) =>
 
 const chanceCell = ({ probability }) => [el("b", {}, percent(probability)), track(probability)];
 
-const likely = (row, { label, probability, subject }, place) =>
+const likely = ({ predicate, label, probability, subject }, groups) =>
   el(
     "p",
     {},
-    swatch(toneOf(row.groups[place])),
+    swatch(toneOf(groups.get(predicate))),
     `${shown(label)} ${percent(probability)}`,
     span("soft", ` ${shown(subject)} →`),
   );
@@ -173,110 +265,4 @@ function sparkline(past, window) {
     height: tall,
   });
   return svg.node();
-}
-
-// Rows in the order of a column: texts by their letters, numbers by their size without a sign.
-export function sortedBy(rows, value, down) {
-  const sign = down ? -1 : 1;
-  const key = (row) => (typeof value(row) === "number" ? Math.abs(value(row)) : value(row));
-  return rows.toSorted((a, b) => sign * d3.ascending(key(a), key(b)));
-}
-
-// A cell of a file for spreadsheets. No text may be taken for a formula.
-function cellText(value) {
-  if (typeof value === "number") return String(value);
-  const safe = /^[=+\-@]/.test(value) ? `'${value}` : value;
-  return `"${safe.replaceAll('"', '""')}"`;
-}
-
-export function csvOf(rows, columns) {
-  const lines = [
-    columns.map(({ title }) => cellText(title)),
-    ...rows.map((row) => columns.map(({ value }) => cellText(value(row)))),
-  ];
-  return lines.map((line) => `${line.join(",")}\r\n`).join("");
-}
-
-// Whether a row has the words in its names, and is of the kind that is wanted ("": of any).
-export function isWanted(row, { words, kind, filter }, { groupsOf, filters }) {
-  const names = `${row.subject} ${row.object}`.toLowerCase();
-  const parts = words.toLowerCase().split(/\s+/);
-  return (
-    parts.every((part) => names.includes(part)) &&
-    (!kind || groupsOf(row).includes(kind)) &&
-    (!filter || filters[filter](row))
-  );
-}
-
-const choice = (label, values, onchange) =>
-  el(
-    "select",
-    { "aria-label": label, onchange },
-    el("option", { value: "" }, label),
-    ...values.map((value) => el("option", { value }, shown(value))),
-  );
-
-// Shows a table that can be filtered, sorted by the heads of its columns, and saved.
-// order: the column by which it is sorted at first
-function showList(title, about, tools, { rows, columns, order, groupsOf, filters }) {
-  const wanted = { words: "", kind: "", filter: "" };
-  let [by, down, listed] = [order, true, rows];
-  const body = el("tbody", {});
-  const heads = columns.map((column, place) => {
-    const sort = () => {
-      down = place === by ? !down : rows.some((row) => typeof column.value(row) === "number");
-      by = place;
-      fill();
-    };
-    return el("th", { scope: "col" }, button(column.title, sort, { class: null }));
-  });
-  const rowOf = (row) => {
-    const cells = columns.map(({ value, cell = (_, text) => [text], soft, title: label }, place) =>
-      el(
-        place ? "td" : "th",
-        { class: soft ? "soft" : null, scope: place ? null : "row", "data-label": label },
-        ...cell(row, value(row)),
-      ),
-    );
-    return el("tr", {}, ...cells);
-  };
-  const fill = () => {
-    const found = rows.filter((row) => isWanted(row, wanted, { groupsOf, filters }));
-    listed = sortedBy(found, columns[by].value, down);
-    body.replaceChildren(...listed.slice(0, SHOWN).map(rowOf));
-    count.textContent = `${Math.min(listed.length, SHOWN)} of ${rows.length}`;
-    for (const [place, head] of heads.entries()) {
-      const direction = down ? "descending" : "ascending";
-      head.setAttribute("aria-sort", place === by ? direction : "none");
-    }
-  };
-  const setting = (key) => (event) => {
-    wanted[key] = event.target.value;
-    fill();
-  };
-  const file = () => save(new Blob([csvOf(listed, columns)], { type: "text/csv" }), `${title}.csv`);
-  const kinds = [...new Set(rows.flatMap(groupsOf))].filter(Boolean).toSorted();
-  const directions = Object.keys(filters);
-  const count = el("span", { class: "soft", role: "status" });
-  const words = { type: "search", placeholder: "Filter by name", "aria-label": "Filter by name" };
-  fill();
-  byId("list").replaceChildren(
-    el("h1", {}, title),
-    el("p", { class: "soft lede" }, about),
-    el(
-      "div",
-      { class: "list-tools" },
-      tools,
-      el("input", { ...words, oninput: setting("words") }),
-      kinds.length ? choice("All kinds", kinds, setting("kind")) : null,
-      directions.length ? choice("Rising and falling", directions, setting("filter")) : null,
-      button("CSV", file),
-      count,
-    ),
-    el(
-      "div",
-      { class: "table-frame card", tabindex: 0, role: "region", "aria-label": "The list" },
-      el("table", { class: "list" }, el("thead", {}, el("tr", {}, ...heads)), body),
-    ),
-  );
 }

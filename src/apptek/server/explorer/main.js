@@ -10,24 +10,26 @@ import { exportView } from "./export.js";
 import { FirstScreen } from "./first_screen.js";
 import { ForecastPanel } from "./forecast.js";
 import { Graph } from "./graph.js";
-import { ListPages } from "./list_pages.js";
 import { showModel } from "./model_summary.js";
+import { Pages } from "./pages.js";
 import { clearProblems, guardedBy, showNotes } from "./notices.js";
-import { Ranking, showMeter, showShares } from "./ranking.js";
+import { Ranking, rankingOf, showMeter, showShares } from "./ranking.js";
 import { chosenOf, lightFacts, Reasons, showFacts } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
 import { QuestionSearch } from "./search.js";
 import { FRESH, questionChanges, readNames, readState, readZoom } from "./state.js";
-import { toggled, writeState } from "./state.js";
+import { queryOf, toggled, writeState } from "./state.js";
 import { StepByStep } from "./steps.js";
 import { clearAnswer, EXPLAINED, isAbout, markOld, notesOf } from "./story.js";
 import { showAnswer, showHeadline, showViews, Tones } from "./story.js";
+import { SupposeForm } from "./suppose.js";
 import { latestTime, Timelines } from "./timeline.js";
 import { WhatIf } from "./what_if.js";
 import { shown, timely } from "./wording.js";
 
 const TOP = 30; // predicates that are fetched
+const OF = { name: "subject", actor: "subject" }; // fields of problems, as the address names them
 const [NARROW, TITLE] = [760, document.title]; // pixels, as in screens.css
 /** @type {any} */
 const page = { state: {}, answer: null, explanation: null, unknown: [] };
@@ -42,7 +44,9 @@ const graph = new Graph(byId("graph"), {
   onResize: () => page.explanation && explain(),
 });
 const push = (changes) => update(changes, { push: true });
-const whatIf = new WhatIf(page, { onChange: (changes) => push(changes).then(explain) });
+const whatIf = new WhatIf(page, {
+  onChange: (changes) => push(changes).then(explain).then(loadForecast),
+});
 const stepByStep = new StepByStep(graph, { onSteps: (steps) => push({ steps }).then(showReason) });
 const tones = new Tones();
 const ranking = new Ranking({ onSelect: choosePredicate });
@@ -52,12 +56,9 @@ const reasons = new Reasons({
 });
 // These need the time axis of the model, and are made as soon as it is known.
 /** @type {any} */
-let [axis, time, timelines, ribbon, forecasts, first, lists] = [];
+let [axis, time, timelines, ribbon, forecasts, first, pages] = [];
 
-const query = () => {
-  const { subject: one, object: other, time: when } = page.state;
-  return { subject: one, object: other, time: when };
-};
+const query = () => queryOf(page.state);
 
 // The body of a question: about unknown names it is answered only on request.
 const asking = () => ({ ...query(), ...(page.state.general && { allow_unknown: true }) });
@@ -71,7 +72,8 @@ async function update(changes, options) {
 
 const guarded = guardedBy({
   onRetry: () => (axis ? restore() : start()),
-  onSuggestion: (where, name) => ask({ ...query(), [where]: name }),
+  onSuggestion: (where, name) =>
+    ask({ ...query(), page: page.state.page, [OF[where] ?? where]: name }),
   onGeneral: () => push({ general: "1" }).then(restore),
   onUnknown: (where) => (where === "subject" ? subject : object).offerMatches(),
 });
@@ -82,20 +84,20 @@ function start() {
     const model = await waiting([byId("ask")], get("/api/model"));
     enableAsking(true);
     axis = new Axis({ ...model.span, timeless: model.span.undated === model.counts.facts });
-    page.axis = axis;
-    page.forecasts = model.forecasts;
-    page.most = Math.min(TOP, model.counts.predicates);
+    const { forecasts: hasForecasts, counts } = model;
+    Object.assign(page, { forecasts: hasForecasts, most: Math.min(TOP, counts.predicates) });
     time = new TimeField(byId("time-field"), axis);
     timelines = new Timelines(byId("lanes"), axis, (work) => guarded("timelines", work));
     ribbon = new Ribbon(byId("ribbon"), axis, { onDay: moveDay, onSpan: changeSpan });
     forecasts = new ForecastPanel(axis, (days) => update({ days }).then(loadForecast));
     first = new FirstScreen(axis, { onAsk: ask });
-    lists = new ListPages(axis, {
+    pages = new Pages(axis, {
       onAsk: (question) => ask({ view: null, ...question }),
-      onLength: (days) => update({ days }).then(restore),
+      onChange: (changes) => push(changes).then(restore),
+      forecasts: hasForecasts,
     });
+    void new SupposeForm(axis, { query, onSuppose: (fact) => whatIf.suppose(fact) });
     showModel(model, { axis });
-    for (const link of all("[data-page=watch]")) link.hidden = !model.forecasts;
     await restore();
   });
 }
@@ -121,12 +123,10 @@ async function restore() {
   subject.value = state.subject ?? "";
   object.value = state.object ?? "";
   time.value = state.time || axis.last;
-  byId("hide-known").checked = state.hide === "1";
   byId("nearby").checked = state.nearby === "1";
-  const listed = ["watch", "audit"].includes(state.page);
+  const listed = pages.open(state);
   const complete = !listed && Boolean(state.subject && state.object);
   markCurrent(listed ? state.page : "");
-  byId("list").hidden = !listed;
   byId("ask").hidden = listed;
   byId("welcome").hidden = listed || complete;
   if (complete) {
@@ -139,8 +139,7 @@ async function restore() {
   page.answer = null;
   timelines.clear();
   ribbon.clear();
-  if (listed) await guarded("list", () => lists.show(state.page, state.days, signal), signal);
-  else await guarded("first", () => first.show(signal), signal);
+  await guarded("list", () => (listed ? pages : first).show(state, signal), signal);
 }
 
 function ask(changes) {
@@ -158,15 +157,15 @@ function answer() {
     time.value = state.time;
     const when = timely(`, ${state.time}`);
     document.title = `${shown(state.subject)}, ?, ${shown(state.object)}${when} · APPTeK`;
-    byId("result").hidden = false; // the graph takes its width from it
-    byId("result").classList.toggle("stale", !page.explanation);
-    const explaining = fetchExplanation(renew("explaining"));
-    await waiting([byId("ask")], explaining).catch((problem) => {
-      if (!signal.aborted) byId("result").hidden = true;
+    const result = byId("result");
+    result.hidden = false; // the graph takes its width from it
+    result.classList.toggle("stale", !page.explanation);
+    await waiting([byId("ask")], fetchExplanation(renew("explaining"))).catch((problem) => {
+      result.hidden ||= !signal.aborted;
       throw problem;
     });
     if (signal.aborted) return;
-    byId("result").classList.remove("stale");
+    result.classList.remove("stale");
     await Promise.all([guarded("ribbon", loadRibbon), loadForecast()]);
   };
   return guarded("answer", work, signal);
@@ -180,7 +179,7 @@ function showMore() {
     const { answers } = await waiting([byId("ranking")], post("/api/predict", body, signal));
     if (signal.aborted) return;
     const shownBefore = byId("bars").children.length;
-    page.answer.predicates = answers[0].predicates;
+    page.answer.predicates = rankingOf(answers[0]);
     showRanking();
     byId("bars").children[shownBefore]?.querySelector("button").focus(); // the button has gone
   };
@@ -189,15 +188,15 @@ function showMore() {
 
 async function loadRibbon() {
   const { time: when } = page.state;
-  byId("that-time").hidden = axis.timeless || when === "?";
   byId("ribbon-card").hidden = axis.timeless || when === "?" || page.unknown.length > 0;
   const span = readZoom(page.state.span);
-  timelines.show(query(), page.unknown, span);
+  timelines.show(query(), page.unknown);
   if (byId("ribbon-card").hidden) return;
   const loading = ribbon.load(query(), { view: view(), span });
   const data = await waiting([byId("ribbon-card")], loading);
   tones.learn(data);
-  showLegend(byId("legend"), data.layers);
+  showLegend(byId("legend"), data);
+  timelines.showCounts(data);
   showRanking();
 }
 
@@ -206,7 +205,12 @@ function loadForecast() {
   for (const id of ["forecast-card", "occurrence"]) byId(id).hidden = isHidden;
   if (isHidden || !page.answer) return undefined;
   const { signal } = page.answering;
-  return guarded("forecast", () => forecasts.load(asking(), page.state.days), signal);
+  const { supposed: suppose } = whatIf;
+  return guarded(
+    "forecast",
+    () => forecasts.load({ ...asking(), suppose }, page.state.days),
+    signal,
+  );
 }
 
 function changeSpan(span) {
@@ -232,9 +236,7 @@ async function moveDay(when, place, done) {
     return;
   }
   await explain();
-  if (signal.aborted) return;
-  timelines.moveTo(when);
-  await loadForecast();
+  if (!signal.aborted) await loadForecast();
 }
 
 function preview(place) {
@@ -262,9 +264,7 @@ async function choosePredicate(predicate) {
   if (innerWidth <= NARROW) byId("answer-card").scrollIntoView({ block: "start" });
 }
 
-function showRanking() {
-  if (page.answer) ranking.showAnswer(page, tones);
-}
+const showRanking = () => page.answer && ranking.showAnswer(page, tones);
 
 function explain() {
   const signal = renew("explaining");

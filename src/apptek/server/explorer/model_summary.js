@@ -3,7 +3,8 @@
 import { all, byId } from "./dom.js";
 import { counted, timely } from "./wording.js";
 
-export function showModel({ dataset, counts, span }, { axis }) {
+export function showModel({ dataset, counts, span, forecasts }, { axis }) {
+  for (const link of all("[data-page=watch]")) link.hidden = !forecasts;
   document.body.classList.toggle("timeless", axis.timeless);
   for (const part of all("[data-timely]")) part.hidden = axis.timeless;
   const when = timely(`, ${span.first} to ${span.last}`);
@@ -23,5 +24,4 @@ export function showModel({ dataset, counts, span }, { axis }) {
   byId("span-out").ariaLabel = `Show more ${axis.word}s`;
   byId("span-in").ariaLabel = `Show fewer ${axis.word}s`;
   byId("span-all").ariaLabel = `Show all ${axis.word}s`;
-  byId("that-time").textContent = span.unit === "integer" ? "at that time" : `that ${span.unit}`;
 }

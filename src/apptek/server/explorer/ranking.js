@@ -1,20 +1,20 @@
 // The ranked predicates as bars; one is selected.
 
 import { byId, el, replaceChoices, span, swatch, toned, track } from "./dom.js";
-import { counted, labelled, percent, shown } from "./wording.js";
+import { labelled, percent, shown } from "./wording.js";
 
 const CLASSES = 6; // classes that are shown
 
-// The predicates of an explanation, and which of them are known.
-export const rankingOf = ({ ranked, known }) =>
-  ranked.map((each) => ({ ...each, known: known.includes(each.predicate) }));
-
-// The first of ranked predicates that is not hidden. predicates: those of the whole answer
-export function firstShown(ranked, predicates, isHiding) {
-  const known = new Set(predicates.filter((each) => each.known).map((each) => each.predicate));
-  const first = ranked.find(({ predicate }) => !(isHiding && known.has(predicate)));
-  return (first ?? ranked[0]).predicate;
-}
+// The predicates of an explanation or an answer, and which of them are known.
+export const rankingOf = ({ ranked, known, predicates, labels, probabilities }) =>
+  (
+    ranked ??
+    predicates.map((predicate, place) => ({
+      predicate,
+      label: labels[place],
+      probability: probabilities[place],
+    }))
+  ).map((each) => ({ ...each, known: known.includes(each.predicate) }));
 
 // The predicates, and after them the selected one if it is explained and not among them.
 export function withSelected(predicates, selected, explanation) {
@@ -47,11 +47,8 @@ export class Ranking {
     const isKnown = new Map(whole.map(({ predicate, known }) => [predicate, known]));
     const now = state.without && explanation?.without.length ? explanation.ranked : null;
     const struck = now?.map((each) => ({ ...each, known: isKnown.get(each.predicate) }));
-    const hide = state.hide === "1";
-    const first = now ? explanation.predicate : firstShown(whole, whole, hide);
-    const selected = state.predicate ?? first;
+    const selected = state.predicate ?? (now ? explanation : whole[0]).predicate;
     this.show(withSelected(struck ?? whole, selected, explanation), {
-      hide,
       selected,
       tones,
       before: now && new Map(whole.map((each) => [each.predicate, each.probability])),
@@ -60,21 +57,15 @@ export class Ranking {
   }
 
   // before: probabilities to compare with, or null; hasMore: there are further ones to fetch
-  show(predicates, { hide, selected, tones, before, hasMore }) {
+  show(predicates, { selected, tones, before, hasMore }) {
     this.tones = tones;
     this.before = before;
-    const visible = predicates.filter(({ known }) => !(hide && known));
-    const most = Math.max(...visible.map(({ probability }) => probability), 1e-9);
+    const most = Math.max(...predicates.map(({ probability }) => probability), 1e-9);
     replaceChoices(
       byId("bars"),
-      visible.map((ranked) => this.row(ranked, most, selected)),
+      predicates.map((ranked) => this.row(ranked, most, selected)),
     );
-    const hidden = predicates.length - visible.length;
     byId("more").hidden = !hasMore;
-    byId("bars").toggleAttribute("data-empty", visible.length === 0);
-    byId("ranking-title").textContent = hidden
-      ? `Most probable (${counted(hidden, "known one")} hidden)`
-      : "Most probable";
   }
 
   row({ predicate, label, probability, known }, most, selected) {

@@ -5,7 +5,7 @@ import { get } from "./api.js";
 import { el, put, set, soft, swatch } from "./dom.js";
 import { clipped, dotsOf, keyTarget, layerOrder, nearestPlace } from "./ribbon_shape.js";
 import { stacked, tonesOf, zoomed } from "./ribbon_shape.js";
-import { percent, shortened, shown } from "./wording.js";
+import { counted, percent, shortened, shown } from "./wording.js";
 
 const { d3 } = globalThis;
 const [TITLE, BAND, DOTS, AXIS, SIDE, DOT] = [22, 84, 20, 24, 12, 5]; // pixels
@@ -143,8 +143,14 @@ export class Ribbon {
     });
     const base = side < 0 ? TITLE - 9 : this.height - 8;
     const room = Math.floor((this.x.range()[1] - SIDE) / LETTER);
+    const facts = counted(direction.marks.length, "fact");
     const title = `${shown(direction.subject)} → ${shown(direction.object)}`;
-    put(group, "text", { class: "title", x: SIDE, y: base }).text(shortened(title, room));
+    put(group, "text", { class: "title", x: SIDE, y: base })
+      .text(shortened(title, room - facts.length))
+      .append("tspan")
+      .attr("class", "count")
+      .attr("dx", 8)
+      .text(`\u200e${facts}`); // after a name that is written from the right, too
   }
 
   // Covers the time after the last fact, where only the past is known.
@@ -159,7 +165,7 @@ export class Ribbon {
     const below = this.isTwoWay ? `M${from} ${bottom}v${-band}` : "";
     put(beyond, "path", { d: `M${from} ${TITLE}v${band}${below}` });
     const { subject, object } = this.data.forward;
-    const title = LETTER * `${shown(subject)} → ${shown(object)}`.length;
+    const title = LETTER * `${shown(subject)} → ${shown(object)} · 1,000 facts`.length;
     if (width - SIDE - from > 20 && title + 20 * LETTER < width) {
       put(beyond, "text", { x: width - SIDE, y: TITLE - 9 }).text("after the last fact");
     }
@@ -289,12 +295,25 @@ export class Ribbon {
   }
 }
 
-// The classes with their colours, in a list beside the ribbon.
-export function showLegend(list, layers) {
+// The classes with their colours and the number of their facts, in a list beside the ribbon.
+export function showLegend(list, { layers, predicates, forward, backward }) {
   const tones = tonesOf(layers);
+  const marks =
+    forward.subject === forward.object ? forward.marks : [...forward.marks, ...backward.marks];
+  const counts = d3.rollup(
+    marks,
+    (own) => own.length,
+    (mark) => predicates[mark.predicate].layer,
+  );
   list.replaceChildren(
     ...layerOrder(layers).map((layer) =>
-      el("li", {}, swatch(tones[layer]), shown(layers[layer].name)),
+      el(
+        "li",
+        { title: "Facts in the time that is shown" },
+        swatch(tones[layer]),
+        shown(layers[layer].name),
+        el("b", {}, (counts.get(layer) ?? 0).toLocaleString("en")),
+      ),
     ),
   );
 }

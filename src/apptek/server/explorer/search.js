@@ -19,7 +19,7 @@ export class QuestionSearch extends Combobox {
 
   /** @override */
   async find(typed, signal) {
-    if (!typed.trim()) return { questions: [] };
+    if (!typed.trim()) return { questions: [], names: [] };
     return get("/api/questions", { q: typed, limit: 8 }, signal);
   }
 
@@ -28,7 +28,7 @@ export class QuestionSearch extends Combobox {
    * @param {any} found
    * @param {string} typed
    */
-  offer({ questions }, typed) {
+  offer({ questions, names }, typed) {
     if (!typed.trim()) {
       this.close();
       return;
@@ -39,10 +39,13 @@ export class QuestionSearch extends Combobox {
       : el(
           "li",
           { class: "lead", role: "presentation" },
-          "No matching events. Try a name, or another word.",
+          names.length
+            ? "No events match all of these words. Names that match:"
+            : "No matching events. Try a name, or another word.",
         );
+    const all = [...questions, ...names.map(({ name, facts }) => ({ actor: name, facts }))];
     this.open(
-      questions.map((question, index) => this.option(question, index, typed)),
+      all.map((found, index) => this.option(found, index, typed)),
       lead,
     );
   }
@@ -62,6 +65,11 @@ export class QuestionSearch extends Combobox {
   }
 
   option(question, index, typed) {
+    const { actor, facts } = question;
+    if (actor) {
+      const name = span("name", "All about ", ...highlighted(shown(actor), typed));
+      return this.row(index, question, name, span("count", counted(facts, "fact")));
+    }
     return this.row(
       index,
       question,
@@ -71,9 +79,10 @@ export class QuestionSearch extends Combobox {
     );
   }
 
-  choose({ subject, object, time, predicate }) {
+  choose({ actor, subject, object, time, predicate }) {
     this.value = "";
     this.input.blur();
-    this.onAsk({ subject, object, time, predicate, view: null });
+    const page = { page: "actor", subject: actor, object: null, time: null };
+    this.onAsk({ ...(actor ? page : { subject, object, time, predicate }), view: null });
   }
 }

@@ -1,7 +1,7 @@
 // The view in the address, so that it can be shared and gone back to.
 
 const FIELDS = [
-  "page", // watch or audit; else a question
+  "page", // watch, audit, actor or help; else a question
   "subject",
   "object",
   "time",
@@ -10,9 +10,14 @@ const FIELDS = [
   "predicate",
   "reason",
   "without", // facts that are struck out
+  "suppose", // facts that are supposed
+  "members", // 1: an actor is combined with those that have its name in brackets
+  "entity", // this and the next three: of the watch list, or of an actor's page
+  "country",
+  "class",
+  "group",
   "nearby",
   "expand", // entities of the graph whose own facts are drawn
-  "hide",
   "span", // of the ribbon and the timelines
   "days", // of the forecast and the watch list; where times are no days, steps
   "steps", // of the exploration; present: it is shown instead of the reasons
@@ -53,21 +58,34 @@ export const readFacts = (text) =>
     .filter((part) => /^\d{1,9}$/.test(part))
     .map(Number);
 
+function readList(text) {
+  try {
+    const items = JSON.parse(text || "[]");
+    return Array.isArray(items) ? items.slice(0, 20) : [];
+  } catch {
+    return [];
+  }
+}
+
 /**
  * The names of a list in the address; anything else is none.
  * @param {string | null | undefined} text
  * @returns {string[]}
  */
-export function readNames(text) {
-  try {
-    const names = JSON.parse(text || "[]");
-    return Array.isArray(names)
-      ? names.filter((name) => typeof name === "string").slice(0, 20)
-      : [];
-  } catch {
-    return [];
-  }
-}
+export const readNames = (text) => readList(text).filter((name) => typeof name === "string");
+
+// The facts that are supposed: [subject, predicate, object, time] each in the address.
+export const readSupposed = (text) =>
+  readList(text)
+    .filter((fact) => readNames(JSON.stringify(fact)).length === 4)
+    .map(([subject, predicate, object, time]) => ({ subject, predicate, object, time }));
+
+export const writeSupposed = (facts) =>
+  facts.length
+    ? JSON.stringify(
+        facts.map(({ subject, predicate, object, time }) => [subject, predicate, object, time]),
+      )
+    : null;
 
 // The list with a name added, or without it if it was there; null: it is empty.
 export function toggled(text, name) {
@@ -87,13 +105,16 @@ export const readSteps = (text) =>
 export const writeSteps = (steps) =>
   steps.map((step) => step.replaceAll(/[%|]/g, encodeURIComponent)).join("|");
 
+export const queryOf = ({ subject, object, time }) => ({ subject, object, time });
+
 // What another question or another day leaves behind.
-export const FRESH = { predicate: null, reason: null, without: null, steps: null };
+export const FRESH = { predicate: null, reason: null, without: null, suppose: null, steps: null };
+const LISTED = { page: null, entity: null, country: null, class: null, group: null, members: null };
 
 // What changes with a new question; of the same pair, the ranges that are shown stay, and whether
 // a general answer is wanted.
 export function questionChanges(state, changes) {
   const isSamePair = changes.subject === state.subject && changes.object === state.object;
   const ranges = isSamePair ? {} : { span: null, general: null };
-  return { ...FRESH, page: null, expand: null, ...ranges, ...changes };
+  return { ...FRESH, ...LISTED, expand: null, ...ranges, ...changes };
 }

@@ -3,6 +3,7 @@
 import { all, byId, el, span } from "./dom.js";
 import { noteTexts } from "./notices.js";
 import { toneOf, tonesOf } from "./ribbon_shape.js";
+import { addressOf } from "./state.js";
 import { counted, percent, recordedWords, shown, timely } from "./wording.js";
 
 // The colours of classes and predicates, as the ribbon has told them.
@@ -47,11 +48,21 @@ export function markOld(ids, isOld) {
   for (const id of ids) byId(id).inert = isOld;
 }
 
+const actorLink = (name) =>
+  el(
+    "a",
+    { href: addressOf({ page: "actor", subject: name }), title: "All about it" },
+    shown(name),
+  );
+
 // The question and its answer. without: the facts that are struck out
 export function showHeadline({ subject, object, time }, { label, probability, without = [] }) {
   const when = timely(`, ${time === "?" ? "undated" : time}`);
   byId("asked").replaceChildren(
-    `${shown(subject)} → ${shown(object)}${when}`,
+    actorLink(subject),
+    " → ",
+    actorLink(object),
+    when,
     ...(without.length ? [" ", span("flag", `without ${counted(without.length, "fact")}`)] : []),
   );
   byId("answer").replaceChildren(
@@ -106,8 +117,13 @@ export function isOnlyAhead(view, { time }, axis) {
   return view === "past_only" && (beyond || time === "?");
 }
 
-// Which of the two views answered.
+// Which of the two views answered. At or after the last fact, whether something happens comes
+// before what happens.
 export function showViews(view, state, axis) {
+  const isAhead = !axis.timeless && axis.position(state.time) >= axis.last_position;
+  byId("answer-card").classList.toggle("ahead", isAhead);
+  if (isAhead) byId("answer").before(byId("occurrence"));
+  else byId("rather").after(byId("occurrence"));
   for (const button of all("[data-view]")) {
     const pastOnly = button.dataset.view === "past_only";
     button.setAttribute("aria-pressed", String(pastOnly === (view === "past_only")));

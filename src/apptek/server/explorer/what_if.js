@@ -1,10 +1,10 @@
-// What if: facts that are struck out, what the answer is without them, and how to take it back.
+// What if: facts that are struck out or supposed, what the answer is then, and how to undo it.
 
 import { post } from "./api.js";
 import { all, button, byId, el, waiting } from "./dom.js";
-import { firstShown, rankingOf } from "./ranking.js";
-import { readFacts } from "./state.js";
-import { counted, percent, shown, timely } from "./wording.js";
+import { rankingOf } from "./ranking.js";
+import { readFacts, readSupposed, writeSupposed } from "./state.js";
+import { counted, percent, shown, signed, timely } from "./wording.js";
 
 const MOST = 100; // facts that the service leaves out at once
 const TOO_MANY = `Only ${MOST} facts can be struck out at once.`;
@@ -23,6 +23,22 @@ export class WhatIf {
   // The facts that are struck out, by number.
   get facts() {
     return readFacts(this.page.state.without).slice(0, MOST);
+  }
+
+  // The facts that are supposed.
+  get supposed() {
+    return readSupposed(this.page.state.suppose);
+  }
+
+  async suppose(fact) {
+    await this.onChange({ suppose: writeSupposed([...this.supposed, fact]), reason: null });
+    byId("what-if").scrollIntoView({ block: "center" });
+    byId("what-if").focus({ preventScroll: true });
+  }
+
+  dropSupposed(place) {
+    const kept = this.supposed.filter((_, other) => other !== place);
+    return this.onChange({ suppose: writeSupposed(kept), reason: null });
   }
 
   async strike(facts) {
@@ -60,7 +76,7 @@ export class WhatIf {
   // page may have already. key: the question and its view
   async explain(body, key, signal) {
     const { facts: without, page } = this;
-    const asked = { ...body, without };
+    const asked = { ...body, without, suppose: this.supposed };
     const { subject, object, time, view, allow_unknown: general } = body;
     const isKept = page.answer?.key === key;
     const [first, whole] = await Promise.all([
@@ -69,22 +85,19 @@ export class WhatIf {
         ? post("/api/predict", { subject, object, time, view, allow_unknown: general }, signal)
         : null,
     ]);
-    const ranking = whole?.answers[0].predicates ?? rankingOf(first);
+    const ranking = rankingOf(whole?.answers[0] ?? first);
     const answer = isKept ? page.answer : { key, predicates: ranking };
-    const isHiding = page.state.hide === "1";
-    const predicate = body.predicate ?? firstShown(first.ranked, answer.predicates, isHiding);
-    if (body.predicate || predicate === first.predicate) return [first, answer];
-    return [await post("/api/explain", { ...asked, predicate }, signal), answer];
+    return [first, answer];
   }
 
   // before: the predicates of the whole answer; after: the explanation without these facts.
   show(before, after) {
     const box = byId("what-if");
-    const { without: facts } = after;
-    box.hidden = facts.length === 0;
-    for (const note of all("[data-whole]")) note.hidden = box.hidden;
+    const { without: facts, what_if: supposed } = after;
+    box.hidden = facts.length === 0 && !supposed;
+    for (const note of all("[data-whole]")) note.hidden = facts.length === 0;
     const isCut = readFacts(this.page.state.without).length > MOST;
-    const parts = [
+    const removed = [
       isCut ? el("p", {}, TOO_MANY) : "",
       el(
         "p",
@@ -95,7 +108,53 @@ export class WhatIf {
       el("ul", {}, ...facts.map((fact) => this.chip(fact))),
       button("Undo all", () => this.undo(this.facts)),
     ];
-    box.replaceChildren(...(box.hidden ? [] : parts));
+    const parts = [...(facts.length ? removed : []), ...(supposed ? this.added(supposed) : [])];
+    box.replaceChildren(...parts);
+  }
+
+  // What supposed facts change: the probabilities side by side, and the reasons that move most.
+  added({ sentence, facts, chances, changes, notes }) {
+    const chips = facts.map((fact, place) => {
+      const label = `Undo: ${shown(fact.sentence)}`;
+      const undo = () => this.dropSupposed(place);
+      return el(
+        "li",
+        {},
+        factText(fact),
+        button("↶", undo, { class: "undo", "aria-label": label }),
+      );
+    });
+    const rows = chances
+      .filter(({ kind }) => kind === "predicate")
+      .slice(0, 4)
+      .map(({ label, without, supposed }) =>
+        el(
+          "tr",
+          {},
+          el("td", {}, shown(label)),
+          el("td", {}, percent(without)),
+          el("td", {}, el("b", {}, percent(supposed))),
+        ),
+      );
+    const head = ["If something happens", "now", "with it"].map((text) => el("th", {}, text));
+    const reasons = changes.slice(0, 3).map((change) => {
+      const words = shown(change.second_sentence || change.first_sentence);
+      return el("li", {}, `${signed(change.change)} ${words}`);
+    });
+    return [
+      el("p", {}, el("b", {}, "What if this happened? "), shown(sentence)),
+      el("ul", {}, ...chips),
+      el(
+        "table",
+        { class: "supposed" },
+        el("thead", {}, el("tr", {}, ...head)),
+        el("tbody", {}, ...rows),
+      ),
+      reasons.length
+        ? el("ol", { class: "soft", "aria-label": "Reasons that change" }, ...reasons)
+        : "",
+      ...notes.map(({ text }) => el("p", { class: "soft" }, shown(text))),
+    ];
   }
 
   chip(fact) {

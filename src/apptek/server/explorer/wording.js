@@ -42,6 +42,13 @@ export function listed(names, most = 4) {
   return [...(first.length ? [first.join(", ")] : []), ends].join(" and ");
 }
 
+// When a fact holds: 2014-05-11, 1999 to 2003, since 1999, until 2003.
+export function dateText({ since, until }) {
+  if (since === until) return since === "?" ? "undated" : since;
+  if (until === "?") return `since ${since}`;
+  return since === "?" ? `until ${until}` : `${since} to ${until}`;
+}
+
 export function counted(count, noun) {
   if (count === 1) return `1 ${noun}`;
   const plural = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;

@@ -1,0 +1,27 @@
+// The pages besides the questions: the watch list, the audit, an actor, and help.
+
+import { ActorPage } from "./actor.js";
+import { byId } from "./dom.js";
+import { ListPages } from "./list_pages.js";
+
+export class Pages {
+  // onChange(changes of the state): the page is to be shown otherwise.
+  constructor(axis, { onAsk, onChange, forecasts }) {
+    const lists = new ListPages(axis, { onAsk, onFilter: onChange });
+    const actor = new ActorPage(axis, { onAsk, onChange, forecasts });
+    const help = { show: () => null };
+    this.pages = { watch: lists, audit: lists, actor, help };
+  }
+
+  // Makes room for the page that the address names, and returns whether it names one.
+  open({ page, subject }) {
+    const isOpen = page in this.pages && (page !== "actor" || Boolean(subject));
+    byId("list").hidden = !isOpen || page === "help";
+    byId("help").hidden = !isOpen || page !== "help";
+    return isOpen;
+  }
+
+  show(state, signal) {
+    return this.pages[state.page].show(state, signal);
+  }
+}
