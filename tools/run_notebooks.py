@@ -8,7 +8,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-_TERMINAL = {"COLUMNS": "96", "NO_COLOR": "1", "TERM": "dumb"}  # no progress in what is kept
+# No progress in what is kept.
+_TERMINAL = {"COLUMNS": "96", "NO_COLOR": "1", "TTY_COMPATIBLE": "0", "TTY_INTERACTIVE": "0"}
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 
 
