@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from apptek import make_world
+
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
 
@@ -55,3 +57,28 @@ def test_the_site_is_built_without_a_warning_and_loads_nothing_from_elsewhere(
             r'<(?:script|link|img|iframe)[^>]+(?:src|href)="([^"]+)"', page.read_text("utf-8")
         )
         assert not [address for address in loaded if re.match("(https?:)?//", address)], page.name
+
+
+@pytest.mark.gate
+def test_the_python_of_the_readme_runs_and_it_stays_short(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (ROOT / "README.md").read_text("utf-8")
+    assert len(text.splitlines()) <= 150
+    (script,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
+    world = make_world(2000, 0).dataset
+    facts, names = world.all_facts(), list(world.entities)
+    names[facts.subjects[0]], names[facts.objects[0]] = "Boko Haram", "Citizen (Nigeria)"
+    columns = zip(facts.subjects, facts.predicates, facts.objects, facts.times, strict=True)
+    rows = [
+        f'"{names[s]}","{world.predicates[p]}","{names[o]}",{world.axis.format(t)}'
+        for s, p, o, t in columns
+        if world.axis.format(t) != "?"
+    ]
+    lines = ["subject,predicate,object,time", *rows]
+    (tmp_path / "events.csv").write_text("\n".join(lines), "utf-8")
+    monkeypatch.chdir(tmp_path)
+    exec(compile(script, "README.md", "exec"), {"__name__": "page"})
+    shown = capsys.readouterr().out
+    assert "Boko Haram | ? | Citizen (Nigeria) | 2015-01-03" in shown
+    assert "chance that something happens" in shown
