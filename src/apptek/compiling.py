@@ -4,7 +4,7 @@ numba's cache looks only at the file that a kernel is in: after an edit to a fun
 in another file calls, the old code would still run. So every state of the kernels has a cache
 folder of its own: below $NUMBA_CACHE_DIR, else below the user's cache folder, else below the
 folder for temporary files. numba unpickles what it finds in its cache, so a folder is used only if
-nobody else can write it; without such a folder, kernels are compiled again in each process.
+no other user can write to it; without such a folder, kernels are compiled again in each process.
 """
 
 import hashlib

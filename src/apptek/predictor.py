@@ -390,7 +390,7 @@ class Predictor:
     ) -> Forecast | ActorForecast:
         """Forecast what will happen between two entities in a window, from the facts before it.
 
-        Of one entity alone: whom it will act on, and who will act on it.
+        With one entity only: forecast who it will act on, and who will act on it.
 
         start   the first time of the window; by default the one after the last fact
                 times are texts, dates, datetimes or integers

@@ -75,7 +75,7 @@ class Audit:
     """The facts of a graph, judged: all of them, or some.
 
     predicate_odds  the log-odds that its predicate is wrong; minus infinity: it was not judged
-    direction_odds  the log-odds that subject and object are exchanged; likewise
+    direction_odds  the log-odds that subject and object are exchanged; minus infinity as above
     partners        the fact that its dates contradict, itself where they contradict each other; -1
     """
 
@@ -151,9 +151,9 @@ def _count(keys: AnyInts, wanted: AnyInts) -> Longs:
 def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles, chosen: Longs) -> Doubles:
     """Return the log-odds that a fact is directed as it stands, against its reversal: (n,).
 
-    A logistic regression over what the model leans to and over both roles, fitted on the chosen
-    facts themselves: nearly all of them are right. Where the reversed fact is recorded as well, or
-    subject and object are the same, there is nothing to exchange: infinite.
+    Fits a logistic regression on the model's own log-odds and on both roles. Its examples are the
+    chosen facts themselves: nearly all of them are right. Where the reversed fact is recorded as
+    well, or subject and object are the same, there is nothing to exchange: infinite.
     """
     features = np.stack(
         [

@@ -86,7 +86,7 @@ class Judgements:
     """One entry for each fact of the graph; of a fact that was not asked about it says nothing.
 
     The other predicates that the facts contain for the same subject, object and time are left out:
-    what is known to hold is no mistake.
+    a recorded fact is no mistake.
 
     probabilities           of the fact's own predicate
     ranks                   of the same among all predicates; the expected rank over ties

@@ -245,7 +245,7 @@ def with_options(
 ) -> Callable[..., None]:
     """Add some fields of a dataclass as options to a command, which gets them as one argument.
 
-    The holder's other fields are `fixed`, or have their defaults.
+    The dataclass's other fields come from `fixed`, or keep their defaults.
     """
     options = [each for each in fields(holder) if each.name in names]
 

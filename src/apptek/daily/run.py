@@ -1,8 +1,8 @@
 """A daily run: read, update or fit, score, forecast, and write everything at the end.
 
-Nothing changes before all is computed. Files are then written beside their places, rows of
-databases within transactions; the model is saved; and at last everything takes its place. A run
-that fails leaves model and outputs as they were. One that is killed at the end may have saved some
+Nothing changes before all is computed. Files are then written under temporary names, and rows of
+databases within transactions; the model is saved; at the end all files are renamed. A run that
+fails leaves model and outputs as they were. One that is killed at the end may have saved some
 of them: the same run again gives the same model and outputs, and no row twice, because its date is
 the key of what it stores.
 """
@@ -258,7 +258,7 @@ class _Run:
     def write(
         self, predictor: Predictor, score: Score, listed: WatchList, forecasts: pa.Table
     ) -> list[str]:
-        """Write everything, and let it take its place together, the model included."""
+        """Write everything and rename it into place together, the model included."""
         outputs, state = self.project.outputs, self.project.state
         drawn = reliability_svg([("Events between two entities", score.reliability)])
         page = render(

@@ -33,7 +33,7 @@ def map_queries(
     """Return work(model, chunk) of each chunk of the queries, in their order.
 
     model  anything that answers queries; workers map its arrays from files
-    work   a function or method of a module, of which the result of a query depends on no other
+    work   a function or method of a module; its result for a query depends on no other query
     """
     if _start is None or len(queries) <= CHUNK:
         chunks = chunks_of(queries)

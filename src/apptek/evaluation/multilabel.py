@@ -42,7 +42,7 @@ def evaluate_sets(
 ) -> dict[str, dict[str, Any]]:
     """Return the metrics at each horizon of predicates, their classes and groups, for JSON.
 
-    probabilities  of all predicates for some queries, from what was known before their time
+    probabilities  of all predicates for some queries, from the facts before their time
     """
     if not len(data.valid):
         raise ApptekError(

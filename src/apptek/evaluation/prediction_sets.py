@@ -62,7 +62,7 @@ class PredictionSets:
         return cls(*parts)
 
     def thresholds(self, coverage: float) -> Doubles:
-        """Return the least probability of a member of a set, in each stratum."""
+        """Return, for each stratum, the smallest probability that puts a predicate into a set."""
         check_coverage(coverage)
         parts = [getattr(self, name) for name in STRATA]
         pooled = np.sort(np.concatenate(parts))
@@ -83,7 +83,7 @@ def _threshold(probabilities: Floats, coverage: float) -> float:
 
 
 class Strata:
-    """What the training facts tell of the entities and the pair of a query."""
+    """How often the entities and the pair of a query occur in the training facts."""
 
     def __init__(self, train: Facts, entity_count: int) -> None:
         self._width = entity_count

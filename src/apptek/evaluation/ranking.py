@@ -56,7 +56,7 @@ def expected_ranks(scores: Matrix, truths: Ints, known: Ragged) -> Doubles:
 
 
 def filtered_mrr(scores: Matrix, truths: Ints, known: Ragged) -> float:
-    """The mean of 1 / rank: what settings and epochs are chosen by, on the tuning split."""
+    """Return the mean of 1 / rank. On the tuning split, it chooses settings and epochs."""
     return float(np.mean(1 / expected_ranks(scores, truths, known)))
 
 
@@ -127,8 +127,8 @@ class Evaluation(Result):
     """How good a scorer is: the rank of each query, and the metrics of all and of each group.
 
     classes  by_class and by_group: the metrics of the classes of predicates in place of the
-             predicates, where these have classes. The truth is the class of the query's predicate,
-             and its rank is that among all classes by the sum of their predicates' probabilities
+             predicates, where these have classes. The truth is the class of the query's predicate;
+             classes are ranked by the sum of their predicates' probabilities
     """
 
     ranks: Doubles

@@ -59,7 +59,7 @@ def counterfactual(
     add: bool = False,
     queries: Queries | None = None,
 ) -> Counterfactual:
-    """A small set of facts without which the answer changes, to `target` if one is named.
+    """Return a small set of facts whose removal changes the answer, to `target` if named.
 
     add      also look for single facts between the two that would change it: see `_additions`
     queries  the same query as ids, where it was looked up already

@@ -59,7 +59,7 @@ DIRECT = FAMILIES[:2]  # the families of facts between the two
 class SupportOf(NamedTuple):
     """The level of nearness at which evidence was counted, and the counts; None: a topology.
 
-    is_itself  whether the evidence is the very fact that training hides, of either predicate
+    is_itself  whether the evidence is the fact that training hides, of either predicate
     """
 
     level: Level | None
@@ -221,7 +221,7 @@ class Evidence:
         return known and len(look(self.graph, int(ends[0]))) > MOST_HISTORY_FACTS
 
     def partners(self, key: Key, named: int | None = None) -> tuple[Partner, ...]:
-        """Whom the facts of a profile are with, most of them first; nobody where it is a pair.
+        """Return the partners in a profile's facts, most frequent first; none for a pair.
 
         named  how many of them get their names, which take time to look up; None: all
         """

@@ -1,4 +1,4 @@
-"""Explaining an answer: what speaks for a predicate and against it, and what changes with time."""
+"""Explaining an answer: evidence for and against a predicate, and what changes with time."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields, replace
@@ -202,10 +202,10 @@ def labels_of(
 def strongest_reason(
     answerer: Answerer, query: Query, predicate: str, queries: Queries | None = None
 ) -> str:
-    """Return what happened that speaks most for a predicate against the best other one.
+    """Return the strongest evidence for a predicate against the best other one.
 
-    Scores the query once and puts one reason into words; empty where no fact speaks for it. A
-    reason whose counts alone do not speak for it is passed over.
+    Scores the query once and puts one reason into words; empty where no fact supports it. A
+    reason whose counts alone do not support it is skipped.
     `queries` is the same query as ids, where it was looked up already.
     """
     names = answerer.model.dataset.predicates
@@ -291,7 +291,7 @@ def _parts(
 def _reasons(
     evidence: Evidence, detailed: Sequence[Keyed], compared: tuple[int, int]
 ) -> tuple[Reason, ...]:
-    """The reasons with their facts and their support; compared: the predicate, the runner-up."""
+    """Return the reasons with facts and support; `compared`: the predicate and the runner-up."""
     reasons: list[Reason] = []
     for key, contribution in detailed:
         met = evidence.connection(key) if key[0] == "topology" else None
@@ -360,7 +360,7 @@ def cited_fact(data: Dataset, graph: TemporalGraph, moment: int, core: CoreFact)
     facts, axis = graph.facts, graph.axis
     since, until = int(facts.since[core.fact]), int(facts.until[core.fact])
     if until != since and not knows_end(graph, core.fact, moment):
-        until = UNKNOWN  # what was known then does not tell when it ends
+        until = UNKNOWN  # at that moment its end was not known
     first = axis.format(since)
     last = first if until == since else axis.format(until)
     apart = time_distance(graph, core.fact, moment)

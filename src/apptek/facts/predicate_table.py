@@ -176,8 +176,8 @@ def _cameo_codes() -> dict[str, str]:
 def shipped_table(facts: Mapping[str, int]) -> PredicateTable:
     """Return the part of the CAMEO table that some data needs; empty if it is not CAMEO data.
 
-    They are where most facts have a predicate of the table, and not only plain numbers:
-    predicates that somebody has numbered may well be called 10 to 20.
+    It is CAMEO data if most facts have a predicate of the table, and not only plain numbers:
+    data with numbered predicates may well use the numbers 10 to 20.
 
     facts  how many facts each predicate of the data has
     """

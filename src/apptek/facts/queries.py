@@ -19,8 +19,8 @@ QueryColumns = tuple[Ints, Ints, Ints, Ints]  # subjects, objects, moments, hidd
 class Queries:
     """Queries (subject, ?, object, time), each with the fact that it must not see (-1: none).
 
-    `times` are codes. An entity below 0 is unknown to the graph; below -1, the id tells what stands
-    in its name (see `features.new_names`).
+    `times` are codes. An entity below 0 is unknown to the graph; below -1, the id encodes the
+    types in its name (see `features.new_names`).
     """
 
     subjects: Ints

@@ -114,7 +114,7 @@ def add_clock(
     if distance == 0:
         _add(sums, row, totals, SAME, 1.0)
     else:
-        close = faded(fading, 0, distance - 1)  # 1 for the very next time
+        close = faded(fading, 0, distance - 1)  # 1 for an adjacent time
         _add(sums, row, totals, CLOSE, close)
         _add(sums, row, totals, BEFORE if start < when else AFTER, close)
     _add(sums, row, totals, SHORT, faded(fading, 1, distance))

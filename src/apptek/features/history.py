@@ -176,7 +176,7 @@ class History:
             count = list_family(*arguments)
             kernels = np.zeros((count, len(self.kernels)))
             for kernel, column in enumerate(self._kernel_indices):
-                if column >= 0:  # two of them may share a column, of which a fact has one
+                if column >= 0:  # two may share a column; a fact has one of them
                     kernels[:, column] += clocked[:count, kernel]
             found[family] = ListedFacts(facts[:count].copy(), kernels)
         return found

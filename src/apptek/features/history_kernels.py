@@ -174,7 +174,7 @@ def _write_features(
     sums: Fading, totals: Doubles, seen: Ints, seen_count: int, kernel_indices: Ints, first: int,
     width: int, columns: Ints, values: Floats, used: int,
 ) -> int:  # fmt: skip
-    """Turns sums into features from place `used` on; returns the place after the last one.
+    """Turns sums into features from position `used` on; returns the position after the last one.
 
     The sums are cleared on the way, for the seen predicates alone: most of the table is 0 already.
     """

@@ -1,9 +1,9 @@
-"""Names that the data does not know: what stands in the name is all that is known of them.
+"""Names that are not in the data: their types are read from the name itself.
 
 "Navy (India)" may be new, but navies and India are not. Such a name gets an id below 0, in which
 its types are written, so that features and explanations can read them: the id is -1 - code, and
 the code has 15 bits for each kind that names have, its value + 1, or 0 for none. So -1 is a name
-that tells nothing. To a graph all of them are unknown.
+without types. To a graph all of them are unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,7 @@ class NewNames:
         return texts
 
     def types(self, name: str) -> Mapping[str, int]:
-        """For each kind the value that stands in a name, -1: none."""
+        """Return the value in the name for each kind; -1: none."""
         parts = split_name(name)
         if parts is not None:
             texts = dict(zip(NAMED, parts, strict=True))

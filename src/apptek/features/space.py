@@ -69,7 +69,7 @@ class Connection:
     meeting  the entities of both sides: the fewest hops first, then the nearest facts in time
     hops     for each of them, the hops from the subject and from the object
     core     facts on a path first, in the order of `meeting` and from subject to object; then the
-             bystanders, nearest in time first
+             facts off the path, nearest in time first
     """
 
     steps: int
@@ -213,7 +213,7 @@ _MODULES = {"topologies": "apptek.paper.features"}  # has a FAMILY; imported whe
 
 
 def register_features(name: str, family: FeatureFamily) -> None:
-    """Let `features.parts` name a family of one's own; it lasts as long as the process.
+    """Let `features.parts` name your own family; it lasts as long as the process.
 
     A package does the same for good by an entry point that names a FeatureFamily:
 

@@ -160,8 +160,8 @@ def _every(step: int, shards: Sequence[Labelled]) -> Iterator[tuple[Ragged, Ints
 def _count_keys(keys: Longs, pair_count: int) -> tuple[Longs, Longs, Longs]:
     """The distinct keys without their pair, how often each is there, and with how many pairs.
 
-    A key is what was seen times pair_count, plus the pair. Sorts and changes `keys`, of which there
-    are too many for copies.
+    A key is the counted item times pair_count, plus the pair. Sorts and changes `keys`: there are
+    too many to copy.
     """
     keys.sort()
     is_new_pair = np.ones(len(keys), np.bool_)

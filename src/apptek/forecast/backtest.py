@@ -1,7 +1,7 @@
 """Backtests: roll through time as a user would have, and compare forecasts with what happened.
 
-At the start of each window every acquainted ordered pair (with a fact in either direction so far)
-gets its chance of anything, from the facts before. With a lead, the forecast is made so much
+At the start of each window every seen ordered pair (with a fact in either direction so far)
+gets its chance of an event, from the facts before. With a lead, the forecast is made so much
 earlier, from the facts until then. Windows that the model was fitted or calibrated on are kept
 apart: they count in no figure.
 """

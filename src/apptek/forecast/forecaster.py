@@ -51,7 +51,7 @@ from apptek.results import (
     Query,
 )
 
-CURVE = 31  # times until which the chance of anything is told
+CURVE = 31  # most points on the curve of the chance that something happens
 FEW = 8  # pairs up to which only the facts of their entities are looked at
 
 

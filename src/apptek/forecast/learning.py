@@ -119,8 +119,7 @@ def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
 def with_history(model: Model) -> Model:
     """The model on the graph of every dated fact that its folder holds, whatever its split.
 
-    A forecast sees what was known before its window, of all facts: those of one split alone are
-    thinned out.
+    A forecast sees all facts before its window: one split alone has only some of them.
     """
     if model.occurrence is None or model.occurrence.all_facts:
         return model
@@ -160,7 +159,7 @@ def draw_members(parts: Sequence[Facts], count: int, rng: np.random.Generator) -
 
 
 def facts_around(facts: Facts, members: Longs | None) -> Facts:
-    """The facts of some entities, with whomever; None: of all."""
+    """Return the facts of the given entities with any partner; all facts if None."""
     if members is None or not len(facts):
         return facts
     is_member = np.zeros(1 + max(int(facts.subjects.max()), int(facts.objects.max())), np.bool_)
@@ -236,10 +235,10 @@ def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:
 def _drawn_by(
     expected: Doubles, outcomes: Outcomes, rng: np.random.Generator
 ) -> tuple[Longs, Doubles]:
-    """Rows of about _ASKED pairs, and what each stands for.
+    """Return the rows of about _ASKED pairs, and their weights.
 
-    Those with a fact, and of the others rather those of which much was expected: few rows tell
-    much then.
+    Pairs with a fact are preferred, and of the others those with a high expected number: then
+    few rows give precise sums.
     """
     chances = np.where(outcomes.hits, 1.0, np.sqrt(expected))
     chances = np.minimum(1.0, chances * _ASKED / max(1.0, float(chances.sum())))
@@ -248,7 +247,7 @@ def _drawn_by(
 
 
 def past_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> Doubles:
-    """P(predicate | a fact at that time) of each pair, from what was known before: (n, R)."""
+    """Return P(predicate | a fact at that time) of each pair, from the facts before: (n, R)."""
     working = view or WorkingView.of(model, "past_only")
     axis = model.dataset.axis
     queries = Queries(

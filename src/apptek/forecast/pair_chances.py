@@ -123,7 +123,7 @@ def either_chances(
 
 
 def seen_pairs(forecaster: Forecaster, window: Window, ends: Bools | None = None) -> PairChances:
-    """Return the chances of all pairs with facts before; `ends`: one of the two is among these."""
+    """Return the chances of all seen pairs; with `ends`, only pairs with one of these entities."""
     events = forecaster.events
     keys = Meetings(events).before(window.before().moment)
     subjects, objects = keys // events.width - 1, keys % events.width - 1

@@ -1,4 +1,4 @@
-"""Whom an actor will act on, and who will act on it: a forecast for each of its partners.
+"""Who an actor will act on, and who will act on it: a forecast for each of its partners.
 
 A partner had a fact with the actor before the window. Of all other entities only the chance that
 any of them is involved is estimated: from the most active ones, and from a sample of the rest.

@@ -64,7 +64,7 @@ class PastForecasts:
 def past_forecasts(forecaster: Forecaster, length: int, lead: int = 0) -> PastForecasts | None:
     """The last windows of a length and lead before the end of the facts, one after the other.
 
-    None if the facts do not reach far enough back. Each forecast sees only what was known before
+    None if the facts do not reach far enough back. Each forecast sees only the facts before
     its window; the model itself may have been fitted and calibrated on facts of that time.
     """
     first, last = forecaster.span[0], forecaster.observed

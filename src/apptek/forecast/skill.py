@@ -6,7 +6,7 @@ skill is 1 - the Brier score / that of a simple rule:
 
 | rule      | its forecast                                                                     |
 |-----------|----------------------------------------------------------------------------------|
-| base_rate | the share of the group with a fact in these windows, which nobody knew before    |
+| base_rate | the share of the group with a fact in these windows (unknown in advance)         |
 | no_change | 1 if the pair had a fact in the last window before the forecast, else 0          |
 | own_rate  | from the pair's share of times (such as days) with a fact so far                 |
 
@@ -106,7 +106,7 @@ def judged(
 ) -> Judged:  # fmt: skip
     """Forecasts made from some events, beside simple rules.
 
-    outcomes  whether there was a fact in the window, and what each pair stands for
+    outcomes  whether there was a fact in the window, and the weight of each pair
     """
     keys, moment = pairs.keys(past.width), int(pairs.times[0]) if len(pairs) else 0
     # An onset has no fact in the recent span, however long the window is.

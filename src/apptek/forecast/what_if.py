@@ -28,8 +28,8 @@ def forecast_what_if(
 ) -> WhatIf:
     """Return the forecast of a pair without and with supposed facts, and what changed.
 
-    Supposed facts count if they are before the window. Those of the lead, which nobody observed,
-    count as if they were of the last observed time: so the rest of the forecast stays the same.
+    Supposed facts count if they are before the window. Those in the lead, which was not observed,
+    count as facts of the last observed time: so the rest of the forecast stays the same.
     """
     axis = forecaster.model.dataset.axis
     positions = axis.positions(supposed.facts.times)

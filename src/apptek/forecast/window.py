@@ -44,7 +44,7 @@ class Length:
 class Window:
     """A window by positions on the axis, both included.
 
-    lead    how long before it the facts end that a forecast uses: in steps that nobody observed
+    lead    the number of unobserved steps between the last observed one and the window
     chosen  whether a user left its length open
     """
 

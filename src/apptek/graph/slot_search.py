@@ -10,10 +10,10 @@ from up to six streams, each already in order. A look-up allocates nothing and c
 whatever the size of the graph (an interval that contains the moment costs a climb in a tree,
 O(log n)).
 
-A query that looks *ahead* sees what was known before its moment: facts that started strictly
-before it, and undated ones. That a fact has not ended by then is known, when it will end is not:
-its end counts as unknown. So it lies at its start, or, with ONGOING, at distance 0: it lasts. An
-undated query has no moment to look ahead from, and sees everything.
+A query with AHEAD (the view past_only) sees the facts that started strictly before its moment, and
+undated ones. If such a fact has not ended by then, its end counts as unknown. So it lies at its
+start, or, with ONGOING, at distance 0: it lasts. An undated query has no moment, and sees
+everything.
 """
 
 import numpy as np
@@ -62,9 +62,9 @@ def _nearest_points(
 ) -> int:  # fmt: skip
     """List the k nearest facts of a slot without intervals; return how many.
 
-    The list grows outwards from the moment. Later points come one by one. Earlier ones come in
-    groups of one time: within a group facts ascend, so walking back one by one would list the
-    highest index first, and at the edge of k would keep the wrong ones.
+    The list grows outwards from the moment. Later points are added one by one. Earlier ones are
+    added in groups of one time: within a group facts ascend, so walking back one by one would list
+    the highest index first, and at the edge of k would keep the wrong ones.
     """
     offsets, starts = index.offsets, index.starts
     points, stop = offsets[3 * slot], offsets[3 * slot + 1]

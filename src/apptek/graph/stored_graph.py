@@ -46,8 +46,8 @@ def graph_from(
 ) -> TemporalGraph:
     """Return the graph of these arrays; GraphError where a kernel would leave one of them.
 
-    Without `every_value` only offsets are read, of which there are few for each entity; with it,
-    every id of every fact as well.
+    Without `every_value` only offsets are read (a few for each entity); with it, every id of every
+    fact as well.
     """
     _check_about(about)
     graph = TemporalGraph(

@@ -55,7 +55,7 @@ class TemporalGraph:
                   one known end, the lowest index among those of the same triple, which are hidden
                   together. Empty where no fact is of that kind.
     open_end      ongoing: a fact without a known end lasts; point: it lies at its known end
-    past_only     whether a query sees only what was known before its time, see `past_view`
+    past_only     whether a query sees only the facts before its time, see `past_view`
     derived       what others have derived from these facts and times, shared by the views
     """
 

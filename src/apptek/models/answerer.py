@@ -1,7 +1,7 @@
 """A fitted model put to work: queries become features, features scores, scores answers.
 
-Each query is answered in one of two views: *all_facts*, or *past_only*, from what was
-known before its time. A time after the last known start can only be looked at ahead.
+Each query is answered in one of two views: *all_facts*, or *past_only*, from the facts before its
+time. A query after the last known start is always answered with past_only.
 """
 
 from collections.abc import Callable, Sequence
@@ -263,5 +263,5 @@ class Answerer:
 
     @cached_property
     def _strata(self) -> Strata:
-        """What the facts of the fit tell of the entities and the pair of a query."""
+        """How often the entities and the pair of a query occur in the facts of the fit."""
         return Strata(self.model.dataset.train, len(self.model.dataset.entities))

@@ -39,7 +39,7 @@ def asked_queries(asked: Any, axis: TimeAxis) -> list[Query]:
     """Queries from what a user has: a Query, tuples (subject, object, time), or a frame of them.
 
     A frame has the columns subject, object and time. ApptekError for anything else. On an axis of
-    days or more, a midnight is its day.
+    days or longer units, a time of midnight means that day.
     """
     queries = queries_in(asked)
     if axis.unit in SECONDS:

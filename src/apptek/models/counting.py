@@ -134,7 +134,7 @@ def choose_weights(
     """The best weights found, their quality, and how many were tried.
 
     Coordinate ascent: one weight changes at a time, round after round, until a whole round brings
-    no improvement. Of equally good weights the first tried stays.
+    no improvement. On a tie, the weights that were tried first win.
     """
     best, tried = variant.start, {variant.start: quality(variant.start)}
     while True:

@@ -12,8 +12,8 @@ is among facts that are dated, if the query is, or undated, if the query is. Whe
 and query has a time the fact counts `floor`; where neither has one it counts 1. The fact that a
 query hides is counted nowhere.
 
-A query that looks ahead counts only what was known before its time, with ends that lie later
-unknown, as in graph/slot_search.py. The prior is fitted, as weights are: it is that of all facts.
+With past_only, a query counts only the facts before its time; later ends are unknown, as in
+graph/slot_search.py. The prior is fitted, as weights are: it is that of all facts.
 """
 
 from typing import NamedTuple

@@ -69,7 +69,7 @@ SUPPORT_ARRAYS = tuple(column.name for column in fields(Support))
 def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: bool = False) -> None:
     """Write a new folder, whole or not at all; `run` (durations, commit) goes to run.json.
 
-    in_place  the folder takes the place of one of that name
+    in_place  overwrite an existing folder
     """
     arrays = data_arrays(model.dataset, model.graph)
     contents = {RUN: json_bytes(run), **data_files(model.dataset)}

@@ -1,7 +1,7 @@
 """Calibration that follows the data: after updates, probabilities are fitted to the newest facts.
 
 The weights of a model stay as they were fitted, and the world moves on. So the view past_only is
-calibrated again on the newest facts that it was not fitted on, each asked about from what was known
+calibrated again on the newest facts that it was not fitted on, each predicted from the facts
 before its time. `update` does this; a rolling evaluation does it as if updated every few days.
 """
 
@@ -75,7 +75,7 @@ def recalibrated(model: Model) -> Model:
 def recent_calibration(model: Model) -> dict[str, Any] | None:
     """Return the error that the fit's calibration has on the newest facts added since the fit.
 
-    None where there are too few to tell.
+    None where there are too few of them.
     """
     newest, fitted = _added_facts(model), model.views.get("past_only")
     if fitted is None or len(newest) < LEAST_FACTS:

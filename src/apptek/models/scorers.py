@@ -92,9 +92,9 @@ def own_baseline(
 ) -> BaselineDefinition:
     """A baseline that is not ours, by as little as a function: FitTask -> scorer.
 
-    fit       returns a function of Queries, or an object with a method `scores`; or that and a
-              report of what was chosen on valid, whose MRR is added where it is missing. The
-              object may have save(folder, view), and with_facts(graph) to be evaluated rolling
+    fit       returns a function of Queries, or an object with a method `scores`. It may return a
+              report of the choices on valid as well; its MRR is added where it is missing. The
+              object may have save(folder, view), and with_facts(graph) for rolling evaluation
     load      reads it back from a model folder; without it, opening a model fits it again
     settings  the defaults by section and key; `task.config.model.size` is that of "model", "size"
     space     the values that `apptek research search` may try, by section.key

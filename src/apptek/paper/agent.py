@@ -68,7 +68,7 @@ class Agent:
     def play(self, queries: Queries, *, epsilon: float = 0.0, seed: int = 0) -> Episodes:
         """Play episodes to their end by the best legal action.
 
-        A share `epsilon` of the actions is random; each chunk draws from a stream of its own.
+        A share `epsilon` of the actions is random; each chunk has its own random stream.
         """
 
         def policy(start: int) -> Choose:

@@ -53,7 +53,7 @@ def _apply_chunk(
     """The number of ones in each row, and their columns.
 
     A query that finds the work space too small stops the kernel and is tried again with twice the
-    room: most queries need little, a few need very much.
+    space: most queries need little, a few need very much.
     """
     count, room = len(queries[0]), ROOM
     counts, parts = np.zeros(count, np.int64), []
@@ -144,7 +144,7 @@ def _number_of(entity: int, generation: int, work: Work) -> int:
 
 @leaf
 def _fetch(moves: Moves, when: int, hidden: int, number: int, generation: int, work: Work) -> bool:
-    """Looks up an entity's N_tknn facts: their actions, and where each leads. False: no room."""
+    """Looks up an entity's N_tknn facts: their actions, and where each leads. False: no space."""
     nearest, present, entity = work.nearest, work.present, work.entities[number]
     # Every fact may lead to an entity that has no number yet.
     if work.known[0] + nearest.size > work.entities.size:
@@ -170,7 +170,7 @@ def _fetch(moves: Moves, when: int, hidden: int, number: int, generation: int, w
 def _prepare(
     moves: Moves, when: int, hidden: int, reached: int, generation: int, work: Work
 ) -> bool:
-    """Looks up the facts of a set's entities, and notes which actions it has. False: no room."""
+    """Looks up the facts of a set's entities, and notes which actions it has. False: no space."""
     first, stop = work.set_starts[reached], work.set_starts[reached + 1]
     for i in range(first, stop):
         number = work.reach[i]
@@ -259,7 +259,7 @@ def apply_from(  # noqa: C901, PLR0912 - one loop: a call for each node would co
     query: int, moves: Moves, queries: QueryColumns, trie: Trie, work: Work, topology_count: int,
     counts: Longs, ones: Ints,
 ) -> int:  # fmt: skip
-    """Applies all topologies to the queries from `query` on; returns the first that had no room.
+    """Applies all topologies to the queries from `query` on; returns the first without space.
 
     Fills `counts` by query and `ones` with the topologies that connect, one query after the other.
     """

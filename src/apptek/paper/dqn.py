@@ -30,7 +30,7 @@ from apptek.paper.update_kernels import (
 
 
 def td_targets(rewards: Floats, done: Bools, best: Floats, *, discount: float) -> Floats:
-    """`r + discount * max Q(s', a)`, of which `best` is the maximum; r alone where it ended."""
+    """Return `r + discount * best`, with best = max Q(s', a); r alone where the episode ended."""
     # where, not (1 - done) * best: a finished episode has no legal action, and 0 * -inf is NaN.
     targets = rewards + discount * np.where(done, 0, best)
     return np.asarray(targets, np.float32)
@@ -133,7 +133,7 @@ class Learner:
 
 
 def _flatten(network: QNetwork) -> Tensor:
-    """All weights in one vector, of which those of the network become views."""
+    """Return all weights in one vector; the network's weights become views of it."""
     parameters = list(network.parameters())
     weights = nn.utils.parameters_to_vector(parameters).detach()
     start = 0

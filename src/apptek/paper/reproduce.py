@@ -1,9 +1,9 @@
 """The paper's tables and figures, and the runs behind them.
 
-The runs are a plain list of command lines, each of which leaves one result file.
+The runs are a plain list of command lines. Each writes one result file.
 
-A run is executed if its result file is missing. What it leaves before that, such as a model, stays
-in a work folder, from which the next attempt continues.
+A run is executed if its result file is missing. Intermediate files, such as a model, stay in a
+work folder, and the next attempt continues from there.
 """
 
 import json

@@ -180,7 +180,7 @@ def old_facts_note(when: str, gap: int, unit: str, lead: int) -> results.Note:
 
 
 def past_window_note(start: str, *, learned: bool) -> results.Note:
-    """Return that the window is past: facts from its start on were not used."""
+    """Return the note that the window is past: facts from its start on were not used."""
     hindsight = "; what such facts mean was learned from later ones, too" * learned
     text = f"Based only on facts before {start}{hindsight}."
     return results.Note("view", text, {"before": start, "learned": learned})

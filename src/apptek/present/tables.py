@@ -263,7 +263,7 @@ def table_writer(
 def staged(
     path: Path | Database, result: results.Result | pa.Table, name: str = "table"
 ) -> Iterator[None]:
-    """Write a result or a table so that it takes its place only if the block ends well.
+    """Write a result or a table; the file appears only if the block succeeds.
 
     The suffix of the path says how: a page, all fields as JSON, or a table. `name` is that of the
     sheet.

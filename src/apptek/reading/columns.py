@@ -100,7 +100,7 @@ def find_layout(
     """Return the layout of a file that starts with `first_row`, and whether that row is a header.
 
     `column_of` is what parse_columns gives, or names only the column of splits. A number there is a
-    position, unless the header has a column of that name. A column `split` is always taken.
+    position, unless the header has a column of that name. A column `split` is always read.
     """
     named = {role: column for role, column in (column_of or {}).items() if role != SPLIT}
     layout, has_header = _find_layout(first_row, named or None, header, where)

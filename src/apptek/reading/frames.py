@@ -226,8 +226,8 @@ def opened(
 ) -> Iterator[parquet.ParquetFile]:
     """Open a Parquet file; DataError where it is damaged or grows too large.
 
-    The strings of columns in use are kept as dictionaries, so that a long one that occurs often
-    takes its memory once.
+    The strings of columns in use are dictionary-encoded: a long string that occurs often is stored
+    only once.
     """
     try:
         source: Any = path

@@ -1,8 +1,8 @@
 """A user's tables of names: aliases and types of entities, labels and classes of predicates.
 
 Each is a text file or a Parquet file. Aliases: a name of the data, then others for it. Types: the
-entity, then a column for each kind of type. Predicates: columns in any order, of which only
-`predicate` must be there.
+entity, then a column for each kind of type. Predicates: columns in any order; only
+`predicate` is required.
 
 name,alias                             entity,sector,country              predicate,class,label
 United States,USA,America              Reuters,Media,United Kingdom       040,Consult,Consult
@@ -158,7 +158,7 @@ def read_predicates(path: Path) -> PredicateTable:
 def as_predicate_table(given: PredicateLabels | None) -> PredicateTable | None:
     """Return a table of predicates from what a user gives for one; `none` is the empty table.
 
-    It may be a file, or predicate -> what is known of it: {"040": {"label": "Consult"}}.
+    It may be a file, or a mapping from predicate to its cells: {"040": {"label": "Consult"}}.
     """
     if given is None or isinstance(given, PredicateTable):
         return given

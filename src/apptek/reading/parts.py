@@ -55,7 +55,7 @@ class Content:
     """A source that was opened: its rows, and how it is read.
 
     first  the number of its first row, where that is no known header, but may be one
-    names  by role, what the texts in a column stand for, where they are ids
+    names  by role, the names for the ids in a column, where it has ids
     dump   the name of the dump of event data that it is
     vocabulary  of RDF: its names are IRIs, which become labels; complete like the notes
     """
@@ -227,7 +227,7 @@ def shown(text: str) -> str:
 
 
 def good_rows(part: Part, file: str, names: Mapping[str, Mapping[str, str]]) -> Part:
-    """Return the part without rows that have bytes that are no text, no name, or an unknown id.
+    """Return the part without rows that have undecodable bytes, an empty name or an unknown id.
 
     names  see Content: the ids become names
     """

@@ -59,7 +59,7 @@ DELIMITERS = (",", "\t", ";", "|")
 _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 # Well-formed characters of UTF-8 beyond ASCII; bytes that are no character of Windows-1252, or a
-# very rare one; and letters of it that stand beside a letter, as most do in words.
+# very rare one; and its letters next to an ASCII letter, where most are in words.
 _WIDE = re.compile(rb"[\xc2-\xdf][\x80-\xbf]|[\xe0-\xef][\x80-\xbf]{2}|[\xf0-\xf4][\x80-\xbf]{3}")
 _STRANGE = re.compile(rb"[\x81-\x84\x86-\x89\x8b\x8d\x8f\x90\x98\x99\x9b\x9d\xd7\xf7\xfe\xff]")
 _IN_WORDS = re.compile(rb"(?<=[A-Za-z])[\x8a\x9a\xc0-\xfd]|[\x8a\x9a\xc0-\xfd](?=[A-Za-z])")

@@ -69,7 +69,7 @@ def _output(words: list[str]) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Cores, memory, the processor, and the versions that results rest on; None: not installed."""
+    """Return cores, memory, processor, and versions that results depend on; None: not installed."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "cores": os.cpu_count(),

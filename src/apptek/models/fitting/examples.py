@@ -250,7 +250,7 @@ def _tuning_examples(
 def _features(
     fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int] = (0, 1)
 ) -> Ragged:
-    """Return the features of queries, added parts from the work folder if there."""
+    """Return the features of queries; added parts come from the work folder if they are there."""
     added = list(_added_rows(fit, space, queries, name, place))
     with fit.stage(f"features of {name}", *place):
         own = FeatureSpace(space.graph, space.parts[: len(space.parts) - len(added)])

@@ -84,7 +84,7 @@ def fit_linear_softmax(
 
     counted  log P of each predicate by counting, of the queries of valid: (n, R)
 
-    The training examples come in shards, of which one at a time is looked at. Values of l2 are
+    The training examples come in shards and are read one shard at a time. Values of l2 are
     tried in threads, all in the same order of examples: the same seed gives the same bytes. With
     fewer than LEAST_TUNING queries nothing is chosen: all epochs with the first l2 and the first
     weight of counting. Without any, the temperature is 1.

@@ -179,7 +179,7 @@ def _fit(fit: Fit) -> Model:
     return model
 
 
-LEAST_JUDGED = 60  # queries that tell whether there is nothing to learn
+LEAST_JUDGED = 60  # queries needed to decide that there is nothing to learn
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ TypeTable = Mapping[str, Mapping[str, str]]  # kind of type -> entity -> type
 
 
 def time_left(seconds: float) -> str:
-    """How long something still takes, in words."""
+    """Return the remaining time in words."""
     return f"about {round(seconds / 60)} min left" if seconds >= 60 else "less than a minute left"
 
 

@@ -60,7 +60,7 @@ LEADS: dict[Unit, tuple[int, ...]] = {
     "week": (4, 13),
     "month": (3, 12),
     "year": (2, 5),
-}  # likewise
+}  # of any other unit: its longer time scales
 LEAD_SNAPSHOTS, LEAD_ROWS = 24, 30_000  # for each window length and lead
 LEAD_PENALTY = 30.0  # draws the effect of a lead to none where little was observed
 FIT_SNAPSHOTS, CALIBRATION_SNAPSHOTS = 24, 6  # for each window length
@@ -200,7 +200,7 @@ def fit_horizon(
     acquainted = _fit_regression(features, known)
     busy = _fit_busy(acquainted, features, known)
     fitted_trees = _fit_trees(features, known, seed) if trees else None
-    unacquainted = acquainted  # in dense data everybody may have met
+    unacquainted = acquainted  # in dense data there may be no unseen pair
     if all(len(part.hits) for part in strangers):
         described = [counts.features(part.pairs) for part in strangers]
         unacquainted = _fit_regression(described, strangers, rising=True)
@@ -281,9 +281,9 @@ def _fit_regression(
     """Fit a regression on the first part, and calibrate it on the second.
 
     start   what it differs from, by as little as the rows allow; by default from nothing
-    rising  whether no count may lower the chance, and no age raise it: then nobody is less likely
-            to meet than a name without facts. Few strangers meet, too few to tell the counts of
-            different time scales apart, so that one of them may come out with the wrong sign.
+    rising  whether no count may lower the chance, and no age raise it: then no pair has a lower
+            chance than a pair of names without facts. Too few unseen pairs have a first fact to
+            tell the counts of different time scales apart: one could get the wrong sign.
     """
     fit, later = parts
     weights, bias = np.zeros(len(NAMES)), 0.0
@@ -315,7 +315,7 @@ def _fit_regression(
 def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, float]:
     """Return the shift and slope that calibrate log-odds on other rows, drawn towards 0 and 1.
 
-    The slope is not below 0: what speaks for a fact does not come to speak against it.
+    The slope is not below 0: evidence for a fact never becomes evidence against it.
     """
     mean, scale = float(np.average(odds, weights=weights)), math.sqrt(LEVEL_PENALTY)
     shapes = np.stack([np.full(len(odds), 1 / scale), odds - mean], axis=1)

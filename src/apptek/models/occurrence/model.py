@@ -1,10 +1,10 @@
 """The occurrence model: the probability that one entity does anything to another in a window.
 
 For each of a few window lengths there are three logistic regressions over the features of
-counts.py: for pairs that have met, for the busy ones among them, and for strangers. What is added
-up over time is the cumulative hazard -log(1 - P). A longer window has no smaller one. Where P comes
-near 1, outcomes no longer tell hazards apart: there a longer window has no higher rate than the
-shorter one. Between two lengths the logarithm of the hazard is interpolated in the logarithm of the
+counts.py: for seen pairs, for the busy ones among them, and for unseen pairs. The cumulative
+hazard -log(1 - P) adds up over time. It never falls with a longer window. Where P is near 1,
+outcomes no longer tell hazards apart: there a longer window has no higher rate than the shorter
+one. Between two lengths the logarithm of the hazard is interpolated in the logarithm of the
 length; beyond them, the rate of the nearest length goes on.
 
 The features are those of the moment until which facts were observed; the lead is the time from
@@ -137,7 +137,7 @@ class Horizon:
     """What was fitted for one length of the window.
 
     busy     of pairs with many facts; None: too few of them to learn from
-    effects  of a few leads, ascending: on pairs that have met, on strangers, and on busy pairs
+    effects  of a few leads, ascending: on seen pairs, on unseen pairs, and on busy pairs
     """
 
     window: int
@@ -170,7 +170,7 @@ class Horizon:
     def _groups(
         self, features: Doubles, met: Bools, *, of_trees: bool = True
     ) -> tuple[list[Bools], list[Regression | Trees]]:
-        """The rows of pairs that have met, of strangers and of busy pairs, and what fits each."""
+        """Return the rows of seen, unseen and busy pairs, and the fitted model of each."""
         busy = met & is_busy(features)
         known: Regression | Trees = self.acquainted
         often: Regression | Trees = self.busy or known

@@ -1,8 +1,8 @@
 """Snapshots: at some moments, which pairs could have had a fact in the window, and which had one.
 
-Candidates are the *acquainted* pairs, which had a fact in either direction before the moment, and
-the *strangers*, all others. Almost nothing happens to almost all of them, so that only some are
-drawn, each with the weight that makes the sums right. The window begins a *lead* after the moment.
+Candidates are the seen pairs, which had a fact in either direction before the moment, and the
+unseen pairs, all others. Almost all of them have no event, so only some are drawn, each weighted
+by its inverse sampling probability. The window begins a *lead* after the moment.
 """
 
 from dataclasses import dataclass, replace
@@ -12,8 +12,8 @@ import numpy as np
 from apptek.arrays import Bools, Doubles, Longs, find_sorted
 from apptek.models.occurrence.events import Events, Meetings, Pairs, pair_keys
 
-MOST_ROWS = 100_000  # acquainted pairs that are drawn from all snapshots
-STRANGERS = 20_000  # pairs that never met and do not meet, likewise
+MOST_ROWS = 100_000  # seen pairs that are drawn from all snapshots
+STRANGERS = 20_000  # unseen pairs without an event in the window, in the same way
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ def draw_acquainted(
     rng: np.random.Generator,
     most: int | None = None,
 ) -> Outcomes:
-    """Some of the acquainted pairs at all moments, those with a fact first.
+    """Return some of the seen pairs at all moments, those with a fact first.
 
     lead  a fact in the window that begins so much later makes a pair one with a fact, too
     most  about how many; by default MOST_ROWS
@@ -108,13 +108,13 @@ def draw_strangers(
     rng: np.random.Generator,
     members: Longs | None = None,
 ) -> Outcomes:
-    """All pairs that meet in a window, and some that had not met and do not.
+    """Return all unseen pairs with an event in a window, and some of those without.
 
-    lead     pairs that meet in the window that begins so much later are among them, too
+    lead     also include pairs with an event in the window that begins so much later
     members  the entities of the events; by default all that there are
 
-    Half of these are drawn from all entities, half as often as the two act and are acted upon so
-    far: among the strangers, the busy ones are those worth telling apart.
+    Of those without, half are drawn uniformly from all entities, and half in proportion to how
+    often the two acted or were acted upon so far: active entities are the ones to tell apart.
     """
     members = np.arange(events.width - 1) if members is None else members
     meetings = Meetings(events)

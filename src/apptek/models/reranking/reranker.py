@@ -82,10 +82,10 @@ class Reranker:
 
 
 def _topics(names: Sequence[str], features: Floats) -> list[str]:
-    """What each feature of a query looks at: (C, F) -> F.
+    """Return the topic of each feature of a query: (C, F) -> F.
 
-    Where nothing is known of a topic, what the trees make of it is no reason of its own and goes to
-    the standing. What the two are and a missing reversed fact are reasons only beside others.
+    Where all features of a topic are empty, it is no reason of its own: its effect is added to
+    the standing. The kinds of entities and a missing reversed fact are reasons only beside others.
     """
     topics = [_topic(name) for name in names]
     known = {topics[column] for column in np.flatnonzero(np.nan_to_num(features).any(axis=0))}

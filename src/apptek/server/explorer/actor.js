@@ -1,4 +1,4 @@
-// The page of an actor: what it did and received over time, whom it will act on and who on it, and
+// The page of an actor: what it did and received over time, who it will act on and who on it, and
 // its watch list. Police (Egypt) and Citizen (Egypt) can be counted as Egypt.
 
 import { get, getReady, post, predicates, timelinePath } from "./api.js";
@@ -74,7 +74,7 @@ export class ActorPage {
     return this.axis.timeless ? [] : [el("div", { class: "two" }, ...cards)];
   }
 
-  // Whom the actor will act on, and who on it.
+  // Who the actor will act on, and who on it.
   outlook(forecast, known, name) {
     if (!forecast || forecast.problem) return forecast ? [soft(forecast.problem)] : [];
     const groups = groupsOf(known);

@@ -73,7 +73,7 @@ export function plainTable(rows, columns, label) {
 }
 
 // Shows a list. order: the column by which it is sorted at first; filters: kinds of rows by name;
-// tools: further controls; files: buttons that save it; none: what is said if it is empty
+// tools: further controls; files: buttons that save it; none: the text if it is empty
 export function showList(title, about, /** @type {any} */ list) {
   const { rows, columns, order, filters, tools = [], files, none } = list;
   const wanted = { words: "", filter: "" };

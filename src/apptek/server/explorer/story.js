@@ -92,8 +92,8 @@ export function comparisonOf(explanation) {
 const sentence = (text) => `${shown(text).charAt(0).toUpperCase()}${shown(text).slice(1)}`;
 
 // The strongest reason for the answer as one sentence, and the strongest against it; before both,
-// what is recorded. A reason whose counts alone do not point its way is told only where there is no
-// other, with that remark.
+// what is recorded. A reason whose counts alone do not point its way is shown only where there is
+// no other, with that remark.
 export function storyOf(explanation) {
   const { known = [], ranked } = explanation;
   const labels = known.map((name) => ranked.find((each) => each.predicate === name)?.label ?? name);
