@@ -92,7 +92,7 @@ def test_an_agent_is_trained_and_compared(folder: Path) -> None:
     )
     again = apptek(*words)
     assert again.returncode == 1
-    assert "holds a trained agent already" in again.stderr
+    assert "agent exists already; choose another folder or remove it" in again.stderr
 
 
 def test_the_controls_connect_more_where_a_query_sees_its_own_fact(folder: Path) -> None:

@@ -201,4 +201,4 @@ def test_evaluate_ranks_objects_and_subjects_static_and_rolling(
     assert metrics["rolling"]["both"]["mrr"] >= metrics["static"]["both"]["mrr"]
     refused = apptek(*words, "--forecasts")
     assert refused.returncode == 2
-    assert "--forecasts does not go with --entities" in refused.stderr
+    assert "--forecasts cannot be combined with --entities" in refused.stderr
