@@ -151,6 +151,18 @@ def test_an_actor_without_facts_before_the_window_has_nobody_to_list(predictor: 
         (["?", "?", "2020-01-01", "--predicate", "Consult"], "both '?'"),
         (["Koronia", "?", "2020-01-01"], "--predicate"),
         (["Koronia", "Kestaria", "2020-01-01", "--predicate", "Consult"], "'?'"),
+        (
+            ["Koronia", "?", "2020-01-01", "--predicate", "Consult", "--coverage", "0.9"],
+            "--coverage cannot be combined with a missing entity ('?')",
+        ),
+        (
+            ["Koronia", "?", "2020-01-01", "--predicate", "Consult", "--suppose", "nonsense"],
+            "--suppose cannot be combined with a missing entity ('?')",
+        ),
+        (
+            ["Koronia", "Kestaria", "2020-01-01", "--suppose", "nonsense"],
+            "--suppose 'nonsense': expected 'SUBJECT | PREDICATE | OBJECT | TIME'",
+        ),
     ],
 )
 def test_predict_says_which_slots_are_wrong(

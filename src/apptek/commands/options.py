@@ -152,6 +152,9 @@ def read_suppose(values: list[str] | None, data: "Dataset") -> list[Any] | None:
         if "|" in value:
             facts.append(value)
             continue
+        if not Path(value).exists():
+            form = "'SUBJECT | PREDICATE | OBJECT | TIME', or a file of facts"
+            raise typer.BadParameter(f"--suppose {value!r}: expected {form}")
         read = read_more(data, Path(value))
         columns = [column.tolist() for column in read.all_facts().columns()[:4]]
         facts += [

@@ -103,6 +103,10 @@ def predict(
     if words_of_file := reading.words():
         raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
     is_open = _open_slots(subject, object_, predicate)
+    if predicate is not None:
+        given = {"--suppose": suppose, "--coverage": coverage, "--hide-known": hide_known,
+                 "--allow-unknown": allow_unknown}  # fmt: skip
+        opt.refuse(given, "cannot be combined with a missing entity ('?')")
     predictor = Predictor.load(model, past_only=past_only)
     if predicate is not None:
         ends = (None if is_open[0] else subject, None if is_open[1] else object_)

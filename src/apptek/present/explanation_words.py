@@ -397,8 +397,10 @@ def _set_notes(answer: Answer) -> list[Note]:
     if answer.coverage is None:
         return []
     count, share = len(answer.predicates), f"{100 * answer.coverage:.3g} %"
-    which = "this one" if count == 1 else f"one of these {count}"
-    text = f"In {share} of such cases, the true predicate is {which}."
+    size = counted(count, "predicate")
+    text = (
+        f"Sets chosen this way contain the true predicate in {share} of cases; this one has {size}."
+    )
     return [Note("set", text, {"coverage": answer.coverage, "predicates": count})]
 
 
