@@ -34,13 +34,14 @@ for _name in (
 GATE = {
     "test_audit", "test_backtest", "test_baselines_learned", "test_baselines_models",
     "test_candidate_features", "test_compare", "test_contest", "test_databases",
-    "test_default_model", "test_dqn",
+    "test_daily", "test_default_model", "test_dqn",
     "test_engine", "test_evaluator", "test_exact_reasons", "test_faithfulness",
     "test_forecast", "test_forecasting", "test_frames", "test_golden",
     "test_large_data", "test_leads", "test_mcp", "test_model_commands", "test_mutations",
     "test_occurrence", "test_page_data", "test_predicate_classes", "test_predictor",
-    "test_quality", "test_reading_as_meant", "test_reproduce", "test_reranking", "test_rules",
-    "test_service_contract", "test_service_network", "test_service_safety", "test_support",
+    "test_partners", "test_quality", "test_reading_as_meant", "test_recalibration",
+    "test_reproduce", "test_reranking", "test_rules", "test_service_contract", "test_service_lists",
+    "test_service_network", "test_service_safety", "test_support", "test_suppose",
     "test_table_batches", "test_two_ways", "test_update", "test_views", "test_what_if",
 }  # fmt: skip
 
