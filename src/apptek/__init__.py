@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from apptek.results import Answer, Explanation, Forecast, Query
     from apptek.synthetic.world import make_world
 
-__version__ = "0.1.0"
+__version__ = "0.3.0"
 __all__ = [
     "Answer",
     "Dataset",
