@@ -1,4 +1,4 @@
-"""The pages: their links lead somewhere, and every public name, field and error is on one of them."""
+"""The pages: links lead somewhere, and every public name, field and error is on one of them."""
 
 import json
 import re
