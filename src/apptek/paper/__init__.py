@@ -42,7 +42,7 @@ _HOMES = {
     "Fingerprint": "fingerprint",
     "Learner": "dqn",
     "QNetwork": "fingerprint",
-    "Replay": "replay",
+    "Replay": "replay_memory",
     "TemporalGraphEnv": "gym",
     "TemporalGraphVectorEnv": "gym",
     "Topologies": "features",

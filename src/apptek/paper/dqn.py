@@ -10,7 +10,7 @@ from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.config import AgentConfig
 from apptek.paper.environment import nth_legal
 from apptek.paper.fingerprint import Fingerprint, QNetwork, masked_argmax, mlp_sizes
-from apptek.paper.replay import Batch
+from apptek.paper.replay_memory import Batch
 from apptek.paper.states import (
     MARKS,
     PairTable,

@@ -12,7 +12,7 @@ from apptek.facts.queries import Queries
 from apptek.paper.agent import Agent, pack
 from apptek.paper.dqn import Learner, build_network
 from apptek.paper.environment import DecisionProcess, Environment
-from apptek.paper.replay import Batch, Replay
+from apptek.paper.replay_memory import Batch, Replay
 from apptek.paper.states import pair_table
 from apptek.seeding import generator
 
