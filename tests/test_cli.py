@@ -26,9 +26,11 @@ from tools.make_docs import (
     PAGES,
     cli_docs,
     fields_page,
+    mcp_page,
     page_with_tables,
     settings_page,
 )
+from tools.service_docs import http_fields_page
 
 ROOT = Path(__file__).parents[1]
 
@@ -72,6 +74,11 @@ def test_the_examples_run_one_after_the_other(
 
 def test_the_page_of_commands_is_up_to_date() -> None:
     assert (ROOT / "docs" / "cli.md").read_text(encoding="utf-8") == cli_docs(), "run `make docs`"
+
+
+def test_every_route_tool_and_field_of_the_service_is_on_a_page() -> None:
+    for name, page in {"http-fields.md": http_fields_page(), "mcp.md": mcp_page()}.items():
+        assert (ROOT / "docs" / name).read_text(encoding="utf-8") == page, "run `make docs`"
 
 
 def test_the_page_of_settings_is_up_to_date_and_says_what_each_is() -> None:

@@ -15,6 +15,7 @@ from apptek.cli import app
 from apptek.config import DEFAULT, PRESETS, Config
 from apptek.research.provenance import read_runs
 from apptek.research.result import read_results
+from apptek.research.tables import title_of
 from apptek.results import (
     NOTE_KINDS,
     ActorForecast,
@@ -29,7 +30,8 @@ from apptek.results import (
 )
 from apptek.setting_rules import changed_settings
 from tools.dependencies import licence_table
-from tools.docs_tables import docs_tables, with_block, with_tables
+from tools.docs_tables import docs_tables, settings_unlike_preset, with_block, with_tables
+from tools.service_docs import http_fields_page, tools_and_arguments
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -48,7 +50,18 @@ Every setting of `fit`: what it is, what it may be, its value in the preset `def
 and `paper` where that is another one. `--set reranker.rounds=100` changes one, and may be given
 several times; a list is written as in JSON: `--set 'classifier.l2=[0.0, 3.0]'`. What a model was
 fitted with is in its `model.json`. `make docs` rebuilds this page.
+
+The last column is the measured effect, where a recorded run changed this setting alone: the change
+of MRR, the data and the split. The runs of `default` are older than the fit that starts from
+counting. One seed each: differences below .002 may be chance
+([results.md](results.md)).
 """
+# Runs with the settings of their preset, whose relatives changed one setting.
+USUAL_RUNS = (
+    "ablation-icews14-full",
+    "apptek_default-icews05-15-official-seed0",
+    "apptek_paper-icews14-paper-seed0",
+)
 
 RESULTS = {
     Answer: "`predict --json`, `Predictor.predict`",
@@ -99,10 +112,11 @@ def settings_page() -> str:
     parts = [SETTINGS_TITLE]
     usual = asdict(PRESETS[DEFAULT])
     others = {n: changed_settings(c, PRESETS[DEFAULT]) for n, c in PRESETS.items()}
+    effects = measured_effects()
     for section in fields(Config):
         kind = type(getattr(PRESETS[DEFAULT], section.name))
         declared = TypeAdapter(kind).json_schema()["properties"]
-        head = ["setting", "what it is", "may be", "default", "other presets"]
+        head = ["setting", "what it is", "may be", "default", "other presets", "measured effect"]
         rows = [
             [
                 f"`{section.name}.{key.name}`",
@@ -114,12 +128,44 @@ def settings_page() -> str:
                     for name, changed in others.items()
                     if (name_of_key := f"{section.name}.{key.name}") in changed
                 ),
+                "; ".join(effects.get(f"{section.name}.{key.name}", [])),
             ]
             for key in fields(kind)
         ]
         table = markdown_table(head, rows)
         parts.append(f"## {section.name}\n\n{inspect.getdoc(kind)}\n\n{table}\n")
     return "\n".join(parts)
+
+
+def measured_effects() -> dict[str, list[str]]:
+    """What changing a setting did to the MRR in recorded runs, by the name of the setting."""
+    results = read_results(ROOT / "paper" / "results")
+    effects: dict[str, list[str]] = {}
+    for usual in (results[name] for name in USUAL_RUNS):
+        about = ("model", "dataset", "protocol", "split", "seed")
+        for result in results.values():
+            if any(getattr(result, name) != getattr(usual, name) for name in about):
+                continue
+            changes = settings_unlike_preset(result)
+            if len(changes) != 1:
+                continue
+            ((key, value),) = changes.items()
+            section, _, name = key.partition(".")
+            difference = result.metrics["mrr"] - usual.metrics["mrr"]
+            words = change_words(value, usual.settings[section].get(name))
+            where = f"{title_of(result.dataset)} {result.split}"
+            effects.setdefault(key, []).append(f"{words}: {difference:+.4f} ({where})")
+    return {key: sorted(texts) for key, texts in effects.items()}
+
+
+def change_words(value: Any, usual: Any) -> str:
+    """Return a changed value in words: of a list that lost or got one member, this member."""
+    if isinstance(value, list) and isinstance(usual, list):
+        lost = [one for one in usual if one not in value]
+        got = [one for one in value if one not in usual]
+        if len(lost) + len(got) == 1:
+            return f"without {lost[0]}" if lost else f"with {got[0]}"
+    return f"`{json.dumps(value)}`"
 
 
 def markdown_table(head: list[str], rows: list[list[str]]) -> str:
@@ -191,10 +237,18 @@ def licences_page() -> str:
     return with_block(text, "<!-- licences -->", licence_table())
 
 
+def mcp_page() -> str:
+    """The page of tools for assistants, with every argument."""
+    text = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
+    return with_block(text, "<!-- tools -->", tools_and_arguments())
+
+
 if __name__ == "__main__":
     (ROOT / "docs" / "licences.md").write_text(licences_page(), encoding="utf-8")
     (ROOT / "docs" / "cli.md").write_text(cli_docs(), encoding="utf-8")
     (ROOT / "docs" / "settings.md").write_text(settings_page(), encoding="utf-8")
     (ROOT / "docs" / "results-fields.md").write_text(fields_page(), encoding="utf-8")
+    (ROOT / "docs" / "http-fields.md").write_text(http_fields_page(), encoding="utf-8")
+    (ROOT / "docs" / "mcp.md").write_text(mcp_page(), encoding="utf-8")
     for page in PAGES:
         (ROOT / page).write_text(page_with_tables(page), encoding="utf-8")
