@@ -11,7 +11,7 @@ INSTALL := timeout 120 apt-get -qq update > /dev/null && DEBIAN_FRONTEND=noninte
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 unexport PYTHONDONTWRITEBYTECODE  # each of many short processes would compile all that it imports
 
-.PHONY: demo test check check-fast test-slow torture golden lint kernels types style browser postgresql load bench lock sbom docs site notebooks clean
+.PHONY: demo test check check-fast test-slow torture golden lint kernels types style browser postgresql load bench lock sbom docs figures site notebooks clean
 
 demo: $(READY)  ## a first look: an explained answer on a small invented world
 	@$(BIN)/apptek demo
@@ -81,6 +81,9 @@ sbom: $(READY)  ## the bill of materials of a release, as CycloneDX
 
 docs: $(READY)  ## rebuild what is generated in the docs
 	$(BIN)/python -m tools.make_docs
+
+figures: $(READY)  ## draw the figures of the docs again, from the result files
+	$(BIN)/python -m tools.make_figures
 
 notebooks: $(SITE_READY)  ## run the tutorials again, and keep what they show
 	$(BIN)/python -m tools.run_notebooks

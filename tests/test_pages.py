@@ -1,10 +1,21 @@
 """The pages: links lead somewhere, and every public name, field and error is on one of them."""
 
+import ast
+import doctest
 import json
 import re
+import shlex
+from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
+from command_line import apptek
+
+from apptek import make_world
+from apptek.server.problem_json import TITLES
+from apptek.synthetic.world import write_world
+from tools.make_figures import FOLDER, drawings
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -20,6 +31,26 @@ NOTEBOOKS = {
     )
     for path in DOCS.glob("tutorials/*.ipynb")
 }
+
+JSON_COMMANDS = (
+    "fit all.tsv --split-by time --set classifier.epochs=1 --out model",
+    "fit all.tsv --split-by time --model recency --out recency",
+    "data stats world --json",
+    "info model --json",
+    "info model --check --json",
+    "info model --rules rules.jsonl --json",
+    "evaluate model --result a.json --json",
+    "evaluate recency --result b.json --json",
+    "evaluate model --rolling --json",
+    "evaluate model --multilabel --json",
+    "evaluate model --entities --json",
+    "evaluate model --forecasts --json",
+    "research compare a.json b.json --json",
+    "research faithfulness model -n 3 --json",
+    "update model world/test.tsv --out newer --json",
+    "audit model --out audit.csv --json",
+    "watch model --days 30 --top 1 --json",
+)
 
 
 def anchors(text: str) -> set[str]:
@@ -39,3 +70,94 @@ def test_every_link_leads_to_a_file_and_a_heading_of_the_repository(name: str) -
         target = (ROOT / name).parent / file if file else ROOT / name
         assert target.exists(), link
         assert not anchor or anchor in anchors(target.read_text("utf-8")), link
+
+
+@pytest.mark.gate
+@pytest.mark.parametrize(
+    ("package", "page"),
+    [
+        ("apptek", "python"),
+        ("apptek.research", "python-research"),
+        ("apptek.paper", "python-paper"),
+    ],
+)
+def test_every_public_name_has_a_description_and_an_example_that_runs(
+    package: str, page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for module in ("models.registry", "features.space"):
+        monkeypatch.setattr(f"apptek.{module}._REGISTERED", {})
+    text = PAGES[f"docs/{page}.md"]
+    described = set(re.findall(r"^\.\. auto\w+:: (\w+)$", text, re.M))
+    names = set(import_module(package).__all__)
+    assert names - described <= {"__version__"}
+    assert described <= names
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=doctest.ELLIPSIS)
+    examples = parser.get_doctest(re.sub("^```.*$", "", text, flags=re.M), {}, page, page, 0)
+    used = {word for each in examples.examples for word in re.findall(r"\w+", each.source)}
+    assert names <= used
+    assert runner.run(examples).failed == 0
+
+
+def problem_titles() -> set[str]:
+    """The titles of all problems that the service can send."""
+    titles = set(TITLES.values())
+    for path in (ROOT / "src" / "apptek" / "server").glob("*.py"):
+        for call in ast.walk(tree := ast.parse(path.read_text("utf-8"))):
+            if isinstance(call, ast.Call) and "APPTeK" not in (text := ast.unparse(call)):
+                for word in call.keywords if "title=" in text else ():
+                    if word.arg == "title" and isinstance(word.value, ast.Constant):
+                        titles.add(word.value.value)
+                    elif word.arg == "title" and isinstance(word.value, ast.Name):
+                        titles |= _constants(tree, word.value.id)
+    return titles
+
+
+def _constants(tree: ast.Module, name: str) -> set[str]:
+    return {
+        node.value.value
+        for node in tree.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
+        if isinstance(node.value, ast.Constant)
+    }
+
+
+def test_every_titled_error_has_a_section() -> None:
+    titles = problem_titles()
+    assert len(titles) > 20
+    assert titles <= set(re.findall("^### (.+)$", PAGES["docs/errors.md"], re.M))
+
+
+def test_the_figures_are_those_of_the_result_files() -> None:
+    drawn = dict(drawings())
+    assert {path.stem for path in FOLDER.iterdir()} == set(drawn)
+    for name, svg in drawn.items():
+        assert (FOLDER / f"{name}.svg").read_text("utf-8") == svg, "run `make figures`"
+        assert any(f"figures/{name}.svg" in page for page in PAGES.values()), name
+
+
+def keys_of(value: object) -> Iterator[str]:
+    """Yield the names of all fields; objects whose keys are names of the data are left out."""
+    for key, inner in value.items() if isinstance(value, dict) else ():
+        if key not in {"settings", "changed", "world", "success", "unknown_predicates"}:
+            yield from keys_of(inner)
+        yield key
+    for inner in value if isinstance(value, list) else ():
+        yield from keys_of(inner)
+
+
+@pytest.mark.gate
+def test_every_field_that_a_command_prints_is_documented(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_world(make_world(1200, 0), tmp_path / "world")
+    splits = [(tmp_path / "world" / f"{name}.tsv").read_text() for name in ("train", "valid")]
+    (tmp_path / "all.tsv").write_text("".join([splits[0], splits[1].partition("\n")[2]]))
+    pages = PAGES["docs/results-fields.md"] + PAGES["docs/command-fields.md"]
+    known = set(re.findall(r"`(\w+)`", pages))
+    for command in JSON_COMMANDS:
+        done = apptek(*shlex.split(command))
+        assert done.returncode == 0, (command, done.stderr)
+        if command.endswith("--json"):
+            assert set(keys_of(json.loads(done.stdout))) - known == set(), command

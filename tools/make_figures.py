@@ -15,6 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from apptek.paper.figures import BLUE, FIGURES, GREEN, GREY, ORANGE, PURPLE, STYLE
+from apptek.present.wording import shortened
 from apptek.research.provenance import read_runs
 from apptek.research.result import Result, read_results
 
@@ -136,8 +137,10 @@ def predicates(results: Results) -> Figure:
         panel.plot(before, places, "o", color=ORANGE, label="counting")
         panel.plot(after, places, "s", color=BLUE, label="default")
         panel.set(title=view, xlabel="MRR", xlim=(0, 1))
-        panel.set_yticks(places, [f"{r['predicate']} ({r['queries']})" for r in rows])
-    axes[0].legend(loc="upper left")
+        names = [shortened(row["predicate"], 42) for row in rows]
+        counts = [f" ({row['queries']:,})" for row in rows]
+        panel.set_yticks(places, map(str.__add__, names, counts))
+    _legend_above(figure, axes[0])
     return figure
 
 
@@ -157,7 +160,7 @@ def kernels(results: Results) -> Figure:
         days_of = f" ({scales[name]:g} days)" if name in scales else ""
         panel.plot(days, values, color=colour, label=f"{name}{days_of}")
     panel.set(xlabel="days between the fact and the query", ylabel="weight", ylim=(0, 1.05))
-    panel.legend(loc="upper right")
+    _legend_above(figure, panel)
     return figure
 
 
