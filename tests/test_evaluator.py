@@ -131,6 +131,8 @@ def test_forecasts_of_our_models_are_the_same_by_either_way(
         report = evaluator.evaluate(fitted)
         expected = evaluate_model(fitted, "test", rolling=rolling)
         assert report.result.view == "past_only"
+        heading = repr(report).splitlines()[0]
+        assert heading.endswith(", test, rolling" if rolling else ", test, past_only")
         assert report.forecast == expected.forecast
         assert np.array_equal(report.ranks, expected.ranks)
 

@@ -213,7 +213,9 @@ def test_the_forecast_has_a_chance_and_its_reliability(
     expect(page.locator("#occurrence")).to_have_text(
         f"{percent(made.probability)} that something happens within 7 days from {query['time']}"
     )
-    expect(page.locator("#answer")).to_contain_text("If something happens: ")
+    expect(page.locator("#answer")).to_have_text(
+        re.compile(r"^If something happens: .*\S [\d.]+ %$")
+    )
     expect(page.locator("#forecast")).to_contain_text(
         re.compile("(In fact|So far, up to .*), (there were|nothing)")
     )
@@ -392,6 +394,10 @@ def test_a_click_is_not_lost_when_the_choices_are_drawn_again_under_it(
 
 def test_the_first_screen_answers(page: Page, address: str) -> None:
     page.goto(address)
+    search = page.get_by_role("combobox", name="Search")
+    expect(search).to_have_attribute("placeholder", "Names and events")  # whatever the data is
+    page.keyboard.press("Tab")
+    expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     hero = page.locator("#hero-link")
     expect(hero).to_be_visible()
     expect(hero.locator(".layer").first).to_be_attached()
@@ -558,6 +564,8 @@ def test_on_a_phone_a_chosen_predicate_shows_and_the_graph_fits(
 ) -> None:
     page = browser.new_page(viewport={"width": 400, "height": 800})
     opened(page, address, **query)
+    strike = page.locator("#facts .strike").first
+    expect(strike).to_have_css("margin-left", "10px")  # it does not touch the fact before it
     second = page.locator("#bars .bar").nth(1)
     label = second.locator(".name").inner_text().split("\n")[0]
     second.click()

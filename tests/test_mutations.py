@@ -126,7 +126,7 @@ JSON_VALUES: tuple[tuple[str, object], ...] = (
     ("occurrence.predicates", {"a": 1}),
     ("occurrence.predicates.1", {}), ("occurrence.either", []), ("occurrence.stride", -5),
     ("occurrence.horizons.0.burst.0", []), ("occurrence.horizons.0.leads.0.3.1", "2014-01-01"),
-    ("occurrence.clock.1", ""),
+    ("occurrence.clock.1", ""), ("settings.features.past_only", "x"),
 )  # fmt: skip
 
 

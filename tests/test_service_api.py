@@ -181,6 +181,8 @@ def test_times_that_are_none_and_times_outside(client: TestClient, served: Serve
     query = tuning_query(served)
     said = problem(client.post("/api/predict", json=query | {"time": "yesterday"}), 422)
     assert said["where"] == "time"
+    expected = f"{served.model.dataset.axis.expected}, or ? for unknown"
+    assert said["detail"] == f"'yesterday' cannot be read: expected {expected}."
     assert "such as" in said["advice"]
     far = query | {"time": "2099-01-01"}
     for path, more in (("predict", {}), ("explain", {}), ("contrast", {"versus": query["time"]})):

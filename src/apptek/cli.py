@@ -174,7 +174,7 @@ def _tell_usage_error(error: Any) -> None:
         _tell_error(f"{name} was removed; {OPTIONS[name]}")
         return
     where = error.ctx.command_path if error.ctx else "apptek"
-    text = error.format_message().replace("Value error, ", "").rstrip(".")
+    text = error.format_message().rstrip(".")
     _tell_error(f"{text}; see `{where} --help`")
 
 

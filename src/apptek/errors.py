@@ -46,7 +46,11 @@ class UnfitOptionsError(DataError):
 
 
 class TimeFormatError(DataError):
-    """A text that is not a time, or not in the format of the data."""
+    """A text that is not a time, or not in the format of the data; `expected` is what would be."""
+
+    def __init__(self, expected: str, text: str | None = None) -> None:
+        self.expected = expected
+        super().__init__(expected if text is None else f"time {text!r}: expected {expected}")
 
 
 class DownloadError(ApptekError):

@@ -140,7 +140,7 @@ def work_folder(folder: str | Path | None, *, replace: bool = False) -> Iterator
         finally:
             if not (work / RECORD).exists():  # there is nothing to resume
                 shutil.rmtree(work, ignore_errors=True)
-        shutil.rmtree(work)
+        shutil.rmtree(work, ignore_errors=True)
 
 
 def open_work(work: Path, identity: Identity, *, resume: bool) -> None:

@@ -209,7 +209,7 @@ def _parse(axis: TimeAxis, text: str) -> int:
         axis.check(written)
         return int(axis.codes(written)[0])
     except TimeFormatError as error:
-        raise TimeFormatError(f"time {text!r}: expected {error}") from None
+        raise TimeFormatError(error.expected, text) from None
 
 
 def _decode(code: Any) -> tuple[Any, Any, Any]:

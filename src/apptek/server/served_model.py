@@ -229,10 +229,9 @@ class ServedModel:
         try:
             return axis.parse(text)
         except TimeFormatError as error:
-            expected = str(error).rpartition("expected ")[2]
             raise ServiceError(
                 422,
-                f"{quoted(text)} cannot be read: expected {expected}.",
+                f"{quoted(text)} cannot be read: expected {error.expected}.",
                 advice=f"Write {axis.expected}, or ? if the time is unknown.",
                 where=where,
                 title="Not a time of this data",
