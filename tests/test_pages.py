@@ -107,7 +107,7 @@ def problem_titles() -> set[str]:
             if isinstance(call, ast.Call) and "APPTeK" not in (text := ast.unparse(call)):
                 for word in call.keywords if "title=" in text else ():
                     if word.arg == "title" and isinstance(word.value, ast.Constant):
-                        titles.add(word.value.value)
+                        titles.add(str(word.value.value))
                     elif word.arg == "title" and isinstance(word.value, ast.Name):
                         titles |= _constants(tree, word.value.id)
     return titles
@@ -115,7 +115,7 @@ def problem_titles() -> set[str]:
 
 def _constants(tree: ast.Module, name: str) -> set[str]:
     return {
-        node.value.value
+        str(node.value.value)
         for node in tree.body
         if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == name
         if isinstance(node.value, ast.Constant)

@@ -87,7 +87,7 @@ def _type(schema: Schema) -> str:
     if schema.get("type") == "array":
         return f"list of {_type(schema.get('items') or schema['prefixItems'][0])}"
     words = {"string": "text", "boolean": "true or false"}
-    kind = schema.get("type", "any value")
+    kind = str(schema.get("type", "any value"))
     return words.get(kind, kind)
 
 
