@@ -23,7 +23,7 @@ from apptek.models import registry
 from apptek.models.registry import baseline_names, find_baseline, model_settings, preset_of
 from apptek.models.scorers import FitTask, SavedScorer, own_baseline
 from apptek.research.result import read_result
-from apptek.research.search import Search, search_settings
+from apptek.research.search import Search, run_trials
 from apptek.setting_rules import with_settings
 
 
@@ -212,5 +212,5 @@ def test_a_search_shows_each_view_what_it_may_see(
     register_baseline("own", watched, load=load, views=views, **OWN)
     dataset = read_dataset(str(world))
     search = Search(baseline="own", config=preset_of("own", "default"), minutes=1e-9)
-    search_settings(search, dataset, on_trial=lambda _: None, progress=no_progress)
+    assert len(list(run_trials(search, dataset, no_progress))) == 1
     assert saw == [views == ("past_only",)]

@@ -370,7 +370,7 @@ def test_data_without_the_predicates_of_the_figure_shows_its_first_ones(
     ("library", "what", "advice"),
     [
         ("matplotlib", "figure-actions", r"pip install 'apptek\[figures\]'"),
-        ("pandas", "table1", r"pip install -e '\.\[dev\]'"),
+        ("pandas", "table1", r"pip install 'apptek\[dev\]'"),
     ],
 )
 def test_a_missing_library_is_named_before_anything_is_run(
