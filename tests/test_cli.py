@@ -182,11 +182,6 @@ def test_a_world_is_made_and_counted(tmp_path: Path) -> None:
     counts = statistics["official"]
     assert counts["train"] + counts["valid"] + counts["test"] == 1000
     assert "printed_in_paper" not in statistics
-    shown = apptek("data", "stats", str(tmp_path / "world"), COLUMNS="60")
-    assert shown.returncode == 0
-    assert max(len(line) for line in shown.stdout.splitlines()) <= 60
-    assert re.search(r"times in days, [0-9]{4}-[0-9]{2}-[0-9]{2} to [0-9]{4}-", shown.stdout)
-    assert "paper" not in shown.stdout  # which says nothing about your own data
 
 
 def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:

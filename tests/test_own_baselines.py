@@ -191,14 +191,6 @@ def test_search_works_for_our_own_models(world: Path, tmp_path: Path) -> None:
         run("research", "search", "default:paper", world)
 
 
-@pytest.mark.gate
-def test_search_works_for_the_papers_model(world: Path) -> None:
-    quick = ["agent.epochs=0.5", "agent.tknn=10", "classifier.epochs=1", "classifier.l2=[3.0]"]
-    changes = [word for text in quick for word in ("--set", text)]
-    shown = run("research", "search", "paper", world, "--minutes", 0.0001, *changes)
-    assert shlex.split(shown)[:5] == ["apptek", "fit", str(world), "--model", "paper"]
-
-
 @pytest.mark.parametrize("views", [("past_only",), ("all_facts",)])
 def test_a_search_shows_each_view_what_it_may_see(
     world: Path, views: tuple[View, ...], monkeypatch: pytest.MonkeyPatch

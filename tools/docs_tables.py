@@ -321,32 +321,18 @@ def comparison_table(results: Results) -> str:
 
     What a comparison of fewer models has compared again is not shown of one of more models.
     """
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
     comparisons = _of_model(results, COMPARISON)
-    newest = {
-        (result.dataset, result.extras["models"][0]["name"], model["name"]): result
-        for result in sorted(comparisons, key=lambda each: -len(each.extras["models"]))
-        for model in result.extras["models"]
-    }
-    rows = []
-    for result in comparisons:
+    for result in sorted(comparisons, key=lambda each: -len(each.extras["models"])):
         first, *others = result.extras["models"]
-        rows.append(_compared(result, first))
-        for model, gap in zip(others, result.extras["differences"], strict=True):
-            if newest[result.dataset, first["name"], model["name"]] is result:
-                rows.append(_compared(result, model) | _difference(gap))
-    return markdown(rows)
-
-
-def _compared(result: Result, model: Mapping[str, Any]) -> dict[str, str]:
-    return {"data": result.dataset, "model": model["name"], "MRR": four_digits(model["mrr"])}
-
-
-def _difference(gap: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        "minus the first": f"{gap['mean']:+.4f}",
-        "95 % interval": f"{gap['low']:+.4f} to {gap['high']:+.4f}",
-        "queries better / worse": f"{gap['better']:,} / {gap['worse']:,}",
-    }
+        for model, gap in zip([first, *others], [None, *result.extras["differences"]], strict=True):
+            row = {"data": result.dataset, "model": model["name"], "MRR": four_digits(model["mrr"])}
+            if gap is not None:
+                row["minus the first"] = f"{gap['mean']:+.4f}"
+                row["95 % interval"] = f"{gap['low']:+.4f} to {gap['high']:+.4f}"
+                row["queries better / worse"] = f"{gap['better']:,} / {gap['worse']:,}"
+            rows[result.dataset, first["name"], model["name"]] = row
+    return markdown(list(rows.values()))
 
 
 def ablation_table(results: Results) -> str:
@@ -508,12 +494,11 @@ def scale_table(results: Results) -> str:
     """Seconds and memory of reading, indexing, fitting and asking worlds of each size."""
     benches = [result.metrics for result in _of_model(results, "bench_scale")]
     sizes = {size: figures for figures in benches for size in figures["facts"]}
-    rows = [
-        {"facts": words}
-        | {f"{s / 1e6:g} M": form.format(sizes[s][key][str(s)]) for s in sorted(sizes)}
-        for words, (key, form) in SCALE.items()
-    ]
-    return markdown(rows if sizes else [])
+    columns = {
+        f"{size / 1e6:g} M": {key: sizes[size][key][str(size)] for key, _ in SCALE.values()}
+        for size in sorted(sizes)
+    }
+    return _figures_table("facts", columns, SCALE)
 
 
 def engine_table(results: Results) -> str:
@@ -523,11 +508,18 @@ def engine_table(results: Results) -> str:
         return NOTHING
     figures = max(benches, key=lambda each: int(each["facts"]))
     about = f"{figures['facts'] / 1e6:g} M facts, {figures['queries']:,} test queries"
-    rows = [
-        {about: words} | {name: form.format(figures[name][key]) for name in ENGINES}
-        for words, (key, form) in ENGINE.items()
+    return _figures_table(about, {name: figures[name] for name in ENGINES}, ENGINE)
+
+
+def _figures_table(
+    head: str, columns: Mapping[str, Mapping[str, Any]], rows: Mapping[str, tuple[str, str]]
+) -> str:
+    """Return a table with a row for each figure: its words, its key and its format."""
+    lines = [
+        {head: words} | {name: form.format(figures[key]) for name, figures in columns.items()}
+        for words, (key, form) in rows.items()
     ]
-    return markdown(rows)
+    return markdown(lines if columns else [])
 
 
 def torture_table(results: Results) -> str:
