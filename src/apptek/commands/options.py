@@ -56,7 +56,9 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
     A class may name fields that its commands do not take, in `not_taken`; they keep their defaults.
     """
     own = inspect.signature(command, eval_str=True).parameters.values()
-    holders = {each.name: each.annotation for each in own if is_dataclass(each.annotation)}
+    holders: dict[str, Any] = {
+        each.name: each.annotation for each in own if is_dataclass(each.annotation)
+    }
     taken = {name: _taken_fields(kind) for name, kind in holders.items()}
 
     @wraps(command)
