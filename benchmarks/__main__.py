@@ -12,18 +12,7 @@ from apptek.research.result import Result, write_result
 from apptek.terminal import output, table, working
 from benchmarks.report import BenchReport
 
-PARTS = (
-    "graph",
-    "agent",
-    "predict",
-    "serve",
-    "scale",
-    "audit",
-    "forecast",
-    "leads",
-    "engine",
-    "paging",
-)
+PARTS = ("graph", "agent", "predict", "serve", "scale", "audit", "forecast", "engine", "paging")
 
 
 def main(words: list[str] | None = None) -> None:
@@ -32,7 +21,7 @@ def main(words: list[str] | None = None) -> None:
     parser.add_argument("part", choices=PARTS, help="the part to measure")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, below a minute")
     parser.add_argument("--model", type=Path, help="for serve: this model, instead of fitting one")
-    parser.add_argument("--data", help="for audit, leads: this data, instead of icews14")
+    parser.add_argument("--data", help="for audit: this data, instead of icews14")
     parser.add_argument("--facts", help="for scale: sizes, as 1e6,1e7; for engine: one size")
     parser.add_argument("--result", type=Path, help="write a result file")
     parser.add_argument("--json", action="store_true", help="print one JSON object")

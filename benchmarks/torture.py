@@ -83,7 +83,6 @@ def parse(words: list[str]) -> argparse.Namespace:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--counts", default="", help="name=number,...: these and no others")
     parser.add_argument("--model", type=Path, help="the model that is served; else a small one")
-    parser.add_argument("--load-minutes", type=float, default=0.0, help="of steady load")
     parser.add_argument("--no-service", action="store_true", help="no slow clients")
     parser.add_argument("--result", type=Path)
     return parser.parse_args(words)
@@ -112,8 +111,6 @@ def main(words: list[str]) -> int:
         if not options.no_service:
             figures["slow_clients"] = torture_service.slow_clients(served, **SERVICE)  # type: ignore[arg-type]
             campaign.failures += figures["slow_clients"]["health_unanswered"]
-        if options.load_minutes:
-            figures["load"] = torture_service.steady_load(served, 50, options.load_minutes)
         settings = {"minutes": options.minutes, "counts": wanted, "mounting": can_mount()}
         result = campaign.result(options.seed, settings, figures)
     if options.result is not None:

@@ -1,4 +1,4 @@
-"""Attacks on the service: slow clients beside busy ones, and load for minutes."""
+"""Attacks on the service: slow clients beside busy ones."""
 
 import asyncio
 import time
@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
-from http_clients import encode_request, running_service, send_requests
+from http_clients import encode_request, running_service
 
 from apptek.models.asked_queries import query_of_fact
 from apptek.models.model_folder import load_model
@@ -134,30 +134,3 @@ def slow_clients(model: Path, slow: int, busy: int, seconds: float) -> dict[str,
 
     with running_service(model) as service:
         return asyncio.run(all_of_them(service.address))
-
-
-def resident_bytes(process: int) -> int:
-    """The memory of a process."""
-    status = Path(f"/proc/{process}/status").read_text()
-    return int(status.split("VmRSS:")[1].split()[0]) * 1024
-
-
-def steady_load(model: Path, clients: int, minutes: float) -> dict[str, Any]:
-    """Load for some minutes: the memory after the first tenth of the time, and at the end."""
-    with running_service(model) as service:
-        requests = requests_for(model, service.address)
-        statuses: Counter[int] = Counter()
-        memory: list[int] = []
-        for _ in range(20):
-            result = send_requests(service.address, requests, clients, seconds=3 * minutes)
-            statuses.update(result.statuses)
-            memory.append(resident_bytes(service.process))
-    return {
-        "clients": clients,
-        "minutes": minutes,
-        "answers": {str(status): count for status, count in statuses.items()},
-        "first_mb": round(memory[1] / 1e6, 1),
-        "last_mb": round(memory[-1] / 1e6, 1),
-        "largest_mb": round(max(memory[1:]) / 1e6, 1),
-        "growth": round(memory[-1] / memory[1] - 1, 4),
-    }

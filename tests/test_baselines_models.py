@@ -146,7 +146,7 @@ def test_counting_works_without_torch(commands_folder: Path) -> None:
     world, new = str(commands_folder / "world"), str(commands_folder / "new")
     refused = without_torch("fit", world, "--model", "de_simple", "--out", new)
     assert refused.returncode == 1
-    assert "de_simple needs PyTorch" in refused.stderr
+    assert "de_simple needs torch" in refused.stderr
 
 
 def test_a_fit_that_failed_before_it_began_can_be_tried_again(

@@ -1,6 +1,5 @@
 from dataclasses import replace
 
-import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainFact
@@ -8,7 +7,6 @@ from plain_queries import agent_configs, plain_episode, plain_queries, queries_o
 from worlds import PREDICATES, graph_of, plain_facts
 
 from apptek.config import AgentConfig
-from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.lookups import time_distance
 from apptek.paper.connection import connect
@@ -133,9 +131,3 @@ def test_distances_have_a_sign_and_read_as_words() -> None:
         "until 2003",
         "undated",
     ]
-
-
-def test_unknown_queries_have_no_connection() -> None:
-    unknown = Queries(*(np.asarray([value], np.int32) for value in (-1, -1, 0, -1)))
-    process = DecisionProcess(graph_of([PlainFact(0, 0, 1, 0, 0)]), AgentConfig())
-    assert connect(process, unknown, [0]) is None

@@ -149,11 +149,11 @@ def test_without_torch_the_others_take_part(monkeypatch: pytest.MonkeyPatch) -> 
     [
         ({}, []),
         (
-            {"columns": "subject=A b", "skip_bad": True, "read_options": ["header=no"]},
+            {"columns": "subject=A b", "skip_bad": True, "read": ["header=no"]},
             ["--columns", "subject=A b", "--skip-bad", "--read", "header=no"],
         ),
         (
-            {"split_by": "time", "read_options": ["header=yes", "split=0.5/0.2/0.3"]},
+            {"split_by": "time", "read": ["header=yes", "split=0.5/0.2/0.3"]},
             ["--split-by", "time", "--read", "header=yes", "--read", "split=0.5/0.2/0.3"],
         ),
     ],

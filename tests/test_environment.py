@@ -149,28 +149,6 @@ def test_a_restarted_slot_begins_anew_and_leaves_the_others_alone() -> None:
             assert mine.tolist() == other.tolist()
 
 
-def test_subject_is_object_meets_at_once() -> None:
-    environment = Environment(
-        DecisionProcess(graph_of(corridor(3)), AgentConfig()), queries_of([(1, 1, 0, None)])
-    )
-    assert environment.met.tolist() == environment.done.tolist() == [True]
-    played = play(
-        DecisionProcess(graph_of(corridor(3)), AgentConfig()),
-        queries_of([(1, 1, 0, None)]),
-        "random",
-    )
-    assert played.met[0]
-    assert (played.trail == -1).all()
-
-
-def test_two_unknown_entities_do_not_meet() -> None:
-    environment = Environment(
-        DecisionProcess(graph_of(corridor(3)), AgentConfig()), queries_of([(None, None, 0, None)])
-    )
-    assert not environment.met.any()
-    assert environment.done.all()
-
-
 def test_a_query_never_sees_its_own_fact() -> None:
     plain = corridor(4)
     graph = graph_of(plain)

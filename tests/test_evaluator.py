@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainFact
@@ -180,26 +179,6 @@ def test_rolling_shows_every_earlier_fact_once_and_no_later_one(by_time: Dataset
         left_out = set(test.predicates[same].tolist())
         ranks.append(expected_rank(counts.tolist(), int(test.predicates[row]), left_out))
     assert report.ranks.tolist() == ranks
-
-
-def test_a_module_of_torch_is_a_scorer(data: Dataset) -> None:
-    class Bilinear(torch.nn.Module):
-        def __init__(self) -> None:
-            super().__init__()
-            self.table = torch.nn.Embedding(len(data.entities), 4)
-            self.out = torch.nn.Bilinear(4, 4, len(data.predicates))
-
-        def forward(self, queries: Queries) -> torch.Tensor:
-            ends = (queries.subjects, queries.objects)
-            left, right = (self.table(torch.as_tensor(np.array(e, np.int64))) for e in ends)
-            scores: torch.Tensor = self.out(left, right)
-            return scores
-
-    report = Evaluator(data).evaluate(Bilinear(), settings={"model": {"width": 4}})
-    assert report.result.model == "Bilinear"
-    assert 0 < report.metrics.mrr < 1
-    assert report.metrics.ece is not None
-    assert repr(report).startswith(f"Bilinear on {data.name}, test, all_facts\n")
 
 
 def test_a_result_joins_the_comparisons(

@@ -63,30 +63,6 @@ def test_values_and_gradients_agree_with_the_definition(
             assert torch.allclose(one, other, rtol=0, atol=1e-12)
 
 
-def test_repeats_change_neither_values_nor_gradients() -> None:
-    module = network_of(points(6)).fingerprint.double()
-    once, often = states_of([[0, 1, 2], [3]]), states_of([[0, 1, 0, 2, 2, 0, 1], [3, 3]])
-    values = module(once), module(often)
-    assert torch.equal(*values)
-    weights = list(module.parameters())
-    gradients = [torch.autograd.grad(value.square().sum(), weights) for value in values]
-    assert all(torch.equal(one, other) for one, other in zip(*gradients, strict=True))
-
-
-def test_an_empty_side_is_the_zero_vector_and_has_no_gradient() -> None:
-    module = network_of(points(6)).fingerprint
-    with torch.no_grad():
-        module.layers[-1].bias.fill_(-50.0)  # type: ignore[operator]
-    found = module(states_of([[], [0, 1], [2], []]))
-    assert (found[[0, 3]] == 0).all()
-    assert (found[1:3] < -10).all()
-    weights = list(module.parameters())
-    found[[0, 3]].sum().backward()
-    assert all((weight.grad == 0).all() for weight in weights if weight.grad is not None)
-    assert (module(states_of([[], []])) == 0).all()
-    assert module(states_of([])).shape == (0, module.size)
-
-
 @given(rows=st.lists(st.lists(st.integers(0, 7), max_size=40), max_size=6))
 def test_pooling_agrees_with_the_definition(rows: list[list[int]]) -> None:
     encoded = np.random.default_rng(len(rows)).normal(size=(8, 3)).astype(np.float32)
@@ -127,11 +103,6 @@ def test_the_table_holds_each_distinct_pair_once(plain: list[PlainFact]) -> None
     assert not any(column.flags.writeable for column in (table.pair_of_fact, table.columns))
 
 
-def test_the_table_of_no_facts_is_empty() -> None:
-    table = pair_table(facts_of([]))
-    assert (table.columns.shape, len(table.pair_of_fact), table.time_count) == ((2, 0), 0, 0)
-
-
 @pytest.mark.parametrize(
     ("ends", "times", "width"),
     [
@@ -155,16 +126,6 @@ def test_all_pairs_are_encoded_as_each_is(monkeypatch: pytest.MonkeyPatch) -> No
     found = module.encode_all()
     assert not found.requires_grad
     assert torch.allclose(found, module.encode(torch.arange(30)), rtol=0, atol=1e-6)
-
-
-@given(states=st.lists(st.tuples(sides, sides), min_size=1, max_size=3))
-def test_the_order_within_a_side_does_not_matter(
-    states: list[tuple[list[int], list[int]]],
-) -> None:
-    module = network_of(points(10)).fingerprint
-    rows = [[number % 10 for number in row] for state in states for row in state]
-    there, back = states_of(rows), states_of([row[::-1] for row in rows])
-    assert torch.allclose(module(there), module(back), rtol=0, atol=1e-6)
 
 
 @given(states=st.lists(st.tuples(sides, sides), min_size=1, max_size=3))

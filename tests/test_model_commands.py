@@ -1,6 +1,5 @@
 import json
 import re
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -110,15 +109,6 @@ def test_the_controls_connect_more_where_a_query_sees_its_own_fact(folder: Path)
         rewards[hides] = json.loads(done.stdout)["metrics"]
     assert rewards["false"]["train"]["random"] > rewards["true"]["train"]["random"]
     assert rewards["false"]["valid"] == rewards["true"]["valid"]
-
-
-@pytest.mark.skipif(find_spec("tensorboard") is not None, reason="TensorBoard is installed")
-def test_tensorboard_is_asked_for_where_it_is_missing(folder: Path) -> None:
-    words = ("paper", "train", str(folder / "world"), "--out", str(folder / "watched"))
-    done = apptek(*words, "--tensorboard", str(folder / "board"))
-    assert done.returncode == 1
-    assert "pip install 'apptek[tensorboard]'" in done.stderr
-    assert not (folder / "watched").exists()
 
 
 def test_a_model_that_was_not_fitted_to_look_ahead_says_so_beyond_the_last_fact(

@@ -1,4 +1,3 @@
-import os
 import pydoc
 import re
 import shutil
@@ -9,7 +8,6 @@ from pathlib import Path
 import pytest
 
 import apptek
-from apptek.research import provenance
 
 ROOT = Path(__file__).parents[1]
 
@@ -62,22 +60,6 @@ def test_the_built_wheel_works_on_its_own(tmp_path: Path) -> None:
     for file in [*(ROOT / "src" / explorer).rglob("*.*"), *(ROOT / "src" / templates).iterdir()]:
         assert (place / file.relative_to(ROOT / "src")).read_bytes() == file.read_bytes()
     assert (place / explorer / "vendor" / "d3-LICENSE.txt").exists()
-
-
-def test_asking_for_the_commit_writes_nothing_into_the_repository(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    if shutil.which("git") is None:
-        pytest.skip("there is no git")
-    git = ["git", "-C", str(tmp_path), "-c", "user.name=A", "-c", "user.email=a@b.c"]
-    (tmp_path / "file").write_text("x")
-    for words in (["init", "-q"], ["add", "file"], ["commit", "-qm", "file"]):
-        subprocess.run([*git, *words], check=True, capture_output=True)
-    os.utime(tmp_path / "file", (1, 1))  # git would note the new time in its index
-    before = (tmp_path / ".git" / "index").read_bytes()
-    monkeypatch.setattr(provenance, "_ROOT", tmp_path)
-    assert re.fullmatch("[0-9a-f]{40}", provenance.commit() or "")
-    assert (tmp_path / ".git" / "index").read_bytes() == before
 
 
 def test_no_file_of_the_project_is_data_or_names_a_machine() -> None:

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from apptek.facts.queries import Queries
 from apptek.features import space
 from apptek.features.space import FamilyFit, FeatureFamily, Found, register_features
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.paper import Agent, DecisionProcess, Trainer, walk
+from apptek.paper import Agent, DecisionProcess, walk
 from apptek.paper.agent import DATA, WEIGHTS, check_agent
 from apptek.predictor import Predictor
 from apptek.ragged import Ragged
@@ -168,16 +167,6 @@ def one_line(*words: str) -> str:
     assert isinstance(result.exception, ApptekError), result.output
     assert "\n" not in str(result.exception)
     return str(result.exception)
-
-
-def test_an_episode_without_facts_has_no_step() -> None:
-    data = make_world(200, 0).dataset
-    process = DecisionProcess(TemporalGraph.of(data), AgentConfig(tknn=3))
-    nobody = Queries(*(np.asarray([value], np.int32) for value in (-1, 0, 0, -1)))
-    lone = walk(process, replace(nobody, objects=np.asarray([-1], np.int32)))
-    assert (lone.steps, lone.met, lone.meeting) == ([], False, [])
-    with pytest.raises(ApptekError, match="no query to train on"):
-        Trainer(process, nobody.take(np.empty(0, np.intp)), seed=0)
 
 
 def test_the_folder_of_an_agent_names_its_data(folders: tuple[Path, Path]) -> None:

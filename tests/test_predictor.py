@@ -11,15 +11,14 @@ from pyarrow import csv, parquet
 
 from apptek.commands.answer_file import answer_file
 from apptek.config import preset
-from apptek.errors import ApptekError, CheckpointError, DataError
+from apptek.errors import CheckpointError, DataError
 from apptek.evaluation.calibration import Calibration
 from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
-from apptek.facts.facts import SPLITS, Dataset, Names
+from apptek.facts.facts import SPLITS, Dataset
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import held_out_queries
 from apptek.models.model import summarize
 from apptek.predictor import Predictor, Query
-from apptek.present.explanation_text import explanation_text
 from apptek.present.wording import listed
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -142,18 +141,6 @@ def test_it_ranks_better_than_frequency(folder: Path, data: Dataset) -> None:
     assert Predictor.load(folder).evaluate("test").metrics.mrr > control.metrics.mrr + 0.05
 
 
-def test_a_full_disk_leaves_no_model(
-    data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("apptek.models.manifest.write_arrays", full)
-    with pytest.raises(ApptekError, match="No space left on device"):
-        Predictor.fit(data, folder=tmp_path / "model", model="pair")
-    assert not (tmp_path / "model").exists()
-
-
 @pytest.mark.parametrize("policy", ["random", "one-step"])
 def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
     config = with_settings(CONFIG, [f"mining.policy={policy}"])
@@ -190,10 +177,7 @@ def test_under_the_papers_protocol_valid_and_test_are_exchanged(
     fitted = Predictor.fit(data, folder=folder, model="frequency", protocol="paper").model
     expected = apply_protocol(data, "paper")
     for split in SPLITS:
-        pairs = zip(
-            fitted.dataset.split(split).columns(), expected.split(split).columns(), strict=True
-        )
-        assert all(np.array_equal(*pair) for pair in pairs)
+        assert fitted.dataset.split(split).digest() == expected.split(split).digest()
     assert 0 < len(fitted.dataset.test) <= len(data.valid)
     assert Predictor.load(folder).model.protocol == "paper"
 
@@ -211,19 +195,9 @@ def test_what_the_training_facts_hold_already_is_said(folder: Path, data: Datase
         assert "recorded" in [note.kind for note in told]
     (never,) = predictor.predict([Query(query.subject, query.object, "1801-01-01")], top=1)
     assert never.known == ()
-    why = predictor.explain(query, _another(answer.known, data.predicates))
+    why = predictor.explain(query, next(n for n in data.predicates if n not in answer.known))
     recorded = f"Recorded: {listed([why.shown(name) for name in answer.known])}. "
-    assert why.sentence.startswith(recorded)
     assert why.paragraph.startswith(recorded)
-    assert explanation_text(why).splitlines()[2] == recorded.strip()
-    assert [note.text for note in why.notes] == [
-        "Based on all facts, whatever their time.",
-        "The recorded fact is part of what the answer uses.",
-    ]
-
-
-def _another(known: tuple[str, ...], names: Names) -> str:
-    return next(name for name in names if name not in known)
 
 
 def test_a_file_of_queries_is_answered_in_order(

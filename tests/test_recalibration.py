@@ -63,7 +63,9 @@ def rolling_view(predictor: Predictor) -> WorkingView:
     return WorkingView.of(with_earlier_facts(predictor.model), "past_only")
 
 
-def test_info_says_that_a_refit_is_due_with_the_error(folder: Path, tmp_path: Path) -> None:
+def test_info_says_that_a_refit_is_due_and_the_command_has_calibrated(
+    folder: Path, tmp_path: Path, predictor: Predictor
+) -> None:
     later = write(habits(range(TURN, 70), 0.7), tmp_path / "later.txt")
     changed, model = tmp_path / "changed", folder / "model"
     assert apptek("update", str(model), str(later), "--out", str(changed)).returncode == 0
@@ -74,6 +76,10 @@ def test_info_says_that_a_refit_is_due_with_the_error(folder: Path, tmp_path: Pa
     assert found["refit"].startswith("due: on the newest")
     assert f"{recent['ece']:.3f}" in found["refit"]
     assert f"{recent['ece']:.3f}" in " ".join(apptek("info", str(changed)).stdout.split())
+    updated, _ = predictor.update(later)
+    written = Predictor.load(changed).model.views["past_only"].classifier.calibration
+    assert written == updated.model.views["past_only"].classifier.calibration
+    assert written != predictor.model.views["past_only"].classifier.calibration
 
 
 def test_without_a_change_no_refit_is_due(predictor: Predictor) -> None:

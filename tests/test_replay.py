@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from agent_parts import random_legal_mask, random_states, rows_of, states_of
+from agent_parts import random_legal_mask, random_states, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -59,36 +59,6 @@ def test_it_behaves_like_a_deque_of_lists(capacity: int, sizes: list[int], seed:
             sampled = replay.sample(8, rng=draws)
             places = same_draws.integers(len(plain), size=8)
             assert transitions(sampled) == [plain[place] for place in places]
-
-
-def test_a_finished_episode_has_no_next_state() -> None:
-    replay = Replay(10)
-    full = states_of([[1, 2], [3], [4], [5, 6]])
-    legal = np.ones((2, ACTIONS), np.bool_)
-    actions, rewards = np.zeros(2, np.int32), np.zeros(2, np.float32)
-    done = np.asarray([True, False])
-    replay.add(
-        Batch(
-            states=full, actions=actions, rewards=rewards, next_states=full, next_legal=legal,
-            done=done,
-        )
-    )  # fmt: skip
-    drawn = replay.sample(20, rng=np.random.default_rng(0))
-    assert set(drawn.done.tolist()) == {True, False}
-    for row, ended in enumerate(drawn.done):
-        now, later = rows_of(drawn.states), rows_of(drawn.next_states)
-        assert now[2 * row : 2 * row + 2] == ([[1, 2], [3]] if ended else [[4], [5, 6]])
-        assert later[2 * row : 2 * row + 2] == ([[], []] if ended else [[4], [5, 6]])
-
-
-def test_every_transition_is_drawn_equally_often() -> None:
-    replay, rng = Replay(10), np.random.default_rng(0)
-    batch = random_batch(23, rng)
-    numbered = np.arange(23, dtype=np.float32)
-    replay.add(replace(batch, rewards=numbered))
-    drawn = replay.sample(20_000, rng=rng).rewards.astype(int)
-    assert set(drawn.tolist()) == set(range(13, 23))  # the last ten
-    assert np.bincount(drawn)[13:].min() > 1800
 
 
 def test_a_sample_is_not_changed_by_what_is_added_later() -> None:

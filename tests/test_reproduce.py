@@ -28,7 +28,7 @@ from apptek.research.tables import (
     table2,
 )
 from apptek.synthetic.world import make_world
-from tools.docs_tables import DOCS_TABLES, docs_tables, with_tables
+from tools.docs_tables import docs_tables
 
 ROOT = Path(__file__).parents[1]
 RUNS, QUICK = ROOT / "paper" / "runs.toml", ROOT / "paper" / "quick.toml"
@@ -94,25 +94,6 @@ def test_a_file_that_is_no_list_of_runs_is_refused(tmp_path: Path, text: str | N
 
 
 RECORDED = sorted((ROOT / "paper" / "results").glob("*.json"))
-
-
-def test_a_recorded_result_is_written_again_as_it_was_read(tmp_path: Path) -> None:
-    assert RECORDED
-    for path in RECORDED:
-        copy = tmp_path / path.name
-        write_result(copy, read_result(path))
-        assert copy.read_bytes() == path.read_bytes(), path.name
-
-
-def test_a_result_keeps_the_difference_between_nothing_changed_and_not_recorded(
-    tmp_path: Path,
-) -> None:
-    for changed in (None, {}, {"agent.tknn": 5}):
-        path = tmp_path / "result.json"
-        write_result(path, Result(model="pair", changed=changed, extras={"types": None}))
-        result = read_result(path)
-        assert result.changed == changed
-        assert result.as_json()["types"] is None
 
 
 # Runs
@@ -197,20 +178,6 @@ def test_a_run_takes_the_settings_that_a_search_has_chosen(world: Path, checkout
     assert result.settings["model"]["rank"] == 8
 
 
-def test_an_agent_that_was_stopped_starts_again(
-    world: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    line = f"apptek paper train {world} --seed 0 --out agent-w"
-    with monkeypatch.context() as patched:
-        patched.setattr("apptek.paper.agent_run.rewards_by_split", stop)
-        assert reproduces(checkout, "figure-actions", agent_w=line).exit_code == 1
-    done = reproduces(checkout, "figure-actions", agent_w=line)
-    assert done.exit_code == 0, done.output
-    result = read_result(checkout / "results" / "agent-w.json")
-    assert result.extras["episodes"] > 0
-    assert result.command == line
-
-
 def test_a_model_of_another_run_is_not_taken(
     world: Path, checkout: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -265,12 +232,6 @@ def test_a_damaged_result_stops_everything_before_it_starts(
     assert damaged.read_text(encoding="utf-8") == content
 
 
-def test_a_place_for_figures_that_is_none_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "figures").write_text("")
-    with pytest.raises(ApptekError, match="figures could not be written"):
-        write_figure("figure-actions", made_up_results("figure-actions"), tmp_path / "figures")
-
-
 def test_a_pattern_that_fits_no_run_lists_them(tmp_path: Path) -> None:
     runs = RunList({"pair-world": "apptek"}, {"table2": ["pair-world"]})
     for what, only, known in (("table2", "x", "pair-world"), ("table3", "*", "none")):
@@ -296,14 +257,6 @@ def test_two_runs_for_one_place_are_refused() -> None:
 def test_without_results_every_table_says_so() -> None:
     for make in docs_tables(read_runs(RUNS)).values():
         assert make({}) == NOTHING
-
-
-def test_only_what_stands_between_marks_is_made_anew() -> None:
-    text = "a\n<!-- table: models -->\nold\n<!-- end -->\nb\n"
-    assert (
-        with_tables(text, {}, DOCS_TABLES)
-        == f"a\n<!-- table: models -->\n{NOTHING}\n<!-- end -->\nb\n"
-    )
 
 
 # Figures
@@ -343,12 +296,6 @@ def test_a_figure_is_written_as_svg_and_png_the_same_each_time(name: str, tmp_pa
     assert struct.unpack(">II", head[16:])[0] >= 1000  # 300 dots an inch, one column
 
 
-@pytest.mark.parametrize("name", FIGURES)
-def test_a_figure_of_nothing_is_not_written(name: str, tmp_path: Path) -> None:
-    assert write_figure(name, [], tmp_path / "figures") == []
-    assert not (tmp_path / "figures").exists()
-
-
 def test_data_without_the_predicates_of_the_figure_shows_its_first_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -370,7 +317,7 @@ def test_data_without_the_predicates_of_the_figure_shows_its_first_ones(
     ("library", "what", "advice"),
     [
         ("matplotlib", "figure-actions", r"pip install 'apptek\[figures\]'"),
-        ("pandas", "table1", r"pip install -e '\.\[dev\]'"),
+        ("pandas", "table1", r"pip install 'apptek\[dev\]'"),
     ],
 )
 def test_a_missing_library_is_named_before_anything_is_run(
@@ -409,13 +356,6 @@ def test_what_is_recorded_is_shown_and_nothing_is_run(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize("words", [["table1", "--only-recorded", "--only", "stat*"], ["table9"]])
 def test_options_that_contradict_and_unknown_tables_are_wrong_usage(words: list[str]) -> None:
     assert CliRunner().invoke(app, ["paper", "reproduce", *words]).exit_code == 2
-
-
-def test_a_place_without_records_is_named(tmp_path: Path) -> None:
-    words = ["paper", "reproduce", "table2", "--only-recorded", "--out", str(tmp_path / "nowhere")]
-    done = CliRunner().invoke(app, words)
-    assert isinstance(done.exception, ApptekError)
-    assert "no such folder" in str(done.exception)
 
 
 @pytest.mark.slow

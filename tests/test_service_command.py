@@ -2,15 +2,15 @@ import json
 import subprocess
 import sys
 import urllib.request
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from command_line import apptek, apptek_process
 from http_clients import running_service
+from typer.testing import CliRunner
 
 from apptek import extras
-from apptek.errors import ApptekError
+from apptek.cli import app
 
 
 def test_serve_answers_until_it_is_ended(served_model: Path, tmp_path: Path) -> None:
@@ -78,13 +78,10 @@ def test_answers_and_explanations_need_no_torch(served_model: Path) -> None:
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
-@pytest.mark.parametrize(
-    ("module", "extra", "require"),
-    [("uvicorn", "serve", extras.require_service), ("mcp", "mcp", extras.require_mcp)],
-)
+@pytest.mark.parametrize(("command", "module"), [("serve", "uvicorn"), ("mcp", "mcp")])
 def test_a_missing_extra_is_asked_for(
-    monkeypatch: pytest.MonkeyPatch, module: str, extra: str, require: Callable[[], None]
+    monkeypatch: pytest.MonkeyPatch, command: str, module: str
 ) -> None:
     monkeypatch.setattr(extras, "find_spec", lambda name: None if name == module else name)
-    with pytest.raises(ApptekError, match=rf"needs {module}: pip install 'apptek\[{extra}\]'"):
-        require()
+    error = CliRunner().invoke(app, [command, "model"]).exception
+    assert f"needs {module}: pip install 'apptek[{command}]'" in str(error)

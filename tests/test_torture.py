@@ -6,7 +6,7 @@ import pytest
 
 from benchmarks.torture import NEEDS_MOUNT, ROUND, Campaign
 from benchmarks.torture_files import can_mount, models_of
-from benchmarks.torture_service import slow_clients, steady_load
+from benchmarks.torture_service import slow_clients
 
 SHORT = {"damaged_models": 150, "damaged_work": 24, "damaged_facts": 300}
 SEED = 900
@@ -34,10 +34,3 @@ def test_health_is_answered_beside_slow_and_busy_clients(place: Path) -> None:
     assert figures["health_unanswered"] == []
     assert figures["health_asked"] > 3
     assert set(figures["answers"]) == {"200"}
-
-
-@pytest.mark.slow
-def test_memory_is_steady_under_load(place: Path) -> None:
-    figures = steady_load(models_of(place)["default"], clients=20, minutes=0.5)
-    assert set(figures["answers"]) == {"200"}
-    assert figures["growth"] < 0.2  # of a small process

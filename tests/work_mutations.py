@@ -21,6 +21,7 @@ from mutations import DAMAGES
 from apptek.baselines import embedding_baseline
 from apptek.config import preset
 from apptek.errors import CheckpointError
+from apptek.paper.features import STAGE
 from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -35,18 +36,13 @@ def _fit_paper(stop: str) -> Fit:
     data, config = make_world(600, 0).dataset, with_settings(preset("paper"), _AGENT)
 
     def fit(folder: Path, *, resume: bool = False, kill: bool = False) -> None:
-        def on_stage(name: str, _done: int, _total: int) -> None:
-            if kill and name == stop:
-                raise Killed
-
-        def observer(_: Any) -> None:
-            if kill and stop == "in training":
+        def progress(name: str, done: int, _total: int) -> None:
+            if kill and (name == stop or (stop == "in training" and name == STAGE and done)):
                 raise Killed
 
         Predictor.fit(
-            data, model="paper", config=config, folder=folder, resume=resume,
-            progress=on_stage, observers=[observer],
-        )  # fmt: skip
+            data, model="paper", config=config, folder=folder, resume=resume, progress=progress
+        )
 
     return fit
 

@@ -82,6 +82,18 @@ ATTACKS = {
     "full_disks": "the disk is full at some moment of a fit or an update",
     "writers": "three updates of one model at once, while two processes read it",
 }
+SERVICE = {
+    "slow_clients": (
+        "{slow:,} clients send a byte a second, {busy} others ask, {seconds:g} s",
+        "{health_asked:,}",
+        "health answered within {health_ms[p50]:g} ms (median); {answered:,} questions answered",
+    ),
+    "load": (
+        "{clients} clients ask for {minutes:g} minutes",
+        "{answered:,}",
+        "memory {first_mb:g} MB after a tenth of the time, {last_mb:g} MB at the end",
+    ),
+}
 
 
 def overview(results: Results) -> str:
@@ -108,7 +120,7 @@ def overview(results: Results) -> str:
 
 def _mean_mrr(of_data: Frame, view: View, group: str | None = None) -> dict[str, str]:
     """Return the mean MRR of each row in a view, of all queries or of a group."""
-    figures = of_data["result"].map(lambda result: result.in_view(view))
+    figures = of_data["result"].map(lambda result: result.extras.get(view))
     parts = figures.map(lambda one: one and (one[group] if group else one)["mrr"])
     means = pd.to_numeric(parts).groupby(of_data["row"], sort=False).mean().dropna()
     return mark_best(means.to_dict())
@@ -240,7 +252,7 @@ def models_table(results: Results) -> str:
     for (dataset, name), runs in _by_model(results):
         row = {"data": dataset, "model": name}
         for view in VIEWS:
-            figures = pd.DataFrame(filter(None, (run.in_view(view) for run in runs)))
+            figures = pd.DataFrame(filter(None, (run.extras.get(view) for run in runs)))
             for key, title in MODEL_METRICS.items():
                 spread = f" ± {figures[key].std():.4f}" if len(figures) > 1 else ""
                 mean = f"{figures[key].mean():.4f}{spread}" if len(figures) else ""
@@ -255,7 +267,7 @@ def groups_table(results: Results) -> str:
     rows = []
     for (dataset, name), runs in _by_model(results):
         for view in VIEWS:
-            figures = [found for run in runs if (found := run.in_view(view)) is not None]
+            figures = [found for run in runs if (found := run.extras.get(view)) is not None]
             if figures:
                 groups = {_title(group): _mean_of_group(figures, group) for group in GROUPS}
                 rows.append({"data": dataset, "model": name, "view": view} | groups)
@@ -291,7 +303,6 @@ def _is_of_preset(result: Result) -> bool:
         result.model.startswith("apptek_")
         and result.dataset in BENCHMARKS
         and (result.protocol, result.split) == ("official", "test")
-        and result.sees_only_the_past == result.fitted_on_the_past
         and settings_unlike_preset(result).keys() <= {"features.past_only"}
     )
 
@@ -310,32 +321,18 @@ def comparison_table(results: Results) -> str:
 
     What a comparison of fewer models has compared again is not shown of one of more models.
     """
+    rows: dict[tuple[str, ...], dict[str, str]] = {}
     comparisons = _of_model(results, COMPARISON)
-    newest = {
-        (result.dataset, result.extras["models"][0]["name"], model["name"]): result
-        for result in sorted(comparisons, key=lambda each: -len(each.extras["models"]))
-        for model in result.extras["models"]
-    }
-    rows = []
-    for result in comparisons:
+    for result in sorted(comparisons, key=lambda each: -len(each.extras["models"])):
         first, *others = result.extras["models"]
-        rows.append(_compared(result, first))
-        for model, gap in zip(others, result.extras["differences"], strict=True):
-            if newest[result.dataset, first["name"], model["name"]] is result:
-                rows.append(_compared(result, model) | _difference(gap))
-    return markdown(rows)
-
-
-def _compared(result: Result, model: Mapping[str, Any]) -> dict[str, str]:
-    return {"data": result.dataset, "model": model["name"], "MRR": four_digits(model["mrr"])}
-
-
-def _difference(gap: Mapping[str, Any]) -> dict[str, str]:
-    return {
-        "minus the first": f"{gap['mean']:+.4f}",
-        "95 % interval": f"{gap['low']:+.4f} to {gap['high']:+.4f}",
-        "queries better / worse": f"{gap['better']:,} / {gap['worse']:,}",
-    }
+        for model, gap in zip([first, *others], [None, *result.extras["differences"]], strict=True):
+            row = {"data": result.dataset, "model": model["name"], "MRR": four_digits(model["mrr"])}
+            if gap is not None:
+                row["minus the first"] = f"{gap['mean']:+.4f}"
+                row["95 % interval"] = f"{gap['low']:+.4f} to {gap['high']:+.4f}"
+                row["queries better / worse"] = f"{gap['better']:,} / {gap['worse']:,}"
+            rows[result.dataset, first["name"], model["name"]] = row
+    return markdown(list(rows.values()))
 
 
 def ablation_table(results: Results) -> str:
@@ -471,8 +468,7 @@ def faithfulness_table(results: Results) -> str:
     """Whether reasons are true to the model, for each model that was measured."""
     rows = []
     for result in _of_model(results, "faithfulness"):
-        figures, world = result.metrics, result.extras.get("world")
-        guesses = "{guesses_as_facts} of {guesses_told}" if "guesses_told" in figures else ""
+        figures = result.metrics
         rows.append(
             {
                 "data": title_of(result.dataset),
@@ -485,8 +481,6 @@ def faithfulness_table(results: Results) -> str:
                 "sufficiency": _percent(figures["sufficiency"]),
                 "same answer a day off": _percent(figures["same_answer"]),
                 "same first reason": _percent(figures["same_first_reason"]),
-                "planted rule named first": _percent(world["named"] if world else None),
-                "guessed types told as facts": guesses.format(**figures),
             }
         )
     return markdown(rows)
@@ -500,12 +494,11 @@ def scale_table(results: Results) -> str:
     """Seconds and memory of reading, indexing, fitting and asking worlds of each size."""
     benches = [result.metrics for result in _of_model(results, "bench_scale")]
     sizes = {size: figures for figures in benches for size in figures["facts"]}
-    rows = [
-        {"facts": words}
-        | {f"{s / 1e6:g} M": form.format(sizes[s][key][str(s)]) for s in sorted(sizes)}
-        for words, (key, form) in SCALE.items()
-    ]
-    return markdown(rows if sizes else [])
+    columns = {
+        f"{size / 1e6:g} M": {key: sizes[size][key][str(size)] for key, _ in SCALE.values()}
+        for size in sorted(sizes)
+    }
+    return _figures_table("facts", columns, SCALE)
 
 
 def engine_table(results: Results) -> str:
@@ -515,57 +508,39 @@ def engine_table(results: Results) -> str:
         return NOTHING
     figures = max(benches, key=lambda each: int(each["facts"]))
     about = f"{figures['facts'] / 1e6:g} M facts, {figures['queries']:,} test queries"
-    rows = [
-        {about: words} | {name: form.format(figures[name][key]) for name in ENGINES}
-        for words, (key, form) in ENGINE.items()
+    return _figures_table(about, {name: figures[name] for name in ENGINES}, ENGINE)
+
+
+def _figures_table(
+    head: str, columns: Mapping[str, Mapping[str, Any]], rows: Mapping[str, tuple[str, str]]
+) -> str:
+    """Return a table with a row for each figure: its words, its key and its format."""
+    lines = [
+        {head: words} | {name: form.format(figures[key]) for name, figures in columns.items()}
+        for words, (key, form) in rows.items()
     ]
-    return markdown(rows)
+    return markdown(lines if columns else [])
 
 
 def torture_table(results: Results) -> str:
     """Every attack of all recorded campaigns, and the figures of the service under attack."""
     rows = []
-    for result in _of_model(results, "torture"):
+    for figures in (result.metrics for result in _of_model(results, "torture")):
         for name, words in ATTACKS.items():
-            if name in result.metrics:
-                counts = result.metrics[name]
+            if (counts := figures.get(name)) is not None:
                 came = [f"{what}: {n:,}" for what, n in sorted(counts["outcomes"].items()) if n]
                 rows.append([words, f"{counts['tried']:,}", "; ".join(came), str(counts["failed"])])
-        rows += [
-            tell(result.metrics[name]) for name, tell in SERVICE.items() if name in result.metrics
-        ]
-    return markdown(
-        pd.DataFrame(rows, columns=["what was done", "times", "what came of it", "failures"])
-    )
+        for name, texts in SERVICE.items():
+            if (found := figures.get(name)) is not None:
+                answers = dict(found["answers"])
+                answered = answers.pop("200", 0)
+                failed = sum(answers.values()) + len(found.get("health_unanswered", []))
+                told = [text.format(answered=answered, **found) for text in texts]
+                rows.append([*told, str(failed)])
+    names = ["what was done", "times", "what came of it", "failures"]
+    return markdown(pd.DataFrame(rows, columns=names))
 
 
-def _slow_clients(figures: Mapping[str, Any]) -> list[str]:
-    health, answers = figures["health_ms"], figures["answers"]
-    clients = f"{figures['slow']:,} clients send a byte a second, {figures['busy']} others ask"
-    came = f"health answered within {health['p50']:g} ms (median), {health['p95']:g} ms (95 %), "
-    came += f"{health['max']:,.0f} ms at most; {answers.get('200', 0):,} questions answered"
-    lost = len(figures["health_unanswered"]) + _unanswered(answers)
-    return [f"{clients}, {figures['seconds']:g} s", f"{figures['health_asked']:,}", came, str(lost)]
-
-
-def _load(figures: Mapping[str, Any]) -> list[str]:
-    memory = f"memory {figures['first_mb']:g} MB after a tenth of the time, "
-    memory += f"{figures['last_mb']:g} MB at the end ({100 * figures['growth']:+.1f} %)"
-    answers, clients = figures["answers"], "{clients} clients ask for {minutes:g} minutes"
-    return [
-        clients.format(**figures),
-        f"{answers.get('200', 0):,}",
-        memory,
-        str(_unanswered(answers)),
-    ]
-
-
-def _unanswered(answers: Mapping[str, int]) -> int:
-    """Return how many questions were not answered with 200."""
-    return sum(count for status, count in answers.items() if status != "200")
-
-
-SERVICE = {"slow_clients": _slow_clients, "load": _load}
 DOCS_TABLES: dict[str, Maker] = {
     "prediction": prediction_table,
     "controls": controls_table,

@@ -15,7 +15,7 @@ from apptek.cli import app
 from apptek.config import DEFAULT, PRESETS, Config
 from apptek.research.provenance import read_runs
 from apptek.research.result import read_results
-from apptek.research.tables import title_of
+from apptek.research.tables import markdown, title_of
 from apptek.results import (
     NOTE_KINDS,
     ActorForecast,
@@ -116,23 +116,22 @@ def settings_page() -> str:
     for section in fields(Config):
         kind = type(getattr(PRESETS[DEFAULT], section.name))
         declared = TypeAdapter(kind).json_schema()["properties"]
-        head = ["setting", "what it is", "may be", "default", "other presets", "measured effect"]
         rows = [
-            [
-                f"`{section.name}.{key.name}`",
-                declared[key.name]["description"],
-                allowed_words(declared[key.name]),
-                json.dumps(usual[section.name][key.name]),
-                ", ".join(
+            {
+                "setting": f"`{section.name}.{key.name}`",
+                "what it is": declared[key.name]["description"],
+                "may be": allowed_words(declared[key.name]),
+                "default": json.dumps(usual[section.name][key.name]),
+                "other presets": ", ".join(
                     f"{name}: {json.dumps(changed[name_of_key])}"
                     for name, changed in others.items()
                     if (name_of_key := f"{section.name}.{key.name}") in changed
                 ),
-                "; ".join(effects.get(f"{section.name}.{key.name}", [])),
-            ]
+                "measured effect": "; ".join(effects.get(f"{section.name}.{key.name}", [])),
+            }
             for key in fields(kind)
         ]
-        table = markdown_table(head, rows)
+        table = markdown(rows)
         parts.append(f"## {section.name}\n\n{inspect.getdoc(kind)}\n\n{table}\n")
     return "\n".join(parts)
 
@@ -168,12 +167,6 @@ def change_words(value: Any, usual: Any) -> str:
     return f"`{json.dumps(value)}`"
 
 
-def markdown_table(head: list[str], rows: list[list[str]]) -> str:
-    """Return a table in Markdown."""
-    lines = [head, ["---"] * len(head), *rows]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
 def fields_page() -> str:
     """Return the page of all fields of results, then of their parts, then of the kinds of notes."""
     parts = [FIELDS_TITLE]
@@ -181,14 +174,18 @@ def fields_page() -> str:
     for kind in kinds:  # it grows: a part may have parts
         hints = get_type_hints(kind)
         rows = [
-            [f"`{each.name}`", type_words(hints[each.name]), each.metadata["description"]]
+            {
+                "field": f"`{each.name}`",
+                "type": type_words(hints[each.name]),
+                "description": each.metadata["description"],
+            }
             for each in fields(kind)
         ]
         where = f"\n\nFrom {RESULTS[kind]}." if kind in RESULTS else ""
-        table = markdown_table(["field", "type", "description"], rows)
+        table = markdown(rows)
         parts.append(f"## {kind.__name__}\n\n{inspect.getdoc(kind)}{where}\n\n{table}\n")
         kinds += [part for part in records_in(*hints.values()) if part not in kinds]
-    notes = markdown_table(["kind", "about"], [[f"`{k}`", text] for k, text in NOTE_KINDS.items()])
+    notes = markdown([{"kind": f"`{kind}`", "about": text} for kind, text in NOTE_KINDS.items()])
     return "\n".join([*parts, f"## Kinds of notes\n\n{notes}\n"])
 
 

@@ -61,54 +61,37 @@ def console(command: str, text: str) -> str:
     return f"```console\n$ {command}\n{text.rstrip()}\n```\n"
 
 
-def blocks(predictor: Predictor) -> dict[str, str]:
-    """What stands between the markers of the page."""
-    asked = f'model "{ASKED.subject}" "{ASKED.object}" {ASKED.time}'
-    korea = f'model "{KOREA.subject}" "{KOREA.object}" {KOREA.time}'
+def blocks(predictor: Predictor) -> dict[str, dict[str, str]]:
+    """What stands between the markers of each page."""
+    asked = f'apptek explain model "{ASKED.subject}" "{ASKED.object}" {ASKED.time}'
+    korea = f'apptek explain model "{KOREA.subject}" "{KOREA.object}" {KOREA.time}'
     found = predictor.explain(ASKED, most=2)
+    against = explanation_text(predictor.explain(KOREA, against=TARGET), WIDTH, "paragraph")
+    versus = contrast_text(predictor.contrast(KOREA, "2014-10-20"), WIDTH)
+    added = counterfactual_text(predictor.counterfactual(KOREA, add=True), WIDTH)
+    to_target = counterfactual_text(predictor.counterfactual(KOREA, TARGET), WIDTH)
     lengths = (
-        console(
-            f"apptek explain {asked} --length sentence",
-            explanation_text(found, WIDTH, "sentence"),
-        ),
-        console(
-            f"apptek explain {asked} --length full --top 2",
-            explanation_text(found, WIDTH, "full"),
-        ),
+        console(f"{asked} --length sentence", explanation_text(found, WIDTH, "sentence")),
+        console(f"{asked} --length full --top 2", explanation_text(found, WIDTH, "full")),
     )
     return {
-        "lengths": "\n".join(lengths),
-        "examples": examples(predictor),
-        "against": console(
-            f"apptek explain {korea} --against Threaten",
-            explanation_text(predictor.explain(KOREA, against="Threaten"), WIDTH, "paragraph"),
-        ),
-        "versus": console(
-            f"apptek explain {korea} --versus 2014-10-20",
-            contrast_text(predictor.contrast(KOREA, "2014-10-20"), WIDTH),
-        ),
-    }
-
-
-def counterfactuals(predictor: Predictor) -> dict[str, str]:
-    """The same of the other page."""
-    korea = f'model "{KOREA.subject}" "{KOREA.object}" {KOREA.time}'
-    return {
-        "counterfactual": console(
-            f"apptek explain {korea} --counterfactual --add",
-            counterfactual_text(predictor.counterfactual(KOREA, add=True), WIDTH),
-        ),
-        "counterfactual to": console(
-            f"apptek explain {korea} --counterfactual --to {TARGET}",
-            counterfactual_text(predictor.counterfactual(KOREA, TARGET), WIDTH),
-        ),
+        "reasons.md": {
+            "lengths": "\n".join(lengths),
+            "examples": examples(predictor),
+            "against": console(f"{korea} --against {TARGET}", against),
+            "versus": console(f"{korea} --versus 2014-10-20", versus),
+        },
+        "counterfactual.md": {
+            "counterfactual": console(f"{korea} --counterfactual --add", added),
+            "counterfactual to": console(f"{korea} --counterfactual --to {TARGET}", to_target),
+        },
     }
 
 
 if __name__ == "__main__":
     model = Predictor.load(sys.argv[1]) if sys.argv[1:] else Predictor.fit(read_dataset("icews14"))
-    for name, made in (("reasons.md", blocks), ("counterfactual.md", counterfactuals)):
+    for name, texts in blocks(model).items():
         page = (DOCS / name).read_text("utf-8")
-        for block, text in made(model).items():
+        for block, text in texts.items():
             page = with_block(page, f"<!-- made: {block} -->", text.rstrip("\n"))
         (DOCS / name).write_text(page, encoding="utf-8")

@@ -40,12 +40,7 @@ from apptek.safe_text import encodable, printable, without_passwords
 
 # Newer versions of Typer include their own click: this class works with both.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
-_UNWRITABLE = (
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EFBIG,
-    errno.EIO,
-)  # errno values of a stdout that cannot be written
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of stdout
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 ABOUT = "What kind of relation holds between A and B at time t, and why?"
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -84,8 +84,7 @@ class Predictor:
         aliases: Mapping[str, str] | str | Path | None = None, final: bool | None = None,
         folder: str | Path | None = None, resume: bool = False, replace: bool = False,
         observed_until: When = None, progress: Progress = no_progress,
-        observers: Sequence[Any] = (), about_run: dict[str, Any] | None = None,
-        agent: Path | None = None,
+        about_run: dict[str, Any] | None = None, agent: Path | None = None,
     ) -> "Predictor":  # fmt: skip
         """Fit a model; with a `folder`, it is saved there, and a run that was stopped can resume.
 
@@ -122,7 +121,7 @@ class Predictor:
         table = read_types(Path(types)) if isinstance(types, str | Path) else types
         options = fit_options(
             data, model, config, table or {}, protocol=protocol, seed=seed, final=final,
-            resume=resume, progress=progress, observers=observers, agent=agent,
+            resume=resume, progress=progress, agent=agent,
         )  # fmt: skip
         with work_folder(folder, replace=replace) as work:
             fitted, seconds = _fit(data, options, work, time_text(observed_until))
@@ -142,7 +141,6 @@ class Predictor:
         The weights stay; from 1,000 later facts on, probabilities are calibrated on the newest.
         The report says what became of the facts.
         """
-        from apptek.models.recalibration import recalibrated
         from apptek.models.updating import update_model
 
         self.model.require_features()
@@ -152,7 +150,7 @@ class Predictor:
         )
         observed = time_text(observed_until) or None
         model, report = update_model(self.model, added, removed, observed)
-        return Predictor(recalibrated(model), self.run, past_only=self.answerer.past_only), report
+        return Predictor(model, self.run, past_only=self.answerer.past_only), report
 
     def save(self, folder: str | Path, *, in_place: bool = False) -> None:
         """Write the model to a new folder, or atomically replace an old one."""
@@ -408,7 +406,6 @@ class Predictor:
         from apptek.forecast.event_filter import read_filter
         from apptek.forecast.partners import actor_forecast
 
-        _check_length(length)
         names = [subject] if object_ is None else [subject, object_]
         for name in names:
             if not isinstance(name, str):
@@ -515,7 +512,6 @@ class Predictor:
     def _window(self, start: When, length: dict[str, Any]) -> "Window":
         from apptek.forecast.window import Length
 
-        _check_length(length)
         until = {"until": time_text(length["until"])} if length.get("until") is not None else {}
         return self.forecaster.window(time_text(start) or None, Length(**length | until))
 
@@ -593,15 +589,14 @@ def _fit(
     from apptek.models.model import positions_of
     from apptek.models.updating import observed_position
 
-    if options.baseline:
-        if observed:
-            name = options.baseline
+    last, name = None, options.baseline
+    if observed:
+        if name:
             raise ApptekError(f"observed_until is for default, max and paper, not for {name}")
-        return fit_model(data, options, work)
-    positions = positions_of(data, data.train, all_facts=False)
-    last = observed_position(data, positions, observed) if observed else None
+        last = observed_position(data, positions_of(data, data.train, all_facts=False), observed)
     fitted, seconds = fit_model(data, options, work)
-    fitted = learn_occurrence(replace(fitted, observed_until=last), options, seconds)
+    if not name:
+        fitted = learn_occurrence(replace(fitted, observed_until=last), options, seconds)
     return fitted, seconds
 
 
@@ -613,12 +608,3 @@ def _facts_of(source: Any, like: Dataset) -> Dataset | None:
         return read_more(like, source)
     except NoFactsError:
         return None
-
-
-def _check_length(length: dict[str, Any]) -> None:
-    """Raise TypeError for an unknown keyword, with those that there are."""
-    from apptek.forecast.window import Length
-
-    known = [field.name for field in fields(Length)]
-    if unknown := [name for name in length if name not in known]:
-        raise TypeError(f"unknown keyword {unknown[0]!r}; expected one of: {', '.join(known)}")

@@ -1,10 +1,10 @@
 """What commands show: results as tables on stdout, progress and messages on stderr."""
 
 import shlex
-import textwrap
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from io import StringIO
+from typing import Literal
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import (
@@ -102,6 +102,22 @@ def _reports(verb: str, *columns: ProgressColumn) -> Iterator[ByteReport]:
 
 
 @contextmanager
+def stage_progress(what: str) -> Iterator[StepReport]:
+    """Print a line for each stage as it begins, and show a progress bar of its steps."""
+    last = ""
+    with step_progress(what) as show:
+
+        def report(stage: str, done: int, total: int) -> None:
+            nonlocal last
+            if stage != last:
+                tell(f"{what}: {stage}")
+            last = stage
+            show(stage, done, total)
+
+        yield report
+
+
+@contextmanager
 def working(what: str) -> Iterator[None]:
     """Show a spinner while the block runs."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
@@ -119,40 +135,25 @@ def table_text(
         file=StringIO(), width=width, highlight=False, color_system=None, force_jupyter=False
     )
     with console.capture() as capture:
-        console.print(table(title, header, rows, width), markup=False)
+        console.print(table(title, header, rows), markup=False)
     return capture.get().rstrip("\n")
 
 
-def table(
-    title: str,
-    header: Sequence[str],
-    rows: Sequence[Sequence[object]],
-    width: int | None = None,
-) -> Table | Text:
-    """Return a table with its numbers right-aligned; brackets are text, not markup.
-
-    In a window too narrow for the longest words, each row becomes lines of text instead.
-    """
-    width = output().width if width is None else width
+def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
+    """Return a table with its numbers right-aligned; brackets are text, not markup."""
     # What cannot be shown is replaced before widths are measured: its own width may be 0.
     texts = [
         [f"{cell:,}" if isinstance(cell, int) else _shown(str(cell)) for cell in row]
         for row in rows
     ]
-    widths = _word_widths([header, *texts])
-    if sum(widths) + 3 * len(widths) + 1 > width:  # 3: a border and two spaces per column
-        return _as_lines(title, header, texts, width)
     shown = Table(title=Text(title, style="bold"), title_justify="left")
     first = rows[0] if rows else [""] * len(header)
-    for index, (name, cell) in enumerate(zip(header, first, strict=True)):
+    for name, cell, *cells in zip(header, first, *texts, strict=True):
         # Rich shrinks whatever may wrap, and would break words of a column that has no spaces.
-        longest = max(len(row[index]) for row in [header, *texts])
-        shown.add_column(
-            name,
-            justify="right" if isinstance(cell, int) else "left",
-            overflow="fold",
-            no_wrap=longest == widths[index],
-        )
+        longest = max([name, *cells], key=len)
+        is_word = " " not in longest and BAR not in longest
+        justify: Literal["left", "right"] = "right" if isinstance(cell, int) else "left"
+        shown.add_column(name, justify=justify, overflow="fold", no_wrap=is_word)
     for row in texts:
         shown.add_row(*map(Text, row))
     return shown
@@ -162,26 +163,3 @@ def _shown(cell: str) -> str:
     """Return the text of a cell; one that would take minutes to wrap is cut."""
     cut = cell if len(cell) <= LONGEST_CELL else cell[: LONGEST_CELL - 1] + "…"
     return printable(cut)
-
-
-def _word_widths(rows: Sequence[Sequence[str]]) -> list[int]:
-    """Return the length of the longest word in each column; bars may break and do not count."""
-    columns = zip(*rows, strict=True)
-    words = [[word for cell in column for word in cell.split()] for column in columns]
-    return [max((len(word) for word in column if BAR not in word), default=0) for column in words]
-
-
-def _as_lines(title: str, header: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Text:
-    """Each row as text: its first cell on a line, then the others after their column's name."""
-    lines = Text(f"{title}\n", style="bold")
-    for row in rows:
-        cells = [f"{name} {cell}".strip() for name, cell in zip(header, row, strict=True) if cell]
-        others = textwrap.fill(
-            ", ".join(cells[bool(row[0]) :]),
-            width,
-            initial_indent="  ",
-            subsequent_indent="  ",
-            break_on_hyphens=False,
-        )
-        lines.append("\n".join(["", row[0], others]), style="not bold")
-    return lines

@@ -1,43 +1,41 @@
 """The command `audit`: facts that look wrong."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 from apptek.commands import options as opt
-from apptek.commands.reading_options import Reading, reads_data
+from apptek.commands.options import option
+from apptek.commands.reading_options import Reading
 from apptek.safe_text import counted
 
 
-@reads_data
-def audit(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditOptions:
+    """The options of `audit`."""
+
     source: Annotated[
         str,
-        opt.argument(
+        opt.typer_argument(
             "DATA|MODEL",
             "A folder, a file, a database, the name of a benchmark, or a model folder.",
         ),
-    ],
-    out: Annotated[
-        Any,
-        opt.option(
-            "--out",
-            "A file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a table "
-            "of a database (URL#TABLE).",
-            "FILE",
-            parser=opt.file_or_database,
-            callback=opt.check_result_file,
-        ),
-    ] = None,
-    explained: Annotated[
-        int, opt.option("--reasons", "Number of facts that get a reason.", "N", min=0)
-    ] = 1000,
-    top: opt.TopOption = 10,
-    seed: opt.SeedOption = 0,
-    as_json: opt.JsonOption = False,
-    *,
-    reading: Reading,
-) -> None:
+    ]
+    out: Any = option(
+        "--out FILE",
+        "A file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a table "
+        "of a database (URL#TABLE).",
+        parser=opt.file_or_database,
+        callback=opt.check_result_file,
+    )
+    reasons: int = option("--reasons N", "Number of facts that get a reason.", 1000, min=0)
+    top: opt.TopOption = 10
+    seed: opt.SeedOption = 0
+    as_json: opt.JsonOption = False
+
+
+@opt.takes_options
+def audit(options: AuditOptions, reading: Reading) -> None:
     """Find the facts of a graph that look wrong, the least plausible first.
 
     The model hides each fact in turn and predicts it. The list flags unlikely predicates,
@@ -47,43 +45,28 @@ def audit(
 
     Example: `apptek audit world --out suspects.html`
     """
-    from apptek.audit.report import audit_report, audit_table, write_audit
-    from apptek.terminal import tell, working
-
-    model, data = _open(source, reading)
-    bad_rows, left_out = (
-        (0, []) if data is None else (data.report.defect_count, data.report.defects)
-    )
-    found = _judge(model, data, seed)
-    with working("looking for reasons"):
-        table = audit_table(found, explained, list(left_out))
-    report = audit_report(found, table, top, bad_rows)
-    if out is not None:
-        write_audit(out, report, table)
-        tell(f"{counted(report.facts, 'fact')} judged: {out}")
-    opt.print_result(report, as_json=as_json, out=None if out is None else str(out))
-
-
-def _open(source: str, reading: Reading) -> tuple[Any, Any]:
-    """Return the model of a folder, or else the data; the other one is None."""
-    from apptek.files import is_file
-    from apptek.models.model_folder import load_model
-
-    if is_file(Path(source) / "model.json"):
-        return load_model(Path(source)), None
-    return None, replace(reading, skip_bad=True).read(source)
-
-
-def _judge(model: Any, data: Any, seed: int) -> Any:
-    """Score every fact by a model, or by models that are fitted without it."""
     from apptek.audit.audit import audit_facts
     from apptek.audit.judge import Judge, all_in_train, cross_fit
-    from apptek.terminal import working
+    from apptek.audit.report import audit_report, audit_table, write_audit
+    from apptek.files import is_file
+    from apptek.models.model_folder import load_model
+    from apptek.terminal import tell, working
 
-    if model is not None:
-        judge = Judge.of_model(model)
+    folder, bad_rows, left_out = Path(options.source), 0, list[Any]()
+    if is_file(folder / "model.json"):
+        judge = Judge.of_model(load_model(folder))
     else:
+        data = replace(reading, skip_bad=True).read_data(options.source)
+        bad_rows, left_out = data.report.defect_count, list(data.report.defects)
         with working("fitting"):
-            judge = cross_fit(all_in_train(data), seed=seed)
+            judge = cross_fit(all_in_train(data), seed=options.seed)
     with working("scoring every fact"):
-        return audit_facts(judge)
+        found = audit_facts(judge)
+    with working("looking for reasons"):
+        table = audit_table(found, options.reasons, left_out)
+    report = audit_report(found, table, options.top, bad_rows)
+    out = None if options.out is None else str(options.out)
+    if out is not None:
+        write_audit(options.out, report, table)
+        tell(f"{counted(report.facts, 'fact')} judged: {out}")
+    opt.print_result(report, as_json=options.as_json, out=out)

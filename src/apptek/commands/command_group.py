@@ -32,6 +32,7 @@ OPTIONS = {
     "--reload": "start the service again to serve a new model",
     "--checkpoint-seconds": "a stopped training of the agent starts again",
     "--resume": "run the same command again",
+    "--tensorboard": "result.json in the folder of the agent has the course of the rewards",
     "--least": "use --min-weight WEIGHT",
     "--cells": "paper/runs.toml lists the runs",
     "--experiments": "paper/runs.toml lists the runs",
@@ -47,6 +48,7 @@ OPTIONS = {
     "--open-end": "use --read open_end=ongoing or point",
     "--split": "use --read split=SHARES",
     "--address": "set RAY_ADDRESS=HOST:PORT and use --engine ray",
+    "--world": "the other measures remain",
     "--parts": "facts are no longer put into parts",
     "--storage": "the shared folder is made beside the output",
 }

@@ -1,5 +1,6 @@
 """The commands under `apptek data`: list, download, stats, make-world."""
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -7,7 +8,8 @@ import typer
 
 from apptek.commands import options as opt
 from apptek.commands.command_group import CommandGroup
-from apptek.commands.reading_options import Reading, reads_data
+from apptek.commands.options import option
+from apptek.commands.reading_options import Reading
 
 FACTS_SHOWN = 3
 
@@ -44,7 +46,7 @@ def list_benchmarks(as_json: opt.JsonOption = False) -> None:
 
 @data_app.command()
 def download(
-    name: Annotated[str, opt.argument("NAME", "icews14, icews05-15 or yago15k.")],
+    name: Annotated[str, opt.typer_argument("NAME", "icews14, icews05-15 or yago15k.")],
 ) -> None:
     """Download a benchmark and check it; files that are complete are kept.
 
@@ -64,15 +66,18 @@ def download(
     tell_next(["data", "stats", name])
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatsOptions:
+    """The options of `data stats`."""
+
+    data: opt.DataArguments
+    seed: opt.SeedOption = 0
+    as_json: opt.JsonOption = False
+
+
 @data_app.command()
-@reads_data
-def stats(
-    data: opt.DataArguments,
-    *,
-    reading: Reading,
-    seed: opt.SeedOption = 0,
-    as_json: opt.JsonOption = False,
-) -> None:
+@opt.takes_options
+def stats(options: StatsOptions, reading: Reading) -> None:
     """Count the entities, predicates, times and facts of a data set, and show the first facts.
 
     For a benchmark, the counts are shown beside those of the paper's Table 1.
@@ -86,9 +91,9 @@ def stats(
     from apptek.research.printed import compare_statistics
     from apptek.terminal import output
 
-    dataset = reading.read(data, seed=seed)
-    statistics = compare_statistics(dataset, data[0])
-    if as_json:
+    dataset = reading.read_data(options.data, seed=options.seed)
+    statistics = compare_statistics(dataset, options.data[0])
+    if options.as_json:
         statistics["first_facts"] = _first_facts(dataset)
         statistics["reading"] = dataset.report.how
         statistics["bad_row_list"] = [str(defect) for defect in dataset.report.defects]
@@ -103,15 +108,21 @@ def stats(
             output().print(f"note: {note}", markup=False, soft_wrap=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorldOptions:
+    """The options of `data make-world`."""
+
+    folder: Annotated[Path, opt.typer_argument("DIR", "A new or empty folder.")]
+    facts: int = option("--facts N", "Number of facts.", 20_000)
+    seed: opt.SeedOption = 0
+    parquet: bool = option(
+        "--parquet", "Write Parquet files of 4 million facts each, not text.", False
+    )
+
+
 @data_app.command("make-world")
-def make_world(
-    folder: Annotated[Path, opt.argument("DIR", "A new or empty folder.")],
-    facts: Annotated[int, opt.option("--facts", "Number of facts.", "N")] = 20_000,
-    seed: opt.SeedOption = 0,
-    parquet: Annotated[
-        bool, opt.option("--parquet", "Write Parquet files of 4 million facts each, not text.")
-    ] = False,
-) -> None:
+@opt.takes_options
+def make_world(options: WorldOptions) -> None:
     """Make a small synthetic data set whose events follow the rules in its rules.json.
 
     Example: `apptek data make-world world`
@@ -120,9 +131,9 @@ def make_world(
     from apptek.synthetic.world import write_world
     from apptek.terminal import tell, tell_next, working
 
+    facts, folder = options.facts, options.folder
     with working(f"making a world of {facts:,} facts"):
-        world = make(facts, seed)
-        write_world(world, folder, parquet=parquet)
+        write_world(make(facts, options.seed), folder, parquet=options.parquet)
     tell(f"A world of {facts:,} facts is in {folder}")
     tell_next(["fit", str(folder), "--out", "model"])
 

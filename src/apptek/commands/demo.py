@@ -1,8 +1,7 @@
-"""The demo: fit a small synthetic world, compare models, explain an answer, play an episode."""
+"""The command `demo`: fit a synthetic world, compare models, explain an answer, play an episode."""
 
 import shutil
 from collections.abc import Mapping
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +9,6 @@ import numpy as np
 
 from apptek.config import DEFAULT, PRESETS
 from apptek.extras import has_torch
-from apptek.facts.facts import Dataset
 from apptek.files import write_whole
 from apptek.models.asked_queries import query_of_fact
 from apptek.paper.connection import walk
@@ -20,7 +18,7 @@ from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.template import render
 from apptek.synthetic.world import World, make_world
-from apptek.terminal import output, table, tell
+from apptek.terminal import output, stage_progress, table
 
 FACTS = 20_000
 FOLDER = Path("demo")
@@ -39,8 +37,12 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
     data = world.dataset
     console.print(f"[bold]An invented world whose events follow planted rules[/bold]\n{data!r}")
     shutil.rmtree(folder, ignore_errors=True)
-    names = (DEFAULT, "paper") if has_torch() else (DEFAULT,)
-    models = {name: _fit(data, folder / name, name, seed) for name in names}
+    models = {}
+    for name in (DEFAULT, "paper") if has_torch() else (DEFAULT,):
+        with stage_progress(name) as progress:
+            models[name] = Predictor.fit(
+                data, folder=folder / name, model=name, seed=seed, progress=progress
+            )
     rules = {name: Predictor.fit(data, model=name) for name in ("recency", "frequency")}
     metrics = {name: one.evaluate().metrics for name, one in {**models, **rules}.items()}
     rows = [
@@ -49,7 +51,7 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
     ]
     header = ("model", "MRR", "Hits@1", "Hits@10")
     console.print(table("How well they rank the predicates of the test facts", header, rows))
-    query = _choose_query(world, models)
+    query = _choose_query(world, models[DEFAULT])
     words = f"({query.subject}, ?, {query.object}, {query.time})"
     console.print(f"\n[bold]Which predicate holds?[/bold] {words}")
     for name, predictor in models.items():
@@ -62,41 +64,19 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
     console.print(render("demo.txt.j2", **about), soft_wrap=True)
 
 
-def _fit(dataset: Dataset, folder: Path, name: str, seed: int) -> Predictor:
-    observing: Any = nullcontext(())
-    if name == "paper":
-        from apptek.commands.training_progress import training_progress  # needs torch
-
-        observing = training_progress()
-    with observing as observers:
-        return Predictor.fit(
-            dataset,
-            folder=folder,
-            model=name,
-            seed=seed,
-            progress=lambda stage, _done, _total: tell(f"{name}: {stage}"),
-            observers=observers,
-        )
-
-
-def _choose_query(world: World, models: Mapping[str, Predictor]) -> Query:
-    """Return the query of a test fact from the planted two-hop rule that is answered best.
-
-    Best is: right by most models, then with the highest probabilities.
-    """
+def _choose_query(world: World, predictor: Predictor) -> Query:
+    """Return the query about a test fact of the planted two-hop rule that is answered best."""
     data, test = world.dataset, world.dataset.test
     made_by = [rule.name for rule in world.rules].index(RULE)
     rows = np.flatnonzero(world.origins["test"] == made_by).tolist()
     queries = [query_of_fact(data, test, row) for row in rows]
-    truths = [data.predicates[int(test.predicates[row])] for row in rows]
-    answers = [predictor.predict(queries, top=1) for predictor in models.values()]
 
-    def quality(index: int) -> tuple[int, float]:
-        by_model = [of_model[index] for of_model in answers]
-        right = sum(answer.predicates[0] == truths[index] for answer in by_model)
-        return right, sum(answer.probabilities[0] for answer in by_model)
+    def chance(index: int) -> float:
+        truth, answer = data.predicates[int(test.predicates[rows[index]])], answers[index]
+        return answer.probabilities[answer.predicates.index(truth)]
 
-    return queries[max(range(len(queries)), key=quality)]
+    answers = predictor.predict(queries, top=None)
+    return queries[max(range(len(queries)), key=chance)]
 
 
 def _play(models: Mapping[str, Predictor], query: Query) -> dict[str, Any]:

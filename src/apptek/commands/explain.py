@@ -1,73 +1,60 @@
 """The command `explain`."""
 
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
 from apptek.commands import options as opt
+from apptek.commands.options import option
 
-_PANEL = "What would change it"
-PredicateOption = Annotated[
-    str | None,
-    opt.option("--predicate", "Explain this predicate, not the most probable one.", "NAME"),
-]
-AgainstOption = Annotated[
-    str | None, opt.option("--against", "Compare with this predicate, not the runner-up.", "NAME")
-]
-VersusOption = Annotated[
-    str | None, opt.option("--versus", "Compare with the answer at TIME.", "TIME")
-]
-LengthOption = Annotated[
-    Literal["sentence", "paragraph", "full"],
-    opt.option("--length", "One sentence, a paragraph, or everything with its facts."),
-]
-HtmlOption = Annotated[
-    Path | None, opt.option("--html", "Also write an HTML page with a drawing.", "FILE")
-]
-CounterfactualOption = Annotated[
-    bool,
-    opt.option(
+_CHANGE = "What would change it"  # a panel of the help
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExplainOptions:
+    """The options of `explain`."""
+
+    model: opt.ModelArgument
+    subject: opt.SubjectArgument
+    object_: opt.ObjectArgument
+    time: opt.TimeArgument
+    predicate: str | None = option(
+        "--predicate NAME", "Explain this predicate, not the most probable one."
+    )
+    against: str | None = option(
+        "--against NAME", "Compare with this predicate, not the runner-up."
+    )
+    versus: str | None = option("--versus TIME", "Compare with the answer at TIME.")
+    top: int = option("--top N", "Number of reasons to detail.", 5, min=1)
+    length: Literal["sentence", "paragraph", "full"] = option(
+        "--length", "One sentence, a paragraph, or everything with its facts.", "paragraph"
+    )
+    html: Path | None = option("--html FILE", "Also write an HTML page with a drawing.")
+    past_only: opt.PastOnlyOption = False
+    allow_unknown: opt.AllowUnknownOption = False
+    counterfactual: bool = option(
         "--counterfactual",
         "Find a small set of facts whose removal changes the answer.",
-        rich_help_panel=_PANEL,
-    ),
-]
-ToOption = Annotated[
-    str | None,
-    opt.option(
-        "--to", "The predicate that the answer should become.", "NAME", rich_help_panel=_PANEL
-    ),
-]
-AddOption = Annotated[
-    bool,
-    opt.option(
+        False,
+        rich_help_panel=_CHANGE,
+    )
+    to: str | None = option(
+        "--to NAME", "The predicate that the answer should become.", rich_help_panel=_CHANGE
+    )
+    add: bool = option(
         "--add",
         "Also look for a single fact whose addition changes the answer.",
-        rich_help_panel=_PANEL,
-    ),
-]
+        False,
+        rich_help_panel=_CHANGE,
+    )
+    mail: opt.MailOption = None
+    suppose: opt.SupposeOption = None
+    as_json: opt.JsonOption = False
 
 
-def explain(
-    model: opt.ModelArgument,
-    subject: opt.SubjectArgument,
-    object_: opt.ObjectArgument,
-    time: opt.TimeArgument,
-    predicate: PredicateOption = None,
-    against: AgainstOption = None,
-    versus: VersusOption = None,
-    top: Annotated[int, opt.option("--top", "Number of reasons to detail.", "N", min=1)] = 5,
-    length: LengthOption = "paragraph",
-    html: HtmlOption = None,
-    past_only: opt.PastOnlyOption = False,
-    allow_unknown: opt.AllowUnknownOption = False,
-    counterfactual: CounterfactualOption = False,
-    to: ToOption = None,
-    add: AddOption = False,
-    mail: opt.MailOption = None,
-    suppose: opt.SupposeOption = None,
-    as_json: opt.JsonOption = False,
-) -> None:
+@opt.takes_options
+def explain(options: ExplainOptions) -> None:
     """Explain an answer: the evidence for a predicate and against it, with the facts behind it.
 
     Example: `apptek explain model Coresia Falgard 2019-07-26 --html why.html`
@@ -77,33 +64,37 @@ def explain(
     from apptek.present import explanation_text as texts
     from apptek.terminal import tell
 
-    if not counterfactual:
-        opt.refuse({"--to": to, "--add": add}, "needs --counterfactual")
-    pages = {"--html": html, "--mail": mail, "--suppose": suppose}
-    others = {"--predicate": predicate, "--against": against, "--versus": versus}
-    if counterfactual:
-        opt.refuse(others | pages, "cannot be combined with --counterfactual")
-    if versus is not None:
-        opt.refuse(pages, "cannot be combined with --versus")
-    predictor = Predictor.load(model, past_only=past_only)
-    query, known = Query(subject, object_, time), dict[str, Any](allow_unknown=allow_unknown)
-    similar = predictor.similar_names(subject, object_)
-    shown: dict[str, Any] = {"as_json": as_json, "similar": similar}
-    if counterfactual:
-        changed = predictor.counterfactual(query, to, add=add, **known)
+    pages, others = ("html", "mail", "suppose"), ("predicate", "against", "versus")
+    if not options.counterfactual:
+        opt.refuse(options, ("to", "add"), "needs --counterfactual")
+    else:
+        opt.refuse(options, others + pages, "cannot be combined with --counterfactual")
+    if options.versus is not None:
+        opt.refuse(options, pages, "cannot be combined with --versus")
+    predictor = Predictor.load(options.model, past_only=options.past_only)
+    query = Query(options.subject, options.object_, options.time)
+    known: dict[str, Any] = {"allow_unknown": options.allow_unknown}
+    shown: dict[str, Any] = {
+        "as_json": options.as_json,
+        "similar": predictor.similar_names(query.subject, query.object),
+    }
+    predicates = (options.predicate, options.against)
+    if options.counterfactual:
+        changed = predictor.counterfactual(query, options.to, add=options.add, **known)
         opt.print_result(changed, render=texts.counterfactual_text, **shown)
         return
-    if versus is not None:
-        contrast = predictor.contrast(query, versus, predicate, against, **known)
-        opt.print_result(contrast, render=partial(texts.contrast_text, length=length), **shown)
+    if options.versus is not None:
+        contrast = predictor.contrast(query, options.versus, *predicates, **known)
+        render = partial(texts.contrast_text, length=options.length)
+        opt.print_result(contrast, render=render, **shown)
         return
-    known["suppose"] = opt.read_suppose(suppose, predictor.model.dataset)
-    explanation = predictor.explain(query, predicate, against=against, most=top, **known)
-    if html is not None:
-        write_whole(html, explanation.html().encode())
-        tell(f"The explanation with its drawing is in {html}")
-    opt.write_mail(mail, explanation)
-    render = partial(texts.explanation_text, length=length)
-    opt.print_result(explanation, render=render, calibrated=predictor.model.calibrated, **shown)
-    if length != "full" and not as_json:
+    known["suppose"] = opt.read_suppose(options.suppose, predictor.model.dataset)
+    why = predictor.explain(query, predicates[0], against=predicates[1], most=options.top, **known)
+    if options.html is not None:
+        write_whole(options.html, why.html().encode())
+        tell(f"The explanation with its drawing is in {options.html}")
+    opt.write_mail(options.mail, why)
+    render = partial(texts.explanation_text, length=options.length)
+    opt.print_result(why, render=render, calibrated=predictor.model.calibrated, **shown)
+    if options.length != "full" and not options.as_json:
         tell("next: --length full for the numbers and the facts")

@@ -1,78 +1,64 @@
 """The command `fit`."""
 
-from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from apptek.commands import options as opt
-from apptek.commands.reading_options import Reading, reads_data
+from apptek.commands.options import option
+from apptek.commands.reading_options import Reading
 from apptek.extras import require_torch
 
-ModelOption = Annotated[
-    str,
-    opt.option(
-        "--model",
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FitOptions:
+    """The options of `fit`."""
+
+    data: opt.DataArguments
+    out: opt.OutOption
+    model: str = option(
+        "--model NAME",
         "default: features of history and traits; max: re-ranked by boosted trees; paper: the "
         "paper's topologies. Or a baseline: frequency, profile, pair, recency, tnt_complex, "
         "de_transe, de_distmult, de_simple, re_gcn (`NAME:paper`: its authors' objective), or one "
         "that a package adds.",
-        "NAME",
-    ),
-]
-ReplaceOption = Annotated[
-    bool,
-    opt.option("--replace", "Overwrite an existing model, atomically, when the fit succeeds."),
-]
-TypesOption = Annotated[
-    Path | None,
-    opt.option(
-        "--types",
-        "A table of entity types: a column of entities, then one for each kind of type.",
-        "FILE",
-    ),
-]
-FitPastOnlyOption = Annotated[
-    bool,
-    opt.option(
-        "--past-only", "Fit only the view without later facts; it then answers every query."
-    ),
-]
-AgentOption = Annotated[
-    Path | None,
-    opt.option(
-        "--agent", "For the model paper: the folder of an agent from `paper train`.", "AGENT"
-    ),
-]
-FinalOption = Annotated[
-    bool | None,
-    opt.option(
+        "default",
+    )
+    protocol: opt.ProtocolOption = "official"
+    settings: opt.SettingsOption = None
+    seed: opt.SeedOption = 0
+    resume: bool = option("--resume", "Continue a run that was stopped.", False)
+    replace: bool = option(
+        "--replace", "Overwrite an existing model, atomically, when the fit succeeds.", False
+    )
+    past_only: bool = option(
+        "--past-only", "Fit only the view without later facts; it then answers every query.", False
+    )
+    final: bool | None = option(
         "--final/--not-final",
         "Answer from all facts, those of valid and test included (the default for a single file). "
         "`evaluate` keeps to the training facts.",
-    ),
-]
+    )
+    observed_until: opt.ObservedUntilOption = None
+    predicates: str | None = option(
+        "--predicates FILE",
+        "A table of predicates: predicate, class, label, phrase, group. `none` turns off the "
+        "built-in CAMEO table, which is otherwise applied to ICEWS and GDELT data.",
+    )
+    aliases: Path | None = option(
+        "--aliases FILE", "A table of aliases: a name in the data, then its aliases."
+    )
+    types: Path | None = option(
+        "--types FILE",
+        "A table of entity types: a column of entities, then one for each kind of type.",
+    )
+    agent: Path | None = option(
+        "--agent AGENT", "For the model paper: the folder of an agent from `paper train`."
+    )
 
 
-@reads_data
-def fit(
-    data: opt.DataArguments,
-    out: opt.OutOption,
-    model: ModelOption = "default",
-    protocol: opt.ProtocolOption = "official",
-    settings: opt.SettingsOption = None,
-    seed: opt.SeedOption = 0,
-    resume: opt.ResumeOption = False,
-    replace: ReplaceOption = False,
-    past_only: FitPastOnlyOption = False,
-    final: FinalOption = None,
-    observed_until: opt.ObservedUntilOption = None,
-    predicates: opt.PredicatesOption = None,
-    aliases: opt.AliasesOption = None,
-    types: TypesOption = None,
-    agent: AgentOption = None,
-    *,
-    reading: Reading,
-) -> None:
+@opt.takes_options
+def fit(options: FitOptions, reading: Reading) -> None:
     """Fit a model that predicts predicates.
 
     It learns from the train split how features predict predicates, and chooses its
@@ -86,28 +72,24 @@ def fit(
     from apptek.research.provenance import about_run
     from apptek.setting_rules import with_settings
 
-    changes = [*(settings or []), *(["features.past_only=true"] if past_only else [])]
-    config = with_settings(model_settings(model), changes)
-    is_ours = model in PRESETS
-    if not is_ours:
-        opt.refuse(
-            {"--replace": replace, "--types": types, "--final": final is not None,
-             "--observed-until": observed_until, "--agent": agent},
-            f"is for default, max and paper, not for {model}",
-        )  # fmt: skip
+    changes = [*(options.settings or []), *["features.past_only=true"] * options.past_only]
+    config = with_settings(model_settings(options.model), changes)
+    if is_baseline := options.model not in PRESETS:
+        of_ours = ("replace", "types", "final", "observed_until", "agent")
+        opt.refuse(options, of_ours, f"is for default, max and paper, not for {options.model}")
     elif "topologies" in config.features.parts:
         require_torch()
     else:
-        opt.refuse({"--agent": agent}, "needs the model paper: an agent finds topologies")
+        opt.refuse(options, ["agent"], "needs the model paper: an agent finds topologies")
     # Before the data, which may take long to read: a bad table should fail at once.
-    options: dict[str, Any] = {
-        "model": model, "config": config, "protocol": protocol, "seed": seed, "resume": resume,
-        "types": None if types is None else read_types(types), "final": final, "replace": replace,
-        "observed_until": observed_until, "agent": agent, "about_run": about_run(),
-    }  # fmt: skip
-    tables = (as_predicate_table(predicates), {} if aliases is None else read_aliases(aliases))
-    dataset = _read(data, reading, *tables)
-    (_fit_own if is_ours else _fit_baseline)(dataset, out, options)
+    names = ("model", "protocol", "seed", "resume", "final", "replace", "observed_until", "agent")
+    keywords: dict[str, Any] = {name: getattr(options, name) for name in names}
+    keywords |= {"config": config, "about_run": about_run()}
+    keywords["types"] = None if options.types is None else read_types(options.types)
+    labels = as_predicate_table(options.predicates)
+    aliases = {} if options.aliases is None else read_aliases(options.aliases)
+    dataset = _read(options.data, reading, labels, aliases)
+    (_fit_baseline if is_baseline else _fit_own)(dataset, options.out, keywords)
 
 
 def _read(data: list[str], reading: Reading, labels: Any, aliases: dict[str, str]) -> Any:
@@ -116,7 +98,7 @@ def _read(data: list[str], reading: Reading, labels: Any, aliases: dict[str, str
     from apptek.reading.name_tables import with_aliases
     from apptek.terminal import tell
 
-    dataset = with_aliases(reading.read(data).labelled(labels), aliases)
+    dataset = with_aliases(reading.read_data(data).labelled(labels), aliases)
     if dataset.labels:
         known, count = len(dataset.labels), len(dataset.predicates)
         off = "; --predicates none turns this off" if labels is None else ""
@@ -129,47 +111,35 @@ def _read(data: list[str], reading: Reading, labels: Any, aliases: dict[str, str
     return dataset
 
 
-def _fit_own(dataset: Any, out: Path, options: dict[str, Any]) -> None:
+def _fit_own(dataset: Any, out: Path, keywords: dict[str, Any]) -> None:
     """Fit a model with features, and print its stages on stderr."""
     from apptek.predictor import Predictor
-    from apptek.terminal import tell
+    from apptek.terminal import stage_progress, tell
 
     if repeated := sum(dataset.report.duplicates.values()) - dataset.report.merged:
         tell(f"repeated facts, counted once: {repeated:,}")
     undated = dataset.undated_count()
     if 0 < undated < len(dataset.all_facts()):
         tell(f"facts without a time: {undated:,}")
-    config = options["config"]
-    observing: Any = nullcontext(())
-    if options["agent"] is not None:  # before anything is fitted
+    if keywords["agent"] is not None:  # before anything is fitted
         from apptek.facts.protocols import apply_protocol
         from apptek.paper.agent import check_agent
 
-        train = apply_protocol(dataset.labelled(), options["protocol"]).train
-        check_agent(options["agent"], config.agent, train.digest())
-    elif "topologies" in config.features.parts:
-        from apptek.commands.training_progress import training_progress  # needs torch
-
-        observing = training_progress()
-    folder = out.resolve() if options["replace"] else out  # keep the symlink
-    with observing as observers:
-        predictor = Predictor.fit(
-            dataset,
-            folder=folder,
-            progress=lambda name, _done, _total: tell(f"stage: {name}"),
-            observers=observers,
-            **options,
-        )
+        train = apply_protocol(dataset.labelled(), keywords["protocol"]).train
+        check_agent(keywords["agent"], keywords["config"].agent, train.digest())
+    folder = out.resolve() if keywords["replace"] else out  # keep the symlink
+    with stage_progress("stage") as progress:
+        predictor = Predictor.fit(dataset, folder=folder, progress=progress, **keywords)
     _tell_fitted(predictor.model, out)
 
 
-def _fit_baseline(dataset: Any, out: Path, options: dict[str, Any]) -> None:
+def _fit_baseline(dataset: Any, out: Path, keywords: dict[str, Any]) -> None:
     """Fit a baseline, with its progress on stderr."""
     from apptek.predictor import Predictor
     from apptek.terminal import step_progress, tell, tell_next
 
-    with step_progress(f"fitting {options['model'].partition(':')[0]}") as progress:
-        fitted = Predictor.fit(dataset, folder=out, progress=progress, **options).model
+    with step_progress(f"fitting {keywords['model'].partition(':')[0]}") as progress:
+        fitted = Predictor.fit(dataset, folder=out, progress=progress, **keywords).model
     name = fitted.baseline
     tell(f"{name}: MRR {fitted.main.report['valid_mrr']:.4f} on the tuning split")
     tell(f"the model is in {out}")

@@ -1,13 +1,14 @@
 """The commands `forecast` and `watch`."""
 
-from dataclasses import replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from apptek.commands import options as opt
-from apptek.commands.reading_options import SkipBadOption, SqlOption, list_skipped
+from apptek.commands.options import argument, option
+from apptek.commands.reading_options import SKIP_BAD, list_skipped
 from apptek.safe_text import counted
 
 if TYPE_CHECKING:
@@ -15,36 +16,39 @@ if TYPE_CHECKING:
 
 PAIRS_LISTED = 20  # without a file of pairs
 ALERTED = 3  # the exit code of --exit-code if there are alerts
-
-
-PredicateOption = Annotated[
-    str | None, opt.option("--predicate", "Only events with this predicate.", "NAME")
+_ALERTS = "Alerts and earlier lists"  # a panel of the help
+EventPredicateOption = Annotated[
+    str | None, opt.typer_option("--predicate NAME", "Only events with this predicate.")
 ]
-ClassOption = Annotated[str | None, opt.option("--class", "Only events of this class.", "NAME")]
-GroupOption = Annotated[str | None, opt.option("--group", "Only events of this group.", "NAME")]
+ClassOption = Annotated[str | None, opt.typer_option("--class NAME", "Only events of this class.")]
+GroupOption = Annotated[str | None, opt.typer_option("--group NAME", "Only events of this group.")]
+ExitCodeOption = Annotated[
+    bool,
+    opt.typer_option("--exit-code", "Exit with 3 if there are alerts.", rich_help_panel=_ALERTS),
+]
 
 
-@opt.takes_window
-def forecast(
-    model: opt.ModelArgument,
-    subject: Annotated[str, opt.argument("A", "One entity.")],
-    object_: Annotated[
-        str | None, opt.argument("B", "The other entity.  [default: all partners of A]")
-    ] = None,
-    predicate: PredicateOption = None,
-    class_: ClassOption = None,
-    group: GroupOption = None,
-    members: Annotated[
-        bool,
-        opt.option("--members", "Without B: count Police (Egypt), Citizen (Egypt), ... as Egypt."),
-    ] = False,
-    top: opt.TopOption = 10,
-    allow_unknown: opt.AllowUnknownOption = False,
-    suppose: opt.SupposeOption = None,
-    as_json: opt.JsonOption = False,
-    *,
-    window: opt.WindowOptions,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForecastOptions:
+    """The options of `forecast`."""
+
+    model: opt.ModelArgument
+    subject: Annotated[str, opt.typer_argument("A", "One entity.")]
+    object_: str | None = argument("B", "The other entity.  [default: all partners of A]")
+    predicate: EventPredicateOption = None
+    class_: ClassOption = None
+    group: GroupOption = None
+    members: bool = option(
+        "--members", "Without B: count Police (Egypt), Citizen (Egypt), ... as Egypt.", False
+    )
+    top: opt.TopOption = 10
+    allow_unknown: opt.AllowUnknownOption = False
+    suppose: opt.SupposeOption = None
+    as_json: opt.JsonOption = False
+
+
+@opt.takes_options
+def forecast(options: ForecastOptions, window: opt.WindowOptions) -> None:
     """Forecast whether an event will happen between two entities, when, and of what kind.
 
     With one entity: which entities it will act on, and which will act on it. `predict` assumes that
@@ -58,104 +62,68 @@ def forecast(
     """
     from apptek.predictor import Predictor
 
-    if object_ is None:
-        opt.refuse({"--allow-unknown": allow_unknown}, "is for two entities")
+    if options.object_ is None:
+        opt.refuse(options, ["allow_unknown"], "is for two entities")
     else:
-        opt.refuse({"--members": members}, "is for one entity, without B")
-    predictor = Predictor.load(model, past_only=True)
-    made = predictor.forecast(
-        subject, object_, predicate=predicate, class_=class_, group=group, members=members,
-        top=top, allow_unknown=allow_unknown,
-        suppose=opt.read_suppose(suppose, predictor.model.dataset), **window.keywords(),
-    )  # fmt: skip
-    opt.print_result(made, as_json=as_json)
+        opt.refuse(options, ["members"], "is for one entity, without B")
+    predictor = Predictor.load(options.model, past_only=True)
+    names = ("predicate", "class_", "group", "members", "top", "allow_unknown")
+    keywords = {name: getattr(options, name) for name in names} | asdict(window)
+    suppose = opt.read_suppose(options.suppose, predictor.model.dataset)
+    made: Any = predictor.forecast(options.subject, options.object_, suppose=suppose, **keywords)
+    opt.print_result(made, as_json=options.as_json)
 
 
-PairsArgument = Annotated[
-    str | None,
-    opt.argument(
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions:
+    """The options of `watch`."""
+
+    model: opt.ModelArgument
+    pairs: str | None = argument(
         "PAIRS",
         "A file of pairs: subject, object (.csv, .tsv, .txt, .parquet), - for standard input, or a "
         "database.  [default: the pairs whose chance of an event changes most]",
-    ),
-]
-PairsOption = Annotated[
-    int | None,
-    opt.option(
-        "--top", "Number of rows to print.  [default: all of PAIRS; without PAIRS, 20]", "N", min=1
-    ),
-]
-FilesOption = Annotated[
-    list[Any] | None,
-    opt.option(
-        "--out",
+    )
+    top: int | None = option(
+        "--top N", "Number of rows to print.  [default: all of PAIRS; without PAIRS, 20]", min=1
+    )
+    out: list[Any] | None = option(
+        "--out FILE",
         "A file for the list (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a table of a "
         "database (URL#TABLE); repeatable.",
-        "FILE",
         parser=opt.file_or_database,
         callback=lambda files: files and [opt.check_result_file(file) for file in files],
-    ),
-]
-
-
-EntityOption = Annotated[
-    list[str] | None, opt.option("--entity", "Only pairs with this entity; repeatable.", "NAME")
-]
-CountryOption = Annotated[
-    list[str] | None,
-    opt.option(
-        "--country",
+    )
+    skip_bad: bool = option("--skip-bad", SKIP_BAD, False)
+    sql: str = option(
+        "--sql SQL", "A query, if PAIRS is a database without a table.", "", show_default=False
+    )
+    entity: list[str] | None = option("--entity NAME", "Only pairs with this entity; repeatable.")
+    country: list[str] | None = option(
+        "--country NAME",
         "Only pairs with an entity of this country: 'Police (India)' is of India; repeatable.",
-        "NAME",
-    ),
-]
-_ALERT_PANEL = "Alerts and earlier lists"
-AlertOption = Annotated[
-    list[str] | None,
-    opt.option(
-        "--alert",
+    )
+    predicate: EventPredicateOption = None
+    class_: ClassOption = None
+    group: GroupOption = None
+    alert: list[str] | None = option(
+        "--alert RULE",
         "List pairs that meet this rule first, such as 'group:material conflict > 50' or "
         "'rise > 20'; repeatable.",
-        "RULE",
-        rich_help_panel=_ALERT_PANEL,
-    ),
-]
-ExitCodeOption = Annotated[
-    bool,
-    opt.option("--exit-code", "Exit with 3 if there are alerts.", rich_help_panel=_ALERT_PANEL),
-]
-SinceOption = Annotated[
-    Path | None,
-    opt.option(
-        "--since",
+        rich_help_panel=_ALERTS,
+    )
+    exit_code: ExitCodeOption = False
+    since: Path | None = option(
+        "--since FILE",
         "An earlier list (.json): mark pairs as new, up or down, and name those dropped.",
-        "FILE",
-        rich_help_panel=_ALERT_PANEL,
-    ),
-]
+        rich_help_panel=_ALERTS,
+    )
+    mail: opt.MailOption = None
+    as_json: opt.JsonOption = False
 
 
-@opt.takes_window
-def watch(
-    model: opt.ModelArgument,
-    pairs: PairsArgument = None,
-    top: PairsOption = None,
-    out: FilesOption = None,
-    skip_bad: SkipBadOption = False,
-    sql: SqlOption = "",
-    entity: EntityOption = None,
-    country: CountryOption = None,
-    predicate: PredicateOption = None,
-    class_: ClassOption = None,
-    group: GroupOption = None,
-    alert: AlertOption = None,
-    exit_code: ExitCodeOption = False,
-    since: SinceOption = None,
-    mail: opt.MailOption = None,
-    as_json: opt.JsonOption = False,
-    *,
-    window: opt.WindowOptions,
-) -> None:
+@opt.takes_options
+def watch(options: WatchOptions, window: opt.WindowOptions) -> None:
     """Forecast many pairs at once: a list with chances, changes and reasons.
 
     Each pair has a row: the chance of an event in the window, the chance in the forecast for
@@ -172,26 +140,33 @@ def watch(
     from apptek.present.tables import write_result
     from apptek.terminal import tell, working
 
-    if pairs is None:
-        opt.refuse({"--sql": sql or None, "--skip-bad": skip_bad}, "needs PAIRS")
-    predictor = Predictor.load(model, past_only=True)
+    if options.pairs is None:
+        opt.refuse(options, ["sql", "skip_bad"], "needs PAIRS")
+    predictor = Predictor.load(options.model, past_only=True)
     asked, skipped = None, list[str]()
-    if pairs is not None:
-        source, names = opt.file_or_database(pairs), predictor.answerer.entities
-        asked, skipped = read_pairs(source, names, skip_bad=skip_bad, sql=sql)
+    if options.pairs is not None:
+        source, names = opt.file_or_database(options.pairs), predictor.answerer.entities
+        asked, skipped = read_pairs(source, names, skip_bad=options.skip_bad, sql=options.sql)
     with working("forecasting"):
         listed = predictor.watch(
-            asked, most=top or PAIRS_LISTED, entity=entity or (), country=country or (),
-            predicate=predicate, class_=class_, group=group, alerts=alert or (), since=since,
-            **window.keywords(),
-        )  # fmt: skip
+            asked,
+            most=options.top or PAIRS_LISTED,
+            entity=options.entity or (),
+            country=options.country or (),
+            predicate=options.predicate,
+            class_=options.class_,
+            group=options.group,
+            alerts=options.alert or (),
+            since=options.since,
+            **asdict(window),
+        )
     list_skipped(skipped)
-    for file in out or []:
+    for file in options.out or []:
         write_result(file, listed, "watch")
         tell(f"{counted(len(listed.rows), 'pair')}, {len(skipped):,} skipped: {file}")
-    opt.write_mail(mail, listed)
-    _print(listed, top, as_file=bool(out), as_json=as_json)
-    if exit_code and listed.alerts:
+    opt.write_mail(options.mail, listed)
+    _print(listed, options.top, as_file=bool(options.out), as_json=options.as_json)
+    if options.exit_code and listed.alerts:
         raise typer.Exit(ALERTED)
 
 

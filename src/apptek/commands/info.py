@@ -1,38 +1,35 @@
 """The command `info`: describe a model, check its files, and write the rules it learned."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 from apptek.commands import options as opt
+from apptek.commands.options import option
 from apptek.safe_text import counted
 
 MIN_WEIGHT = 0.2
 
 
-def info(
-    model: opt.ModelArgument,
-    check: Annotated[
-        bool, opt.option("--check", "Compare every file of the model with its checksum.")
-    ] = False,
-    rules: Annotated[
-        Path | None,
-        opt.option(
-            "--rules",
-            "Write the learned rules, with weight and support (.jsonl, .parquet).",
-            "FILE",
-        ),
-    ] = None,
-    min_weight: Annotated[
-        float | None,
-        opt.option(
-            "--min-weight",
-            "With --rules: leave out rules with a smaller weight, for or against.  [default: 0.2]",
-            "WEIGHT",
-            min=0.0,
-        ),
-    ] = None,
-    as_json: opt.JsonOption = False,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InfoOptions:
+    """The options of `info`."""
+
+    model: opt.ModelArgument
+    check: bool = option("--check", "Compare every file of the model with its checksum.", False)
+    rules: Path | None = option(
+        "--rules FILE", "Write the learned rules, with weight and support (.jsonl, .parquet)."
+    )
+    min_weight: float | None = option(
+        "--min-weight WEIGHT",
+        "With --rules: leave out rules with a smaller weight, for or against.  [default: 0.2]",
+        min=0.0,
+    )
+    as_json: opt.JsonOption = False
+
+
+@opt.takes_options
+def info(options: InfoOptions) -> None:
     """Describe a model or a baseline: its data, its views, and what was added since the fit.
 
     `--check` reads every file and compares it with the checksums of the model's `manifest.json`.
@@ -40,35 +37,40 @@ def info(
 
     Example: `apptek info model`
     """
-    if rules is None:
-        opt.refuse({"--min-weight": min_weight}, "needs --rules")
     facts: dict[str, Any] = {}
-    if check:
-        facts |= _check(model, quiet=as_json)
-    if rules is not None:
-        least = MIN_WEIGHT if min_weight is None else min_weight
-        facts |= _write_rules(model, rules, least, quiet=as_json)
-    if not check and rules is None:
-        from apptek.models.model import summarize
-        from apptek.models.model_folder import load_model
-        from apptek.models.recalibration import recent_calibration
-
-        loaded = load_model(model, baselines=True)
-        facts = summarize(loaded)
-        if facts.get("updates") and (recent := recent_calibration(loaded)):
-            facts["recent_calibration"] = recent
-            if recent["refit_due"]:
-                facts["refit"] = (
-                    f"due: on the newest {recent['facts']:,} facts, from {recent['since']} on, the "
-                    f"calibration error of the fit is {recent['ece']:.3f}"
-                )
-        _add_score(facts, model)
-        if not as_json:
+    if options.rules is None:
+        opt.refuse(options, ["min_weight"], "needs --rules")
+    if options.check:
+        facts |= _check(options.model, quiet=options.as_json)
+    if options.rules is not None:
+        facts |= _write_rules(options, options.rules)
+    if not facts:
+        facts = _summary(options.model)
+        if not options.as_json:
             from apptek.present.metrics_text import summary_text
 
-            opt.print_text(summary_text, str(model), facts)
-    if as_json:
+            opt.print_text(summary_text, str(options.model), facts)
+    if options.as_json:
         opt.print_json(facts)
+
+
+def _summary(folder: Path) -> dict[str, Any]:
+    """Return what the model is, how it fares on the newest facts, and how its forecasts did."""
+    from apptek.models.model import summarize
+    from apptek.models.model_folder import load_model
+    from apptek.models.recalibration import recent_calibration
+
+    loaded = load_model(folder, baselines=True)
+    facts = summarize(loaded)
+    if facts.get("updates") and (recent := recent_calibration(loaded)):
+        facts["recent_calibration"] = recent
+        if recent["refit_due"]:
+            facts["refit"] = (
+                f"due: on the newest {recent['facts']:,} facts, from {recent['since']} on, the "
+                f"calibration error of the fit is {recent['ece']:.3f}"
+            )
+    _add_score(facts, folder)
+    return facts
 
 
 def _add_score(facts: dict[str, Any], model: Path) -> None:
@@ -100,13 +102,14 @@ def _check(model: Path, *, quiet: bool) -> dict[str, Any]:
     return {"model": str(model), **sizes, "digest": digest}
 
 
-def _write_rules(model: Path, file: Path, least: float, *, quiet: bool) -> dict[str, Any]:
+def _write_rules(options: InfoOptions, file: Path) -> dict[str, Any]:
     from apptek.models.model_folder import load_model
     from apptek.rules import write_rules
     from apptek.terminal import tell, working
 
+    least = MIN_WEIGHT if options.min_weight is None else options.min_weight
     with working("counting"):
-        count = write_rules(load_model(model), file, least)
-    if not quiet:
+        count = write_rules(load_model(options.model), file, least)
+    if not options.as_json:
         tell(f"{counted(count, 'rule')}: {file}")
     return {"rules": count, "min_weight": least, "out": str(file)}

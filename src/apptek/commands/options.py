@@ -1,9 +1,21 @@
-"""Arguments and options that several commands share, each defined once, and their output."""
+"""How options are declared and expanded, those that several commands share, and what is printed.
+
+A command takes its options as one dataclass, and `takes_options` makes a command line of it:
+
+    @dataclass(frozen=True, slots=True, kw_only=True)
+    class StatsOptions:
+        data: DataArguments
+        seed: SeedOption = 0
+        rows: int = option("--rows N", "Number of rows to print.", 10, min=1)
+
+    @takes_options
+    def stats(options: StatsOptions) -> None: ...
+"""
 
 import inspect
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import MISSING, dataclass, field, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,157 +26,103 @@ if TYPE_CHECKING:
     from apptek.facts.facts import Dataset
     from apptek.results import Result
 
-
-def option(words: str, help_text: str, metavar: str | None = None, **more: Any) -> Any:
-    """Return an option for an annotation."""
-    return typer.Option(words, help=help_text, metavar=metavar, **more)
+COMMAND_LINE = "command_line"  # in the metadata of a field
 
 
-def argument(metavar: str, help_text: str) -> Any:
+def typer_option(words: str, help_text: str, **more: Any) -> Any:
+    """Return an option for an annotation; `--top N` is the option --top with the metavar N."""
+    name, _, metavar = words.partition(" ")
+    return typer.Option(name, help=help_text, metavar=metavar or None, **more)
+
+
+def option(words: str, help_text: str, default: Any = None, **more: Any) -> Any:
+    """Declare a field of a dataclass as an option."""
+    return field(default=default, metadata={COMMAND_LINE: typer_option(words, help_text, **more)})
+
+
+def typer_argument(metavar: str, help_text: str) -> Any:
     """Return an argument for an annotation."""
     return typer.Argument(metavar=metavar, help=help_text)
 
 
-DataArguments = Annotated[
-    list[str],
-    argument(
-        "DATA...",
-        "A folder, a file or several that are read as one, a pattern such as 'data/*.csv', - for "
-        "standard input, the URL of a database (docs/databases.md), or the name of a benchmark.",
-    ),
-]
+def argument(metavar: str, help_text: str, default: Any = None) -> Any:
+    """Declare a field of a dataclass as an argument."""
+    return field(default=default, metadata={COMMAND_LINE: typer_argument(metavar, help_text)})
 
 
-DataArgument = Annotated[str, argument("DATA", "A folder, a file, or the name of a benchmark.")]
+def takes_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Expand the parameters of a command that are dataclasses: each field becomes an option.
+
+    A class may name fields that its commands do not take, in `not_taken`; they keep their defaults.
+    """
+    own = inspect.signature(command, eval_str=True).parameters.values()
+    holders: dict[str, Any] = {
+        each.name: each.annotation for each in own if is_dataclass(each.annotation)
+    }
+    taken = {name: _taken_fields(kind) for name, kind in holders.items()}
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        for name, kind in holders.items():
+            given[name] = kind(**{each: given.pop(each) for each in taken[name]})
+        command(**given)
+
+    others = [each for each in own if each.name not in holders]
+    expanded = [each for of_class in taken.values() for each in of_class.values()]
+    _set_signature(run, [*others, *expanded])
+    return run
 
 
-ModelArgument = Annotated[Path, argument("MODEL", "A model folder.")]
+def _taken_fields(kind: Any) -> dict[str, inspect.Parameter]:
+    parameters = {}
+    for each in fields(kind):
+        if each.name not in getattr(kind, "not_taken", ()):
+            declared = each.metadata.get(COMMAND_LINE)
+            annotation = each.type if declared is None else Annotated[each.type, declared]
+            default = inspect.Parameter.empty if each.default is MISSING else each.default
+            parameters[each.name] = _keyword(each.name, annotation, default)
+    return parameters
 
 
-SubjectArgument = Annotated[str, argument("SUBJECT", "The entity that acts.")]
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+    kind = inspect.Parameter.KEYWORD_ONLY
+    return inspect.Parameter(name, kind, default=default, annotation=annotation)
 
 
-ObjectArgument = Annotated[str, argument("OBJECT", "The entity acted upon.")]
+def _set_signature(run: Any, parameters: Sequence[inspect.Parameter]) -> None:
+    """Set what typer builds the command line from."""
+    run.__signature__ = inspect.Signature(
+        [each.replace(kind=each.KEYWORD_ONLY) for each in parameters]
+    )
 
 
-TIME = "The time, in the format of the data; '?' (in quotes) if unknown."
+def with_engine(command: Callable[..., None]) -> Callable[..., None]:
+    """Add the option --engine to a command."""
+
+    @wraps(command)
+    def run(*, engine: Any, **named: Any) -> None:
+        if engine == "threads":
+            command(**named)
+            return
+        from apptek.engine import use_engine
+
+        outputs = named.get("out")
+        paths = [*(outputs if isinstance(outputs, list) else [outputs]), named.get("model")]
+        with use_engine(engine, next((p for p in paths if isinstance(p, Path)), Path("audit"))):
+            command(**named)
+
+    added = _keyword("engine", EngineOption, "threads")
+    _set_signature(run, [*inspect.signature(command).parameters.values(), added])
+    return run
 
 
-TimeArgument = Annotated[str, argument("TIME", TIME)]
-
-
-OutOption = Annotated[Path, option("--out", "The folder to write; new or empty.", "DIR")]
-
-
-ProtocolOption = Annotated[
-    Literal["official", "paper", "forecast"],
-    option(
-        "--protocol",
-        "official: the splits as published; paper: filtered and split as in the paper; "
-        "forecast: icews14 and icews05-15 cut by date, as in the forecasting literature.",
-        "NAME",
-    ),
-]
-
-
-SettingsOption = Annotated[
-    list[str] | None,
-    option(
-        "--set",
-        "Change the setting `section.key` (docs/settings.md); repeatable. "
-        "A wrong name lists the right ones.",
-        "KEY=VALUE",
-    ),
-]
-
-
-PredicatesOption = Annotated[
-    str | None,
-    option(
-        "--predicates",
-        "A table of predicates: predicate, class, label, phrase, group. `none` turns off the "
-        "built-in CAMEO table, which is otherwise applied to ICEWS and GDELT data.",
-        "FILE",
-    ),
-]
-
-
-AliasesOption = Annotated[
-    Path | None,
-    option(
-        "--aliases",
-        "A table of aliases: a name in the data, then its aliases.",
-        "FILE",
-    ),
-]
-
-
-AllowUnknownOption = Annotated[
-    bool,
-    option(
-        "--allow-unknown",
-        "Give a general answer if a name is not in the data. Without it, the command stops and "
-        "suggests similar names.",
-    ),
-]
-
-
-SeedOption = Annotated[int, option("--seed", "The random seed.", "N", min=0)]
-
-
-ObservedUntilOption = Annotated[
-    str | None,
-    option(
-        "--observed-until",
-        "The last observed time, with facts or without; forecasts begin after it.  "
-        "[default: the last fact]",
-        "TIME",
-    ),
-]
-
-
-ResumeOption = Annotated[bool, option("--resume", "Continue a run that was stopped.")]
-
-
-PastOnlyOption = Annotated[
-    bool,
-    option("--past-only", "Use only facts before the query's time, even if later ones are known."),
-]
-
-
-SupposeOption = Annotated[
-    list[str] | None,
-    option(
-        "--suppose",
-        "Also answer as if this fact were in the data, 'SUBJECT | PREDICATE | OBJECT | TIME', or "
-        "all facts of a file; repeatable. Nothing is written to the model.",
-        "FACT",
-    ),
-]
-
-
-def read_suppose(values: list[str] | None, data: "Dataset") -> list[Any] | None:
-    """Return the facts of --suppose; a text without | is a file, which is read like the data."""
-    from apptek.reading.reader import read_more
-
-    facts: list[Any] = []
-    for value in values or []:
-        if "|" in value:
-            facts.append(value)
-            continue
-        if not Path(value).exists():
-            form = "'SUBJECT | PREDICATE | OBJECT | TIME', or a file of facts"
-            raise typer.BadParameter(f"--suppose {value!r}: expected {form}")
-        read = read_more(data, Path(value))
-        columns = [column.tolist() for column in read.all_facts().columns()[:4]]
-        facts += [
-            (read.entities[s], read.predicates[p], read.entities[o], read.axis.format(when))
-            for s, p, o, when in zip(*columns, strict=True)
-        ]
-    return facts or None
-
-
-TopOption = Annotated[int, option("--top", "Number of rows to print.", "N", min=1)]
+def refuse(options: Any, names: Sequence[str], why: str) -> None:
+    """Raise a usage error that names the first of these options that was given, if any."""
+    defaults = {each.name: each.default for each in fields(options)}
+    for name in names:
+        if getattr(options, name) not in (defaults[name], []):
+            word = name.rstrip("_").replace("_", "-")
+            raise typer.BadParameter(f"--{word} {why}")
 
 
 def file_or_database(text: str) -> Any:
@@ -201,21 +159,138 @@ def check_result_file(path: Any) -> Any:
     return check_file(path) if isinstance(path, Path) else path
 
 
+DataArguments = Annotated[
+    list[str],
+    typer_argument(
+        "DATA...",
+        "A folder, a file or several that are read as one, a pattern such as 'data/*.csv', - for "
+        "standard input, the URL of a database (docs/databases.md), or the name of a benchmark.",
+    ),
+]
+DataArgument = Annotated[
+    str, typer_argument("DATA", "A folder, a file, or the name of a benchmark.")
+]
+ModelArgument = Annotated[Path, typer_argument("MODEL", "A model folder.")]
+SUBJECT = "The entity that acts."
+OBJECT = "The entity acted upon."
+TIME = "The time, in the format of the data; '?' (in quotes) if unknown."
+SubjectArgument = Annotated[str, typer_argument("SUBJECT", SUBJECT)]
+ObjectArgument = Annotated[str, typer_argument("OBJECT", OBJECT)]
+TimeArgument = Annotated[str, typer_argument("TIME", TIME)]
+OutOption = Annotated[Path, typer_option("--out DIR", "The folder to write; new or empty.")]
+ProtocolOption = Annotated[
+    Literal["official", "paper", "forecast"],
+    typer_option(
+        "--protocol NAME",
+        "official: the splits as published; paper: filtered and split as in the paper; "
+        "forecast: icews14 and icews05-15 cut by date, as in the forecasting literature.",
+    ),
+]
+SettingsOption = Annotated[
+    list[str] | None,
+    typer_option(
+        "--set KEY=VALUE",
+        "Change the setting `section.key` (docs/settings.md); repeatable. "
+        "A wrong name lists the right ones.",
+    ),
+]
+AllowUnknownOption = Annotated[
+    bool,
+    typer_option(
+        "--allow-unknown",
+        "Give a general answer if a name is not in the data. Without it, the command stops and "
+        "suggests similar names.",
+    ),
+]
+SeedOption = Annotated[int, typer_option("--seed N", "The random seed.", min=0)]
+ObservedUntilOption = Annotated[
+    str | None,
+    typer_option(
+        "--observed-until TIME",
+        "The last observed time, with facts or without; forecasts begin after it.  "
+        "[default: the last fact]",
+    ),
+]
+PastOnlyOption = Annotated[
+    bool,
+    typer_option(
+        "--past-only", "Use only facts before the query's time, even if later ones are known."
+    ),
+]
+SupposeOption = Annotated[
+    list[str] | None,
+    typer_option(
+        "--suppose FACT",
+        "Also answer as if this fact were in the data, 'SUBJECT | PREDICATE | OBJECT | TIME', or "
+        "all facts of a file; repeatable. Nothing is written to the model.",
+    ),
+]
+TopOption = Annotated[int, typer_option("--top N", "Number of rows to print.", min=1)]
 ResultOption = Annotated[
     Path | None,
-    option("--result", "Also write the result to this JSON file.", "FILE", callback=check_file),
+    typer_option("--result FILE", "Also write the result to this JSON file.", callback=check_file),
 ]
-
-
 MailOption = Annotated[
     Path | None,
-    option(
-        "--mail",
+    typer_option(
+        "--mail FILE",
         "Also write a mail (.eml) with a text and an HTML part; add sender and recipients.",
-        "FILE",
         callback=check_file,
     ),
 ]
+JsonOption = Annotated[bool, typer_option("--json", "Print the result as JSON.")]
+EngineOption = Annotated[
+    Literal["threads", "processes", "ray"],
+    typer_option(
+        "--engine NAME",
+        "Where to work on many queries: threads, processes, or ray (the Ray cluster at "
+        "`RAY_ADDRESS`, or one on this machine). The results are the same.",
+    ),
+]
+
+
+def _length(unit: str) -> Any:
+    return option(f"--{unit} N", f"The length of the window in {unit}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WindowOptions:
+    """The window to forecast; every field is an option and a keyword of `Predictor.forecast`."""
+
+    start: str | None = option(
+        "--from TIME",
+        "The first time of the window.  [default: the one after the last observed time]",
+    )
+    until: str | None = option("--until TIME", "The last time of the window.")
+    days: int | None = _length("days")
+    months: int | None = _length("months")
+    years: int | None = _length("years")
+    hours: int | None = _length("hours")
+    minutes: int | None = _length("minutes")
+    steps: int | None = option(
+        "--steps N", "The length of the window in steps of the data, such as weeks or numbers."
+    )
+
+
+def read_suppose(values: list[str] | None, data: "Dataset") -> list[Any] | None:
+    """Return the facts of --suppose; a text without | is a file, which is read like the data."""
+    from apptek.reading.reader import read_more
+
+    facts: list[Any] = []
+    for value in values or []:
+        if "|" in value:
+            facts.append(value)
+            continue
+        if not Path(value).exists():
+            form = "'SUBJECT | PREDICATE | OBJECT | TIME', or a file of facts"
+            raise typer.BadParameter(f"--suppose {value!r}: expected {form}")
+        read = read_more(data, Path(value))
+        columns = [column.tolist() for column in read.all_facts().columns()[:4]]
+        facts += [
+            (read.entities[s], read.predicates[p], read.entities[o], read.axis.format(when))
+            for s, p, o, when in zip(*columns, strict=True)
+        ]
+    return facts or None
 
 
 def write_mail(path: Path | None, result: Any) -> None:
@@ -227,79 +302,6 @@ def write_mail(path: Path | None, result: Any) -> None:
     if path is not None:
         write_whole(path, mail_bytes(result))
         tell(f"mail: {path}")
-
-
-JsonOption = Annotated[bool, option("--json", "Print the result as JSON.")]
-
-
-EngineOption = Annotated[
-    Literal["threads", "processes", "ray"],
-    option(
-        "--engine",
-        "Where to work on many queries: threads, processes, or ray (the Ray cluster at "
-        "`RAY_ADDRESS`, or one on this machine). The results are the same.",
-        "NAME",
-    ),
-]
-
-
-def with_options(
-    command: Callable[..., None], holder: Any, argument: str, names: Sequence[str], **fixed: Any
-) -> Callable[..., None]:
-    """Add some fields of a dataclass as options to a command, which gets them as one argument.
-
-    The dataclass's other fields come from `fixed`, or keep their defaults.
-    """
-    options = [each for each in fields(holder) if each.name in names]
-
-    @wraps(command)
-    def run(*args: Any, **named: Any) -> None:
-        held = holder(**{option.name: named.pop(option.name) for option in options}, **fixed)
-        command(*args, **{argument: held}, **named)
-
-    _set_options(run, command, {each.name: (each.type, each.default) for each in options}, argument)
-    return run
-
-
-def with_engine(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the option --engine to a command."""
-
-    @wraps(command)
-    def run(*args: Any, engine: Any, **named: Any) -> None:
-        if engine == "threads":
-            command(*args, **named)
-            return
-        from apptek.engine import use_engine
-
-        outputs = named.get("out")
-        paths = [*(outputs if isinstance(outputs, list) else [outputs]), named.get("model")]
-        with use_engine(engine, next((p for p in paths if isinstance(p, Path)), Path("audit"))):
-            command(*args, **named)
-
-    _set_options(run, command, {"engine": (EngineOption, "threads")})
-    return run
-
-
-def _set_options(
-    run: Any, command: Callable[..., None], options: dict[str, tuple[Any, Any]], replaced: str = ""
-) -> None:
-    """Add options to a command: typer builds the command line from the signature."""
-    signature = inspect.signature(command, eval_str=True)
-    own = [parameter for parameter in signature.parameters.values() if parameter.name != replaced]
-    more = [
-        inspect.Parameter(
-            name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
-        )
-        for name, (annotation, default) in options.items()
-    ]
-    run.__signature__ = signature.replace(parameters=[*own, *more])
-
-
-def refuse(options: Mapping[str, Any], why: str) -> None:
-    """Raise a usage error that names the first of these options that was given, if any."""
-    for word, value in options.items():
-        if value is not None and value is not False and value != []:
-            raise typer.BadParameter(f"{word} {why}")
 
 
 def print_result(
@@ -341,45 +343,3 @@ def print_text(render: Callable[..., str], *values: Any, **named: Any) -> None:
 def print_json(content: dict[str, Any]) -> None:
     """Print one JSON object on stdout."""
     typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
-
-
-def _length(unit: str) -> Any:
-    return option(f"--{unit}", f"The length of the window in {unit}.", "N")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WindowOptions:
-    """The window to forecast; every field is an option and a keyword of `forecast`."""
-
-    start: Annotated[
-        str | None,
-        option(
-            "--from",
-            "The first time of the window.  [default: the one after the last observed time]",
-            "TIME",
-        ),
-    ] = None
-    until: Annotated[str | None, option("--until", "The last time of the window.", "TIME")] = None
-    days: Annotated[int | None, _length("days")] = None
-    months: Annotated[int | None, _length("months")] = None
-    years: Annotated[int | None, _length("years")] = None
-    hours: Annotated[int | None, _length("hours")] = None
-    minutes: Annotated[int | None, _length("minutes")] = None
-    steps: Annotated[
-        int | None,
-        option(
-            "--steps",
-            "The length of the window in steps of the data, such as weeks or numbers.",
-            "N",
-        ),
-    ] = None
-
-    def keywords(self) -> dict[str, Any]:
-        """Return the fields as keywords of `Predictor.forecast`."""
-        return asdict(self)
-
-
-def takes_window(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a window to a command, which gets them as its argument `window`."""
-    names = [field.name for field in fields(WindowOptions)]
-    return with_options(command, WindowOptions, "window", names)

@@ -2,9 +2,10 @@
 
 import io
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, redirect_stdout
-from dataclasses import asdict
+from collections.abc import Sequence
+from contextlib import nullcontext, redirect_stdout
+from dataclasses import asdict, dataclass
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -14,7 +15,8 @@ import typer
 
 from apptek.commands import options as opt
 from apptek.commands.command_group import CommandGroup
-from apptek.commands.reading_options import Reading, reads_data
+from apptek.commands.options import option
+from apptek.commands.reading_options import Reading
 from apptek.errors import ApptekError, StoppedError
 from apptek.extras import require_torch
 
@@ -36,25 +38,6 @@ What = Literal[
     "all",
 ]  # fmt: skip
 RUNS = Path("paper") / "runs.toml"
-TensorboardOption = Annotated[
-    Path | None,
-    opt.option(
-        "--tensorboard", "Write TensorBoard scalars there (needs the extra `tensorboard`).", "DIR"
-    ),
-]
-OnlyOption = Annotated[
-    str,
-    opt.option("--only", "Run only what matches this name pattern, such as `re_gcn-*`.", "PATTERN"),
-]
-FiguresOption = Annotated[
-    Path | None,
-    opt.option(
-        "--out",
-        "The folder for results and figures.  [default: paper; with --quick a temporary folder]",
-        "DIR",
-    ),
-]
-
 paper_app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
@@ -62,21 +45,21 @@ paper_app = typer.Typer(
 )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrainOptions:
+    """The options of `paper train`."""
+
+    data: opt.DataArgument
+    out: opt.OutOption
+    settings: opt.SettingsOption = None
+    seed: opt.SeedOption = 0
+    controls: bool = option("--controls", "Run only the controls, which do not learn.", False)
+    as_json: opt.JsonOption = False
+
+
 @paper_app.command()
-@reads_data
-def train(
-    data: opt.DataArgument,
-    out: opt.OutOption,
-    settings: opt.SettingsOption = None,
-    seed: opt.SeedOption = 0,
-    tensorboard: TensorboardOption = None,
-    controls: Annotated[
-        bool, opt.option("--controls", "Run only the controls, which do not learn.")
-    ] = False,
-    as_json: opt.JsonOption = False,
-    *,
-    reading: Reading,
-) -> None:
+@opt.takes_options
+def train(options: TrainOptions, reading: Reading) -> None:
     """Train the paper's agent by deep Q-learning and compare it with controls that do not learn.
 
     The folder gets the network with its settings, the name of its data, and result.json with
@@ -84,52 +67,55 @@ def train(
 
     Example: `apptek paper train world --out agent --set agent.tknn=10`
     """
-    from apptek.setting_rules import with_settings
-
     require_torch()
-    from apptek.commands.training_progress import training_progress
     from apptek.config import preset
     from apptek.paper.agent_run import AgentRun, run_agent, run_controls
     from apptek.present.metrics_text import rewards_text
-    from apptek.terminal import tell_next
+    from apptek.setting_rules import with_settings
+    from apptek.terminal import step_progress, tell_next
 
-    config = with_settings(preset("paper"), settings or []).agent
-    dataset = reading.read(data)
-    with training_progress(tensorboard) as observers:
+    data, out = options.data, str(options.out)
+    config = with_settings(preset("paper"), options.settings or []).agent
+    dataset = reading.read_data(data)
+    with step_progress("training") as progress:
         run = AgentRun(
             dataset=dataset,
             config=config,
-            folder=out,
+            folder=options.out,
             source=data,
-            seed=seed,
-            observers=observers,
+            seed=options.seed,
+            report=partial(progress, "episodes"),
         )
-        result = run_controls(run) if controls else run_agent(run)
-    if as_json:
+        result = run_controls(run) if options.controls else run_agent(run)
+    if options.as_json:
         opt.print_json(result.as_json())
         return
     opt.print_text(rewards_text, result.dataset, result.metrics)
-    if not controls:
+    if not options.controls:
         tell_next(
-            ["paper", "play", str(out), "SUBJECT", "OBJECT", "TIME"],
-            ["fit", data, "--model", "paper", "--out", "model", "--agent", str(out)],
+            ["paper", "play", out, "SUBJECT", "OBJECT", "TIME"],
+            ["fit", data, "--model", "paper", "--out", "model", "--agent", out],
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlayOptions:
+    """The options of `paper play`."""
+
+    agent: Annotated[
+        Path, opt.typer_argument("AGENT", "The folder of an agent from `paper train`.")
+    ]
+    subject: opt.SubjectArgument
+    object_: opt.ObjectArgument
+    time: opt.TimeArgument
+    html: Path | None = option("--html FILE", "Write the episode with a drawing to this file.")
+    data: str | None = option("--data DATA", "The agent's data, if it has moved.")
+    as_json: opt.JsonOption = False
+
+
 @paper_app.command()
-def play(
-    agent: Annotated[Path, opt.argument("AGENT", "The folder of an agent from `paper train`.")],
-    subject: opt.SubjectArgument,
-    object_: opt.ObjectArgument,
-    time: opt.TimeArgument,
-    html: Annotated[
-        Path | None, opt.option("--html", "Write the episode with a drawing to this file.", "FILE")
-    ] = None,
-    data: Annotated[
-        str | None, opt.option("--data", "The agent's data, if it has moved.", "DATA")
-    ] = None,
-    as_json: opt.JsonOption = False,
-) -> None:
+@opt.takes_options
+def play(options: PlayOptions) -> None:
     """Play the trained agent on one query, step by step.
 
     Each step shows the size of core and periphery, the legal actions with their Q-values, the
@@ -150,7 +136,9 @@ def play(
     from apptek.reading.reader import read_dataset
     from apptek.terminal import tell
 
-    trained, dataset = Agent.load(agent, None if data is None else read_dataset(data))
+    subject, object_, time = options.subject, options.object_, options.time
+    data = None if options.data is None else read_dataset(options.data)
+    trained, dataset = Agent.load(options.agent, data)
     entities = NameResolver.of_entities(dataset)
     entities.check(subject, object_)
     ids = (entities.find(subject), entities.find(object_), dataset.axis.parse(time), -1)
@@ -161,17 +149,16 @@ def play(
     if not played.steps:
         raise ApptekError(f"neither {subject} nor {object_} has training facts: there is no step")
     about: dict[str, Any] = {"told": _told(played, dataset), "asked": (subject, object_, time)}
-    if as_json:
+    if options.as_json:
         opt.print_json(about["told"])
     else:
         typer.echo(render("play.txt.j2", **about))
-    if html is not None:
-        title = f"({subject}, ?, {object_}, {time})"
-        asked = Asked(subject, object_, title=title, when=time)
+    if options.html is not None:
+        asked = Asked(subject, object_, title=f"({subject}, ?, {object_}, {time})", when=time)
         drawing = _drawing(played, trained.process, query, dataset, asked)
         page = render("play.html.j2", layout="page.html.j2", drawing=drawing, **about)
-        write_whole(html, page.encode())
-        tell(f"the episode is drawn in {html}")
+        write_whole(options.html, page.encode())
+        tell(f"the episode is drawn in {options.html}")
 
 
 def _told(played: "Walk", dataset: "Dataset") -> dict[str, Any]:
@@ -212,17 +199,19 @@ def _drawing(
     return draw_topology(asked, cited)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopologiesOptions:
+    """The options of `paper topologies`."""
+
+    model: opt.ModelArgument
+    predicate: str | None = option("--predicate NAME", "Only the features of this predicate.")
+    top: int = option("--top N", "Number of rows to print for each predicate.", 5, min=1)
+    as_json: opt.JsonOption = False
+
+
 @paper_app.command()
-def topologies(
-    model: opt.ModelArgument,
-    predicate: Annotated[
-        str | None, opt.option("--predicate", "Only the features of this predicate.", "NAME")
-    ] = None,
-    top: Annotated[
-        int, opt.option("--top", "Number of rows to print for each predicate.", "N", min=1)
-    ] = 5,
-    as_json: opt.JsonOption = False,
-) -> None:
+@opt.takes_options
+def topologies(options: TopologiesOptions) -> None:
     """Show what a model learned: the features with the largest weights for each predicate.
 
     A model `paper` also lists the topologies mined for each predicate, with the number and the
@@ -236,14 +225,14 @@ def topologies(
     from apptek.models.model_folder import load_model
     from apptek.present.metrics_text import topologies_text
 
-    fitted = load_model(model)
+    fitted, predicate = load_model(options.model), options.predicate
     names, resolver = fitted.dataset.predicates, NameResolver.of_predicates(fitted.dataset)
-    chosen = (
-        range(len(names)) if predicate is None else [find_predicate(predicate, resolver, names)]
-    )
+    chosen: Sequence[int] = range(len(names))
+    if predicate is not None:
+        chosen = [find_predicate(predicate, resolver, names)]
     labels = fitted.dataset.labels or PredicateTable()
-    learned = _learned(fitted, chosen, labels, top)
-    if as_json:
+    learned = _learned(fitted, chosen, labels, options.top)
+    if options.as_json:
         opt.print_json(learned)
     else:
         opt.print_text(topologies_text, learned, labels)
@@ -277,23 +266,31 @@ def _learned(
     }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReproduceOptions:
+    """The options of `paper reproduce`."""
+
+    what: Annotated[What, opt.typer_argument("WHAT", "A table or figure of the paper, or all.")]
+    quick: bool = option("--quick", "Use a small invented world; below three minutes.", False)
+    only_recorded: bool = option(
+        "--only-recorded", "Run nothing; show only recorded results.", False
+    )
+    only: str = option(
+        "--only PATTERN", "Run only what matches this name pattern, such as `re_gcn-*`.", "*"
+    )
+    out: Path | None = option(
+        "--out DIR",
+        "The folder for results and figures.  [default: paper; with --quick a temporary folder]",
+    )
+
+
 @paper_app.command()
-def reproduce(
-    context: typer.Context,
-    what: Annotated[What, opt.argument("WHAT", "A table or figure of the paper, or all.")],
-    quick: Annotated[
-        bool, opt.option("--quick", "Use a small invented world; below three minutes.")
-    ] = False,
-    only_recorded: Annotated[
-        bool, opt.option("--only-recorded", "Run nothing; show only recorded results.")
-    ] = False,
-    only: OnlyOption = "*",
-    out: FiguresOption = None,
-) -> None:
+@opt.takes_options
+def reproduce(context: typer.Context, options: ReproduceOptions) -> None:
     """Rebuild a table or figure of the paper: run what is missing, then read the results.
 
     `paper/runs.toml` lists the commands. Every run leaves a result file and is not run again while
-    that file exists. A fit or search that was stopped continues; an agent starts again.
+    that file exists. A fit that was stopped continues; a search and an agent start again.
 
     Example: `apptek paper reproduce table2 --only-recorded`
     """
@@ -302,26 +299,27 @@ def reproduce(
     from apptek.research.provenance import read_runs
     from apptek.terminal import tell
 
-    if only_recorded and only != "*":
-        raise typer.BadParameter(
-            "--only cannot be combined with --only-recorded, which runs nothing"
-        )
+    quick, out = options.quick, options.out
+    if options.only_recorded:
+        opt.refuse(options, ["only"], "cannot be combined with --only-recorded, which runs nothing")
     # The list of the current folder, else that of the checkout that this file is in.
     listed = RUNS if RUNS.is_file() else Path(__file__).parents[3] / RUNS
     runs = read_runs(listed)
-    if only_recorded and out is not None and not out.is_dir():
+    if options.only_recorded and out is not None and not out.is_dir():
         raise ApptekError(f"{out}: no such folder, so nothing is recorded in it")
-    execute = None if only_recorded else _executor(context)
-    with _output_folder(out, None if quick else listed.parent) as root:
+    execute = None if options.only_recorded else _executor(context)
+    temporary = TemporaryDirectory(prefix="apptek-quick-") if quick and out is None else None
+    with temporary or nullcontext(out or listed.parent) as folder:
+        root = Path(folder)
         if quick:
             runs = quick_runs(listed.with_name("quick.toml"), root)
-        made = make(what, runs, root, tell, execute=execute, only=only)
+        made = make(options.what, runs, root, tell, execute=execute, only=options.only)
         for name, table in made.tables.items():
             typer.echo(f"{name}\n\n{table}\n")
         for name, paths in made.figures.items():
             files = ", ".join(map(str, paths)) or "nothing is recorded yet"
             typer.echo(f"{name}: {files}")
-    if quick and out is None:
+    if temporary is not None:
         tell("The files of this quick run were temporary; keep them with --out DIR")
     if made.failures:
         more = f"; and {len(made.failures) - 1} more" if len(made.failures) > 1 else ""
@@ -340,12 +338,3 @@ def _executor(context: typer.Context) -> "Execute":
         return printed.getvalue()
 
     return execute
-
-
-@contextmanager
-def _output_folder(out: Path | None, usual: Path | None) -> Iterator[Path]:
-    if out is not None or usual is not None:
-        yield out or usual  # type: ignore[misc]
-        return
-    with TemporaryDirectory(prefix="apptek-quick-") as folder:
-        yield Path(folder)

@@ -1,80 +1,63 @@
 """The command `predict`."""
 
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Any
 
 import typer
 
 from apptek.commands import options as opt
-from apptek.commands.reading_options import Reading, list_skipped, reads_queries
+from apptek.commands.options import argument, option
+from apptek.commands.reading_options import QueriesReading, list_skipped
 from apptek.safe_text import counted
 
 OPEN = "?"  # in the place of the missing entity
 UNKNOWN_SHOWN = 5  # unknown names of a file to print
-_FILE_PANEL = "Many queries at once"
-QueriesOption = Annotated[
-    Any,
-    opt.option(
-        "--queries",
-        "A file of queries (subject, object, time), in any format that `fit` reads, or a database.",
-        "FILE",
-        parser=opt.file_or_database,
-        rich_help_panel=_FILE_PANEL,
-    ),
-]
-AnswersOption = Annotated[
-    Any,
-    opt.option(
-        "--out",
-        "The output file for --queries (.csv, .tsv, .parquet; as RDF: .ttl, .nt, .trig), or a "
-        "table of a database (URL#TABLE).",
-        "FILE",
-        parser=opt.file_or_database,
-        rich_help_panel=_FILE_PANEL,
-    ),
-]
-PredicateOption = Annotated[
-    str | None,
-    opt.option(
-        "--predicate", "With '?' as SUBJECT or OBJECT: rank the entities with this one.", "NAME"
-    ),
-]
-CoverageOption = Annotated[
-    float | None,
-    opt.option(
-        "--coverage",
+_FILE = "Many queries at once"  # a panel of the help
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictOptions:
+    """The options of `predict`."""
+
+    model: opt.ModelArgument
+    subject: str | None = argument("SUBJECT", opt.SUBJECT)
+    object_: str | None = argument("OBJECT", opt.OBJECT)
+    time: str | None = argument("TIME", opt.TIME)
+    top: int = option("--top N", "Number of predicates to list.", 10, min=1)
+    coverage: float | None = option(
+        "--coverage SHARE",
         "Instead of N, list the fewest predicates that contain the true one in this share of "
         "cases, such as 0.9.",
-        "SHARE",
-    ),
-]
-HideKnownOption = Annotated[
-    bool,
-    opt.option(
+    )
+    queries: Any = option(
+        "--queries FILE",
+        "A file of queries (subject, object, time), in any format that `fit` reads, or a database.",
+        parser=opt.file_or_database,
+        rich_help_panel=_FILE,
+    )
+    out: Any = option(
+        "--out FILE",
+        "The output file for --queries (.csv, .tsv, .parquet; as RDF: .ttl, .nt, .trig), or a "
+        "table of a database (URL#TABLE).",
+        parser=opt.file_or_database,
+        rich_help_panel=_FILE,
+    )
+    predicate: str | None = option(
+        "--predicate NAME", "With '?' as SUBJECT or OBJECT: rank the entities with this one."
+    )
+    hide_known: bool = option(
         "--hide-known",
         "Answer as `evaluate` does: from the training facts, with the fact in question hidden.",
-    ),
-]
+        False,
+    )
+    past_only: opt.PastOnlyOption = False
+    allow_unknown: opt.AllowUnknownOption = False
+    suppose: opt.SupposeOption = None
+    as_json: opt.JsonOption = False
 
 
-@reads_queries
-def predict(
-    model: opt.ModelArgument,
-    subject: Annotated[str | None, opt.argument("SUBJECT", "The entity that acts.")] = None,
-    object_: Annotated[str | None, opt.argument("OBJECT", "The entity acted upon.")] = None,
-    time: Annotated[str | None, opt.argument("TIME", opt.TIME)] = None,
-    top: Annotated[int, opt.option("--top", "Number of predicates to list.", "N", min=1)] = 10,
-    coverage: CoverageOption = None,
-    queries: QueriesOption = None,
-    out: AnswersOption = None,
-    predicate: PredicateOption = None,
-    hide_known: HideKnownOption = False,
-    past_only: opt.PastOnlyOption = False,
-    allow_unknown: opt.AllowUnknownOption = False,
-    suppose: opt.SupposeOption = None,
-    as_json: opt.JsonOption = False,
-    *,
-    reading: Reading,
-) -> None:
+@opt.takes_options
+def predict(options: PredictOptions, reading: QueriesReading) -> None:
     """Rank the predicates between two entities at a time, most probable first.
 
     Probabilities are conditional on an event between the pair at that time. For the probability
@@ -87,52 +70,64 @@ def predict(
     Example: `apptek predict model Coresia Falgard 2019-07-26`
     """
     from apptek.predictor import Predictor
-    from apptek.results import Query
 
-    if queries is not None and allow_unknown:
-        raise typer.BadParameter("--allow-unknown is for a single query: files are answered")
-    if suppose and (queries is not None or hide_known):
-        raise typer.BadParameter("--suppose is for a single query, without --hide-known")
-    if queries is not None and out is not None and (subject, object_, time) == (None, None, None):
-        answering = Predictor.load(model, past_only=past_only)
-        how = {"top": top, "coverage": coverage, "hide_known": hide_known}
-        _answer_file(answering, queries, out, reading, how)
-        return
-    if subject is None or object_ is None or time is None or queries or out:
+    names = (options.subject, options.object_, options.time)
+    files = (options.queries, options.out)
+    if options.queries is not None:
+        opt.refuse(options, ["allow_unknown"], "is for a single query: files are answered")
+        opt.refuse(options, ["suppose"], "is for a single query")
+    if options.hide_known:
+        opt.refuse(options, ["suppose"], "cannot be combined with --hide-known")
+    is_file, is_single = names == (None,) * 3 and None not in files, files == (None, None)
+    if not is_file and not (is_single and None not in names):
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
-    if words_of_file := reading.words():
+    if not is_file and (words_of_file := reading.words()):
         raise typer.BadParameter(f"{words_of_file[0]} is for a file of queries: see --queries")
-    is_open = _open_slots(subject, object_, predicate)
-    if predicate is not None:
-        given = {"--suppose": suppose, "--coverage": coverage, "--hide-known": hide_known,
-                 "--allow-unknown": allow_unknown}  # fmt: skip
-        opt.refuse(given, "cannot be combined with a missing entity ('?')")
-    predictor = Predictor.load(model, past_only=past_only)
-    if predicate is not None:
-        ends = (None if is_open[0] else subject, None if is_open[1] else object_)
-        ranking = predictor.rank_entities(*ends, predicate=predicate, time=time, top=top)
-        opt.print_result(ranking, as_json=as_json)
-        return
-    asked = Query(subject, object_, time)
-    (answer,) = predictor.predict(
-        asked, top=top, coverage=coverage, hide_known=hide_known, allow_unknown=allow_unknown,
-        suppose=opt.read_suppose(suppose, predictor.model.dataset),
-    )  # fmt: skip
-    opt.print_result(answer, as_json=as_json, similar=predictor.similar_names(subject, object_))
-    if not as_json:
-        _tell_limits(predictor.model, answer, time)
+    is_open = [name is not None and name.strip() == OPEN for name in names[:2]]
+    _check_open(options, is_open)
+    predictor = Predictor.load(options.model, past_only=options.past_only)
+    if is_file:
+        _answer_file(predictor, options, reading)
+    elif options.predicate is not None:
+        ends = [None if missing else name for name, missing in zip(names, is_open, strict=False)]
+        time, top = options.time, options.top
+        ranking = predictor.rank_entities(*ends, predicate=options.predicate, time=time, top=top)
+        opt.print_result(ranking, as_json=options.as_json)
+    else:
+        _answer_query(predictor, options)
 
 
-def _open_slots(subject: str, object_: str, predicate: str | None) -> list[bool]:
-    """Return which of the two is asked for; refuse what is neither a pair nor a missing entity."""
-    is_open = [name.strip() == OPEN for name in (subject, object_)]
+def _check_open(options: PredictOptions, is_open: list[bool]) -> None:
+    """Refuse what is neither a pair nor a missing entity."""
     if all(is_open):
         raise typer.BadParameter("SUBJECT and OBJECT are both '?': name one of them")
-    if predicate is None and any(is_open):
+    if options.predicate is None and any(is_open):
         raise typer.BadParameter("'?' ranks the missing entity: give the predicate (--predicate)")
-    if predicate is not None and not any(is_open):
-        raise typer.BadParameter("--predicate is for a missing entity: give '?' as one of the two")
-    return is_open
+    if options.predicate is not None:
+        if not any(is_open):
+            why = "is for a missing entity: give '?' as one of the two"
+            raise typer.BadParameter(f"--predicate {why}")
+        others = ("suppose", "coverage", "hide_known", "allow_unknown")
+        opt.refuse(options, others, "cannot be combined with a missing entity ('?')")
+
+
+def _answer_query(predictor: Any, options: PredictOptions) -> None:
+    """Answer one query and print the answer."""
+    from apptek.results import Query
+
+    query = Query(options.subject or "", options.object_ or "", options.time or "")
+    (answer,) = predictor.predict(
+        query,
+        top=options.top,
+        coverage=options.coverage,
+        hide_known=options.hide_known,
+        allow_unknown=options.allow_unknown,
+        suppose=opt.read_suppose(options.suppose, predictor.model.dataset),
+    )
+    similar = predictor.similar_names(query.subject, query.object)
+    opt.print_result(answer, as_json=options.as_json, similar=similar)
+    if not options.as_json:
+        _tell_limits(predictor.model, answer, query.time)
 
 
 def _tell_limits(model: Any, answer: Any, time: str) -> None:
@@ -148,20 +143,23 @@ def _tell_limits(model: Any, answer: Any, time: str) -> None:
         tell("this model was not fitted for --past-only: its probabilities may be too high")
 
 
-def _answer_file(predictor: Any, queries: Any, out: Any, reading: Reading, how: Any) -> None:
+def _answer_file(predictor: Any, options: PredictOptions, reading: QueriesReading) -> None:
+    """Answer a file of queries, and print what is unusual about them."""
     from apptek.commands.answer_file import UnknownNames, answer_file
     from apptek.reading.options import ReadOptions
     from apptek.terminal import tell, working
 
     unknown = UnknownNames()
-    with working(f"answering {queries}"):
+    with working(f"answering {options.queries}"):
         answered, skipped = answer_file(
             predictor,
-            queries,
-            out,
+            options.queries,
+            options.out,
             reading=ReadOptions(**reading.keywords()),
             unknown=unknown,
-            **how,
+            top=options.top,
+            coverage=options.coverage,
+            hide_known=options.hide_known,
         )
     list_skipped(skipped)
     asked = counted(answered, "query")
@@ -171,7 +169,7 @@ def _answer_file(predictor: Any, queries: Any, out: Any, reading: Reading, how: 
             f"{unknown.far_times:,} of {asked} with times that are far from all facts: "
             "their probabilities are not calibrated (see the columns far_time and calibrated)"
         )
-    tell(f"{asked} answered, {len(skipped):,} skipped: {out}")
+    tell(f"{asked} answered, {len(skipped):,} skipped: {options.out}")
 
 
 def _tell_unknown(predictor: Any, unknown: Any, queries: str) -> None:

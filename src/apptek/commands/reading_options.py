@@ -1,172 +1,125 @@
 """The options with which commands read data, and the notes that they print about it."""
 
-import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import typer
 
-from apptek.commands.options import option, with_options
+from apptek.commands.options import option
 from apptek.safe_text import counted
 
 if TYPE_CHECKING:
     from apptek.facts.facts import Dataset, ReadReport
-    from apptek.facts.protocols import Splitting
 
 BAD_ROWS_SHOWN = 20
 SHARES = "0.8/0.1/0.1"
-Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month", "year", "mixed"]
+SKIP_BAD = "Skip bad rows and list them, instead of stopping."
 Format = Literal["", "gdelt", "icews", "polecat", "acled", "nt", "nq", "ttl", "trig"]
-SkipBadOption = Annotated[
-    bool, option("--skip-bad", "Skip bad rows and list them, instead of stopping.")
-]
-SqlOption = Annotated[
-    str,
-    option("--sql", "A query, if PAIRS is a database without a table.", "SQL", show_default=False),
-]
-
-
-def _yes_or_no(text: str) -> bool:
-    return {"yes": True, "no": False}[text]
-
-
-def _one_of(*known: str) -> Callable[[str], str]:
-    return {name: name for name in known}.__getitem__
-
-
-def _positive(text: str) -> int:
-    if (number := int(text)) < 1:
-        raise ValueError
-    return number
-
-
-def _language(text: str) -> str:
-    if not re.fullmatch("[A-Za-z]{2,8}(-[A-Za-z0-9]{1,8})*", text):
-        raise ValueError
-    return text.lower()
+EXPECTED = {"bool_parsing": "yes or no", "int_parsing": "a number"}  # by pydantic's kind of error
 
 
 def _shares(text: str) -> tuple[float, ...]:
-    shares = tuple(float(share) for share in text.split("/"))
-    if len(shares) != 3 or abs(sum(shares) - 1) > 1e-9:
-        raise ValueError
-    return shares
+    with suppress(ValueError):
+        shares = tuple(float(share) for share in text.split("/"))
+        if len(shares) == 3 and abs(sum(shares) - 1) < 1e-9:
+            return shares
+    expected = f"three shares that sum to 1, such as {SHARES}"
+    raise typer.BadParameter(f"--read split={text}: expected {expected}")
 
 
-# The keys of --read: how a value is read, and what is expected where it cannot be. All but `split`
-# are keywords of `read_dataset`.
-READ_KEYS: dict[str, tuple[Callable[[str], Any], str]] = {
-    "header": (_yes_or_no, "yes or no"),
-    "delimiter": (str, "one character, or tab"),
-    "encoding": (str, "the name of an encoding"),
-    "sheet": (str, "the name or number of a sheet"),
-    "granularity": (_one_of(*get_args(Granularity)), ", ".join(get_args(Granularity))),
-    "open_end": (_one_of("ongoing", "point"), "ongoing or point"),
-    "split": (_shares, f"three shares that sum to 1, such as {SHARES}"),
-    "merge_intervals": (_yes_or_no, "yes or no"),
-    "undirected": (_yes_or_no, "yes or no"),
-    "max_bytes": (_positive, "a number from 1"),
-    "lang": (_language, "a language of RDF labels, such as en or pt-br"),
-    "literals": (_yes_or_no, "yes or no"),
-    "prefixes": (str, "prefixes of RDF, such as 'ex=http://example.org/ foo=urn:foo:'"),
-}
+# All keys of --read but `split` are keywords of `read_dataset`.
 OF_FILES = ("delimiter", "encoding", "sheet", "max_bytes")  # also of files of queries
 OF_RDF = ("lang", "literals", "prefixes")
 OF_FACTS = ("header", *OF_FILES, "merge_intervals", "undirected", *OF_RDF)  # also for a model
+READ_KEYS = (*OF_FACTS, "granularity", "open_end", "split")
 
 
-def _reading(words: str, help_text: str, metavar: str | None = None, **more: Any) -> Any:
-    return option(words, help_text, metavar, rich_help_panel="Reading the data", **more)
+def _reading(words: str, help_text: str, default: Any = None, **more: Any) -> Any:
+    return option(words, help_text, default, rich_help_panel="Reading the data", **more)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The reading options of a command: every field but the last is an option."""
+    """The reading options of a command that reads a data set.
 
-    columns: Annotated[
-        str | None,
-        _reading(
-            "--columns",
-            "Which column is subject, predicate, object, time (or since, until) and split: by name "
-            "or number, `subject=Who,time=3`, or as a list in file order, `subject,-,time`.",
-            "LIST",
-        ),
-    ] = None
-    format: Annotated[
-        Format,
-        _reading(
-            "--format",
-            "A dump of event data: gdelt, icews, polecat or acled; or RDF: nt, nq, ttl or trig.  "
-            "[default: recognised]",
-            "NAME",
-            show_default=False,
-        ),
-    ] = ""
-    date_format: Annotated[
-        str,
-        _reading(
-            "--date-format",
-            "The format of dates, if it is ambiguous: %d/%m/%Y, as in strptime.",
-            "PATTERN",
-            show_default=False,
-        ),
-    ] = ""
-    split_by: Annotated[
-        Literal["random", "time"],
-        _reading("--split-by", "How to split a single file: random or time.", "HOW"),
-    ] = "random"
-    skip_bad: Annotated[
-        bool, _reading("--skip-bad", "Skip bad rows and list them, instead of stopping.")
-    ] = False
-    sql: Annotated[
-        str,
-        _reading(
-            "--sql",
-            "A query, if the data is the URL of a database that names no table.",
-            "QUERY",
-            show_default=False,
-        ),
-    ] = ""
-    read_options: Annotated[
-        list[str] | None,
-        _reading(
-            "--read",
-            "A rare option, such as `delimiter=;`, `encoding=windows-1252`, `sheet=2`, `header=no` "
-            "or `granularity=hour` (docs/data.md); repeatable. A wrong key lists the right ones.",
-            "KEY=VALUE",
-        ),
-    ] = None
-    keys: tuple[str, ...] = tuple(READ_KEYS)  # of --read, that the command takes
+    keys       of --read
+    not_taken  options that a command does not have
+    """
+
+    keys: ClassVar[Sequence[str]] = READ_KEYS
+    not_taken: ClassVar[Sequence[str]] = ()
+    columns: str | None = _reading(
+        "--columns LIST",
+        "Which column is subject, predicate, object, time (or since, until) and split: by name "
+        "or number, `subject=Who,time=3`, or as a list in file order, `subject,-,time`.",
+    )
+    format: Format = _reading(
+        "--format NAME",
+        "A dump of event data: gdelt, icews, polecat or acled; or RDF: nt, nq, ttl or trig.  "
+        "[default: recognised]",
+        "",
+        show_default=False,
+    )
+    date_format: str = _reading(
+        "--date-format PATTERN",
+        "The format of dates, if it is ambiguous: %d/%m/%Y, as in strptime.",
+        "",
+        show_default=False,
+    )
+    split_by: Literal["random", "time"] = _reading(
+        "--split-by HOW", "How to split a single file: random or time.", "random"
+    )
+    skip_bad: bool = _reading("--skip-bad", SKIP_BAD, False)
+    sql: str = _reading(
+        "--sql QUERY",
+        "A query, if the data is the URL of a database that names no table.",
+        "",
+        show_default=False,
+    )
+    read: list[str] | None = _reading(
+        "--read KEY=VALUE",
+        "A rare option, such as `delimiter=;`, `encoding=windows-1252`, `sheet=2`, `header=no` "
+        "or `granularity=hour` (docs/data.md); repeatable. A wrong key lists the right ones.",
+    )
 
     def words(self) -> list[str]:
         """Return the command-line words of the options that differ from their defaults."""
         words: list[str] = []
-        for name in ("columns", "format", "date_format", "sql"):
-            if value := getattr(self, name):
-                words += [f"--{name.replace('_', '-')}", value]
-        words += ["--split-by", self.split_by] if self.split_by != "random" else []
-        words += ["--skip-bad"] if self.skip_bad else []
-        return words + [word for text in self.read_options or [] for word in ("--read", text)]
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if value and value != each.default:
+                word = f"--{each.name.replace('_', '-')}"
+                texts = value if isinstance(value, list) else [value]
+                words += [word] if value is True else [part for t in texts for part in (word, t)]
+        return words
 
     def keywords(self) -> dict[str, Any]:
         """Return the options as keywords of `read_dataset`, and `split`."""
-        given = {name: getattr(self, name) for name in ("columns", "format", "date_format", "sql")}
-        chosen = {name: value for name, value in given.items() if value}
-        chosen |= {"skip_bad": True} if self.skip_bad else {}
-        for text in self.read_options or []:
+        from pydantic import TypeAdapter, ValidationError
+
+        from apptek.reading.options import ReadOptions
+
+        names = ("columns", "format", "date_format", "skip_bad", "sql")
+        chosen = {name: value for name in names if (value := getattr(self, name))}
+        for text in self.read or []:
             key, equals, value = text.partition("=")
             if key not in self.keys or not equals:
                 known = ", ".join(f"{name}=" for name in self.keys)
                 raise typer.BadParameter(f"--read {text}: expected one of {known}")
-            parse, expected = READ_KEYS[key]
-            try:
-                chosen[key] = parse(value)
-            except (KeyError, ValueError):
-                raise typer.BadParameter(f"--read {text}: expected {expected}") from None
-        return chosen
+            chosen[key] = value
+        shares = {"split": _shares(chosen.pop("split"))} if "split" in chosen else {}
+        try:
+            checked = TypeAdapter(ReadOptions).validate_python(chosen)
+        except ValidationError as error:
+            wrong = error.errors()[0]
+            rule = EXPECTED.get(wrong["type"]) or wrong["msg"].removeprefix("Input should be ")
+            text = f"{wrong['loc'][0]}={wrong['input']}"
+            raise typer.BadParameter(f"--read {text}: expected {rule}") from None
+        return {name: getattr(checked, name) for name in chosen} | shares
 
-    def read(
+    def read_data(
         self,
         data: str | list[str],
         *,
@@ -180,15 +133,17 @@ class Reading:
         have the same test facts and can be compared. Options that are not given come from `like`.
         Rows of a database before `since` need not be read.
         """
+        from apptek.facts.protocols import Splitting
         from apptek.reading.reader import read_dataset, read_more
         from apptek.terminal import byte_progress
 
         options = self.keywords()
         shares = options.pop("split", None)
+        if shares is not None or self.split_by != "random" or seed:
+            train, valid, _ = shares or _shares(SHARES)
+            options["splitting"] = Splitting(by=self.split_by, train=train, valid=valid, seed=seed)
         with byte_progress("reading") as report:
             if like is None:
-                if shares is not None or self.split_by != "random" or seed:
-                    options["splitting"] = self._splitting(shares or _shares(SHARES), seed)
                 dataset = read_dataset(data, progress=report, **options)
             else:
                 options |= {"since": since} if since else {}
@@ -196,29 +151,19 @@ class Reading:
         tell_how(dataset.report)
         return dataset
 
-    def _splitting(self, shares: tuple[float, ...], seed: int) -> "Splitting":
-        from apptek.facts.protocols import Splitting
 
-        return Splitting(by=self.split_by, train=shares[0], valid=shares[1], seed=seed)
+class FactsReading(Reading):
+    """The options for facts of an update, which are not split and use the model's times."""
 
-
-_OF_MODEL = ("columns", "format", "date_format", "skip_bad", "sql", "read_options")
-
-
-def reads_data(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of `Reading` to a command, which gets them as its argument `reading`."""
-    return with_options(command, Reading, "reading", (*_OF_MODEL, "split_by"))
+    keys = OF_FACTS
+    not_taken = ("split_by",)
 
 
-def reads_facts(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for facts of an update, which are not split and use the model's times."""
-    return with_options(command, Reading, "reading", _OF_MODEL, keys=OF_FACTS)
+class QueriesReading(Reading):
+    """The options for a file of queries, whose columns are known."""
 
-
-def reads_queries(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options for a file of queries, whose columns are known."""
-    names = ("format", "skip_bad", "sql", "read_options")
-    return with_options(command, Reading, "reading", names, keys=OF_FILES)
+    keys = OF_FILES
+    not_taken = ("columns", "date_format", "split_by")
 
 
 def tell_how(report: "ReadReport") -> None:

@@ -1,31 +1,31 @@
 """The command `run`."""
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
 from apptek.commands.forecast import ALERTED, ExitCodeOption
-from apptek.commands.options import argument, option
+from apptek.commands.options import argument, option, takes_options
 
 
-def run(
-    project: Annotated[Path, argument("PROJECT", "The project file.")] = Path("apptek.toml"),
-    dry_run: Annotated[bool, option("--dry-run", "Print the plan and write nothing.")] = False,
-    observed_until: Annotated[
-        str | None,
-        option(
-            "--observed-until",
-            "The last observed time, which is the date of the run.  [default: yesterday (UTC), or "
-            "as [source] delay says]",
-            "TIME",
-        ),
-    ] = None,
-    refit: Annotated[
-        bool, option("--refit", "Fit the model again, on all facts of the source.")
-    ] = False,
-    exit_code: ExitCodeOption = False,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunOptions:
+    """The options of `run`."""
+
+    project: Path = argument("PROJECT", "The project file.", Path("apptek.toml"))
+    dry_run: bool = option("--dry-run", "Print the plan and write nothing.", False)
+    observed_until: str | None = option(
+        "--observed-until TIME",
+        "The last observed time, which is the date of the run.  [default: yesterday (UTC), or "
+        "as [source] delay says]",
+    )
+    refit: bool = option("--refit", "Fit the model again, on all facts of the source.", False)
+    exit_code: ExitCodeOption = False
+
+
+@takes_options
+def run(options: RunOptions) -> None:
     """Do a day's work: update the model, score old forecasts, write the watch list and alerts.
 
     The file `apptek.toml` says what to read, watch and write (docs/operations.md). Without a model,
@@ -38,7 +38,11 @@ def run(
     from apptek.daily.run import run_project
 
     listed = run_project(
-        project, typer.echo, observed_until=observed_until, refit=refit, dry_run=dry_run
+        options.project,
+        typer.echo,
+        observed_until=options.observed_until,
+        refit=options.refit,
+        dry_run=options.dry_run,
     )
-    if exit_code and listed is not None and listed.alerts:
+    if options.exit_code and listed is not None and listed.alerts:
         raise typer.Exit(ALERTED)

@@ -1,16 +1,15 @@
 """The commands `serve` and `mcp`."""
 
 import gc
-from collections.abc import Callable
 from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from apptek.commands.options import ModelArgument, option, with_options
+from apptek.commands.options import ModelArgument, option, refuse, takes_options
 from apptek.errors import ApptekError
-from apptek.extras import require_mcp, require_service
+from apptek.extras import require
 
 if TYPE_CHECKING:
     from apptek.server.http_server import Reach
@@ -18,28 +17,18 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachOptions:
-    """Who can connect to a service: every field is an option of `serve` and of `mcp`."""
+    """Who can connect to a service: options of `serve` and of `mcp`."""
 
-    host: Annotated[str, option("--host", "The address to listen on.", "ADDRESS")] = "127.0.0.1"
-    port: Annotated[
-        int, option("--port", "The port; 0 picks a free one.", "N", min=0, max=65535)
-    ] = 8000
-    token: Annotated[
-        str | None,
-        option(
-            "--token",
-            "The token that clients must send. Other users of this machine can see it in the list "
-            "of processes: a file or the environment variable is safer.",
-            "TEXT",
-            envvar="APPTEK_TOKEN",
-        ),
-    ] = None
-    token_file: Annotated[
-        Path | None, option("--token-file", "A file whose first line is the token.", "FILE")
-    ] = None
-    insecure: Annotated[
-        bool, option("--insecure", "Let other machines connect without a token.")
-    ] = False
+    host: str = option("--host ADDRESS", "The address to listen on.", "127.0.0.1")
+    port: int = option("--port N", "The port; 0 picks a free one.", 8000, min=0, max=65535)
+    token: str | None = option(
+        "--token TEXT",
+        "The token that clients must send. Other users of this machine can see it in the list "
+        "of processes: a file or the environment variable is safer.",
+        envvar="APPTEK_TOKEN",
+    )
+    token_file: Path | None = option("--token-file FILE", "A file whose first line is the token.")
+    insecure: bool = option("--insecure", "Let other machines connect without a token.", False)
 
     def reach(self) -> "Reach":
         """Return the options as the server takes them; the token may come from its file."""
@@ -54,46 +43,40 @@ class ReachOptions:
         return Reach(self.host, self.port, token, self.insecure)
 
 
-REACH = tuple(field.name for field in fields(ReachOptions))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServeOptions:
+    """The options of `serve` alone."""
+
+    model: ModelArgument
+    log: Literal["text", "json"] = option(
+        "--log FORMAT", "text: warnings; json: a JSON line for each request.", "text"
+    )
 
 
-def takes_reach(command: Callable[..., None]) -> Callable[..., None]:
-    """Add the options of a service to a command, which gets them as its argument `options`."""
-    return with_options(command, ReachOptions, "options", REACH)
-
-
-@takes_reach
-def serve(
-    model: ModelArgument,
-    log: Annotated[
-        Literal["text", "json"],
-        option("--log", "text: warnings; json: a JSON line for each request.", "FORMAT"),
-    ] = "text",
-    *,
-    options: ReachOptions,
-) -> None:
+@takes_options
+def serve(options: ServeOptions, reach: ReachOptions) -> None:
     """Serve a model: a web page to explore it, and an HTTP interface under /api.
 
     By default only this machine can connect. With --host other machines can, and need a token.
 
     Example: `apptek serve model --port 8000`
     """
-    require_service()
+    require("the service needs", "serve", "fastapi", "uvicorn")
     from apptek.server.http_server import serve as run
 
-    run(model, options.reach(), log=log)
+    run(options.model, reach.reach(), log=options.log)
 
 
-@takes_reach
-def mcp(
-    context: typer.Context,
-    model: ModelArgument,
-    http: Annotated[
-        bool, option("--http", "Serve over HTTP at /mcp, with the options below.")
-    ] = False,
-    *,
-    options: ReachOptions,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class McpOptions:
+    """The options of `mcp` alone."""
+
+    model: ModelArgument
+    http: bool = option("--http", "Serve over HTTP at /mcp, with the options below.", False)
+
+
+@takes_options
+def mcp(context: typer.Context, options: McpOptions, reach: ReachOptions) -> None:
     """Serve a model's questions as tools for assistants: the Model Context Protocol.
 
     An assistant starts this command and talks to it over standard input and output. Its
@@ -102,17 +85,16 @@ def mcp(
 
     Example: `apptek mcp model`
     """
-    require_mcp()
+    require("the server for assistants needs", "mcp", "mcp", "fastapi", "uvicorn")
     from apptek.server.mcp_server import serve_http, serve_stdio
 
-    if http:
-        serve_http(model, options.reach())
+    if options.http:
+        serve_http(options.model, reach.reach())
         return
-    for name in REACH:
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            raise typer.BadParameter(f"--{name.replace('_', '-')} needs --http")
-    serve_stdio(model)
+    sources = {each.name: context.get_parameter_source(each.name) for each in fields(reach)}
+    given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
+    refuse(reach, given, "needs --http")
+    serve_stdio(options.model)
 
 
 def _read_token(path: Path) -> str:

@@ -1,50 +1,43 @@
 """The command `update`."""
 
 from contextlib import nullcontext
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 
 from apptek.commands import options as opt
-from apptek.commands.reading_options import Reading, reads_facts
+from apptek.commands.options import argument, option
+from apptek.commands.reading_options import FactsReading
 
 
-@reads_facts
-def update(
-    model: opt.ModelArgument,
-    facts: Annotated[
-        list[str] | None,
-        opt.argument(
-            "FACTS...", "Files of facts, a folder, a pattern, a database or - for standard input."
-        ),
-    ] = None,
-    out: Annotated[
-        Path | None,
-        opt.option(
-            "--out", "The folder for the new model; new or empty.", "DIR", callback=opt.check_folder
-        ),
-    ] = None,
-    in_place: Annotated[
-        bool, opt.option("--in-place", "Replace the old model, atomically.")
-    ] = False,
-    retract: Annotated[
-        str | None,
-        opt.option("--retract", "Facts to remove, written as in the original file.", "FILE"),
-    ] = None,
-    observed_until: opt.ObservedUntilOption = None,
-    since_last: Annotated[
-        bool,
-        opt.option(
-            "--since-last",
-            "Add only facts after the last observed time. Of a database, only these are read.",
-        ),
-    ] = False,
-    as_json: opt.JsonOption = False,
-    *,
-    reading: Reading,
-) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UpdateOptions:
+    """The options of `update`."""
+
+    model: opt.ModelArgument
+    facts: list[str] | None = argument(
+        "FACTS...", "Files of facts, a folder, a pattern, a database or - for standard input."
+    )
+    out: Path | None = option(
+        "--out DIR", "The folder for the new model; new or empty.", callback=opt.check_folder
+    )
+    in_place: bool = option("--in-place", "Replace the old model, atomically.", False)
+    retract: str | None = option(
+        "--retract FILE", "Facts to remove, written as in the original file."
+    )
+    observed_until: opt.ObservedUntilOption = None
+    since_last: bool = option(
+        "--since-last",
+        "Add only facts after the last observed time. Of a database, only these are read.",
+        False,
+    )
+    as_json: opt.JsonOption = False
+
+
+@opt.takes_options
+def update(options: UpdateOptions, reading: FactsReading) -> None:
     """Add facts to a model, or remove some, without fitting it again.
 
     Entities and times may be new. Facts with a predicate that the model never learned are counted
@@ -55,27 +48,24 @@ def update(
     """
     from apptek.models.model import observed_text
 
-    if (out is None) != in_place:
+    facts, target = options.facts, options.out
+    if (target is None) != options.in_place:
         raise typer.BadParameter("give either --out DIR or --in-place")
-    if not facts and retract is None and observed_until is None:
+    if not facts and options.retract is None and options.observed_until is None:
         raise typer.BadParameter("give FACTS to add, --retract FILE or --observed-until TIME")
-    if since_last and not facts:
+    if options.since_last and not facts:
         raise typer.BadParameter("--since-last is for FACTS to add")
-    target = model.resolve() if out is None else out  # a link stays one
-    sources = (facts or None, retract)
-    how = {"observed": observed_until, "since_last": since_last}
-    updated, report, repeated = _update(model, target, reading, sources, **how)
-    if as_json:
+    target = options.model.resolve() if target is None else target  # a link stays one
+    updated, report, repeated = _update(options, target, reading)
+    if options.as_json:
         facts_now = {"facts": len(updated.graph.facts)}
         opt.print_json(asdict(report) | facts_now | {"observed_until": observed_text(updated)})
         return
-    about = {"added": bool(facts), "removed": retract is not None, "repeated": repeated}
+    about = {"added": bool(facts), "removed": options.retract is not None, "repeated": repeated}
     _tell(updated, report, target, **about)
 
 
-def _update(
-    model: Path, target: Path, reading: Reading, sources: tuple[Any, Any], **how: Any
-) -> tuple[Any, Any, int]:
+def _update(options: UpdateOptions, target: Path, reading: FactsReading) -> tuple[Any, Any, int]:
     """Read the facts, update the model and write it; also return the number of repeated facts."""
     from apptek.files import sole_writer
     from apptek.models.manifest import RUN, read_json
@@ -84,14 +74,13 @@ def _update(
     from apptek.research.provenance import about_run, finished_at
     from apptek.terminal import tell, working
 
-    in_place = target == model.resolve()
+    model, in_place = options.model, target == options.model.resolve()
     with sole_writer(model) if in_place else nullcontext():
         fitted = load_model(model)  # not a Predictor, which would build indexes for queries
-        facts, retracted = sources
-        new = _read_facts(reading, facts, fitted, since_last=how["since_last"])
-        old = _read_facts(reading, retracted, fitted)
+        new = _read_facts(reading, options.facts or None, fitted, since_last=options.since_last)
+        old = _read_facts(reading, options.retract, fitted)
         with working("updating the graph"):
-            updated, report = update_model(fitted, new, old, how["observed"])
+            updated, report = update_model(fitted, new, old, options.observed_until)
             run = read_json(model, RUN)
             this = {"from": str(model), "finished": finished_at(), **about_run()}
             run["updates"] = [*run.get("updates", []), this]
@@ -103,7 +92,7 @@ def _update(
 
 
 def _read_facts(
-    reading: Reading, source: str | list[str] | None, model: Any, *, since_last: bool = False
+    reading: FactsReading, source: str | list[str] | None, model: Any, *, since_last: bool = False
 ) -> Any:
     """Return the facts of an update; None if there are none, as on a day without events."""
     from apptek.databases import find_database
@@ -115,7 +104,7 @@ def _read_facts(
         return None
     since = next_time(model) if since_last and find_database(source) else ""
     try:
-        facts = reading.read(source, like=model.dataset, since=since)
+        facts = reading.read_data(source, like=model.dataset, since=since)
     except NoFactsError:
         return None
     if not since_last:

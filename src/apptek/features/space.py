@@ -15,7 +15,7 @@ from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Protocol, Self
 
-from apptek.config import FEATURE_GROUP, FEATURE_PARTS, Config
+from apptek.config import FEATURE_GROUP, FEATURE_PARTS, Config, Progress, no_progress
 from apptek.engine import map_queries
 from apptek.errors import ConfigError
 from apptek.facts.facts import Dataset, Facts, Names
@@ -188,7 +188,7 @@ class FamilyFit(NamedTuple):
 
     folder     where it leaves what takes long; a fit that was stopped goes on from there
     stage      announces a stage of the fit and times it
-    observers  of the agent's training
+    progress   is told how much of the agent's training is done
     agent      the folder of an agent that was trained before, where the user names one
     """
 
@@ -197,7 +197,7 @@ class FamilyFit(NamedTuple):
     seed: int
     folder: Path
     stage: Callable[[str], AbstractContextManager[None]]
-    observers: Sequence[Any] = ()
+    progress: Progress = no_progress
     agent: Path | None = None
 
 

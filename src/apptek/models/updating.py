@@ -16,6 +16,7 @@ from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.new_names import NewNames
 from apptek.features.traits import Kind
 from apptek.models.model import OUTLIERS, FittedView, Model, last_supported
+from apptek.models.recalibration import recalibrated
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +50,7 @@ def update_model(
 
     All splits of the data sets count. Entities and times may be new. The answers are those of a
     graph that is built from all facts at once; the model is still evaluated on the facts that it
-    was fitted on.
+    was fitted on. From 1,000 later facts on, probabilities are calibrated on the newest.
     """
     kept, report = model.graph.facts, UpdateReport(0, 0, 0, {})
     entities = model.dataset.entities
@@ -87,7 +88,7 @@ def update_model(
     if observed_until is not None:
         position = observed_position(updated.dataset, updated.positions, observed_until)
         updated = replace(updated, observed_until=position)
-    return updated, report
+    return recalibrated(updated), report
 
 
 def next_time(model: Model) -> str:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,7 +19,7 @@ from apptek.files import new_folder
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.paper.agent import DATA, WEIGHTS, Agent
 from apptek.paper.environment import DecisionProcess, play
-from apptek.paper.trainer import History, Observer, Trainer
+from apptek.paper.trainer import History, Trainer
 from apptek.research.result import Result, plain_settings, write_result
 from apptek.safe_text import without_passwords
 
@@ -43,7 +43,7 @@ class AgentRun:
     folder: Path
     source: str = ""  # what names the data: a folder, a file or a benchmark
     seed: int = 0
-    observers: Sequence[Observer] = ()  # called after every step of training
+    report: Callable[[int, int], None] | None = None  # told the episodes done, and all of them
 
 
 @one_torch_thread()
@@ -56,7 +56,7 @@ def run_agent(run: AgentRun) -> Result:
     with new_folder(run.folder) as folder:
         process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
         started = time.monotonic()
-        trainer = Trainer(process, process.training_queries(), seed=run.seed).run(run.observers)
+        trainer = Trainer(process, process.training_queries(), seed=run.seed).run(run.report)
         seconds = time.monotonic() - started
         source = str(Path(run.source).resolve()) if Path(run.source).exists() else run.source
         about = {"data": without_passwords(source), "read_with": dict(run.dataset.read_with)}

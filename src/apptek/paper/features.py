@@ -173,7 +173,8 @@ def _agent_weights(task: FamilyFit, process: DecisionProcess, queries: Queries) 
     if stored is not None:
         return stored[0]["weights"].tobytes()
     with task.stage(STAGE):
-        weights = Trainer(process, queries, seed=task.seed).run(task.observers).weights()
+        trainer = Trainer(process, queries, seed=task.seed)
+        weights = trainer.run(partial(task.progress, STAGE)).weights()
     cache.save(STAGE, {"weights": np.frombuffer(weights, np.uint8)})
     return weights
 

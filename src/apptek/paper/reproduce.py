@@ -17,7 +17,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from apptek.errors import ApptekError, CheckpointError, StoppedError
-from apptek.extras import require_matplotlib, require_pandas
+from apptek.extras import require, require_matplotlib
 from apptek.files import make_folder, writing
 from apptek.paper.topology_figure import mined_topologies
 from apptek.predictor import Predictor
@@ -64,7 +64,7 @@ def reproduce(
     only     a pattern for the names of the runs that may be executed
     """
     shown = (*TABLES, *FIGURES) if what == "all" else (what,)
-    require_pandas()  # before hours of running, not after
+    require("tables of results need", "dev", "pandas")  # before hours of running, not after
     if set(shown) & set(FIGURES):
         require_matplotlib()
     made, results = Reproduction(), read_results(folder / "results")
@@ -125,8 +125,7 @@ def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
         if "--out" in words and (model / "run.json").exists():
             _check_model(model, shlex.join(recorded))
             continue
-        stopped_search = "--minutes" in words and result.exists()
-        if stopped_search or ("--out" in words and (work / f".{name}-fit").exists()):
+        if "--out" in words and (work / f".{name}-fit").exists():
             words.append("--resume")
         printed = execute(words, recorded)
     if (model / "result.json").exists():  # of an agent

@@ -1,6 +1,6 @@
 """Training the agent: episodes side by side, learning from the replay memory, repeatable."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +17,6 @@ from apptek.paper.states import pair_table
 from apptek.seeding import generator
 
 IDLE = -1  # the query of a slot that has none
-Observer = Callable[["Trainer"], None]
 
 
 class Trainer:
@@ -135,12 +134,12 @@ class Trainer:
         """The agent as it is now."""
         return Agent(self.process, self.weights())
 
-    def run(self, observers: Sequence[Observer] = ()) -> "Trainer":
-        """Train to the end; call the observers after every step."""
+    def run(self, report: Callable[[int, int], None] | None = None) -> "Trainer":
+        """Train to the end; after every step, report how many episodes are done, of how many."""
         while not self.finished:
             self.step()
-            for observe in observers:
-                observe(self)
+            if report is not None:
+                report(self.episodes_done, len(self.order))
         return self
 
 

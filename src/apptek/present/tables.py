@@ -15,7 +15,7 @@ from pyarrow import csv, parquet
 from apptek import results
 from apptek.databases import Database
 from apptek.errors import DataError
-from apptek.extras import require_rdf, require_xlsx
+from apptek.extras import require
 from apptek.facts.facts import Dataset
 from apptek.files import new_file, writing
 from apptek.models.answer_tables import SCHEMA
@@ -223,9 +223,9 @@ def check_suffix(path: Path | Database, suffixes: tuple[str, ...] = SUFFIXES) ->
     if path.suffix.lower() not in suffixes:
         raise DataError(f"{path}: unknown kind of file; expected {', '.join(suffixes)}")
     if path.suffix.lower() == ".xlsx":
-        require_xlsx()  # before the work, not after it
+        require("an .xlsx file needs", "excel", "xlsxwriter")  # before the work, not after it
     if path.suffix.lower() in RDF_SUFFIXES:
-        require_rdf()
+        require("RDF needs", "rdf", "pyoxigraph")
 
 
 @contextmanager

@@ -21,7 +21,7 @@ PAST_ONLY, ROLLING = ", past_only", ", rolling"
 RESAMPLES = 2000
 # Equal in all results of a comparison.
 _SHARED = ("dataset", "protocol", "split", "filtering", "candidates")
-_IDENTITY = ("model", "preset", "settings", "types", "data")
+_IDENTITY = ("model", "preset", "settings", "types", "data", "view", "rolling")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +113,11 @@ def compare_results(paths: Sequence[str | Path]) -> Comparison:
 
 
 def _group_by_model(ranked: Sequence[_RankedResult]) -> list[list[_RankedResult]]:
-    """Return the results of each model, whatever their seeds.
-
-    Entries that not all results have are not compared: older results lack some.
-    """
-    all_entries = [item.result.as_json() for item in ranked]
-    keys = [key for key in _IDENTITY if all(key in entries for entries in all_entries)]
+    """Return the results of each model, whatever their seeds."""
     groups: dict[str, list[_RankedResult]] = {}
-    for item, entries in zip(ranked, all_entries, strict=True):
-        identity = [entries[key] for key in keys] + [item.result.is_past_only, item.result.rolling]
+    for item in ranked:
+        entries = item.result.as_json()
+        identity = [entries.get(key) for key in _IDENTITY]
         groups.setdefault(json.dumps(identity, sort_keys=True), []).append(item)
     return list(groups.values())
 

@@ -179,7 +179,6 @@ def describe_model(fitted: Predictor, view: View | None = None) -> Result:
     return replace(
         common,
         model=f"apptek_{model.preset}",
-        answered_past_only=fitted.answerer.past_only,
         topologies={
             "from": model.config.mining.policy,
             "number": sum(len(part) for part in model.added if part.name == "topologies"),

@@ -163,19 +163,13 @@ def _forecast_statistics(dataset: Dataset, benchmark: Benchmark) -> dict[str, in
 def _reasons(name: str, official: dict[str, int], paper: dict[str, int]) -> dict[str, str]:
     """Why the counts of a benchmark may differ, by row."""
     unseen = "a date" if name == "yago15k" else "an entity"
-    reasons = dict.fromkeys(official, "these are not the public files")
+    dropped = "the paper's protocol drops valid and test facts with {} unseen in train".format
+    rows = {"entities": "an entity", "predicates": "a predicate", "times": "a time"}
+    reasons = {row: dropped(what) for row, what in rows.items()}
+    reasons["train"] = "these are not the public files"
     for split, public in (("valid", "test"), ("test", "valid")):
-        dropped = official[public] - paper[split]
         reasons[split] = (
             f"The paper's {split} is the public {public} ({official[public]:,}) without its "
-            f"{dropped:,} facts with {unseen} unseen in train."
-        )
-    for row, what in (
-        ("entities", "an entity"),
-        ("predicates", "a predicate"),
-        ("times", "a time"),
-    ):
-        reasons[row] = (
-            f"the paper's protocol drops valid and test facts with {what} unseen in train"
+            f"{official[public] - paper[split]:,} facts with {unseen} unseen in train."
         )
     return reasons | _REASONS[name]

@@ -13,11 +13,9 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Doubles, Floats, Ints
-from apptek.config import View
 from apptek.errors import ApptekError
 from apptek.facts.facts import SPLITS, Dataset, Split
 from apptek.files import new_file, write_whole, writing
-from apptek.models.registry import PAST_ONLY_NAMES
 from apptek.research import provenance
 
 FORMAT = 1
@@ -44,7 +42,6 @@ class Result:
     rolling: bool = False  # whether each query saw every fact before its time
     filtering: str = "time-aware"  # the known predicates that rankings exclude
     candidates: str = "R"  # 2R: the predicates of both directions were ranked
-    answered_past_only: bool | None = None  # whether each query saw only facts before its time
     settings: Settings = field(default_factory=dict)
     changed: Entries | None = None  # by section.key: settings that differ from the preset's
     metrics: Entries = field(default_factory=dict)
@@ -84,23 +81,9 @@ class Result:
         return bool(self.settings.get("features", {}).get("past_only", False))
 
     @property
-    def sees_only_the_past(self) -> bool:
-        """Whether the queries of the evaluation saw only facts before their time."""
-        answered = self.answered_past_only
-        return self.fitted_on_the_past if answered is None else answered
-
-    @property
     def is_past_only(self) -> bool:
-        """Whether the metrics are those of a view that knows only the past."""
-        of_view = self.view == "past_only" or self.model in PAST_ONLY_NAMES
-        return self.sees_only_the_past or of_view
-
-    def in_view(self, view: View) -> dict[str, Any] | None:
-        """Return the metrics in a view, and those of each group by name; None if it has none."""
-        figures: dict[str, Any] | None = self.extras.get(view)
-        if figures is None and self.is_past_only == (view == "past_only"):
-            return {**self.metrics, **self.groups}
-        return figures
+        """Whether the metrics are those of the view that knows only the past."""
+        return self.view == "past_only"
 
     @property
     def first_command(self) -> str:
@@ -137,13 +120,9 @@ def split_digests(data: Dataset) -> dict[str, str]:
 
 
 def write_result(path: Path, result: Result) -> None:
-    """Write a result, with the command, commit and machine where it does not name them.
-
-    A new result also gets its date. Some recorded ones have none, and none is invented for them.
-    """
+    """Write a result, with the command, commit, machine and date where it does not name them."""
     entries = result.as_json()
-    is_new = "commit" not in entries
-    for name in ("command", "commit", "machine", *(["date"] if is_new else [])):
+    for name in ("command", "commit", "machine", "date"):
         if name not in entries:
             entries[name] = getattr(provenance, name)()
     text = json.dumps({"format": FORMAT} | entries, indent=1, sort_keys=True) + "\n"

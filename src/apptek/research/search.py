@@ -6,26 +6,23 @@ random. A trial is never cut short, so that the last one may exceed the minutes.
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from apptek.config import Progress
-from apptek.errors import ApptekError, CheckpointError, ConfigError, DataError, DivergedError
+from apptek.errors import ApptekError, ConfigError, DataError, DivergedError
 from apptek.facts.facts import Dataset
 from apptek.facts.protocols import Protocol, apply_protocol
 from apptek.models.registry import find_baseline
 from apptek.models.scorers import Space
 from apptek.predictor import Predictor
-from apptek.research.result import Result, plain_settings, read_result
-from apptek.resuming import check_same_run
+from apptek.research.result import Result, plain_settings
 from apptek.seeding import generator
 from apptek.setting_rules import setting_texts, with_settings
 
-MODEL = "search"  # of its result
 PRESET_SPACES: dict[str, Space] = {  # what may be tried for our own models
     "default": {
         "history.pair_facts": (20, 40, 80),
@@ -79,21 +76,15 @@ class Trial:
     seconds: float  # of one core
     error: str = ""
 
+    def __str__(self) -> str:
+        when = "" if self.epoch is None else f" in epoch {self.epoch}"
+        outcome = self.error or f"MRR {self.valid_mrr:.4f}{when}"
+        return f"{outcome}, {self.seconds:.0f} s: {' '.join(setting_texts(self.settings))}"
 
-def search_settings(
-    search: Search,
-    data: Dataset,
-    *,
-    done: Sequence[Trial] = (),
-    on_trial: Callable[[list[Trial]], None],
-    progress: Progress,
-) -> list[Trial]:
-    """Run trials until they have used up the minutes, or nothing is left to try.
 
-    done      trials of the same search that was stopped, which it continues
-    on_trial  called with all trials after each one
-    """
-    space, trials = search_space(search.baseline), list(done)
+def run_trials(search: Search, data: Dataset, progress: Progress) -> Iterator[Trial]:
+    """Yield trials until they have used up the minutes, or nothing is left to try."""
+    space, trials = search_space(search.baseline), list[Trial]()
     if not 0 < search.minutes < math.inf:
         raise ConfigError(f"--minutes must be above 0, not {search.minutes:g}")
     if not len(apply_protocol(data, search.protocol).valid):
@@ -102,17 +93,12 @@ def search_settings(
         drawn = generator(search.seed, "sample").permutation(len(data.train))
         rows = np.sort(drawn[: max(1, round(search.sample * len(data.train)))])
         data = replace(data, train=data.train.take(rows))
-    while not trials or sum(trial.seconds for trial in trials) < 60 * search.minutes:
-        # A stream for each trial: a search that continues draws what it would have drawn.
-        rng = generator(search.seed, f"trial {len(trials)}")
-        settings = (
-            next_settings(space, trials, rng) if trials else space_values(search.config, space)
-        )
-        if settings is None:
-            break
+    settings: dict[str, Any] | None = space_values(search.config, space)
+    while settings and sum(trial.seconds for trial in trials) < 60 * search.minutes:
         trials.append(_run_trial(search, data, settings, progress))
-        on_trial(trials)
-    return trials
+        yield trials[-1]
+        # A stream for each trial: what it draws does not depend on how long others took.
+        settings = next_settings(space, trials, generator(search.seed, f"trial {len(trials)}"))
 
 
 def next_settings(
@@ -165,62 +151,29 @@ def space_values(config: Any, space: Iterable[str]) -> dict[str, Any]:
     return {f"{section}.{key}": sections[section][key] for section, key in names}
 
 
-def best_trial(trials: Sequence[Trial]) -> Trial | None:
-    """Return the trial with the highest MRR, the first of equals; None if all have failed."""
-    succeeded = [trial for trial in trials if trial.valid_mrr is not None]
-    return max(succeeded, key=lambda trial: trial.valid_mrr or 0.0, default=None)
-
-
 def search_result(search: Search, trials: Sequence[Trial]) -> Result:
     """Every trial of a search, and how the best one differs from the settings it began with.
 
     ApptekError where every trial has failed.
     """
-    best = best_trial(trials)
-    if best is None:
+    succeeded = [trial for trial in trials if trial.valid_mrr is not None]
+    if not succeeded:
         name, error = search.baseline, trials[0].error
         raise ApptekError(f"every trial of {name} has failed; the first: {error}")
+    best = max(succeeded, key=lambda trial: trial.valid_mrr or 0.0)  # the first of equals
     before = space_values(search.config, best.settings)
     found = {
-        "model": MODEL,
-        "split": "valid",  # a search never sees test
-        "metrics": {"mrr": best.valid_mrr},
-        "seconds": {"search": sum(trial.seconds for trial in trials)},
-        "trials": [asdict(trial) for trial in trials],
-        "best": {key: value for key, value in best.settings.items() if value != before[key]},
-    }
-    return Result.from_json(identity(search) | found)
-
-
-def describe(trial: Trial) -> str:
-    """Return a trial in one line."""
-    when = "" if trial.epoch is None else f" in epoch {trial.epoch}"
-    outcome = trial.error or f"MRR {trial.valid_mrr:.4f}{when}"
-    return f"{outcome}, {trial.seconds:.0f} s: {' '.join(setting_texts(trial.settings))}"
-
-
-def finished_trials(path: Path, search: Search) -> list[Trial]:
-    """Return the trials that a search has left in its result file; none where there is no file.
-
-    CheckpointError where the file is that of another search.
-    """
-    if not path.exists():
-        return []
-    recorded, expected = read_result(path), identity(search)
-    check_same_run(expected, recorded.as_json(), path, "remove it to start again")
-    try:
-        return [Trial(**trial) for trial in recorded.extras["trials"]]
-    except (KeyError, TypeError) as error:
-        raise CheckpointError(f"{path} is damaged ({error!r}): remove it") from None
-
-
-def identity(search: Search) -> dict[str, Any]:
-    """Return what tells one search from another."""
-    return {
+        "model": "search",
         "baseline": search.baseline,
         "minutes": search.minutes,
         "protocol": search.protocol,
         "seed": search.seed,
         "settings": plain_settings(search.config),
         **({"sample": search.sample} if search.sample < 1 else {}),
+        "split": "valid",  # a search never sees test
+        "metrics": {"mrr": best.valid_mrr},
+        "seconds": {"search": sum(trial.seconds for trial in trials)},
+        "trials": [asdict(trial) for trial in trials],
+        "best": {key: value for key, value in best.settings.items() if value != before[key]},
     }
+    return Result.from_json(found)

@@ -429,7 +429,7 @@ def _find_added(fit: Fit, graph: TemporalGraph) -> tuple[AddedPart, ...]:
                 seed=options.seed,
                 folder=fit.work / name,
                 stage=fit.stage,
-                observers=options.observers,
+                progress=options.progress,
                 agent=options.agent,
             )
         )

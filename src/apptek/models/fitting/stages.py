@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -32,7 +32,6 @@ class FitOptions:
     final      whether the model answers from all facts, those of valid and test included; it is
                evaluated on its training facts all the same
     resume     whether to go on from what a stopped fit has left in the work folder
-    observers  are called with the agent's trainer after every step
     agent      the folder of a trained agent, which then is not trained again
     """
 
@@ -45,7 +44,6 @@ class FitOptions:
     final: bool = False
     resume: bool = False
     progress: Progress = no_progress
-    observers: Sequence[Any] = ()
     agent: Path | None = None
 
 
