@@ -11,7 +11,10 @@ version = release = apptek.__version__
 
 extensions = ["myst_nb", "sphinx.ext.autodoc"]
 exclude_patterns = ["_build"]
+highlight_language = "text"  # a block without a language is a command line
 html_theme = "furo"
+html_static_path = ["_static"]
+html_css_files = ["theme.css"]
 html_title = "APPTeK"
 html_show_copyright = False
 html_copy_source = False
