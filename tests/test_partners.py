@@ -8,7 +8,7 @@ import pytest
 from command_line import apptek
 from service_parts import client_of
 
-from apptek.errors import ApptekError, ArgumentError, UnknownName, UnknownPredicateError
+from apptek.errors import ApptekError
 from apptek.forecast.partners import at_least_one
 from apptek.predictor import Predictor
 from apptek.results import ActorForecast, Forecast, to_dict
@@ -113,24 +113,6 @@ def test_a_missing_entity_is_ranked_in_both_roles(predictor: Predictor) -> None:
         assert sum(chances) + ranking.others_probability <= 1 + 1e-9
         assert ranking.candidates + ranking.others == len(predictor.model.dataset.entities)
     assert best.object in [one.entity for one in objects.ranked]
-
-
-def test_bad_input_is_one_clear_error(predictor: Predictor) -> None:
-    actor = busiest(predictor)
-    with pytest.raises(UnknownName, match="'Nobody' is not in this data"):
-        predictor.forecast("Nobody")
-    with pytest.raises(UnknownPredicateError, match="no predicate 'Dance'"):
-        predictor.forecast(actor, predicate="Dance")
-    with pytest.raises(UnknownPredicateError, match="group"):
-        predictor.forecast(actor, group="dancing")
-    with pytest.raises(ArgumentError, match="give one of"):
-        predictor.forecast(actor, predicate="Consult", class_="Consult")
-    with pytest.raises(ArgumentError, match="exactly one"):
-        predictor.rank_entities(predicate="Consult", time="2020-01-01")
-    with pytest.raises(UnknownPredicateError, match="no predicate 'Dance'"):
-        predictor.rank_entities(actor, predicate="Dance", time="2020-01-01")
-    with pytest.raises(ApptekError, match="known time"):
-        predictor.rank_entities(actor, predicate="Consult", time="?")
 
 
 def test_an_actor_without_facts_before_the_window_has_nobody_to_list(predictor: Predictor) -> None:

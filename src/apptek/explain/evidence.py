@@ -33,12 +33,10 @@ from apptek.graph.lookups import incoming, is_lasting, is_timeless, outgoing, ti
 from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
-from apptek.models.reranking.typed_histories import MOST_KINDS
 from apptek.present.sentences import (
     COUNTED,
     Ends,
     Occurrences,
-    actor_words,
     clause,
     connected_sentence,
     history_sentence,
@@ -255,7 +253,7 @@ class Evidence:
         if key == COUNTING:
             return COUNTED
         if key[0] == "reranker":
-            return trees_sentence(key[1], self.ends, self._actors)
+            return trees_sentence(key[1], self.ends)
         return self._said(key, answer) if key[0] == "history" else self._trait_sentence(key)
 
     def _said(self, key: Key, answer: int) -> str:
@@ -333,15 +331,6 @@ class Evidence:
             return set()
         types = (one for key in self._groups for one in self._types(key))
         return {name for name, kind, entity in types if is_read_from_name(name, kind, entity)}
-
-    @cached_property
-    def _actors(self) -> list[str]:
-        kinds = self.fitted.kinds[:MOST_KINDS]
-        ends = (
-            (self.ends.subject, self.queries.subjects),
-            (self.ends.object, self.queries.objects),
-        )
-        return [actor_words(name, kinds, int(entities[0])) for name, entities in ends]
 
     def _trait_sentence(self, key: Key) -> str:
         trait = self._trait(key[2])

@@ -42,33 +42,18 @@ def read_pairs(
 def _read_pairs(
     file: Path | Database, entities: NameResolver, options: ReadOptions, *, skip_bad: bool
 ) -> tuple[list[Pair], list[str]]:
-    pairs, lines, left_out = list[Pair](), list[int](), list[str]()
+    pairs, left_out = list[Pair](), list[str]()
     for line, row in read_rows(file, ("subject", "object"), options):
         cells = row if isinstance(row, str) else _pair_of(row, entities)
         if not isinstance(cells, str):
             pairs.append((cells[0], cells[1]))
-            lines.append(line)
         elif skip_bad or isinstance(cells, LeftOut):
             left_out.append(f"{file.name}:{line}: {cells}")
         else:
             raise DataError(f"{file.name}:{line}: {cells}; --skip-bad leaves such rows out")
-    if (
-        lines[:1] == [1]
-        and isinstance(file, Path)
-        and stem_and_suffix(file)[1] in TEXT_FORMATS
-        and _has_header(pairs, entities)
-    ):
-        one, other = pairs.pop(0)
-        left_out.insert(0, f"{file.name}:1: read {one!r} and {other!r}, unknown names, as a header")
     if not pairs:
         raise DataError(f"{file.name}: there are no pairs; expected a subject and an object a row")
     return pairs, left_out
-
-
-def _has_header(pairs: list[Pair], entities: NameResolver) -> bool:
-    """Return whether both names of the first row are unknown, and all others are known."""
-    unknown = [[entities.find(name) is None for name in pair] for pair in pairs]
-    return len(pairs) > 1 and all(unknown[0]) and not any(map(any, unknown[1:]))
 
 
 def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
