@@ -15,7 +15,7 @@ from apptek.predictor import Predictor, Query
 from apptek.present import wording
 from apptek.present.explanation_text import MEMBERS, explanation_text
 from apptek.present.explanation_words import contradicts_alone, paragraph, recorded, sentence
-from apptek.present.sentences import COUNTED, Ends, Occurrences, when_words
+from apptek.present.sentences import TITLES, Ends, Occurrences, when_words
 from apptek.present.wording import (
     GIVEN,
     general_notes,
@@ -64,7 +64,7 @@ def test_sentences_say_who_did_what_and_how_long_ago(tmp_path: Path) -> None:
         f"others visited India 3 times {often}, the first time the day after",
         "what India usually does",
         "what others usually do to Pakistan",
-        COUNTED,
+        TITLES["counting"],
     }
     texts = {(fact.apart, fact.date) for r in found.all_reasons() for fact in r.facts}
     assert {("2 days before", "2014-05-11"), ("the same day", "2014-05-13")} <= texts
@@ -103,7 +103,7 @@ def test_sentences_about_intervals_undated_facts_and_types(tmp_path: Path) -> No
         "Rovers (A) has 'A' in its name",
         both,
         f"{both}: the same country",
-        COUNTED,
+        TITLES["counting"],
     }
     undated = sentences(predictor.explain(Query("Ann (A)", "United (B)", "?"), most=99))
     assert {

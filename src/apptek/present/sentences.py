@@ -31,7 +31,6 @@ LOOKED_AT = {
     "its place in the linear model": "how probable it would be without them",
 }
 
-COUNTED = "what was recorded most often and most recently (counted; no single fact)"
 # The titles of groups of small reasons; {before}: where a view may look.
 RECORDED = "recorded"  # the answer's own fact: training hides it, so it is evidence of nothing
 TITLES = {
@@ -46,9 +45,11 @@ TITLES = {
     "connections": "how the two are connected through others",
     "such_actors": "what actors like {s} and {o} do to each other (a statistic, no facts)",
     "trees": "how the evidence combines (learned by trees; no single fact)",
-    "counting": COUNTED,
+    "counting": "what was recorded most often and most recently (counted; no single fact)",
+    "frequency": "what was recorded most often, whoever is involved (no single fact)",
 }
-NO_SUMS = ("such_actors", "trees", "counting")  # groups that are no sums of small reasons
+# Groups that are no sums of small reasons.
+NO_SUMS = ("such_actors", "trees", "counting", "frequency")
 USUAL = {"subject": "what {s} usually does", "object": "what others usually do to {o}"}
 
 
