@@ -9,7 +9,6 @@ from command_line import apptek
 from service_parts import client_of
 
 from apptek.errors import ApptekError
-from apptek.forecast.partners import at_least_one
 from apptek.predictor import Predictor
 from apptek.results import ActorForecast, Forecast, to_dict
 from apptek.server.served_model import ServedModel
@@ -63,12 +62,6 @@ def test_only_facts_before_the_window_are_used(predictor: Predictor) -> None:
     assert made.partners < later.partners
 
 
-def test_at_least_one_member_is_between_the_largest_and_the_sum() -> None:
-    chances = np.asarray([[0.5, 0.1], [0.2, 0.1]])
-    assert at_least_one(chances, 1.0).tolist() == pytest.approx([0.6, 0.19])
-    assert at_least_one(chances, 0.0).tolist() == pytest.approx([0.5, 0.1])
-
-
 def test_members_are_combined(predictor: Predictor) -> None:
     names = list(predictor.model.dataset.entities)
     country = next(name.split("(")[1][:-1] for name in names if name.endswith(")"))
@@ -81,7 +74,8 @@ def test_members_are_combined(predictor: Predictor) -> None:
         assert row.object not in made.members
         parts = [predictor.forecast(member, row.object).directions[0] for member in made.members]
         assert row.expected == pytest.approx(sum(part.expected for part in parts))
-        assert row.probability >= max(part.probability for part in parts) - 1e-12
+        quiet = np.prod([1 - part.probability for part in parts])
+        assert row.probability == pytest.approx(1 - quiet)
 
 
 def test_the_median_is_the_first_window_with_a_chance_of_one_half(predictor: Predictor) -> None:

@@ -70,7 +70,7 @@ def test_sentences_say_who_did_what_and_how_long_ago(tmp_path: Path) -> None:
     assert {("2 days before", "2014-05-11"), ("the same day", "2014-05-13")} <= texts
     (visits,) = (r for r in found.all_reasons() if r.sentence.startswith("others"))
     assert [(p.entity, p.facts) for p in visits.partners] == [("China", 2), ("Iran", 1)]
-    assert "2 with China: 2014-05-14 (1 day after) and" in " ".join(explanation_text(found).split())
+    assert "China | Make a visit | India | 2014-05-14 (1 day after)" in explanation_text(found)
 
 
 CAREERS = """\

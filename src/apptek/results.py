@@ -653,18 +653,6 @@ class Reason(Contribution):
             return self.facts, ()
         return self.path, tuple(fact for fact in self.facts if not fact.on_path)
 
-    @property
-    def is_bundled(self) -> bool:
-        """Whether to list its facts by partner: there are several, and one occurs repeatedly."""
-        return 1 < len(self.partners) < len(self.facts)
-
-    def bundles(self) -> list[tuple[str, list[CitedFact]]]:
-        """Return the facts of one entity by partner, most of them first."""
-        bundles: dict[str, list[CitedFact]] = {partner.entity: [] for partner in self.partners}
-        for fact in self.facts:
-            bundles[fact.object if self.family.endswith("out") else fact.subject].append(fact)
-        return list(bundles.items())
-
 
 @record
 class Group:

@@ -4,7 +4,8 @@ A partner had a fact with the actor before the window. Of all other entities onl
 any of them is involved is estimated: from the most active ones, and from a sample of the rest.
 
 An actor may be combined with its members: Egypt with Police (Egypt) and Citizen (Egypt). Expected
-numbers add up. The chance is that of at least one member: 1 - (1 - largest) (1 - others)^MEMBERS.
+numbers add up. The chance is that of at least one member, as if they acted independently, which
+was best on ICEWS14's valid facts.
 """
 
 from dataclasses import dataclass
@@ -24,7 +25,6 @@ from apptek.present import partner_words as words
 from apptek.present.wording import read_as_notes
 from apptek.results import ActorForecast, PartnerForecast
 
-MEMBERS = 1.0  # how far members act independently, chosen on ICEWS14's valid facts
 MOST_ACTIVE, SAMPLED = 300, 200  # entities without a fact with the actor that are looked at
 PREDICATES = 3  # of a partner
 
@@ -120,16 +120,8 @@ def _combined(
     best = np.argmax(chances, axis=0)
     return Combined(
         made, shares, partners, best * len(partners) + np.arange(len(partners)),
-        at_least_one(chances), expected,
+        -np.expm1(np.log1p(-chances).sum(axis=0)), expected,
     )  # fmt: skip
-
-
-def at_least_one(chances: Doubles, independent: float = MEMBERS) -> Doubles:
-    """P(at least one) of each column; the less probable rows add as far as they are independent."""
-    quiet = np.log1p(-chances)
-    least = quiet.min(axis=0)
-    any_of_them: Doubles = -np.expm1(least + independent * (quiet.sum(axis=0) - least))
-    return any_of_them
 
 
 def _rows(
@@ -139,9 +131,9 @@ def _rows(
     """The partners in this order, each beside the forecast for the window before."""
     partners, rows = found.partners[order], found.rows[order]
     earlier = _combined(forecaster, ids, partners, window.before(), event, is_subject=is_subject)
-    pairs = found.made.pairs.take(rows)
-    made = forecaster.pair_forecasts(pairs.subjects, pairs.objects, window)
-    shares = forecaster.shares(made.pairs) if found.shares is None else found.shares[rows]
+    made = found.made.take(rows)
+    pairs = made.pairs
+    shares = forecaster.shares(pairs) if found.shares is None else found.shares[rows]
     medians = median_steps(forecaster, made, shares, event)
     added, _ = forecaster.reasons(made)
     chances = forecaster.occurrence.predicate_probabilities(made.chances, shares)
