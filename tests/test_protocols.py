@@ -1,4 +1,3 @@
-import json
 from dataclasses import asdict, replace
 from pathlib import Path
 
@@ -22,9 +21,7 @@ from apptek.facts.facts import (
     Dataset,
     Facts,
     Names,
-    ReadReport,
     Split,
-    join_facts,
     with_inverses,
 )
 from apptek.facts.protocols import apply_protocol, cut_by_date
@@ -112,11 +109,6 @@ def test_statistics_agree_with_the_definition(
     )
 
 
-def test_the_official_protocol_leaves_the_data_as_it_is() -> None:
-    dataset = make_dataset([at(0, 0, 1, 0)], [at(5, 3, 5, 9)], [])
-    assert apply_protocol(dataset, "official") is dataset
-
-
 def test_an_unknown_protocol_is_refused() -> None:
     dataset = make_dataset([at(0, 0, 1, 0)], [], [])
     with pytest.raises(DataError, match="the known ones are official, paper, forecast"):
@@ -180,50 +172,10 @@ def test_other_files_under_the_name_of_a_benchmark_are_refused_but_counted() -> 
     assert compare_statistics(dataset, "icews14")["forecast"] is None
 
 
-def test_the_forecast_is_counted_only_for_benchmarks_that_have_it() -> None:
-    dataset = forecast_world("icews14")
-    counts = compare_statistics(dataset, "icews14")["forecast"]
-    assert (counts["train"], counts["valid"], counts["test"]) == (1, 1, 1)
-    assert compare_statistics(dataset, "yago15k")["forecast"] is None
-
-
-def test_joined_points_share_one_column_of_times() -> None:
-    day = np.zeros(1, np.int32)
-    point = Facts(day, day, day, day, day)
-    points = join_facts(point, point)
-    assert points.since is points.until
-    joined = join_facts(point, make_facts([(1, 2, 3, 4, UNKNOWN)]))
-    assert rows_of(joined) == [(0, 0, 0, 0, 0), (1, 2, 3, 4, UNKNOWN)]
-
-
 def test_inverses_follow_the_facts_with_predicates_from_r_on() -> None:
     both = with_inverses(make_facts([(1, 2, 3, 4, UNKNOWN), at(0, 1, 5, 2)]), PREDICATES)
     assert rows_of(both)[2:] == [(3, 6, 1, 4, UNKNOWN), at(5, 5, 0, 2)]
     assert len(both) == 4
-
-
-def test_other_data_has_no_numbers_of_the_paper() -> None:
-    dataset = make_dataset([at(0, 0, 1, 0)], [at(2, 0, 1, 0)], [])
-    compared = compare_statistics(dataset, "facts.csv")
-    assert not {"paper", "printed_in_paper", "forecast", "differences"} & compared.keys()
-    assert json.loads(json.dumps(compared)) == compared
-
-
-def test_the_comparison_tells_what_reading_met() -> None:
-    report = ReadReport(duplicates={"train": 3}, also_in_train={"test": 1}, defect_count=2)
-    dataset = replace(make_dataset([at(0, 0, 1, 0)], [], []), report=report)
-    compared = compare_statistics(dataset, "facts.csv")
-    assert compared["dataset"] == "small"
-    assert compared["time_unit"] == "day"
-    assert compared["duplicates"] == {"train": 3}
-    assert compared["also_in_train"] == {"test": 1}
-    assert compared["bad_rows"] == 2
-
-
-def test_nothing_is_explained_where_all_numbers_agree(monkeypatch: pytest.MonkeyPatch) -> None:
-    dataset = make_dataset([at(0, 0, 1, 0)], [], [])
-    monkeypatch.setitem(PRINTED, "icews14", statistics(dataset))
-    assert compare_statistics(dataset, "icews14")["differences"] == {}
 
 
 def test_a_number_without_an_explanation_points_at_other_files(
@@ -290,11 +242,6 @@ def test_the_variable_comes_before_the_cache(
 def test_a_half_downloaded_benchmark_is_not_found(cache: Path) -> None:
     make_folder(cache, "train", "valid")
     assert find_benchmark("icews14") is None
-
-
-def test_a_folder_that_is_no_benchmark_is_not_found_by_name(cache: Path) -> None:
-    make_folder(cache, "train", "valid", "test")
-    assert find_benchmark("../data/icews14") is None
 
 
 def row(*counts: int) -> dict[str, int]:

@@ -8,14 +8,8 @@ from apptek.facts.name_matching import NameResolver
 from apptek.models.asked_queries import LeftOut, read_rows
 from apptek.reading.options import ReadOptions
 from apptek.reading.sources import STANDARD_INPUT, located
-from apptek.reading.streams import read_start, stem_and_suffix
-from apptek.reading.text import (
-    SAMPLE_BYTES,
-    TEXT_FORMATS,
-    find_delimiter,
-    find_encoding,
-    lines_of,
-)
+from apptek.reading.streams import stem_and_suffix
+from apptek.reading.text import TEXT_FORMATS
 
 Pair = tuple[str, str]
 
@@ -32,11 +26,10 @@ def read_pairs(
     if isinstance(source, Path) and str(source) == STANDARD_INPUT:
         with located(source) as found:
             (file,) = found.files["train"]
-            return _read_pairs(file, entities, _options(file), skip_bad=skip_bad)
+            return _read_pairs(file, entities, ReadOptions(), skip_bad=skip_bad)
     if isinstance(source, Path) and sql:
         raise DataError(f"{source.name}: --sql has no meaning for this kind of source")
-    options = _options(source) if isinstance(source, Path) else ReadOptions(sql=sql)
-    return _read_pairs(source, entities, options, skip_bad=skip_bad)
+    return _read_pairs(source, entities, ReadOptions(sql=sql), skip_bad=skip_bad)
 
 
 def _read_pairs(
@@ -64,13 +57,3 @@ def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
         return str(error).removesuffix(".")
     itself = f"{row[0]!r} and itself: a forecast is of two entities"
     return itself if row[0] == row[1] else row
-
-
-def _options(file: Path) -> ReadOptions:
-    """How to read a file of pairs: two columns are enough to find its delimiter by."""
-    usual = TEXT_FORMATS.get(stem_and_suffix(file)[1])
-    if usual is None or not file.is_file():
-        return ReadOptions()
-    start = read_start(file, SAMPLE_BYTES)
-    form = find_delimiter(lines_of(start, find_encoding(start)), usual, fewest=2)
-    return ReadOptions() if form == usual else ReadOptions(delimiter=form.delimiter)
