@@ -8,8 +8,6 @@ from apptek.facts.name_matching import NameResolver
 from apptek.models.asked_queries import LeftOut, read_rows
 from apptek.reading.options import ReadOptions
 from apptek.reading.sources import STANDARD_INPUT, located
-from apptek.reading.streams import stem_and_suffix
-from apptek.reading.text import TEXT_FORMATS
 
 Pair = tuple[str, str]
 
