@@ -35,7 +35,7 @@ def list_benchmarks(as_json: opt.JsonOption = False) -> None:
         )
         return
     rows = [
-        (name, benchmark.title, PRINTED[name].train, folders[name] or "not downloaded")
+        (name, benchmark.title, PRINTED[name]["train"], folders[name] or "not downloaded")
         for name, benchmark in BENCHMARKS.items()
     ]
     output().print(table("Benchmarks", ("name", "title", "training facts", "folder"), rows))
