@@ -15,6 +15,7 @@ from apptek.config import DEFAULT, preset
 from apptek.evaluation.calibration import yes_no_figures
 from apptek.features.clock import Clock
 from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.pairs import forecast_pairs
 from apptek.forecast.skill import BASELINES
 from apptek.forecast.window import Length
 from apptek.graph.temporal_graph import TemporalGraph
@@ -90,5 +91,5 @@ def _pairs_per_second(model: Model, horizon: Horizon) -> float:
     rows = np.linspace(0, len(facts) - 1, PAIRS).astype(int)
     pairs = [(names[int(facts.subjects[row])], names[int(facts.objects[row])]) for row in rows]
     window = forecaster.window(None, Length(steps=WINDOW))
-    forecaster.forecast(pairs[:10], window)  # compiles
-    return len(pairs) / seconds(lambda: forecaster.forecast(pairs, window))
+    forecast_pairs(forecaster, pairs[:10], window)  # compiles
+    return len(pairs) / seconds(lambda: forecast_pairs(forecaster, pairs, window))

@@ -4,10 +4,13 @@ import bz2
 import gzip
 import lzma
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
+import pytest
 from pyarrow import parquet
 
+from apptek.errors import DataError
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.protocols import Splitting
 from apptek.reading.reader import read_dataset
@@ -68,3 +71,12 @@ def in_words(dataset: Dataset, facts: Facts | None = None) -> list[ReadFact]:
         )
         for s, p, o, since, until in zip(*(c.tolist() for c in facts.columns()), strict=True)
     ]
+
+
+def fault_of(source: Any, **options: Any) -> str:
+    """The error of reading a source, which is one line."""
+    with pytest.raises(DataError) as caught:
+        read_dataset(source, **options)
+    message = str(caught.value)
+    assert len(message.splitlines()) == 1
+    return message

@@ -88,9 +88,9 @@ def _sheet(_rng: Rng) -> bytes:
         rows: list[list[Any]] = [
             ["subject", "predicate", "object", "time"],
             ["a", "p", Formula("A1|b"), date(2014, 5, 13)],
-            [None, "p", "c", datetime(2014, 5, 13, 14)],
+            ["a", "p", "c", datetime(2014, 5, 13, 14)],
         ]
-        path = write_sheets(Path(folder) / "x.xlsx", {"A": rows, "B": rows}, merged=("A2:A3",))
+        path = write_sheets(Path(folder) / "x.xlsx", {"A": rows, "B": rows})
         return path.read_bytes()
 
 
@@ -180,7 +180,6 @@ def _some_options(rng: Rng) -> dict[str, Any]:
         "columns": (None, "subject=1,predicate=2,object=3,time=4", "subject,predicate,object"),
         "header": (None, True, False),
         "undirected": (False, True),
-        "merge_intervals": (False, True),
         "format": ("", "gdelt", "icews", "acled"),
         "sheet": ("", "2", "B"),
     }

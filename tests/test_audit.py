@@ -24,7 +24,7 @@ from apptek.models.model_folder import load_model
 from apptek.present.wording import GIVEN
 from apptek.seeding import generator
 from apptek.synthetic.world import make_world, write_world
-from benchmarks.planted_errors import Error, familiarity, plant_errors, precision_among_first
+from benchmarks.planted_errors import Error, familiarity, plant_errors
 
 SIZE = 4000
 
@@ -160,11 +160,6 @@ def test_an_interval_that_ends_before_it_starts_comes_first() -> None:
     assert Reasons(audit).of(count - 1).startswith("it ends before it starts: until 4, and another")
 
 
-def test_precision_counts_the_wrong_ones_among_the_first() -> None:
-    scores, wrong = np.asarray([0.1, 0.9, 0.8, 0.2]), np.asarray([True, True, False, False])
-    assert precision_among_first(scores, wrong, 2) == 0.5
-
-
 def test_the_table_has_every_fact_once_and_reasons_for_the_first(audited: Audit) -> None:
     table = audit_table(audited, explained=20)
     facts = audited.judge.model.graph.facts
@@ -215,21 +210,6 @@ def test_a_model_is_used_as_it_is(tmp_path: Path) -> None:
     with zipfile.ZipFile(sheet) as archive:
         rows = archive.read("xl/worksheets/sheet1.xml").count(b"<row ")
     assert rows == 1 + content["facts"]
-
-
-def test_bad_rows_are_counted_and_do_not_stop_an_audit(tmp_path: Path) -> None:
-    rows = [f"e{n % 7},p{n % 3},e{(n + 1 + n % 2) % 7},{n % 9},{n % 9 + 2}" for n in range(80)]
-    file = tmp_path / "facts.csv"
-    bad = ("a,p1,b,9,3", "a,p1,,4,5")
-    file.write_text("\n".join(["subject,predicate,object,since,until", *rows, *bad]))
-    done = apptek("audit", str(file), "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert (found["bad_rows"], found["bad_rows_listed"], found["suspected"]["interval"]) == (
-        2,
-        1,
-        1,
-    )
 
 
 def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> None:

@@ -112,7 +112,7 @@ def test_the_diagram_draws_no_empty_bin_and_tells_the_numbers_of_forecasts() -> 
     drawn = reliability_svg([("Anything", bins)])
     assert drawn.count('<circle class="dot"') == 2
     assert drawn.count('<circle class="never"') == 1
-    assert re.findall(r'rotate\(-90\)">([0-9,]+)<', drawn) == ["1,234", "9", "57"]
+    assert re.findall(r", ([0-9,]+) forecasts<", drawn) == ["1,234", "9", "57"]
     (curve,) = re.findall(r'class="curve" d="([^"]*)"', drawn)
     assert curve.count("L") == 1  # what never came true is no part of it
     empty = [*bins[:2], bins[3]]

@@ -3,13 +3,14 @@
 import re
 from pathlib import Path
 
+import fact_files
 import pyarrow as pa
 import pytest
 from fact_files import FACT, compress, in_words, parquet_bytes, read_all, write
 
 from apptek.errors import DataError
 from apptek.facts.benchmarks import DATA_VARIABLE
-from apptek.facts.facts import Dataset, Defect
+from apptek.facts.facts import Dataset
 from apptek.facts.times import EXPECTED
 from apptek.reading.reader import read_dataset
 
@@ -39,22 +40,20 @@ ROWS = {  # a bad row, and its error
     "expected an integer of at most 31 bits (use a coarser unit)",
     b"a\tp\tb\t2014-05\t2014-04-30": "column 5 (until): "
     "found since 2014-05 after until 2014-04-30, expected since not after until",
-    b"a\tp\tb\t2014-05\tx": f"column 5 (until): found 'x', expected {FORMS}",
-    b"a\tp\tb\tx\t2014-05": f"column 4 (since): found 'x', expected {FORMS}",
+    b"a\tp\tb\t2014-05-13\tx": f"column 5 (until): found 'x', expected {FORMS}",
+    b"a\tp\tb\tx\t2014-05-13": f"column 4 (since): found 'x', expected {FORMS}",
     b"a\tp\tb\t<occursSince>\tx": f"column 5 (since): found 'x', expected {FORMS}",
     b"a\tp\tb\t<occursSince>": f"column 4 (time): found '<occursSince>', expected {FORMS}",
     b"a\xff\tp\tb": "column 1 (subject): found byte 0xff in 'a\\\\xff', "
-    "expected valid UTF-8 (or --read encoding=NAME)",
+    "expected valid UTF-8 (or --read encoding=windows-1252 or another)",
     b"a\tp\tb\t\xc3": "column 4 (time): found byte 0xc3 in '\\\\xc3', "
-    "expected valid UTF-8 (or --read encoding=NAME)",
+    "expected valid UTF-8 (or --read encoding=windows-1252 or another)",
     b"a\tp\0\tb": "column 2 (predicate): found a NUL byte in 'p\\x00', expected text",
     b"a\tp\tb\t" + b"x" * 99: f"column 4 (time): found '{'x' * 56}..., expected {FORMS}",
 }
 QUOTED = {  # the same in .csv
-    b'a,p,"b,2014-05-13': "column 3 (object): found a quote that the line does not close in "
-    "'\"b,2014-05-13', expected a closing \" on the same line",
-    b'a,p,b,"2014-05-13': "column 4: found a quote that the line does not close in "
-    "'\"2014-05-13', expected a closing \" on the same line",
+    b'a,p,"b,2014-05-13': "row: found a quote that is wrong in 'a,p,\"b,2014-05-13', expected "
+    'quotes around whole cells, doubled within them: ""',
     b'a,p,"",2014-05-13': "column 3 (object): found nothing, expected a name",
     b"a;p;b;2014-05-13": "row: found 1 column (4 if separated by ';': see --read delimiter=), "
     "expected 3, 4 or 5 columns",
@@ -66,12 +65,8 @@ QUOTED = {  # the same in .csv
 
 
 def fault_of(source: Path | str, skip_bad: bool = False) -> str:
-    """The error of reading a folder or file, which is one line."""
-    with pytest.raises(DataError) as caught:
-        read_dataset(source, skip_bad=skip_bad)
-    message = str(caught.value)
-    assert len(message.splitlines()) == 1
-    return COUNTED.sub("", message)
+    """The error of reading a folder or file, without the counts at its end."""
+    return COUNTED.sub("", fact_files.fault_of(source, skip_bad=skip_bad))
 
 
 # Bad rows
@@ -117,21 +112,6 @@ def read_text_skipping(folder: Path, content: bytes) -> Dataset:
     return read_all(write(folder / "facts.tsv", content), skip_bad=True)
 
 
-def test_a_defect_tells_its_parts(tmp_path: Path) -> None:
-    (defect,) = read_text_skipping(tmp_path, GOOD + b"a\tp\tb\tsoon\n").report.defects
-    assert defect == Defect(
-        file="facts.tsv", line=2, column="column 4 (time)", found="'soon'", expected=FORMS
-    )
-
-
-def test_more_bad_rows_than_are_listed_are_counted(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("apptek.reading.collector.MAX_DEFECTS_KEPT", 3)
-    report = read_text_skipping(tmp_path, GOOD + b"bad\n" * 10).report
-    assert (len(report.defects), report.defect_count) == (3, 10)
-
-
 def test_a_file_of_bad_rows_alone_is_refused_even_when_they_are_skipped(tmp_path: Path) -> None:
     write(tmp_path / "train.tsv", GOOD)
     write(tmp_path / "test.tsv", "a\tp\nb\tp\n")
@@ -140,29 +120,17 @@ def test_a_file_of_bad_rows_alone_is_refused_even_when_they_are_skipped(tmp_path
     )
 
 
-@pytest.mark.parametrize("row", [b"\tp\tb\t17", b"a\tp\tb\t17\tx", b"a\tp\tb\t17\t3"])
+@pytest.mark.parametrize("row", [b"\tp\tb\t17", b"a\tp\tb\t17\tx"])
 def test_a_bad_row_does_not_decide_what_times_are(tmp_path: Path, row: bytes) -> None:
     assert in_words(read_text_skipping(tmp_path, row + b"\n" + GOOD)) == [FACT]
 
 
-# Times of two kinds
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "expected"),
-    [
-        ("17", "2014-05-13", "an integer, as in the facts before"),
-        ("2014-05-13", "17", "a calendar date, as in the facts before"),
-    ],
-)
-def test_integers_and_dates_do_not_mix(
-    tmp_path: Path, first: str, second: str, expected: str
-) -> None:
-    rows = [f"a\tp\tb\t{time}\n" for time in (first, second)]
-    fault = f"column 4 (time): found '{second}', expected {expected}"
+def test_integers_and_dates_do_not_mix(tmp_path: Path) -> None:
+    rows = [f"a\tp\tb\t{time}\n" for time in ("2014-05-13", "17")]
+    fault = "column 4 (time): found '17', expected a calendar date"
     assert fault_of(write(tmp_path / "facts.tsv", "".join(rows))) == f"facts.tsv:2: {fault}"
-    write(tmp_path / "both" / "train.txt", rows[0])
-    write(tmp_path / "both" / "valid.txt", rows[1])
+    for name, row in zip(("train", "valid"), rows, strict=True):
+        write(tmp_path / "both" / f"{name}.txt", row)
     assert fault_of(tmp_path / "both") == f"valid.txt:1: {fault}"
 
 
@@ -174,17 +142,6 @@ def test_integers_and_dates_do_not_mix(
 def test_an_empty_file_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
     path = write(tmp_path / name, content)
     assert fault_of(path) == f"{name}:1: the file is empty; expected a fact on each line"
-
-
-@pytest.mark.parametrize("block_bytes", [1, 1 << 25])
-def test_a_header_alone_is_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, block_bytes: int
-) -> None:
-    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", block_bytes)
-    path = write(tmp_path / "facts.tsv", "subject\tpredicate\tobject\n\n")
-    message = "facts.tsv: there is nothing below the header; expected facts"
-    assert fault_of(path) == message
-    assert fault_of(path, skip_bad=True) == message
 
 
 def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,7 +169,9 @@ def test_a_folder_has_exactly_one_train_file(tmp_path: Path) -> None:
     assert fault_of(tmp_path) == more
 
 
-@pytest.mark.parametrize("name", ["facts.doc", "facts", "facts.gz", "facts.xlsx.gz"])
+@pytest.mark.parametrize(
+    "name", ["facts.doc", "facts", "facts.gz", "facts.xlsx.gz", "facts.parquet.gz"]
+)
 def test_an_unknown_kind_of_file_is_refused(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, GOOD)
     expected = "expected .txt, .tsv, .tab, .csv, .jsonl, .ndjson, .json, .xlsx, .xls, .ods, "
@@ -236,21 +195,11 @@ def test_a_truncated_file_is_refused(
     assert fault_of(path, skip_bad=True) == message
 
 
-@pytest.mark.parametrize("name", ["facts.tsv.gz", "facts.tsv.zst", "facts.parquet", "f.parquet.gz"])
+@pytest.mark.parametrize("name", ["facts.tsv.gz", "facts.tsv.zst", "facts.parquet"])
 def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(GOOD)
     assert fault_of(path).startswith(f"{path}: the file is truncated or damaged (")
-
-
-@pytest.mark.parametrize(
-    ("what", "text"), [("entities", "a\tp\tb\n"), ("predicates", "a\tp\ta\na\tq\ta\n")]
-)
-def test_more_names_than_fit_an_id_are_refused(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str, text: str
-) -> None:
-    monkeypatch.setattr("apptek.reading.assembly.MAX_NAMES", 1)
-    assert fault_of(write(tmp_path / "facts.tsv", text)) == f"found 2 {what}, expected at most 1"
 
 
 # Bad Parquet
@@ -286,22 +235,13 @@ def test_a_parquet_file_without_known_columns_is_refused(tmp_path: Path) -> None
     )
 
 
-def test_a_parquet_file_without_rows_is_refused(tmp_path: Path) -> None:
-    nothing = pa.array([], pa.string())
-    path = write(
-        tmp_path / "facts.parquet",
-        parquet_bytes(subject=nothing, predicate=nothing, object=nothing),
-    )
-    assert fault_of(path) == "facts.parquet:1: the file is empty; expected a fact in each row"
-
-
 @pytest.mark.parametrize(
     ("subject", "fault"),
     [
         (None, "found nothing, expected a name"),
         (b"", "found nothing, expected a name"),
         (b"a\0", "found a NUL byte in 'a\\x00', expected text"),
-        (b"a\xff", "found byte 0xff in 'a\\\\xff', expected valid UTF-8 (or --read encoding=NAME)"),
+        (b"a\xff", "found byte 0xff in 'a\\\\xff', expected valid UTF-8 (or --read encoding="),
     ],
 )
 @pytest.mark.parametrize("encoded", [False, True])
@@ -317,20 +257,9 @@ def test_a_bad_row_of_parquet_is_named_with_its_number(
     )
     path = write(tmp_path / "facts.parquet", content)
     message = f"facts.parquet:3: column 2 (subject): {fault}"
-    assert fault_of(path) == message
+    assert fault_of(path).startswith(message)
     dataset = read_all(path, skip_bad=True)
     assert [row[0] for row in in_words(dataset)] == ["a", "c", "d"]
-    assert [str(defect) for defect in dataset.report.defects] == [message]
-
-
-def test_a_bad_time_of_parquet_is_named_with_its_number(tmp_path: Path) -> None:
-    content = parquet_bytes(
-        subject=["a", "b"], predicate=["p", "p"], object=["b", "a"], time=[1, 2**31]
-    )
-    assert fault_of(write(tmp_path / "facts.parquet", content)) == (
-        "facts.parquet:2: column 4 (time): found '2147483648', "
-        "expected an integer of at most 31 bits (use a coarser unit)"
-    )
 
 
 def test_an_error_says_what_its_options_are_in_python(tmp_path: Path) -> None:
@@ -339,7 +268,7 @@ def test_an_error_says_what_its_options_are_in_python(tmp_path: Path) -> None:
     path.write_text("a,p,b,2014-05-13\na,p,b,x\n")
     with pytest.raises(DataError, match="--skip-bad would leave 1") as caught:
         read_dataset(path)
-    assert caught.value.__notes__ == ["In Python, options are keywords: skip_bad="]
+    assert caught.value.__notes__ == ["In Python, options are keywords: date_format=, skip_bad="]
     with pytest.raises(DataError) as caught:
         read_dataset(path, encoding="klingon")
     assert caught.value.__notes__ == ["In Python, options are keywords: encoding="]

@@ -55,23 +55,6 @@ def test_the_best_comes_first_and_the_others_are_held_against_it(
         assert read_result(out / "results" / f"{contestant['name']}-seed0.json").split == "test"
 
 
-def test_a_contest_goes_on_and_more_may_join(
-    events: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    out = tmp_path / "contest"
-    ran: list[str] = []
-    fit_and_evaluate = contests.fit_and_evaluate
-
-    def noted(name: str, *more: Any) -> None:
-        ran.append(name)
-        fit_and_evaluate(name, *more)
-
-    monkeypatch.setattr(contests, "fit_and_evaluate", noted)
-    assert run(events, "--out", out, "--models", "pair")[0] == 0
-    assert run(events, "--out", out, "--models", "pair,frequency", "--json")[0] == 0
-    assert ran == ["pair", "frequency"]
-
-
 def test_several_seeds_are_one_contestant(world: Path, tmp_path: Path) -> None:
     code, shown, told = run(
         world, "--out", tmp_path / "c", "--models", "pair,frequency", "--seeds", 2, "--json"
@@ -80,9 +63,11 @@ def test_several_seeds_are_one_contestant(world: Path, tmp_path: Path) -> None:
     assert len(json.loads(shown)["models"]) == 2
     names = {path.name for path in (tmp_path / "c" / "results").glob("*.json")}
     assert names == {f"{name}-seed{seed}.json" for name in QUICK for seed in (0, 1)}
-    for seeds in (1, 3):  # fewer and more of them later
-        words = (world, "--out", tmp_path / "c", "--models", "pair,frequency", "--seeds", seeds)
-        assert run(*words)[0] == 0
+    before = {path: path.stat().st_mtime_ns for path in (tmp_path / "c" / "results").iterdir()}
+    words = (world, "--out", tmp_path / "c", "--models", "pair,frequency,profile", "--seeds", 1)
+    assert run(*words)[0] == 0  # another one joins, and what was done is not done again
+    assert all(path.stat().st_mtime_ns == time for path, time in before.items())
+    assert run(*words[:3], "--models", "pair,pair")[0] == 2  # wrong usage
 
 
 @pytest.mark.parametrize(
@@ -99,10 +84,6 @@ def test_what_cannot_be_held_is_refused(
     assert code == 1
     assert message in told
     assert not (tmp_path / "c").exists()
-
-
-def test_a_model_that_is_named_twice_is_wrong_usage(events: Path, tmp_path: Path) -> None:
-    assert run(events, "--out", tmp_path / "c", "--models", "pair,pair")[0] == 2
 
 
 def test_a_folder_about_other_data_is_refused(world: Path, events: Path, tmp_path: Path) -> None:

@@ -120,13 +120,13 @@ def _three_days(server: PostgresServer, project: DailyProject) -> None:
     assert project.contents() == files
 
 
-def test_each_step_logs_a_line_and_the_read_of_a_database_is_the_new_part(
-    project: DailyProject,
-) -> None:
+def test_each_step_logs_a_line_and_a_late_fact_is_added(project: DailyProject) -> None:
+    subject, predicate, object_, _ = ROWS[0]
+    project.write_facts([*ROWS, (object_, predicate, subject, ROWS[9][3])])
     lines = log_of(project.run(DAYS[1]).stdout)
     assert [line["step"] for line in lines] == ["read", "update", "score", "forecast", "write"]
     assert all(line["run"] == DAYS[1] and line["project"] == "test" for line in lines)
-    assert lines[1]["added"] == sum(row[3] == DAYS[1] for row in set(ROWS))
+    assert lines[1]["added"] == sum(row[3] == DAYS[1] for row in set(ROWS)) + 1
     assert lines[4]["written"][0] == f"model-forecasts/{DAYS[1]}.parquet"
 
 
@@ -155,13 +155,6 @@ def test_the_same_run_again_gives_the_same_files_and_rows(project: DailyProject)
     assert project.run(DAYS[1]).returncode == 0
     assert project.contents() == files
     assert table(project, "watch") == rows
-
-
-def test_a_late_fact_is_added_by_the_next_run(project: DailyProject) -> None:
-    subject, predicate, object_, _ = ROWS[0]
-    project.write_facts([*ROWS, (object_, predicate, subject, ROWS[9][3])])
-    added = log_of(project.run(DAYS[1]).stdout)[1]["added"]
-    assert added == sum(row[3] == DAYS[1] for row in set(ROWS)) + 1
 
 
 def test_a_list_is_compared_with_that_of_the_run_before(project: DailyProject) -> None:

@@ -20,7 +20,6 @@ from worlds import dataset_of, football_careers, plain_facts
 from apptek.config import PRESETS, Config, FeaturesConfig, preset
 from apptek.errors import ConfigError, DataError
 from apptek.explain.explainer import strongest_reason
-from apptek.explain.strongest_weights import strongest
 from apptek.facts.facts import SPLITS, Dataset, Facts
 from apptek.facts.queries import held_out_queries
 from apptek.facts.times import UNKNOWN
@@ -34,6 +33,7 @@ from apptek.paper.topologies import Mined, topology_set
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.results import CitedFact
+from apptek.rules import bodies_of, strongest
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
@@ -116,16 +116,14 @@ def test_what_speaks_most_for_a_predicate_is_the_largest_weight(predictor: Predi
     names, weights = predictor.model.dataset.predicates, predictor.model.main.classifier.weights
     assert predictor.answerer.main.space.history is not None
     history = len(predictor.answerer.main.space.history)
+    bodies = bodies_of(predictor.model, predictor.answerer.main.space)
     for place in range(len(names)):
-        found = strongest(predictor.model, predictor.answerer.main.space, place, 3)
-        assert [one.part for one in found] == ["history"] * len(found)
-        assert [one.weight for one in found] == sorted(weights[:history, place].tolist())[:-4:-1][
-            : len(found)
-        ]
-    located = names.find("Is located in") or 0
-    (first,) = strongest(predictor.model, predictor.answerer.main.space, located, 1)
-    assert first.words.startswith("'Is located in' ")
-    assert "undated query" in first.words
+        found = strongest(predictor.model, bodies, place, 3)
+        assert [one["part"] for one in found] == ["history"] * len(found)
+        largest = sorted(weights[:history, place].tolist())[:-4:-1]
+        assert [one["weight"] for one in found] == largest[: len(found)]
+    (first,) = strongest(predictor.model, bodies, names.find("Is located in") or 0, 1)
+    assert first["words"].startswith("'Is located in' ")
 
 
 # Explanations

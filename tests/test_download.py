@@ -97,17 +97,6 @@ def test_a_file_known_by_its_blob_id_alone_arrives(
     assert_complete(tmp_path)
 
 
-def test_progress_is_reported_from_nothing_to_all(benchmark: Benchmark, tmp_path: Path) -> None:
-    reports: list[tuple[str, int, int | None]] = []
-    download(benchmark, tmp_path, progress=lambda *report: reports.append(report))
-    size = len(TRAIN)
-    train = [(done, total) for file, done, total in reports if file == "train.txt"]
-    assert train[0] == (0, size)
-    assert train[-1] == (size, size)
-    assert train == sorted(train)
-    assert len(train) > 3
-
-
 def test_files_that_are_there_are_not_fetched_again(
     benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
 ) -> None:
@@ -156,16 +145,6 @@ def test_a_wrong_checksum_names_both_sums_and_leaves_nothing(
     assert files_in(tmp_path) == {}
 
 
-def test_a_wrong_blob_id_is_named_where_no_other_sum_is_known(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
-) -> None:
-    behaviour.spoiled = True
-    message = fails(with_unknown_sums(benchmark), tmp_path)
-    assert f"git blob id is {public_file('', TRAIN.upper()).blob}" in message
-    assert f"expected {public_file('', TRAIN).blob}" in message
-    assert files_in(tmp_path) == {}
-
-
 def test_more_bytes_than_the_file_has_are_not_stored(benchmark: Benchmark, tmp_path: Path) -> None:
     short = replace(benchmark.files["train"], size=10)
     reports: list[int] = []
@@ -197,13 +176,6 @@ def test_a_redirect_leads_to_no_other_scheme(
     behaviour.redirect_to = f"{scheme}://{secret}"
     fails(benchmark, tmp_path / "home")
     assert not (tmp_path / "home").exists()
-
-
-def test_a_server_that_is_not_there_is_reported(benchmark: Benchmark, tmp_path: Path) -> None:
-    nowhere = replace(benchmark.files["train"], address="http://127.0.0.1:1/train")
-    message = fails(replace(benchmark, files={"train": nowhere}), tmp_path)
-    assert "cannot reach http://127.0.0.1:1/train" in message
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_wrong_file_in_the_place_is_not_overwritten(
@@ -256,11 +228,6 @@ def test_a_home_that_cannot_be_written_is_reported(benchmark: Benchmark, tmp_pat
     assert message.startswith(f"cannot write {home}")
     assert "set APPTEK_DATA to a folder that can be written" in message
     assert home.read_bytes() == b"a file"
-
-
-def test_a_folder_in_the_place_of_a_file_is_reported(benchmark: Benchmark, tmp_path: Path) -> None:
-    (tmp_path / "tiny" / "train.txt").mkdir(parents=True)
-    assert "cannot read" in fails(benchmark, tmp_path)
 
 
 @pytest.mark.real_data

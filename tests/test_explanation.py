@@ -161,17 +161,6 @@ def test_an_unknown_predicate_is_refused_with_near_names(predictor: Predictor) -
         predictor.explain(Query(query.subject, query.object, "yesterday"))
 
 
-def test_the_explanation_needs_nothing_hidden_for_held_out_queries(predictor: Predictor) -> None:
-    """A hidden fact changes the answer's reasons; without one they are those of predict."""
-    facts = predictor.model.graph.facts
-    seen = predictor.explain(training_query(predictor, 17), most=50)
-    hidden = predictor.explain(training_query(predictor, 17), most=50, hidden=17)
-    cited = [{f.fact for r in found.all_reasons() for f in r.facts} for found in (seen, hidden)]
-    assert 17 in cited[0]
-    assert 17 not in cited[1]
-    assert len(facts) > 17
-
-
 def test_a_topology_names_the_steps_on_its_path_and_lists_all_in_the_details(
     predictor: Predictor,
 ) -> None:

@@ -162,34 +162,6 @@ def test_no_text_of_the_graph_covers_another(
     assert page.locator("#graph svg").evaluate(COVERED) == []
 
 
-@SLOW
-def test_a_label_without_a_free_place_is_listed_below_the_graph(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    silent: list[dict[str, Any]] = []
-
-    def without_room(route: Any) -> None:
-        response = route.fetch()
-        found = response.json()
-        edge = next(e for e in found["drawing"]["edges"] if e["kind"] == "path" and e["room"])
-        edge["room"] = 0
-        silent.append(edge)
-        route.fulfill(response=response, json=found)
-
-    page.goto(link(address, **query))
-    expect(page.locator("#graph svg .label").first).to_be_attached()
-    before = page.locator("#graph svg .label").count()
-    unplaced = page.locator("#graph .unplaced li")
-    unplaced_before = unplaced.count()
-    page.route("**/api/explain", without_room)
-    page.reload()
-    expect(unplaced).to_have_count(unplaced_before + 1)
-    expect(unplaced.filter(has_text=silent[0]["predicate"]).first).to_contain_text(
-        silent[0]["date"]
-    )
-    expect(page.locator("#graph svg .label")).to_have_count(before - 1)
-
-
 def test_the_graph_is_explored_by_keyboard(page: Page, address: str, query: dict[str, str]) -> None:
     page.goto(link(address, **query))
     nodes = page.locator("#graph svg .node")

@@ -2,13 +2,12 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from apptek.facts.fact_keys import fact_keys, first_occurrences, is_among
 from apptek.facts.facts import Facts
-from apptek.facts.times import UNKNOWN, TimeAxis
-from apptek.reading.assembly import merge_interval_lines
+from apptek.facts.times import UNKNOWN
 
 Row = tuple[int, int, int, int, int]
 LARGEST = 2**31 - 1
@@ -71,69 +70,3 @@ def test_each_key_stays_where_it_occurs_first(keys: list[int]) -> None:
 @given(keys=keys, others=keys)
 def test_keys_are_among_the_others_or_not(keys: list[int], others: list[int]) -> None:
     assert is_among(longs(keys), longs(others)).tolist() == [key in others for key in keys]
-
-
-def merge_slowly(rows: list[Row]) -> list[Row]:
-    """The definition on an axis of integers: a start and the end that follows it are one fact."""
-    merged: list[Row] = []
-    for *triple, since, until in rows:
-        before = merged[-1] if merged else None
-        if (
-            before is not None
-            and list(before[:3]) == triple
-            and before[3] != UNKNOWN == before[4]
-            and since == UNKNOWN != until
-            and before[3] <= until
-        ):
-            merged[-1] = (*before[:4], until)
-        else:
-            merged.append((triple[0], triple[1], triple[2], since, until))
-    return merged
-
-
-@settings(max_examples=200)
-@given(
-    rows=st.lists(
-        st.tuples(
-            st.integers(0, 1),
-            st.just(0),
-            st.just(0),
-            st.sampled_from([UNKNOWN, 0, 3]),
-            st.sampled_from([UNKNOWN, 0, 3]),
-        )
-    )
-)
-def test_merging_agrees_with_the_definition(rows: list[Row]) -> None:
-    assert rows_of(merge_interval_lines(facts_of(rows), TimeAxis("integer"))) == merge_slowly(rows)
-
-
-@pytest.mark.parametrize(
-    ("since", "until", "merges"),
-    [
-        ("1999-05-13", "1999", True),
-        ("1999-05-13", "1999-05", True),
-        ("1999-05-13", "1999-05-13", True),
-        ("1999", "1999-01", True),
-        ("1999-12-31", "1999", True),
-        ("1999-05-13", "1999-05-12", False),
-        ("1999-05-13", "1999-04", False),
-        ("1999", "1998-12-31", False),
-        ("-0043", "-0044-12-31", False),
-        ("-0044-05", "-0044", True),
-    ],
-)
-def test_on_a_mixed_calendar_an_end_lasts_as_long_as_what_is_written(
-    since: str, until: str, merges: bool
-) -> None:
-    axis = TimeAxis("day", mixed=True)
-    texts = (
-        text if text.count("-") > text.startswith("-") else f"{text}-##" for text in (since, until)
-    )
-    first, last = (axis.parse(text) for text in texts)
-    facts = facts_of([(0, 0, 0, first, UNKNOWN), (0, 0, 0, UNKNOWN, last)])
-    assert len(merge_interval_lines(facts, axis)) == (1 if merges else 2)
-
-
-def test_where_nothing_is_merged_points_stay_points() -> None:
-    facts = points_of([(0, 0, 0, 5, 5), (0, 0, 0, 6, 6)])
-    assert merge_interval_lines(facts, TimeAxis("integer")) is facts

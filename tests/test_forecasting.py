@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from command_line import apptek, apptek_process
+from command_line import apptek_process
 from fitted_models import SharedModel
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,7 +18,9 @@ from apptek.explain.explainer import strongest_reason
 from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.protocols import Splitting, split_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.forecast import pairs
 from apptek.forecast.learning import learn_occurrence, predicates_in
+from apptek.forecast.pairs import forecast_pairs
 from apptek.forecast.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.stages import FitOptions
@@ -27,7 +29,7 @@ from apptek.models.occurrence.events import Pairs
 from apptek.models.occurrence.model import Occurrence
 from apptek.predictor import Predictor, Query
 from apptek.present.forecast_words import expected_words
-from apptek.present.wording import GIVEN, signed
+from apptek.present.wording import GIVEN
 from apptek.results import to_dict
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -111,34 +113,16 @@ def test_a_forecast_of_a_busy_pair(predictor: Predictor) -> None:
     assert stranger.probability < forecast.probability
 
 
-def test_forecasts_show_themselves(predictor: Predictor) -> None:
-    subject, object_ = busiest(predictor)
-    forecast = predictor.forecast(subject, object_)
-    text, page = repr(forecast), forecast._repr_html_()
-    assert forecast.length == 7
-    for shown in (text, page):
-        assert forecast.predicates[0].predicate in shown
-        assert "chance that something happens" in shown
-    assert json.loads(json.dumps(to_dict(forecast)))["predicates"][0]["share"] > 0
-
-
-def test_names_are_escaped(predictor: Predictor) -> None:
-    subject, _ = busiest(predictor)
-    made = predictor.forecast(subject, "<script>alert(1)</script>", allow_unknown=True)
-    page = made._repr_html_()
-    assert "<script>" not in page
-
-
 def test_many_pairs_at_once_are_forecast_as_one_by_one(predictor: Predictor) -> None:
     facts, names = predictor.model.graph.facts, predictor.model.dataset.entities
     rows = range(0, len(facts), len(facts) // 30)
-    pairs = [(names[int(facts.subjects[r])], names[int(facts.objects[r])]) for r in rows]
-    pairs.append((pairs[0][0], "Nobody at all"))
+    asked = [(names[int(facts.subjects[r])], names[int(facts.objects[r])]) for r in rows]
+    asked.append((asked[0][0], "Nobody at all"))
     forecaster = predictor.forecaster
     window = forecaster.window(None, Length(days=7))
-    together = forecaster.forecast(pairs, window)
-    for pair, forecast in zip(pairs, together, strict=True):
-        (alone,) = forecaster.forecast([pair], window)
+    together = forecast_pairs(forecaster, asked, window)
+    for pair, forecast in zip(asked, together, strict=True):
+        (alone,) = forecast_pairs(forecaster, [pair], window)
         assert alone.probability == pytest.approx(forecast.probability, rel=1e-9)
         assert alone.predicates[0].predicate == forecast.predicates[0].predicate
 
@@ -294,10 +278,11 @@ def test_of_equally_probable_predicates_the_larger_share_comes_first(
     predictor: Predictor,
 ) -> None:
     """As where all chances are cut off at the chance of anything."""
-    size = len(predictor.model.dataset.predicates)
+    size, forecaster = len(predictor.model.dataset.predicates), predictor.forecaster
     shares = np.random.default_rng(0).dirichlet(np.ones(size), 2)
-    both = Occurrence(np.full(2, 0.003), np.full(2, 1e9))
-    parts = predictor.forecaster._predicates(("A", "B"), both, shares, None)
+    made = forecaster.both_ways(forecaster.ids(busiest(predictor))[None], Window(0, 6))
+    made = replace(made, chances=Occurrence(np.full(2, 0.003), np.full(2, 1e9)))
+    parts = pairs._predicates(forecaster, made, shares, ("A", "B"), None)
     assert {part.probability for part in parts} == {0.003}
     assert [part.share for part in parts] == sorted(shares.ravel().tolist(), reverse=True)
 
@@ -325,10 +310,6 @@ def test_an_output_without_some_signs_is_no_error(
     done = apptek_process(*words, PYTHONIOENCODING=encoding)
     assert done.returncode == 0, done.stderr
     assert "expected:" in done.stdout
-
-
-def test_next_to_nothing_has_no_minus() -> None:
-    assert (signed(-0.001), signed(-0.01)) == ("+0.00", "\N{MINUS SIGN}0.01")
 
 
 def test_facts_beyond_those_of_train_are_mentioned(data: Dataset) -> None:
@@ -367,6 +348,13 @@ SPAN = (DAYS.parse("2014-01-01"), DAYS.parse("2014-12-31"))
             ("2014-11-01 10:00", "2014-11-02 09:00"),
         ),
         (TimeAxis("integer"), "5", Length(steps=4), ("5", "8")),
+        (DAYS, "2014-03-01", Length(hours=48), ("2014-03-01", "2014-03-02")),
+        (
+            TimeAxis("minute"),
+            "1970-01-02 00:00",
+            Length(hours=2),
+            ("1970-01-02 00:00", "1970-01-02 01:59"),
+        ),
     ],
 )
 def test_windows(
@@ -397,8 +385,13 @@ def test_windows_that_make_no_sense(start: str, length: Length, message: str) ->
 def test_a_length_that_does_not_fit_the_data() -> None:
     with pytest.raises(ApptekError, match="days is 0; expected a whole number from 1 on"):
         Length(days=0)
-    with pytest.raises(ApptekError, match="in years"):
-        read_window(YEARS, (1900, 2010), "1999", Length(days=3))
+    for axis, span, length, said in (
+        (YEARS, (1900, 2010), Length(days=3), "in years"),
+        (DAYS, SPAN, Length(hours=5), "in days"),
+        (TimeAxis("minute"), (0, 1439), Length(days=7), "give a shorter length in minutes"),
+    ):
+        with pytest.raises(ApptekError, match=said):
+            read_window(axis, span, None, length)
     assert Window(10, 16).before() == Window(3, 9)
 
 
@@ -430,13 +423,6 @@ def test_predicates_in_a_window_are_those_of_its_facts(
             if fact[::2] == (subject, object_) and when <= fact[3] < when + window
         }
         assert set(np.flatnonzero(happened[row]).tolist()) == expected
-
-
-def test_the_command(predictor: Predictor, folder: Path) -> None:
-    subject, object_ = busiest(predictor)
-    printed = apptek("forecast", str(folder), subject, object_, "--days", "7", "--json").stdout
-    made = predictor.forecast(subject, object_, days=7)
-    assert json.loads(printed) == json.loads(json.dumps(to_dict(made))) | {"similar": {}}
 
 
 def test_dense_data_in_which_everybody_has_met_can_be_fitted_and_forecast() -> None:

@@ -6,12 +6,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import apptek
+from fact_files import write
 from model_folders import files_of
 
 from apptek.errors import DataError
 from apptek.evaluation.filters import groups, known_predicates
 from apptek.facts import fact_keys
-from apptek.facts.facts import SPLITS
 from apptek.features import clock as clock_module
 from apptek.features.clock import Clock
 from apptek.forecast import learning
@@ -21,8 +21,7 @@ from apptek.models.occurrence.counts import PairCounts
 from apptek.models.occurrence.events import Events, Pairs
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
-from apptek.synthetic import world as world_module
-from apptek.synthetic.world import make_world, write_world
+from apptek.synthetic.world import make_world
 
 WORLD = make_world(3_000, 5).dataset
 
@@ -112,18 +111,11 @@ def test_evaluate_on_some_queries(tmp_path: Path) -> None:
     assert "--rolling cannot be combined with --queries, which gives an estimate" in done.stderr
 
 
-def test_a_world_in_parts_is_the_same_world(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    world = make_world(3_000, 5)
-    monkeypatch.setattr(world_module, "_PART", 700)
-    write_world(world, tmp_path / "text")
-    write_world(world, tmp_path / "parts", parquet=True)
-    parts = sorted(path.name for path in (tmp_path / "parts" / "train").iterdir())
-    assert parts == [f"part-0000{number}.parquet" for number in range(4)]
-    (tmp_path / "parts" / "train" / "_SUCCESS").touch()
-    one, other = (read_dataset(tmp_path / name) for name in ("text", "parts"))
-    assert all(one.split(split).equals(other.split(split)) for split in SPLITS)
-    (tmp_path / "parts" / "train.tsv").write_text("a\tb\tc\t2020\n")
+def test_a_split_may_be_a_folder_of_parts(tmp_path: Path) -> None:
+    for number in range(2):
+        write(tmp_path / "train" / f"part-{number}.tsv", f"a\tp\tb\t{number}\n")
+    (tmp_path / "train" / "_SUCCESS").touch()
+    assert read_dataset(tmp_path).train.times.tolist() == [0, 1]
+    write(tmp_path / "train.tsv", "a\tb\tc\t2020\n")
     with pytest.raises(DataError, match=r"more than one file for train: train, train\.tsv$"):
-        read_dataset(tmp_path / "parts")
+        read_dataset(tmp_path)

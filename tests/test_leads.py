@@ -15,7 +15,7 @@ from oracles import PlainFact
 
 from apptek.arrays import Doubles
 from apptek.config import preset
-from apptek.errors import ApptekError, DataError
+from apptek.errors import DataError
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.forecast.backtest import backtest
@@ -27,7 +27,6 @@ from apptek.models.model import last_supported
 from apptek.models.model_folder import load_model
 from apptek.models.occurrence.counts import NAMES
 from apptek.models.occurrence.events import Events, Meetings, Pairs
-from apptek.models.occurrence.fitting import Period
 from apptek.models.occurrence.model import (
     BUSY,
     PAIR_EVER,
@@ -40,7 +39,7 @@ from apptek.models.occurrence.model import (
 )
 from apptek.models.occurrence.snapshots import draw_never_seen
 from apptek.predictor import Predictor
-from apptek.present.forecast_words import ACTIVE, chosen_length_note, no_skill_lines
+from apptek.present.forecast_words import ACTIVE, no_skill_lines
 from apptek.research.result import Result
 from apptek.results import GroupSkill
 from apptek.seeding import generator
@@ -251,12 +250,6 @@ def test_the_observed_time_ends_where_enough_facts_are(positions: list[int], las
     assert last_supported(np.asarray(positions, np.int32)) == last
 
 
-def test_a_fit_learns_from_the_time_that_was_observed(steady: Path) -> None:
-    assert load_model(steady).occurrence is not None
-    events = _events([(day % 2, 1 - day % 2, day) for day in range(9)])
-    assert (Period.of(events).last, Period.of(events, 20).last) == (8, 20)
-
-
 def test_watched_pairs_are_compared_with_the_forecast_of_the_same_lead(
     predictor: Predictor,
 ) -> None:
@@ -436,52 +429,28 @@ def test_missing_skill_is_said() -> None:
 
 
 @pytest.mark.parametrize(
-    ("unit", "known", "steps"),
+    ("axis", "known", "typical", "steps"),
     [
-        ("day", 365, 7),
-        ("day", 14, 7),
-        ("day", 9, 1),
-        ("hour", 24 * 60, 168),
-        ("hour", 72, 24),
-        ("minute", 1440, 60),
-        ("second", 600, 60),
-        ("second", 30, 1),
-        ("month", 100, 1),
-        ("integer", 100, 1),
+        (TimeAxis("day"), 365, 1.0, 7), (TimeAxis("day"), 14, 1.0, 7), (TimeAxis("day"), 9, 1.0, 1),
+        (TimeAxis("hour"), 1440, 1.0, 168), (TimeAxis("hour"), 72, 1.0, 24),
+        (TimeAxis("minute"), 1440, 1.0, 60), (TimeAxis("second"), 600, 1.0, 60),
+        (TimeAxis("second"), 30, 1.0, 1), (TimeAxis("month"), 100, 1.0, 1),
+        (TimeAxis("integer"), 100, 1.0, 1),  # else a typical time between two facts of a pair
+        (TimeAxis("integer"), 5_000_000, 86_000.4, 86_000),
+        (TimeAxis("integer", stride=24), 7_200, 24.0, 24), (TimeAxis("integer"), 10, 40.0, 5),
     ],
-)
-def test_the_usual_window_suits_the_data(unit: str, known: int, steps: int) -> None:
-    assert usual_length(TimeAxis(unit), known) == steps  # type: ignore[arg-type]
+)  # fmt: skip
+def test_the_usual_window_suits_the_data(
+    axis: TimeAxis, known: int, typical: float, steps: int
+) -> None:
+    assert usual_length(axis, known, typical) == steps
 
 
-def test_the_usual_window_of_integers_is_a_typical_time_between_facts() -> None:
-    assert usual_length(TimeAxis("integer"), 5_000_000, 86_000.4) == 86_000
-    assert usual_length(TimeAxis("integer", stride=24), 7_200, 24.0) == 24
-    assert usual_length(TimeAxis("integer"), 10, 40.0) == 5
-
-
-def test_the_usual_window_of_seconds_since_1970_is_a_week_a_day_or_an_hour() -> None:
-    axis, first = TimeAxis("integer"), 1_388_534_407
-    for known, length in ((90 * 86_400, 604_800), (5 * 86_400, 86_400), (9_000, 3_600)):
-        window = read_window(axis, (first, first + known - 1), None, Length(), 1234.5)
-        assert (window.length, window.chosen) == (length, True)
-    assert not read_window(axis, (0, 5_000), None, Length(steps=7)).chosen
-    assert "seconds since 1970" in chosen_length_note(604_800, seconds=True).text
-    assert "median time" in chosen_length_note(24, seconds=False).text
-
-
-def test_windows_in_hours_and_minutes() -> None:
-    minutes, days = TimeAxis("minute"), TimeAxis("day")
-    span = (0, 1439)
-    assert read_window(minutes, span, None, Length()).length == 60
-    assert read_window(minutes, span, None, Length(hours=2)).length == 120
-    assert read_window(minutes, span, None, Length(minutes=5)).length == 5
-    assert read_window(days, (0, 364), None, Length(hours=48)).length == 2
-    for length in (Length(days=7), Length(hours=50)):
-        with pytest.raises(ApptekError, match="give a shorter length in minutes"):
-            read_window(minutes, span, None, length)
-    with pytest.raises(ApptekError, match="in days"):
-        read_window(days, (0, 364), None, Length(hours=5))
+@pytest.mark.parametrize(("days", "length"), [(90, 604_800), (5, 86_400), (0.1, 3_600)])
+def test_the_usual_window_of_seconds_since_1970(days: float, length: int) -> None:
+    first = 1_388_534_407
+    span = (first, first + int(days * 86_400) - 1)
+    assert read_window(TimeAxis("integer"), span, None, Length(), 1234.5).length == length
 
 
 def test_a_fit_says_why_it_makes_no_forecasts(tmp_path: Path) -> None:

@@ -120,14 +120,6 @@ def test_an_answer_says_what_was_meant(folder: Path, asked: str, meant: str | No
     assert (said in repr(answer)) == (meant is not None and meant != asked.strip())
 
 
-def test_names_that_are_not_clear_are_offered(folder: Path) -> None:
-    predictor = Predictor.load(folder)
-    similar = predictor.similar_names("ALPHA ONE", "new lend", "New_Land")
-    assert sorted(similar["ALPHA ONE"])[:2] == ["Alpha_One", "alpha one"]
-    assert similar["new lend"][0] == "New_Land"
-    assert "New_Land" not in similar
-
-
 def refuses_unknown_names(ask: Callable[..., Any]) -> None:
     """Whether a single question about an unknown name is refused, unless that is allowed."""
     with pytest.raises(UnknownName) as unknown:
@@ -170,10 +162,6 @@ def test_an_unknown_name_can_be_pickled_and_is_shortened() -> None:
     assert (len(error.name), error.suggestions) == (10_000, ("a", "b", "c"))
     assert str(error) == f"'{'x' * 79}…' is not in this data. Did you mean 'a', 'b' or 'c'?"
     assert str(UnknownName("x")) == "'x' is not in this data."
-
-
-def test_a_name_of_the_data_may_look_like_a_wildcard() -> None:
-    NameResolver(names_of(["?", "a"])).check("?")
 
 
 def test_a_baseline_reads_names_in_the_same_way(data: Dataset, tmp_path: Path) -> None:

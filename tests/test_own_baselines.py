@@ -1,7 +1,6 @@
 """A model of one's own takes part in baseline, evaluate, predict, contest and search."""
 
 import json
-import math
 import shlex
 import sys
 from pathlib import Path
@@ -20,11 +19,10 @@ from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models import registry
-from apptek.models.registry import baseline_names, find_baseline, model_settings, preset_of
+from apptek.models.registry import baseline_names, find_baseline, preset_of
 from apptek.models.scorers import FitTask, SavedScorer, own_baseline
 from apptek.research.result import read_result
 from apptek.research.search import Search, run_trials
-from apptek.setting_rules import with_settings
 
 
 class Smoothed:
@@ -164,31 +162,6 @@ def test_what_is_no_baseline_is_refused(data: Dataset) -> None:
         find_baseline("yours")
     with pytest.raises(ConfigError, match="mine has nothing to search for"):
         run("research", "search", "mine", "icews14")
-
-
-def test_settings_keep_the_type_of_their_default() -> None:
-    settings = {"model": {"kind": "plain", "rates": [0.5]}}
-    register_baseline("mine", own_baseline(lambda _: None, settings=settings))
-    config = with_settings(model_settings("mine"), ["model.kind=5", "model.rates=[1, 2]"])
-    assert (config.model.kind, config.model.rates) == ("5", (1.0, 2.0))
-    with pytest.raises(ConfigError, match=r"model\.rates\.0 must be a valid number, not 'x'"):
-        with_settings(config, ['model.rates=["x"]'])
-
-
-def test_search_works_for_our_own_models(world: Path, tmp_path: Path) -> None:
-    result = tmp_path / "search.json"
-    shown = run("research", "search", "default", world, "--minutes", 0.0001, "--result", result)
-    words = shlex.split(shown)
-    assert words[:5] == ["apptek", "fit", str(world), "--model", "default"]
-    (trial,) = read_result(result).extras["trials"]
-    assert 0 < trial["valid_mrr"] <= 1
-    assert trial["settings"]["history.pair_facts"] == 40
-    model = tmp_path / "model"
-    run("fit", world, "--out", model, *words[3:-2])
-    report = Predictor.load(model).model.main.report
-    assert math.isclose(report["valid_mrr"], trial["valid_mrr"])
-    with pytest.raises(ConfigError, match="default is one model: leave out :paper"):
-        run("research", "search", "default:paper", world)
 
 
 @pytest.mark.parametrize("views", [("past_only",), ("all_facts",)])

@@ -235,11 +235,7 @@ def test_an_outlook_is_a_forecast_with_its_reliability(
     asked = {"subject": sample.subject, "object": sample.object, "days": 7}
     body = client.post("/api/outlook", json=asked).json()
     plain = client.post("/api/forecast", json=asked).json()
-    begins = "The window begins right after "
-    assert body["forecast"]["notes"].pop()["text"].startswith(begins)
     assert body["forecast"] == plain
-    begun = client.post("/api/outlook", json=asked | {"from": plain["first"]}).json()
-    assert begun["forecast"] == plain
     reliability = body["reliability"]
     if reliability is not None:
         assert reliability["forecasts"] >= 30

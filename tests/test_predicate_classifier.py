@@ -136,14 +136,3 @@ def test_it_works_without_scikit_learn() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert "not fitted yet" in done.stderr
-
-
-def test_a_prediction_needs_no_heavy_module() -> None:
-    code = (
-        "import sys; sys.modules['scipy'] = sys.modules['torch'] = sys.modules['sklearn'] = None\n"
-        "import apptek.predictor\n"
-        "names = ('explain', 'forecast', 'paper', 'models.fitting', 'baselines')\n"
-        "print([m for m in sys.modules if m.startswith(tuple(f'apptek.{n}' for n in names))])"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout == "[]\n", done.stderr

@@ -60,16 +60,6 @@ def test_a_table_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, abou
         read_predicates(write(tmp_path, text))
 
 
-def test_a_code_and_its_name_say_the_same() -> None:
-    table = cameo_table()
-    for predicate in ("040", "Consult"):
-        assert table.label(predicate) == "Consult"
-        assert table.phrase(predicate) == "consulted"
-        assert table.class_of(predicate) == "Consult"
-        assert table.group_of(predicate) == "verbal cooperation"
-    assert table.class_of("190") == table.class_of("Use conventional military force") == "Fight"
-
-
 def test_the_groups_are_those_of_gdelt() -> None:
     roots = [f"{code:02d}" for code in range(1, 21)]
     groups = [cameo_table().group_of(root) for root in roots]
@@ -130,12 +120,3 @@ def test_a_model_keeps_its_tables_and_an_update_too(tmp_path: Path) -> None:
     assert (again.labels, again.aliases) == (kept.labels, kept.aliases)
     manifest = json.loads((tmp_path / "model" / "manifest.json").read_text(encoding="utf-8"))
     assert {"labels.json", "aliases.json"} <= manifest["files"].keys()
-
-
-def test_a_baseline_keeps_its_tables(tmp_path: Path) -> None:
-    world = make_world(2000, 0).dataset
-    Predictor.fit(world.labelled(PredicateTable()), model="recency", folder=tmp_path / "off")
-    Predictor.fit(world, model="recency", folder=tmp_path / "on")
-    assert not Predictor.load(tmp_path / "off").model.dataset.labels
-    assert not (tmp_path / "off" / "labels.json").exists()
-    assert Predictor.load(tmp_path / "on").model.dataset.labels == world.labelled().labels

@@ -25,7 +25,7 @@ def queries_in(path: Path) -> list[Numbered]:
     ("name", "content"),
     [
         ("q.csv", "Zo\u00eb,b,2014-05-13\n"),
-        ("q.csv", "Zo\u00eb;b;2014-05-13\n".encode("windows-1252")),
+        ("q.csv", "Zo\u00eb;b;2014-05-13\n".encode("utf-16")),
         ("q.tsv.gz", "Zo\u00eb\tb\t2014-05-13\n"),
         ("q.jsonl", '{"object": "b", "subject": "Zo\u00eb", "time": "2014-05-13"}\n'),
         ("q.parquet", parquet_bytes(time=["2014-05-13"], object=["b"], subject=["Zo\u00eb"])),
@@ -81,7 +81,7 @@ def test_timestamps_of_parquet_are_times(tmp_path: Path) -> None:
             "column 1 (subject): found byte 0xff in 'a\\\\xff', expected valid UTF-8",
         ),
         (b"a,b\0,2014", "column 2 (object): found a NUL byte in 'b\\x00', expected text"),
-        (b'"a,b,2014', "column 1 (subject): found a quote that the line does not close"),
+        (b'"a,b,2014', "row: found a quote that is wrong in '\"a,b,2014', expected"),
         (b"a,b", "row: found 2 columns, expected 3 columns"),
         (b",b,2014", "column 1 (subject): found nothing, expected a name"),
     ],
@@ -97,7 +97,9 @@ def test_a_bad_row_is_named_and_nothing_is_replaced(tmp_path: Path, row: bytes, 
 
 def test_a_file_without_the_columns_is_refused(tmp_path: Path) -> None:
     content = parquet_bytes(a=["x"], b=["y"], c=["z"])
-    with pytest.raises(DataError, match=r"^q.parquet: found the columns a, b, c; expected subject"):
+    with pytest.raises(
+        DataError, match=r"^q.parquet: found the columns 'a', 'b', 'c'; expected subject"
+    ):
         queries_in(write(tmp_path / "q.parquet", content))
     with pytest.raises(DataError, match="unknown kind of file"):
         queries_in(write(tmp_path / "q.doc", b""))

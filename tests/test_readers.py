@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apptek.errors import DataError
-from apptek.facts.benchmarks import DATA_VARIABLE, find_benchmark
+from apptek.facts.benchmarks import find_benchmark
 from apptek.facts.facts import SPLITS, Names
 from apptek.facts.protocols import Splitting
 from apptek.facts.times import TimeAxis
@@ -17,8 +17,10 @@ from apptek.reading.reader import read_dataset
 # Folders and files
 
 
-@pytest.mark.parametrize("compression", ["", ".gz", ".zst", ".GZ"])
-@pytest.mark.parametrize("suffix", [".txt", ".tsv", ".csv", ".parquet", ".TXT"])
+@pytest.mark.parametrize(
+    ("suffix", "compression"),
+    [(".txt", ""), (".tsv", ".gz"), (".csv", ".zst"), (".parquet", ""), (".TXT", ".GZ")],
+)
 def test_a_folder_of_each_format_is_read(tmp_path: Path, suffix: str, compression: str) -> None:
     for subject, split in zip("abc", ("train", "dev", "test"), strict=True):
         titles, row = ("subject", "predicate", "object", "time"), (subject, "p", "z", DAY)
@@ -34,16 +36,6 @@ def test_a_folder_of_each_format_is_read(tmp_path: Path, suffix: str, compressio
     assert list(dataset.entities) == ["a", "b", "c", "z"]
 
 
-def test_valid_and_test_may_be_missing_and_other_files_may_be_there(tmp_path: Path) -> None:
-    write(tmp_path / "train.tsv", f"a\tp\tb\t{DAY}\n")
-    write(tmp_path / "README.md", "about")
-    write(tmp_path / "train.old.tsv", "not this one")
-    write(tmp_path / "entity2id.txt", "a\t0\n")
-    (tmp_path / "test.txt").mkdir()
-    dataset = read_dataset(tmp_path)
-    assert [len(dataset.split(split)) for split in SPLITS] == [1, 0, 0]
-
-
 @pytest.mark.parametrize("folder", ["my data", "icews.v2.txt", "a.b/c.d", "d\u00e9p\u00f4t"])
 def test_a_path_may_hold_dots_and_spaces(tmp_path: Path, folder: str) -> None:
     path = write(tmp_path / folder / "train.txt.gz", f"a\tp\tb\t{DAY}\n")
@@ -51,27 +43,6 @@ def test_a_path_may_hold_dots_and_spaces(tmp_path: Path, folder: str) -> None:
     assert read_dataset(path.parent).name == path.parent.name
     assert in_words(read_all(path)) == [FACT]
     assert read_all(path).name == "train"
-
-
-def test_the_name_of_a_file_keeps_its_inner_dots(tmp_path: Path) -> None:
-    path = write(tmp_path / "events.2014.tsv.zst", f"a\tp\tb\t{DAY}\n")
-    assert read_all(path).name == "events.2014"
-
-
-def test_the_folder_of_today_has_a_name_too(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    write(tmp_path / "world" / "train.txt", f"a\tp\tb\t{DAY}\n")
-    monkeypatch.chdir(tmp_path / "world")
-    assert read_dataset(".").name == "world"
-
-
-def test_a_benchmark_is_found_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    for split in SPLITS:
-        write(tmp_path / "home" / "icews14" / f"{split}.txt", f"a\tp\tb\t{DAY}\n")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "home"))
-    assert read_dataset("icews14").name == "icews14"
 
 
 def test_progress_ends_with_all_bytes(tmp_path: Path) -> None:
@@ -156,35 +127,11 @@ def test_intervals_stand_in_two_columns_and_either_end_may_be_open(tmp_path: Pat
         "a\tp\tb\t3\n\nb\tp\ta\t4\n",
     ],
 )
-@pytest.mark.parametrize("merge_intervals", [False, True])
-def test_facts_that_are_all_points_share_one_array_of_times(
-    tmp_path: Path, text: str, merge_intervals: bool
-) -> None:
+def test_facts_that_are_all_points_share_one_array_of_times(tmp_path: Path, text: str) -> None:
     write(tmp_path / "train.tsv", text)
-    dataset = read_dataset(tmp_path, merge_intervals=merge_intervals)
-    assert dataset.train.until is dataset.train.since
-    assert dataset.test.until is dataset.test.since
-
-
-def test_an_interval_in_one_split_leaves_points_in_the_others(tmp_path: Path) -> None:
-    write(tmp_path / "train.tsv", "a\tp\tb\t3\n")
-    write(tmp_path / "test.tsv", "a\tp\tb\t3\na\tp\tb\t3\t4\n")
     dataset = read_dataset(tmp_path)
     assert dataset.train.until is dataset.train.since
-    assert dataset.report.also_in_train == {"valid": 0, "test": 1}
-
-
-def test_merging_makes_one_fact_of_two_lines(tmp_path: Path) -> None:
-    lines = [
-        "a\tp\tb\toccursSince\t1999-05-13",
-        "a\tp\tb\toccursUntil\t1999-##-##",
-        "a\tp\tb\toccursSince\t2005-##-##",
-        "a\tp\tb\toccursUntil\t2003-##-##",
-    ]
-    write(tmp_path / "train.txt", "\n".join(lines))
-    ends = [row[3:] for row in in_words(read_dataset(tmp_path, merge_intervals=True))]
-    assert ends == [("1999-05-13", "1999"), ("2005", "?"), ("?", "2003")]
-    assert len(read_dataset(tmp_path).train) == 4
+    assert dataset.test.until is dataset.test.since
 
 
 # Parquet
@@ -203,23 +150,6 @@ def test_parquet_columns_of_many_types_are_read(tmp_path: Path) -> None:
         ("8", "p", "y", "?", "?"),
         ("9", "q", "x", "1969-12-31", "1969-12-31"),
     ]
-
-
-def test_parquet_columns_are_chosen_by_name_or_place(tmp_path: Path) -> None:
-    path = write(tmp_path / "f.parquet", parquet_bytes(t=[DAY], o=["b"], p=["p"], s=["a"]))
-    assert in_words(read_all(path, columns="subject=s,predicate=p,object=o,time=t")) == [FACT]
-    assert in_words(read_all(path, columns="time,object,predicate,subject")) == [FACT]
-
-
-def test_parquet_batches_give_the_same_as_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    names = [f"e{number % 7}" for number in range(50)]
-    times = [str(number % 5) for number in range(50)]
-    content = parquet_bytes(subject=names, predicate=["p"] * 50, object=names[::-1], time=times)
-    in_one_block = read_text(tmp_path, content, "facts.parquet")
-    monkeypatch.setattr("apptek.reading.frames.BATCH_ROWS", 3)
-    assert in_words(read_text(tmp_path, content, "facts.parquet")) == in_words(in_one_block)
 
 
 # Facts and names
@@ -250,12 +180,6 @@ def test_every_name_is_found_and_no_other(names: set[str], other: str) -> None:
     kept = Names(pa.array(sorted(names, key=str.encode), pa.string()))
     assert [kept.find(name) for name in kept] == list(range(len(names)))
     assert (kept.find(other) is None) == (other not in names)
-
-
-def test_a_fact_is_described_in_words(tmp_path: Path) -> None:
-    dataset = read_text(tmp_path, "a\tp\tb\t1\na\tp\tb\t1\t2\na\tp\tb\n")
-    texts = [dataset.describe(dataset.train, row) for row in range(3)]
-    assert texts == ["a | p | b | 1", "a | p | b | 1 .. 2", "a | p | b | ?"]
 
 
 # The public files

@@ -14,7 +14,7 @@ from pydantic import TypeAdapter
 from apptek import results
 from apptek.errors import DataError
 from apptek.present.html import render_fragment
-from apptek.present.tables import to_arrow, write_result, write_table
+from apptek.present.tables import to_arrow, write_result
 from apptek.present.text import render_text
 from apptek.results import (
     NOTE_KINDS,
@@ -130,13 +130,13 @@ def test_text_and_pages_show_names_as_text(result: Result) -> None:
 def test_tables_are_written_by_their_suffix(tmp_path: Path) -> None:
     table = to_arrow(WATCH)
     for suffix in ("csv", "tsv", "parquet", "jsonl", "xlsx"):
-        write_table(tmp_path / f"t.{suffix}", table, "watch")
+        write_result(tmp_path / f"t.{suffix}", table, "watch")
     assert parquet.read_table(tmp_path / "t.parquet").equals(table)
     assert json.loads((tmp_path / "t.jsonl").read_text(encoding="utf-8")) == table.to_pylist()[0]
     for suffix in ("csv", "tsv"):  # a spreadsheet must not compute a name
         assert '"\'=A"' in (tmp_path / f"t.{suffix}").read_text(encoding="utf-8")
     with pytest.raises(DataError, match=r"t\.html: unknown kind of file; expected \.csv, \.tsv"):
-        write_table(tmp_path / "t.html", table)
+        write_result(tmp_path / "t.html", table)
     with pytest.raises(DataError, match=r"w\.doc: .* expected \.html, \.csv.*\.json$"):
         write_result(tmp_path / "w.doc", WATCH)
     write_result(tmp_path / "w.json", WATCH)

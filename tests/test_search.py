@@ -88,7 +88,7 @@ def slow_baseline(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
             report = {"valid_mrr": mrr_of(task.config.model), "epoch": task.config.model.size}
             return scorer, report
 
-        for module in ("research.search", "models.registry", "models.fitting.pipeline"):
+        for module in ("research.search", "models.fitting.pipeline", "models.registry"):
             found = f"apptek.{module}.find_baseline"
             monkeypatch.setattr(found, lambda _: made_up_baseline(fit))
         monkeypatch.setattr("apptek.research.search.time.process_time", lambda: clock[0])
@@ -237,30 +237,11 @@ def test_a_search_that_is_stopped_leaves_what_it_has_found(
     assert len(read_result(path).extras["trials"]) == 3
 
 
-def test_a_search_of_data_that_no_setting_helps_stops_at_once(tmp_path: Path) -> None:
-    folder = tmp_path / "undated"
-    folder.mkdir()
-    for split in ("train", "valid"):
-        (folder / f"{split}.txt").write_text("a\tp\tb\t?\nb\tq\ta\t?\n")
-    done = CliRunner().invoke(app, ["research", "search", "re_gcn", str(folder)])
-    assert isinstance(done.exception, ApptekError)
-    assert "no training fact has a time" in str(done.exception)
-
-
-@pytest.mark.parametrize("target", ["", "nowhere/result.json"])
-def test_a_search_first_checks_that_it_can_write(world: Path, tmp_path: Path, target: str) -> None:
-    path = tmp_path / target
-    done = CliRunner().invoke(
-        app, ["research", "search", "de_simple", str(world), "--result", str(path)]
-    )
-    assert isinstance(done.exception, ApptekError)
-    assert "trial 1" not in done.output
-
-
 @pytest.mark.parametrize(
     ("words", "message"),
     [
         (["recency"], "recency has nothing to search for"),
+        (["default"], "default has nothing to search for: fitting chooses its settings"),
         (["oracle"], "there is no model 'oracle'; known: default"),
         (["de_simple", "--minutes", "0"], "--minutes must be above 0, not 0"),
         (["de_simple", "--minutes", "inf"], "--minutes must be above 0, not inf"),

@@ -121,8 +121,8 @@ def test_an_answer_as_of_a_time_flags_who_comes_later() -> None:
         assert (answer.unseen_subject, answer.unseen_object) == (unseen, False)
         assert answer.meant_subject == "c"
         assert not answer.calibrated
-    assert "The subject does not occur before 2004." in repr(then.predict(("c", "b", 2004)))
-    assert "c is not in the facts of the model before 2004." in repr(then.explain(("c", "b", 2004)))
+    for shown in (then.predict(("c", "b", 2004)), then.explain(("c", "b", 2004))):
+        assert "c is not in the facts of the model before 2004." in repr(shown)
     assert not fitted.predict(("c", "b", 2004))[0].unseen_subject
 
 
@@ -156,9 +156,3 @@ def test_names_facts_and_no_answers_say_what_they_are() -> None:
     assert repr(small.train) == "<3 facts, 1 undated>"
     assert repr(small.train.first(1)) == "<1 fact>"
     assert repr(Answers()) == "no answers"
-
-
-def test_names_enter_a_notebook_as_text(predictor: Predictor) -> None:
-    page = predictor.predict(("<script>", "<b>", "?"), allow_unknown=True)._repr_html_()
-    assert "<script" not in page
-    assert "&lt;script&gt;" in page

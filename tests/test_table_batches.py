@@ -220,7 +220,7 @@ BAD: dict[str, tuple[bytes, str]] = {
     ),
     "an empty name": (
         ipc_body(pa.table(ROW | {"object": [None]}, schema=pa.table(ROW).schema)),
-        "the body:1: found an empty name",
+        "the body:1: column 2 (object): found nothing",
     ),
     "a time that is none": (
         ipc_body(pa.table({name: cells * 2 for name, cells in ROW.items()} | {"time": ["?", "x"]})),

@@ -124,13 +124,6 @@ def test_the_coarsest_unit_with_enough_values_is_taken(texts: list[str], unit: U
     assert axis_of(*texts)[0] == TimeAxis(unit)
 
 
-def test_beside_plain_days_a_time_of_day_counts_as_its_day() -> None:
-    axis, codes = axis_of("2021-05-03", *stamps(60, 60))
-    assert axis == TimeAxis("day")
-    assert len(set(codes)) == 1
-    assert axis_of("2021", *stamps(60, 60))[0] == TimeAxis("day", mixed=True)
-
-
 @pytest.mark.parametrize("granularity", ["second", "minute", "hour"])
 def test_a_granularity_refuses_what_is_coarser(granularity: Granularity) -> None:
     message = f"^a time of day, such as 2014-05-13 14:22, for {granularity}s$"
@@ -156,7 +149,7 @@ def test_one_telling_date_settles_the_order_of_all() -> None:
     assert axis == TimeAxis("day", date_format="dmy")
     assert [axis.format(code) for code in codes] == ["2021-05-03", "2021-05-04", "2021-05-13"]
     assert axis.parse("03.05.2021") == codes[0]  # a query may be written like the data
-    with pytest.raises(TimeFormatError, match=r"^the day first, as in the facts before$"):
+    with pytest.raises(TimeFormatError, match=r"^the day first$"):
         axis_of("13.05.2021", "05.13.2021")
 
 
@@ -206,31 +199,10 @@ def test_a_time_that_does_not_fit_a_pattern_is_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "pattern", "shown"),
-    [
-        ("05/03/2021 02:22:00 PM", "%m/%d/%Y %I:%M:%S %p", "2021-05-03 14:22:00"),
-        ("05/03/2021 2:22pm", "%m/%d/%Y %I:%M%p", "2021-05-03 14:22:00"),
-        ("03.05.21", "%d.%m.%y", "2021-05-03"),
-        ("3-5-21 14:22", "%d-%m-%y %H:%M", "2021-05-03 14:22:00"),
-        ("20210503142200", "%Y%m%d%H%M%S", "2021-05-03 14:22:00"),  # GDELT's DATEADDED
-    ],
-)
-def test_a_time_that_needs_a_pattern_is_told_which(text: str, pattern: str, shown: str) -> None:
-    with pytest.raises(TimeFormatError, match="can be read by --date-format") as caught:
-        read(text)
-    assert f"'{pattern}'" in str(caught.value)
-    axis, codes = axis_of(
-        text, date_format=pattern, granularity="second" if ":" in shown else "day"
-    )
-    assert axis.format(codes[0]) == shown
-    assert axis.how_to_read()["date_format"] in (pattern, axis.order)
-
-
-@pytest.mark.parametrize(
     ("text", "pattern"),
     [
-        *(("13 May 2014", "names of months"), ("Jun 3 2014 14:22", "names of months")),
-        *(("2014-05-13 14:22 UTC", "ISO 8601"), ("13.05.2014", "%d.%m.%Y")),
+        ("2014-05-13 14:22 UTC", "ISO 8601"),
+        ("13.05.2014", "%d.%m.%Y"),
     ],
 )
 def test_the_pattern_of_dates_is_told(text: str, pattern: str) -> None:
@@ -262,26 +234,9 @@ def test_many_times_are_read_as_one_by_one(times: list[datetime], damage: st.Dat
     assert together.tolist() == [read_time(text)[0].tolist() for text in texts]
 
 
-def test_a_query_to_a_model_of_hours_needs_a_time_of_day() -> None:
-    axis = TimeAxis("hour")
-    assert axis.format(axis.parse("2021-05-03 14:22:59")) == "2021-05-03 14:00"
-    with pytest.raises(TimeFormatError, match="expected a time of day, such as 2014-05-13 14:22"):
-        axis.parse("2021-05-03")
-
-
 def test_seconds_reach_from_1902_to_2037() -> None:
     with pytest.raises(TimeFormatError, match="a time from 1902 to 2037"):
         axis_of("2040-01-01 00:00:00", granularity="second")
-
-
-def test_an_axis_holds_what_is_as_fine_as_itself() -> None:
-    day, hour, week, year = (TimeAxis(unit) for unit in ("day", "hour", "week", "year"))
-    assert day.holds(hour)
-    assert day.holds(day)
-    assert not day.holds(week)
-    assert not day.holds(TimeAxis("day", mixed=True))
-    assert year.holds(TimeAxis("integer"))
-    assert not day.holds(TimeAxis("integer"))
 
 
 def rows_of_days(pattern: str, count: int) -> list[str]:
@@ -303,15 +258,11 @@ def test_one_mistyped_date_does_not_outvote_all_others(tmp_path: Path, place: in
     assert data.span_of(data.all_facts()).startswith("2021-01-0")
 
 
-@pytest.mark.parametrize("zone", ["", "Z"])
-def test_one_time_with_or_without_an_offset_does_not_outvote_all_others(
-    tmp_path: Path, zone: str
-) -> None:
-    rows = [f"a{n % 7},helps,b{n % 5},2021-05-03 {n // 60:02}:{n % 60:02}:00Z" for n in range(200)]
-    rows = [row.removesuffix("Z") + zone for row in rows]
-    rows[0] = rows[0].removesuffix("Z") + ("" if zone else "Z")
-    file = tmp_path / "times.csv"
-    file.write_text("subject,predicate,object,time\n" + "\n".join(rows) + "\n")
-    with pytest.raises(DataError, match=r"times.csv:2: .* as in most facts .*would leave 199"):
-        read_dataset(file)
-    assert len(read_dataset(file, skip_bad=True).all_facts()) == 199
+def test_an_axis_holds_what_is_as_fine_as_itself() -> None:
+    day, hour, week, year = (TimeAxis(unit) for unit in ("day", "hour", "week", "year"))
+    assert day.holds(hour)
+    assert day.holds(day)
+    assert not day.holds(week)
+    assert not day.holds(TimeAxis("day", mixed=True))
+    assert year.holds(TimeAxis("integer"))
+    assert not day.holds(TimeAxis("integer"))

@@ -40,7 +40,7 @@ def read(text: str) -> tuple[Any, ...]:
     among = read_times(pa.array(["17", text, "2014-05-13", "?"], pa.string()))
     assert among[1] == one
     if one["fault"]:
-        raise TimeFormatError(expected_of(one, text))
+        raise TimeFormatError(expected_of(one))
     return fields_of(one)
 
 
@@ -51,7 +51,7 @@ def votes_of(
     distinct = list(dict.fromkeys(texts))
     votes = TimeVotes(pa.array(distinct, pa.string()), granularity, date_format)
     counts = np.asarray([texts.count(text) for text in distinct])
-    votes.vote(counts, lambda: np.arange(len(distinct)))
+    votes.vote(counts)
     return votes, counts
 
 

@@ -479,8 +479,6 @@ def faithfulness_table(results: Results) -> str:
                     **figures
                 ),
                 "sufficiency": _percent(figures["sufficiency"]),
-                "same answer a day off": _percent(figures["same_answer"]),
-                "same first reason": _percent(figures["same_first_reason"]),
             }
         )
     return markdown(rows)

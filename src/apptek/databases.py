@@ -29,8 +29,6 @@ RUN_DATE = "run_date"  # the column of the date of a daily run, by which its row
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
 # What ADBC puts before the reason.
 _STATUS = re.compile(r"^(?:[A-Z_]+: )?(?:\[\w+\] )?(?:Failed to prepare query: )?(?:ERROR:\s+)?")
-_USUAL = ("main", "public")  # schemas that need not be named
-_LISTED = 10  # tables in an error
 _ROWS = 1 << 18  # of a table, at least: some drivers send batches of 1,024
 
 
@@ -68,33 +66,15 @@ class Database:
         if bool(sql) == bool(self.table):
             found = "found both" if sql else "found neither"
             expected = "expected a table after the URL (#TABLE) or --sql QUERY"
-            raise DatabaseError(f"{self}: {found}, {expected}{'' if sql else self._listed()}")
+            raise DatabaseError(f"{self}: {found}, {expected}")
         table = ".".join(map(quoted, self.table.split(".", 1)))
         return sql.rstrip().rstrip(";") or f"select * from {table}"  # noqa: S608
 
     def schema(self, query: str) -> pa.Schema:
-        """Return the columns of a query and their types; an error about a table lists all."""
-        try:
-            with self._errors(), self._cursor() as cursor:
-                cursor.execute(f"select * from (\n{query}\n) as facts limit 0")  # noqa: S608
-                return cursor.fetch_record_batch().schema
-        except DatabaseError as error:
-            raise DatabaseError(f"{error}{self._listed() if self.table else ''}") from None
-
-    def _listed(self) -> str:
-        """Say which tables and views there are."""
-        statement = (
-            "select table_schema, table_name from information_schema.tables "
-            "where table_schema not in ('pg_catalog', 'information_schema') order by 1, 2"
-        )
-        if self.kind == SQLITE:
-            statement = "select 'main', name from sqlite_master where type <> 'index' order by 2"
+        """Return the columns of a query and their types."""
         with self._errors(), self._cursor() as cursor:
-            cursor.execute(statement)
-            rows = cursor.fetchall()
-        names = [name if schema in _USUAL else f"{schema}.{name}" for schema, name in rows]
-        more = f" and {len(names) - _LISTED} more" if len(names) > _LISTED else ""
-        return f"; the tables are {', '.join(names[:_LISTED])}{more}" if names else "; it is empty"
+            cursor.execute(f"select * from (\n{query}\n) as facts limit 0")  # noqa: S608
+            return cursor.fetch_record_batch().schema
 
     def tables(self, query: str) -> Iterator[pa.Table]:
         """Yield the rows of a query as they arrive, all as of one moment: it is one statement."""

@@ -435,11 +435,10 @@ class Predictor:
     def _forecast_pair(
         self, names: tuple[str, str], window: "Window", event: "EventFilter", top: int
     ) -> Forecast:
-        from apptek.forecast.next_event import next_event
+        from apptek.forecast.pairs import forecast_pairs
 
-        (forecast,) = self.forecaster.forecast([names], window, top=top, why=True)
-        timing = next_event(self.forecaster, self.forecaster.ids(names), window, event)
-        return replace(forecast, next_event=timing, similar=self.similar_names(*names))
+        (forecast,) = forecast_pairs(self.forecaster, [names], window, top=top, event=event)
+        return replace(forecast, similar=self.similar_names(*names))
 
     def rank_entities(
         self,
@@ -491,22 +490,25 @@ class Predictor:
         since    an earlier list, or its JSON file: rows say what changed
         start, length  as of `forecast`
         """
-        from apptek.forecast.alerts import compared, read_earlier
-        from apptek.forecast.watch import Wanted, watch_list
+        from apptek.forecast.alerts import compared, read_earlier, read_rule
+        from apptek.forecast.event_filter import read_filter
+        from apptek.forecast.pair_chances import watched_entities
+        from apptek.forecast.watch import watch_list
 
         check_count("most", most)
         earlier = None if since is None else read_earlier(since)
         window = self._window(start, length)
         if is_frame(pairs):
             pairs = read_query_texts(pairs, ("subject", "object"))
-        names = [
+        entities, countries, texts = (
             [given] if isinstance(given, str) else given for given in (entity, country, alerts)
-        ]
-        wanted = Wanted(
-            entities=names[0], countries=names[1], alerts=names[2],
-            predicate=predicate, class_=class_, group=group,
+        )
+        event = read_filter(self.forecaster, predicate, class_, group)
+        listed = watch_list(
+            self.forecaster, window, pairs, most=most, event=event,
+            rules=[read_rule(self.forecaster, text, event) for text in texts],
+            watched=watched_entities(self.forecaster, entities, countries),
         )  # fmt: skip
-        listed = watch_list(self.forecaster, window, pairs, most=most, wanted=wanted)
         return listed if earlier is None else compared(listed, earlier)
 
     def _window(self, start: When, length: dict[str, Any]) -> "Window":

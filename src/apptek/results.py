@@ -41,6 +41,13 @@ NOTE_KINDS = {
 }
 
 SIMILAR = "Similar names for each name that is not in the data."
+KNOWN = "Predicates of recorded facts with this subject, object and time."
+AGE = "How old the newest fact is, where the time is after all facts; else empty."
+MEDIAN = "Units until the chance of such a fact is one half; null: more than `longest`."
+LABELS = "Labels of the predicates here, where they differ from the names."
+GROUPS = "Groups of the predicates here."
+SET_SIZE = "How many predicates contain the true one in 90 % of such cases; null: not known."
+SUPPOSED = "What supposed facts would change; null where none were supposed."
 VIEW = "all_facts: based on all facts; past_only: based on facts before the query's time."
 
 
@@ -164,15 +171,12 @@ class WhatIf:
     sentence: str = described("What changes, in one sentence.")
     facts: tuple[SupposedFact, ...] = described("The supposed facts.")
     chances: tuple[SupposedChance, ...] = described(
-        "The probabilities side by side, the largest of each kind first."
+        "Probabilities, the largest of each kind first."
     )
     compared: tuple[str, ...] = described(
-        "The two predicates whose log-odds the changes are about. In a forecast, changes with the "
-        "kind A -> B are about the chance that something happens in that direction."
+        "The two predicates compared; a change A -> B is about any event."
     )
-    changes: tuple[Change, ...] = described(
-        "The reasons that changed: first without, second with the supposed facts."
-    )
+    changes: tuple[Change, ...] = described("The reasons that changed: without, then with.")
     notes: tuple[Note, ...] = described("Why some supposed facts do not count.", default=())
 
 
@@ -220,10 +224,7 @@ class DirectionForecast:
     object: str = described("The entity acted upon.")
     probability: float = described("The chance of at least one fact in this direction.")
     expected: float = described("The expected number of facts in this direction.")
-    base: float = described(
-        "The log-odds of an average seen pair, or of an average unseen one. Base and reasons add "
-        "up to the log-odds of this direction."
-    )
+    base: float = described("Log-odds of an average pair; the reasons are added to it.")
     reasons: tuple[OccurrenceReason, ...] = described("The strongest first.")
     have_met: bool = described("Whether the pair had a fact before, in any direction.")
     base_sentence: str = described("The base as a sentence.", default="")
@@ -245,10 +246,7 @@ class NextEvent:
     probability: float = described("The chance of at least one such fact in the window.")
     expected: float = described("The expected number of such facts in the window.")
     curve: tuple[ChanceUntil, ...] = described("The chance until each day or step of the window.")
-    median: int | None = described(
-        "The units from the start of the window within which the next such fact comes with a "
-        "chance of one half; null: more than `longest`."
-    )
+    median: int | None = described(MEDIAN)
     median_time: str | None = described("The last time of these; null: beyond `longest`.")
     longest: int = described("The longest window that was learned, in units of the data.")
 
@@ -263,36 +261,23 @@ class Forecast(Result):
     last: str = described("The last time of the window (inclusive).")
     length: int = described("The length of the window, in units of the data.")
     unit: str = described("The unit of the data: day, hour, step, ...")
-    lead: int = described(
-        "Units between the last observed time and the window; 0: it begins right after."
-    )
+    lead: int = described("Units between the last observed time and the window.")
     observed_until: str = described("The last time whose facts were used.")
     probability: float = described("The chance of at least one fact, in either direction.")
     expected: float = described("The expected number of facts, both directions together.")
     directions: tuple[DirectionForecast, DirectionForecast] = described(
-        "Subject to object, then object to subject."
+        "Subject to object, and back."
     )
-    predicates: tuple[PredicateForecast, ...] = described(
-        "Predicates of both directions, the most probable first."
-    )
-    curve: tuple[ChanceUntil, ...] = described(
-        "The chance of an event by some times in the window, in order.", default=()
-    )
-    by_class: tuple[ClassForecast, ...] = described(
-        "The chance of each class, most probable first, if predicates have classes.", default=()
-    )
+    predicates: tuple[PredicateForecast, ...] = described("Both directions, most probable first.")
+    curve: tuple[ChanceUntil, ...] = described("The chance by times of the window.", default=())
+    by_class: tuple[ClassForecast, ...] = described("Each class, most probable first.", default=())
     by_group: tuple[ClassForecast, ...] = described("The same for groups.", default=())
-    next_event: NextEvent | None = described(
-        "When the next event comes: any, or of the predicate, class or group asked for.",
-        default=None,
-    )
+    next_event: NextEvent | None = described("When the next such event comes.", default=None)
     why: str = described("The reasons for the most probable predicate.", default="")
     unseen: tuple[str, ...] = described("The names that the facts do not contain.", default=())
     notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
-    what_if: WhatIf | None = described(
-        "What supposed facts would change; null where none were supposed.", default=None
-    )
+    what_if: WhatIf | None = described(SUPPOSED, default=None)
 
 
 @record
@@ -307,10 +292,7 @@ class PartnerForecast:
     change: float = described("The difference: probability - previous.")
     predicates: tuple[PredicateForecast, ...] = described("The most probable first.")
     reason: str = described("The strongest evidence that something happens, in words.")
-    median: int | None = described(
-        "The units within which the next such fact comes with a chance of one half; null: more "
-        "than `longest` of the list."
-    )
+    median: int | None = described(MEDIAN)
 
 
 @record
@@ -326,14 +308,10 @@ class ActorForecast(Result):
     unit: str = described("The unit of the data: day, hour, step, ...")
     lead: int = described("Units between the last observed time and the window.")
     observed_until: str = described("The last time whose facts were used.")
-    acts_on: tuple[PartnerForecast, ...] = described(
-        "Entities that it acts on, the most probable first."
-    )
+    acts_on: tuple[PartnerForecast, ...] = described("Entities it acts on, likeliest first.")
     acted_on_by: tuple[PartnerForecast, ...] = described("Entities that act on it.")
     partners: int = described("How many entities had a fact with it before, listed or not.")
-    others_acted_on: float = described(
-        "The chance that it acts on any entity that had no fact with it before."
-    )
+    others_acted_on: float = described("The chance that it acts on any entity that is new to it.")
     others_acting: float = described("The chance that any such entity acts on it.")
     longest: int = described("The longest window that was learned, in units of the data.")
     notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
@@ -381,17 +359,11 @@ class WatchRow:
     change: float = described("The difference: probability - previous.")
     predicates: tuple[PredicateForecast, ...] = described("The most probable first.")
     reason: str = described("The main cause of the change since that forecast.")
-    past: tuple[int, ...] = described(
-        "The number of facts in each of the earlier windows, in order of time."
-    )
+    past: tuple[int, ...] = described("The facts in each earlier window, in order of time.")
     unseen: tuple[str, ...] = described("Names that are not in the facts.")
     notes: tuple[Note, ...] = described("Notes on the pair.", default=())
     alerts: tuple[str, ...] = described("The alerts that the pair raises.", default=())
-    status: str = described(
-        "Against an earlier list: new, up, down or same (less than one percentage point); empty "
-        "where no list was given.",
-        default="",
-    )
+    status: str = described("Against an earlier list: new, up, down, same; else empty.", default="")
     since: float | None = described("The chance in that list; null for a new pair.", default=None)
 
 
@@ -434,12 +406,8 @@ class WatchList(Result):
     event: str = described("The predicate, class or group that counts; empty: any.", default="")
     alerts: tuple[Alert, ...] = described("The alerts, in the order of their rules.", default=())
     since: str = described("The first time of the earlier list's window, if any.", default="")
-    dropped: tuple[DroppedPair, ...] = described(
-        "Pairs of the earlier list that are not in this one.", default=()
-    )
-    version: int = described(
-        "The version of these fields: it changes when one is renamed or removed.", default=1
-    )
+    dropped: tuple[DroppedPair, ...] = described("Pairs of the earlier list alone.", default=())
+    version: int = described("Changes when a field is renamed or removed.", default=1)
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -457,10 +425,7 @@ class SuspectFact:
     since: str = described("The first time of the fact; ? if unknown.")
     until: str = described("The last time of the fact, the same for a point in time.")
     label: str = described("The predicate's label for people.")
-    finding: str = described(
-        "What is most likely wrong: the predicate, the direction (which is the subject), or the "
-        "interval (the dates)."
-    )
+    finding: str = described("What is most likely wrong: predicate, direction or interval.")
     suspicion: float = described("The probability of this error, if 1 % of the facts are wrong.")
     log_odds: float | None = described("The same as log-odds; null if the dates are impossible.")
     probability: float | None = described("The probability of its predicate, with the fact hidden.")
@@ -480,10 +445,7 @@ class AuditReport(Result):
     facts: int = described("The number of facts that were judged.")
     models: int = described("The number of models; each judged its own share of the facts.")
     prior: float = described("The assumed share of wrong facts of each kind.")
-    suspected: dict[str, int] = described(
-        "The number of facts that are more likely wrong than right, by finding; without "
-        "`predicate` where the data has a single one."
-    )
+    suspected: dict[str, int] = described("Facts that are rather wrong than right, by finding.")
     bad_rows: int = described("The number of rows that could not be read as facts.")
     bad_rows_listed: int = described("The rows that end before they start; they come first.")
     suspects: tuple[SuspectFact, ...] = described("The least plausible facts.")
@@ -539,44 +501,23 @@ class Answer(Result):
     query: Query = described("The question.")
     predicates: tuple[str, ...] = described("The predicates, the most probable first.")
     probabilities: tuple[float, ...] = described("Their probabilities, conditional on an event.")
-    unseen_subject: bool = described(
-        "The subject is not in the facts; past_only: not before the query's time."
-    )
+    unseen_subject: bool = described("The subject is not in the facts, or not before the query.")
     unseen_object: bool = described("The same for the object.")
     unseen_time: bool = described("No fact has this time.")
-    known: tuple[str, ...] = described(
-        "Predicates of recorded facts with this subject, object and time."
-    )
+    known: tuple[str, ...] = described(KNOWN)
     view: View = described(VIEW)
     labels: tuple[str, ...] = described("Each predicate's label for people.")
     class_of: tuple[str, ...] = described("The class of each predicate; empty where it has none.")
     group_of: tuple[str, ...] = described("The group of each predicate; empty where it has none.")
-    by_class: tuple[Share, ...] = described(
-        "Each class of predicates with its probability, the largest first."
-    )
+    by_class: tuple[Share, ...] = described("Each class with its probability, largest first.")
     by_group: tuple[Share, ...] = described("The same for groups.")
-    meant_subject: str | None = described(
-        "The matched entity; null if the name is unknown or ambiguous."
-    )
+    meant_subject: str | None = described("The matched entity; null: unknown or ambiguous.")
     meant_object: str | None = described("The same for the object.")
-    calibrated: bool = described(
-        "Whether the probabilities are calibrated (needs valid facts; never for a far time)."
-    )
-    far_time: bool = described(
-        "The time is further from the facts than they span. A single query is refused, a query "
-        "of a list is flagged."
-    )
-    age_note: str = described(
-        "The age of the newest fact if the time is after all facts; else empty."
-    )
-    what_if: WhatIf | None = described(
-        "What supposed facts would change; null where none were supposed.", default=None
-    )
-    coverage: float | None = described(
-        "Where a coverage was asked for: the predicates are the fewest that contain the true one "
-        "in this share of cases.",
-        default=None,
-    )
+    calibrated: bool = described("Whether the probabilities are calibrated; never for a far time.")
+    far_time: bool = described("The time is further from the facts than they span.")
+    age_note: str = described(AGE)
+    what_if: WhatIf | None = described(SUPPOSED, default=None)
+    coverage: float | None = described("The coverage that was asked for.", default=None)
 
     @property
     def ranked(self) -> tuple[RankedPredicate, ...]:
@@ -625,9 +566,7 @@ class CitedFact:
     since: str = described("The first time; ? if unknown.")
     until: str = described("The last time; ? if unknown.")
     date: str = described("Both as one text: 2014-05-11, 1999 to 2003, since 1999, undated.")
-    distance: int | None = described(
-        "Time units from the query, negative before it; null if either is undated."
-    )
+    distance: int | None = described("Units from the query, negative before it; null: undated.")
     apart: str = described("The distance as text: 2 days before.")
     side: str = described("The side it belongs to: subject, object, or both if it joins them.")
     step: int = described("The step of the topology that added it; 1 in a history.")
@@ -644,17 +583,11 @@ class Contribution:
         "reranker: what the trees add; counting: what counting facts adds.",
         default="topology",
     )
-    family: str = described(
-        "For a history: pair, reversed, subject_out, ...; for a trait: its entity.", default=""
-    )
+    family: str = described("pair, reversed, subject_out, ...; of a trait: its entity.", default="")
     group: str = described("The name of its group in `groups`.", default="connections")
-    mirror: bool = described(
-        "Whether the evidence is at the query's time, in the other direction.", default=False
-    )
+    mirror: bool = described("Whether it is of that time, in the other direction.", default=False)
     guess: bool = described("Whether it uses a type that was guessed.", default=False)
-    topology: tuple[str, ...] = described(
-        "The predicates of a topology; the one of a history.", default=()
-    )
+    topology: tuple[str, ...] = described("Predicates of a topology, or of a history.", default=())
     sentence: str = described("The reason as a sentence.", default="")
     log_odds: float = described("Its contribution to the log-odds.", default=0.0)
     score: float = described("Its contribution to the predicate's score.", default=0.0)
@@ -690,13 +623,9 @@ class Support:
     runner_up: int = described("The number of these queries with the runner-up.")
     runner_up_lift: float = described("The lift of the runner-up.", default=0.0)
     is_itself: bool = described(
-        "The evidence is the fact in question, or the same with the runner-up, which "
-        "training hides: evidence near in time is counted instead.",
-        default=False,
+        "The evidence is the fact in question, which training hides.", default=False
     )
-    contradicts: bool = described(
-        "Whether these counts alone contradict the reason.", default=False
-    )
+    contradicts: bool = described("Whether these counts alone contradict it.", default=False)
     words: str = described("The support as a sentence.", default="")
 
 
@@ -708,16 +637,9 @@ class Reason(Contribution):
     steps: int = described("For a topology: the steps until the sides meet.", default=0)
     meeting: tuple[Meeting, ...] = described("Where the sides of a topology meet.", default=())
     facts: tuple[CitedFact, ...] = described("The facts, nearest in time first.", default=())
-    partners: tuple[Partner, ...] = described(
-        "The other entities of these facts, the most frequent first.", default=()
-    )
-    support: Support | None = described(
-        "Counts of similar evidence in training; null if not counted.", default=None
-    )
-    same_as: int = described(
-        "The number of the first reason with the same connecting facts; 0: it is this one.",
-        default=0,
-    )
+    partners: tuple[Partner, ...] = described("Other entities, most frequent first.", default=())
+    support: Support | None = described("Counts in training; null: not counted.", default=None)
+    same_as: int = described("The first reason with the same connecting facts, or 0.", default=0)
 
     @property
     def path(self) -> tuple[CitedFact, ...]:
@@ -731,18 +653,6 @@ class Reason(Contribution):
             return self.facts, ()
         return self.path, tuple(fact for fact in self.facts if not fact.on_path)
 
-    @property
-    def is_bundled(self) -> bool:
-        """Whether to list its facts by partner: there are several, and one occurs repeatedly."""
-        return 1 < len(self.partners) < len(self.facts)
-
-    def bundles(self) -> list[tuple[str, list[CitedFact]]]:
-        """Return the facts of one entity by partner, most of them first."""
-        bundles: dict[str, list[CitedFact]] = {partner.entity: [] for partner in self.partners}
-        for fact in self.facts:
-            bundles[fact.object if self.family.endswith("out") else fact.subject].append(fact)
-        return list(bundles.items())
-
 
 @record
 class Group:
@@ -752,9 +662,7 @@ class Group:
     title: str = described("What its reasons have in common.")
     log_odds: float = described("Their contribution to the log-odds against the runner-up.")
     score: float = described("Their contribution to the predicate's score.")
-    members: tuple[int, ...] = described(
-        "Their indices in `further`, the reason with the largest effect first."
-    )
+    members: tuple[int, ...] = described("Their indices in `further`, the largest effect first.")
 
 
 @record
@@ -789,40 +697,21 @@ class Explanation(Result):
     unseen_subject: bool = described("The subject is not in the facts.")
     unseen_object: bool = described("The object is not in the facts.")
     unseen_time: bool = described("No fact has this time.")
-    known: tuple[str, ...] = described(
-        "Predicates of recorded facts with this subject, object and time."
-    )
+    known: tuple[str, ...] = described(KNOWN)
     view: View = described(VIEW)
     model: dict[str, Any] = described("Dataset, preset, protocol and format of the model.")
     asked_subject: str = described("The subject as the query writes it.", default="")
     asked_object: str = described("The object as the query writes it.", default="")
-    later: tuple[str, ...] = described(
-        "Names that are in the facts, but not before the query's time.", default=()
-    )
-    age_note: str = described(
-        "The age of the newest fact if the time is after all facts; else empty.", default=""
-    )
-    by_class: tuple[Share, ...] = described(
-        "Each class of predicates with its probability, the largest first.", default=()
-    )
+    later: tuple[str, ...] = described("Names that are in the facts only later.", default=())
+    age_note: str = described(AGE, default="")
+    by_class: tuple[Share, ...] = described("Each class, largest first.", default=())
     by_group: tuple[Share, ...] = described("The same for groups.", default=())
-    predicate_labels: dict[str, str] = described(
-        "Labels of the predicates in this result, if they differ from the names.",
-        default_factory=dict,
-    )
-    predicate_groups: dict[str, str] = described(
-        "The groups of the predicates in this result.", default_factory=dict
-    )
+    predicate_labels: dict[str, str] = described(LABELS, default_factory=dict)
+    predicate_groups: dict[str, str] = described(GROUPS, default_factory=dict)
     notes: tuple[Note, ...] = described("Notes on the result.", default=())
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
-    what_if: WhatIf | None = described(
-        "What supposed facts would change; null where none were supposed.", default=None
-    )
-    set_size: int | None = described(
-        "How many predicates, the most probable ones, contain the true one in 90 % of such cases; "
-        "null: not known.",
-        default=None,
-    )
+    what_if: WhatIf | None = described(SUPPOSED, default=None)
+    set_size: int | None = described(SET_SIZE, default=None)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -866,10 +755,7 @@ class Contrast(Result):
     paragraph: str = described("The same in a few sentences.")
     first: Explanation = described("The explanation at the first time.")
     second: Explanation = described("The explanation at the second time.")
-    changes: tuple[Change, ...] = described(
-        "What each reason adds at either time, the largest change first; with the change of the "
-        "bias they are the change of the log-odds."
-    )
+    changes: tuple[Change, ...] = described("What each reason adds, the largest change first.")
     bias_change: float = described("The change of the bias.")
     change: float = described("The change of the log-odds.")
     notes: tuple[Note, ...] = described("Notes on the result.")
@@ -908,24 +794,15 @@ class Counterfactual(Result):
     answer: str = described("The answer.")
     probability: float = described("Its probability, conditional on an event.")
     target: str | None = described("The requested new answer; null: any other predicate.")
-    removed: tuple[CitedFact, ...] = described(
-        "Facts whose removal changes the answer, all of them necessary; empty if none were found."
-    )
+    removed: tuple[CitedFact, ...] = described("The fewest facts found whose removal changes it.")
     sentences: tuple[str, ...] = described("These facts as sentences.")
     outcome: Outcome | None = described("The answer without them; null if none were found.")
-    additions: tuple[Addition, ...] | None = described(
-        "Single facts whose addition changes the answer; null if not requested."
-    )
+    additions: tuple[Addition, ...] | None = described("Single facts that change it, if asked for.")
     unseen_subject: bool = described("The subject is not in the facts.")
     unseen_object: bool = described("The object is not in the facts.")
     max_removed: int = described("The maximal number of facts to remove.")
-    predicate_labels: dict[str, str] = described(
-        "Labels of the predicates in this result, if they differ from the names.",
-        default_factory=dict,
-    )
-    predicate_groups: dict[str, str] = described(
-        "The groups of the predicates in this result.", default_factory=dict
-    )
+    predicate_labels: dict[str, str] = described(LABELS, default_factory=dict)
+    predicate_groups: dict[str, str] = described(GROUPS, default_factory=dict)
     notes: tuple[Note, ...] = described("Notes on the result.", default=())
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
 
@@ -942,13 +819,8 @@ class YesNoFigures:
     share: float = described("The share of them that came true.")
     log_loss: float = described("The mean log-loss.")
     brier: float = described("The Brier score.")
-    auc: float | None = described(
-        "The area under the ROC curve: the chance that an event was forecast at more than a "
-        "non-event. Null if all or none happened."
-    )
-    calibration_error: float = described(
-        "The expected calibration error, over 15 bins of equal width."
-    )
+    auc: float | None = described("The area under the ROC curve; null if all or none happened.")
+    calibration_error: float = described("The calibration error, over 15 bins of equal width.")
 
 
 @record
@@ -998,9 +870,7 @@ class GroupSkill:
     log_loss: float = described("The mean log-loss.")
     brier: float = described("The Brier score.")
     calibration_error: float = described("The expected calibration error.")
-    skill: dict[str, float | None] = described(
-        "The Brier skill against each simple rule; null if the rule makes no error."
-    )
+    skill: dict[str, float | None] = described("The Brier skill against each rule; null: no error.")
 
 
 @record
@@ -1015,15 +885,9 @@ class Backtest(Result):
     windows: tuple[BacktestWindow, ...] = described("The windows in order of time.")
     figures: YesNoFigures | None = described("Null if the model was fitted on every window.")
     baselines: dict[str, YesNoFigures] = described("The same for simple rates.")
-    skill: dict[str, float] = described(
-        "1 - the Brier score / that of a simple rate: above 0 is better than the rate."
-    )
+    skill: dict[str, float] = described("1 - the Brier score / that of a simple rate.")
     groups: dict[str, GroupSkill] = described("The metrics by group of pairs.")
-    reliability: tuple[ReliabilityBin, ...] = described(
-        "How often events happened, by their chance."
-    )
+    reliability: tuple[ReliabilityBin, ...] = described("Events by their chance.")
     predicates: YesNoFigures | None = described("The metrics of the forecasts of predicates.")
     predicate_reliability: tuple[ReliabilityBin, ...] = described("The same bins for predicates.")
-    surprises: tuple[Surprise, ...] = described(
-        "Events that happened although their forecast chance was low."
-    )
+    surprises: tuple[Surprise, ...] = described("What happened at a low chance.")

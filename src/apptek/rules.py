@@ -11,6 +11,7 @@ A body is one feature of a view:
 """
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -24,7 +25,8 @@ from apptek.features.space import FeatureSpace
 from apptek.files import check_target
 from apptek.models.linear_softmax import SparseWeights
 from apptek.models.model import Model, with_training_facts
-from apptek.present.tables import check_suffix, write_table
+from apptek.present.metrics_text import feature_words
+from apptek.present.tables import check_suffix, write_result
 
 LEAST = 0.2  # of a weight, either way, that makes a rule, unless said otherwise
 CHUNK = 8192  # training queries counted at a time
@@ -37,7 +39,7 @@ def write_rules(model: Model, path: Path, least: float = LEAST) -> int:
     check_suffix(path, ENDINGS)
     check_target(path)
     rules = rules_of(model, least)
-    write_table(path, rules)
+    write_result(path, rules)
     return int(rules.num_rows)
 
 
@@ -94,6 +96,19 @@ def _rules_of_view(model: Model, view: View, least: float) -> pa.Table:
             "head_label": pa.array([labels.label(names[head]) for head in heads], pa.string()),
         }
     )
+
+
+def strongest(model: Model, bodies: list[Body], predicate: int, top: int) -> list[dict[str, Any]]:
+    """Return the features with the largest weights for a predicate in words, traits left out."""
+    labels, weights = model.dataset.labels or PredicateTable(), model.main.classifier.weights
+    order = np.argsort(-weights[:, predicate], kind="stable").tolist()
+    columns = [c for c in order if weights[c, predicate] > 0 and bodies[c][0] != "trait"][:top]
+    rows = []
+    for column in columns:
+        part, where, what, when = bodies[column]
+        words = feature_words(part, where, list(map(labels.label, what)), when)
+        rows.append({"part": part, "words": words, "weight": float(weights[column, predicate])})
+    return rows
 
 
 def bodies_of(model: Model, space: FeatureSpace) -> list[Body]:

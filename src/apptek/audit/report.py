@@ -18,7 +18,7 @@ from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.models.answerer import Answerer
 from apptek.present import audit_words as words
 from apptek.present.audit_words import left_out_reason
-from apptek.present.tables import TABLES, write_result, write_table
+from apptek.present.tables import TABLES, write_result
 from apptek.present.wording import when_text
 from apptek.results import AuditReport, Query, SuspectFact, to_dict
 
@@ -100,7 +100,7 @@ def audit_report(audit: Audit, table: pa.Table, count: int, bad_rows: int = 0) -
 def write_audit(path: Path | Database, report: AuditReport, table: pa.Table) -> None:
     """Write all facts of the table; a page of HTML has the first of them."""
     if isinstance(path, Database) or path.suffix.lower() in TABLES:
-        write_table(path, table, "audit")
+        write_result(path, table, "audit")
         return
     count = PAGE if path.suffix.lower() == ".html" else table.num_rows
     write_result(path, replace(report, suspects=suspects_of(table, count)))

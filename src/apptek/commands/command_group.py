@@ -38,7 +38,7 @@ OPTIONS = {
     "--experiments": "paper/runs.toml lists the runs",
     "--header": "use --read header=yes",
     "--no-header": "use --read header=no",
-    "--merge-intervals": "use --read merge_intervals=yes",
+    "--merge-intervals": "write both ends of an interval in one row",
     "--granularity": "use --read granularity=UNIT",
     "--undirected": "use --read undirected=yes",
     "--delimiter": "use --read delimiter=CHARACTER",

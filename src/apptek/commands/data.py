@@ -35,7 +35,7 @@ def list_benchmarks(as_json: opt.JsonOption = False) -> None:
         )
         return
     rows = [
-        (name, benchmark.title, PRINTED[name].train, folders[name] or "not downloaded")
+        (name, benchmark.title, PRINTED[name]["train"], folders[name] or "not downloaded")
         for name, benchmark in BENCHMARKS.items()
     ]
     output().print(table("Benchmarks", ("name", "title", "training facts", "folder"), rows))
@@ -115,9 +115,6 @@ class WorldOptions:
     folder: Annotated[Path, opt.typer_argument("DIR", "A new or empty folder.")]
     facts: int = option("--facts N", "Number of facts.", 20_000)
     seed: opt.SeedOption = 0
-    parquet: bool = option(
-        "--parquet", "Write Parquet files of 4 million facts each, not text.", False
-    )
 
 
 @data_app.command("make-world")
@@ -133,7 +130,7 @@ def make_world(options: WorldOptions) -> None:
 
     facts, folder = options.facts, options.folder
     with working(f"making a world of {facts:,} facts"):
-        write_world(make(facts, options.seed), folder, parquet=options.parquet)
+        write_world(make(facts, options.seed), folder)
     tell(f"A world of {facts:,} facts is in {folder}")
     tell_next(["fit", str(folder), "--out", "model"])
 

@@ -140,7 +140,7 @@ def _evaluate_ranks(options: EvaluateOptions) -> None:
     """Evaluate the ranks of the predicates of a split; print them and write the result."""
     from apptek.predictor import Predictor
     from apptek.present.metrics_text import views_text
-    from apptek.present.tables import write_table
+    from apptek.present.tables import write_result
     from apptek.research.model_result import evaluate_model
     from apptek.terminal import tell, tell_next, working
 
@@ -156,7 +156,7 @@ def _evaluate_ranks(options: EvaluateOptions) -> None:
     if options.result is not None:
         report.save(options.result)
     if options.out is not None:
-        write_table(options.out, report.table())
+        write_result(options.out, report.table())
         tell(f"the metrics of each view and group: {options.out}")
     model, result = predictor.model, report.result
     entries = {
@@ -205,7 +205,7 @@ def _evaluate_forecasts(options: EvaluateOptions) -> None:
     from apptek.forecast.forecaster import Forecaster
     from apptek.forecast.learning import with_history
     from apptek.models.model_folder import load_model
-    from apptek.present.tables import write_table
+    from apptek.present.tables import write_result
     from apptek.terminal import tell, working
 
     whole, out = with_history(load_model(options.model)), options.out
@@ -218,7 +218,7 @@ def _evaluate_forecasts(options: EvaluateOptions) -> None:
         write_backtest(out, outcome, forecasts)
         tell(f"every forecast, the metrics and the reliability diagram are in {out}")
     elif out is not None:
-        write_table(out, forecasts)
+        write_result(out, forecasts)
         tell(f"{counted(len(forecasts), 'forecast')}: {out}")
     _write_result(options, backtest_result(whole, outcome))
     opt.print_result(outcome, as_json=options.as_json)

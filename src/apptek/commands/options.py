@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from apptek.results import Result
 
 COMMAND_LINE = "command_line"  # in the metadata of a field
+_KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def typer_option(words: str, help_text: str, **more: Any) -> Any:
@@ -67,9 +68,9 @@ def takes_options(command: Callable[..., None]) -> Callable[..., None]:
             given[name] = kind(**{each: given.pop(each) for each in taken[name]})
         command(**given)
 
-    others = [each for each in own if each.name not in holders]
-    expanded = [each for of_class in taken.values() for each in of_class.values()]
-    _set_signature(run, [*others, *expanded])
+    parameters = [each.replace(kind=_KEYWORD) for each in own if each.name not in holders]
+    parameters += [each for of_class in taken.values() for each in of_class.values()]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
 
 
@@ -80,20 +81,10 @@ def _taken_fields(kind: Any) -> dict[str, inspect.Parameter]:
             declared = each.metadata.get(COMMAND_LINE)
             annotation = each.type if declared is None else Annotated[each.type, declared]
             default = inspect.Parameter.empty if each.default is MISSING else each.default
-            parameters[each.name] = _keyword(each.name, annotation, default)
+            parameters[each.name] = inspect.Parameter(
+                each.name, _KEYWORD, default=default, annotation=annotation
+            )
     return parameters
-
-
-def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
-    kind = inspect.Parameter.KEYWORD_ONLY
-    return inspect.Parameter(name, kind, default=default, annotation=annotation)
-
-
-def _set_signature(run: Any, parameters: Sequence[inspect.Parameter]) -> None:
-    """Set what typer builds the command line from."""
-    run.__signature__ = inspect.Signature(
-        [each.replace(kind=each.KEYWORD_ONLY) for each in parameters]
-    )
 
 
 def with_engine(command: Callable[..., None]) -> Callable[..., None]:
@@ -111,8 +102,10 @@ def with_engine(command: Callable[..., None]) -> Callable[..., None]:
         with use_engine(engine, next((p for p in paths if isinstance(p, Path)), Path("audit"))):
             command(**named)
 
-    added = _keyword("engine", EngineOption, "threads")
-    _set_signature(run, [*inspect.signature(command).parameters.values(), added])
+    own = inspect.signature(command)
+    engine = inspect.Parameter("engine", _KEYWORD, default="threads", annotation=EngineOption)
+    added = own.replace(parameters=[*own.parameters.values(), engine])
+    run.__signature__ = added  # type: ignore[attr-defined]
     return run
 
 

@@ -4,7 +4,7 @@ import io
 import sys
 from collections.abc import Sequence
 from contextlib import nullcontext, redirect_stdout
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -242,16 +242,17 @@ def _learned(
     fitted: "Model", predicates: Sequence[int], labels: "PredicateTable", top: int
 ) -> dict[str, Any]:
     """Return the largest weights and the mined topologies of some predicates, by name."""
-    from apptek.explain.strongest_weights import strongest
     from apptek.paper.features import topologies_of
     from apptek.paper.topologies import Mined, to_names
+    from apptek.rules import bodies_of, strongest
 
-    data, space, part = fitted.dataset, fitted.space(fitted.main_view), topologies_of(fitted)
+    data, part = fitted.dataset, topologies_of(fitted)
+    bodies = bodies_of(fitted, fitted.space(fitted.main_view))
     names, found = data.predicates, Mined((), {}, {}) if part is None else part.mined
     return {
         names[p]: {
             "label": labels.label(names[p]),
-            "strongest": [asdict(weight) for weight in strongest(fitted, space, p, top)],
+            "strongest": strongest(fitted, bodies, p, top),
             "mined": [
                 {
                     "topology": to_names(topology.sequence, names),

@@ -32,7 +32,7 @@ def _shares(text: str) -> tuple[float, ...]:
 # All keys of --read but `split` are keywords of `read_dataset`.
 OF_FILES = ("delimiter", "encoding", "sheet", "max_bytes")  # also of files of queries
 OF_RDF = ("lang", "literals", "prefixes")
-OF_FACTS = ("header", *OF_FILES, "merge_intervals", "undirected", *OF_RDF)  # also for a model
+OF_FACTS = ("header", *OF_FILES, "undirected", *OF_RDF)  # also for a model
 READ_KEYS = (*OF_FACTS, "granularity", "open_end", "split")
 
 

@@ -124,8 +124,8 @@ class SearchOptions:
         str,
         opt.typer_argument(
             "NAME",
-            "tnt_complex, de_transe, de_distmult, de_simple, re_gcn, default, max or paper, as for "
-            "`fit --model`.",
+            "tnt_complex, de_transe, de_distmult, de_simple, re_gcn, or a baseline that a package "
+            "adds.",
         ),
     ]
     data: opt.DataArgument
@@ -144,9 +144,9 @@ class SearchOptions:
 @research_app.command()
 @opt.takes_options
 def search(options: SearchOptions, reading: Reading) -> None:
-    """Search for the settings with the best MRR on the valid split.
+    """Search for the settings of a baseline with the best MRR on the valid split.
 
-    The first trial has the model's own settings; every other one draws each setting at random.
+    The first trial has the baseline's own settings; every other one draws each setting at random.
     The test split is not used. --result has the best trial so far, also after Ctrl-C.
 
     Example: `apptek research search de_simple world --minutes 1`
@@ -202,8 +202,7 @@ def faithfulness(options: FaithfulnessOptions) -> None:
     """Measure whether reasons are faithful to the model.
 
     Deletion: removing the cited facts hurts the answer more than removing as many random ones.
-    Sufficiency: the facts of five reasons alone keep the answer. Stability: answer and reasons
-    stay the same one step earlier or later.
+    Sufficiency: the facts of five reasons alone keep the answer.
 
     Example: `apptek research faithfulness model -n 20`
     """

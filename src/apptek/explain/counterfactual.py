@@ -21,9 +21,8 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answer_tables import RankedPredicates
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.present.explanation_words import name_notes
-from apptek.present.sentences import Ends, clause
-from apptek.present.wording import at_time
-from apptek.results import Addition, CitedFact, Counterfactual, Outcome, Query, unknown_names
+from apptek.present.sentences import Ends, fact_sentence
+from apptek.results import Addition, Counterfactual, Outcome, Query, unknown_names
 
 MOST = 40  # facts that may be taken away
 LISTED = 10  # single facts that would change the answer, told at most
@@ -108,7 +107,11 @@ def counterfactual(
         probability=float(probabilities[answer]),
         target=target,
         removed=tuple(replace(fact, expanded_by=fact.predicate) for fact in cited),
-        sentences=tuple(_sentence(answerer, fact) for fact in cited),
+        sentences=tuple(
+            fact_sentence(answerer.labels, fact.subject, fact.predicate, fact.object, fact.date)
+            + (f" ({fact.apart})" if fact.apart else "")
+            for fact in cited
+        ),
         outcome=outcome,
         additions=additions,
         unseen_subject=about.unseen_subject,
@@ -120,14 +123,6 @@ def counterfactual(
     asked, later = ((query.subject, subject), (query.object, object_)), about.later
     notes = name_notes(unknown_names(found, later), asked, later, query.time)
     return replace(found, notes=tuple(notes))
-
-
-def _sentence(answerer: Answerer, fact: CitedFact) -> str:
-    labels = answerer.labels
-    words = clause(
-        labels.label(fact.predicate), labels.phrase(fact.predicate), fact.subject, fact.object
-    )
-    return f"{words} {at_time(fact.date)}{f' ({fact.apart})' if fact.apart else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,16 +267,6 @@ def _known(evidence: Evidence, source: int, target: int, code: int) -> set[int]:
 
 
 def _addition(answerer: Answerer, fact: list[int], code: int, outcome: Outcome) -> Addition:
-    data, labels = answerer.model.dataset, answerer.labels
-    subject, object_ = data.entities[fact[0]], data.entities[fact[2]]
-    predicate = data.predicates[fact[1]]
-    date = data.axis.format(code)
-    did = clause(labels.label(predicate), labels.phrase(predicate), subject, object_)
-    return Addition(
-        sentence=f"{did} {at_time(date)}",
-        subject=subject,
-        predicate=predicate,
-        object=object_,
-        date=date,
-        outcome=outcome,
-    )
+    data, date = answerer.model.dataset, answerer.model.dataset.axis.format(code)
+    names = (data.entities[fact[0]], data.predicates[fact[1]], data.entities[fact[2]])
+    return Addition(fact_sentence(answerer.labels, *names, date), *names, date, outcome)

@@ -33,12 +33,10 @@ from apptek.graph.lookups import incoming, is_lasting, is_timeless, outgoing, ti
 from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
-from apptek.models.reranking.typed_histories import MOST_KINDS
 from apptek.present.sentences import (
-    COUNTED,
+    TITLES,
     Ends,
     Occurrences,
-    actor_words,
     clause,
     connected_sentence,
     history_sentence,
@@ -51,7 +49,6 @@ from apptek.results import Partner
 
 Kind = Literal["history", "trait", "topology", "feature", "reranker", "counting"]
 Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
-COUNTING: Key = ("counting", "", 0)
 MOSTLY = 0.5  # of a predicate's facts that have a mirror, so that it probably is the same event
 DIRECT = FAMILIES[:2]  # the families of facts between the two
 
@@ -130,8 +127,9 @@ class Evidence:
             parts = weights * self.values.astype(np.float64)
             sums.append(np.bincount(key_of, parts, len(self._groups)).tolist())
         added = dict(zip(self._groups, zip(*sums, strict=True), strict=True))
-        if self.fitted.counted:
-            added[COUNTING] = tuple(float(self.scored.counted[0, one]) for one in predicates)
+        if counted := self.fitted.counted:
+            scores = (float(self.scored.counted[0, one]) for one in predicates)
+            added["counting", counted.family, 0] = tuple(scores)
         trees = {
             key: tuple(of_tree.get(predicate, 0.0) for predicate in predicates)
             for key, of_tree in self._trees.items()
@@ -252,10 +250,10 @@ class Evidence:
             return connected_sentence([self.answerer.labels.label(name) for name in names])
         if key[0] == "feature":
             return f"{key[1]}: {', '.join(self.names(key))}"
-        if key == COUNTING:
-            return COUNTED
+        if key[0] == "counting":
+            return TITLES[self.group(key)]
         if key[0] == "reranker":
-            return trees_sentence(key[1], self.ends, self._actors)
+            return trees_sentence(key[1], self.ends)
         return self._said(key, answer) if key[0] == "history" else self._trait_sentence(key)
 
     def _said(self, key: Key, answer: int) -> str:
@@ -310,7 +308,8 @@ class Evidence:
             return "usual" if self._trait(key[2]).kind == "entity" else "types"
         if key[0] == "reranker":
             return "such_actors" if key[1] == SUCH_ACTORS else "trees"
-        groups = {"history": key[1].partition("_")[0], "trait": "question", "counting": "counting"}
+        family = key[1].partition("_")[0]
+        groups = {"history": family, "trait": "question", "counting": family or "counting"}
         return groups.get(key[0], "connections")
 
     def _types(self, key: Key) -> list[tuple[str, TypeKind, int]]:
@@ -333,15 +332,6 @@ class Evidence:
             return set()
         types = (one for key in self._groups for one in self._types(key))
         return {name for name, kind, entity in types if is_read_from_name(name, kind, entity)}
-
-    @cached_property
-    def _actors(self) -> list[str]:
-        kinds = self.fitted.kinds[:MOST_KINDS]
-        ends = (
-            (self.ends.subject, self.queries.subjects),
-            (self.ends.object, self.queries.objects),
-        )
-        return [actor_words(name, kinds, int(entities[0])) for name, entities in ends]
 
     def _trait_sentence(self, key: Key) -> str:
         trait = self._trait(key[2])

@@ -16,12 +16,12 @@ from apptek.facts.facts import Dataset, Names
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
-from apptek.features.space import Connection, CoreFact, Side
+from apptek.features.space import CoreFact, Side
 from apptek.features.support import near_distance
 from apptek.graph.lookups import is_lasting, knows_end, time_distance
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answer_tables import RankedPredicates
-from apptek.models.answerer import Answerer, WorkingView
+from apptek.models.answerer import Answerer
 from apptek.models.manifest import FORMAT
 from apptek.present.explanation_text import OF_NAMES, contrast_words
 from apptek.present.explanation_words import (
@@ -87,7 +87,8 @@ def explain(
     contributions = _contributions(evidence, chosen, runner_up, temperature)
     for_it, opposed, further = _parts(contributions, max(most, 0))
     reasons = _reasons(evidence, [*for_it, *opposed], compared)
-    bias = classifier.bias.astype(np.float64)
+    sets, bias = view.fitted.sets, classifier.bias.astype(np.float64)
+    set_size = None if sets is None else int(answerer.set_sizes(ranked, USUAL_COVERAGE)[0])
     score_bias = float(bias[chosen]) + evidence.constant
     odds_bias = float(bias[chosen] - bias[runner_up]) / temperature
     explanation = Explanation(
@@ -106,7 +107,7 @@ def explain(
         against=reasons[len(for_it) :],
         further=further,
         groups=group_all(further, ends, view.name),
-        set_size=_set_size(answerer, view, ranked),
+        set_size=set_size,
         model={
             "dataset": model.dataset.name,
             "preset": model.preset,
@@ -118,13 +119,6 @@ def explain(
         **{name: getattr(answer, name) for name in OF_ANSWER},
     )
     return _in_words(answerer, explanation, evidence)
-
-
-def _set_size(answerer: Answerer, view: WorkingView, ranked: RankedPredicates) -> int | None:
-    """Return how many predicates are in the usual prediction set; None: the model has none."""
-    if view.fitted.sets is None:
-        return None
-    return int(answerer.set_sizes(ranked, USUAL_COVERAGE)[0])
 
 
 def compared_predicates(
@@ -293,9 +287,11 @@ def _reasons(
 ) -> tuple[Reason, ...]:
     """Return the reasons with facts and support; `compared`: the predicate and the runner-up."""
     reasons: list[Reason] = []
+    names = evidence.model.dataset.entities
     for key, contribution in detailed:
         met = evidence.connection(key) if key[0] == "topology" else None
         core = met.core if met is not None else _core(evidence, key)
+        meeting = () if met is None else zip(met.meeting, met.hops, strict=True)
         facts = tuple(
             cited_fact(evidence.model.dataset, evidence.graph, evidence.moment, fact)
             for fact in core
@@ -307,7 +303,7 @@ def _reasons(
                 **{each.name: getattr(contribution, each.name) for each in fields(contribution)},
                 number=len(reasons) + 1,
                 steps=met.steps if met is not None else 0,
-                meeting=_meeting(met, evidence.model.dataset.entities),
+                meeting=tuple(Meeting(names[entity], *hops) for entity, hops in meeting),
                 facts=facts,
                 partners=evidence.partners(key),
                 support=_support(evidence, key, contribution.log_odds, compared),
@@ -335,15 +331,6 @@ def _support(
     support = replace(support, contradicts=contradicts_alone(support, log_odds))
     words = support_words(support, log_odds, of_answer=key[2] == compared[0])
     return replace(support, words=words)
-
-
-def _meeting(met: Connection | None, names: Names) -> tuple[Meeting, ...]:
-    if met is None:
-        return ()
-    return tuple(
-        Meeting(entity=names[entity], subject_hops=hops[0], object_hops=hops[1])
-        for entity, hops in zip(met.meeting, met.hops, strict=True)
-    )
 
 
 def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:

@@ -14,14 +14,13 @@ from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
 from apptek.models.answerer import Answerer
 from apptek.models.updating import is_new
-from apptek.present.sentences import clause
+from apptek.present.sentences import fact_sentence
 from apptek.present.what_if_words import (
     FORM,
     answer_sentence,
     known_fact_note,
     late_fact_note,
 )
-from apptek.present.wording import at_time
 from apptek.reading.frames import time_text
 from apptek.results import Change, Note, Query, SupposedChance, SupposedFact, WhatIf
 
@@ -94,12 +93,9 @@ def _row(answerer: Answerer, given: Any, where: str) -> tuple[int, int, int, int
 
 
 def _in_words(answerer: Answerer, row: tuple[int, int, int, int]) -> SupposedFact:
-    data, labels = answerer.model.dataset, answerer.labels
-    subject, object_ = data.entities[row[0]], data.entities[row[2]]
-    predicate, date = data.predicates[row[1]], data.axis.format(row[3])
-    did = clause(labels.label(predicate), labels.phrase(predicate), subject, object_)
-    sentence = f"{did} {at_time(date)}"
-    return SupposedFact(sentence, subject, predicate, object_, date, True)
+    data, date = answerer.model.dataset, answerer.model.dataset.axis.format(row[3])
+    names = (data.entities[row[0]], data.predicates[row[1]], data.entities[row[2]])
+    return SupposedFact(fact_sentence(answerer.labels, *names, date), *names, date, True)
 
 
 def what_if(

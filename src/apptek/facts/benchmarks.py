@@ -43,11 +43,6 @@ class Benchmark:
     forecast_cuts: tuple[str, str] | None = None
 
 
-def stored_name(split: Split) -> str:
-    """Return the name of a split's file in the benchmark's folder."""
-    return f"{split}.txt"
-
-
 def data_home() -> Path:
     """Return the folder for downloads: $APPTEK_DATA, else a folder in the user's cache."""
     return _homes()[0]
@@ -61,7 +56,7 @@ def find_benchmark(name: str) -> Path | None:
     if name not in BENCHMARKS:
         return None
     for folder in (home / name for home in _homes()):
-        if all((folder / stored_name(split)).is_file() for split in SPLITS):
+        if all((folder / f"{split}.txt").is_file() for split in SPLITS):
             return folder
     return None
 

@@ -289,7 +289,7 @@ class Dataset:
         given = {"subject": subject, "predicate": predicate, "object": object, "time": time}
         given |= {"since": since, "until": until, "split": split}
         columns = {role: column for role, column in given.items() if column is not None}
-        return _read(frame, "frame", columns, name, options)
+        return _read(frame, "frame", name, options | ({"columns": columns} if columns else {}))
 
     @classmethod
     def from_facts(
@@ -299,7 +299,7 @@ class Dataset:
 
         A tuple may lack the time, or end with since and until. None is an unknown time.
         """
-        return _read(facts, "facts", None, name, options)
+        return _read(facts, "facts", name, options)
 
     def labelled(self, labels: PredicateTable | None = None) -> "Dataset":
         """Return the data set with a predicate table: this one, its own, or CAMEO's if it applies.
@@ -372,12 +372,8 @@ class Dataset:
         return f"{subject} | {self.predicates[facts.predicates[row]]} | {object_} | {when}"
 
 
-def _read(
-    source: Any, kind: str, columns: dict[str, Any] | None, name: str, options: dict[str, Any]
-) -> Dataset:
+def _read(source: Any, kind: str, name: str, options: dict[str, Any]) -> Dataset:
     """Read a frame or tuples: the only place where this package calls the next one."""
     from apptek.reading.reader import read_object
 
-    if columns and "split" in columns:
-        options = options | {"split": str(columns["split"])}
-    return read_object(source, kind, options, columns, name)
+    return read_object(source, kind, name, options)

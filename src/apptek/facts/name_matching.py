@@ -10,7 +10,7 @@ import re
 import unicodedata
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Mapping
-from difflib import SequenceMatcher
+from difflib import get_close_matches
 from functools import cached_property
 
 import numpy as np
@@ -180,18 +180,8 @@ class NameIndex:
                 for size in {len(word), max(len(word) - 2, 3)}:
                     ids = self.with_words([word[:size]])
                     candidates += _heaviest(ids, self._counts[ids].astype(np.int64), AROUND)
-        return self._most_similar(key, list(dict.fromkeys(candidates)), limit)
-
-    def _most_similar(self, key: str, candidates: list[int], limit: int) -> list[str]:
-        matcher = SequenceMatcher(autojunk=False)
-        matcher.set_seq2(key)  # it is the second text whose analysis the matcher keeps
-        scored = []
-        for name in (self._names[entity] for entity in candidates):
-            matcher.set_seq1(key_of(name[:LONGEST]))
-            # Two cheap upper bounds spare most names the costly ratio.
-            if matcher.real_quick_ratio() >= LIKE and matcher.quick_ratio() >= LIKE:
-                scored.append((-matcher.ratio(), name))
-        return [name for score, name in sorted(scored) if -score >= LIKE][:limit]
+        names = {key_of(self._names[i][:LONGEST]): self._names[i] for i in reversed(candidates)}
+        return [names[near] for near in get_close_matches(key, names, limit, LIKE)]
 
     def with_words(self, words: list[str]) -> Longs:
         """Return the ids of the names in which every one of these words begins some word."""

@@ -92,9 +92,9 @@ def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:
         return dataset
     if protocol == "forecast":
         return cut_by_date(dataset, _forecast_cuts(dataset))
-    seen = _SeenInTrain(dataset)
     # Exchanged on purpose: only so do the paper's counts come out, see docs/deviations.md.
-    return replace(dataset, valid=seen.filter(dataset.test), test=seen.filter(dataset.valid))
+    valid, test = (_without_unseen(dataset, facts) for facts in (dataset.test, dataset.valid))
+    return replace(dataset, valid=valid, test=test)
 
 
 def cut_by_date(dataset: Dataset, last_times: tuple[str, str]) -> Dataset:
@@ -103,7 +103,12 @@ def cut_by_date(dataset: Dataset, last_times: tuple[str, str]) -> Dataset:
     A fact counts by its since, else by its until; undated facts go to train. Facts keep their
     order: those of train first, then those of valid and of test.
     """
-    train_until, valid_until = _positions_of(dataset, last_times)
+    axis, cuts = dataset.axis, " and ".join(last_times)
+    other_files = f"{dataset.name} cannot be cut at {cuts}, as the public files are"
+    try:
+        train_until, valid_until = (axis.position(axis.parse(time)) for time in last_times)
+    except TimeFormatError as error:
+        raise DataError(f"{other_files}: {error}") from None
     facts = dataset.all_facts()
     (keys,) = fact_keys(facts)
     firsts = first_occurrences(keys)
@@ -114,7 +119,7 @@ def cut_by_date(dataset: Dataset, last_times: tuple[str, str]) -> Dataset:
     parts = {"train": in_train, "valid": ~(in_train | in_test), "test": in_test}
     empty = [name for name, rows in parts.items() if not rows.any()]
     if empty:
-        raise DataError(f"{_not_the_public_files(dataset, last_times)}: nothing is in {empty[0]}")
+        raise DataError(f"{other_files}: nothing is in {empty[0]}")
     taken = {name: facts.take(rows) for name, rows in parts.items()}
     return replace(dataset, train=taken["train"], valid=taken["valid"], test=taken["test"])
 
@@ -130,39 +135,14 @@ def _forecast_cuts(dataset: Dataset) -> tuple[str, str]:
     return benchmark.forecast_cuts
 
 
-def _positions_of(dataset: Dataset, times: tuple[str, str]) -> tuple[int, int]:
-    try:
-        first, second = (dataset.axis.position(dataset.axis.parse(time)) for time in times)
-    except TimeFormatError as error:
-        raise DataError(f"{_not_the_public_files(dataset, times)}: {error}") from None
-    return first, second
-
-
-def _not_the_public_files(dataset: Dataset, times: tuple[str, str]) -> str:
-    return f"{dataset.name} cannot be cut at {times[0]} and {times[1]}, as the public files are"
-
-
-class _SeenInTrain:
-    """The entities and predicates in train, as masks over ids, and its times, ascending."""
-
-    def __init__(self, dataset: Dataset) -> None:
-        train = dataset.train
-        self.entities = occurring(len(dataset.entities), train.subjects, train.objects)
-        self.predicates = occurring(len(dataset.predicates), train.predicates)
-        self.times = distinct_times(train)
-
-    def filter(self, facts: Facts) -> Facts:
-        """Return the facts without anything unseen; an unknown end counts as seen."""
-        seen: Bools = self.entities[facts.subjects] & self.entities[facts.objects]
-        seen &= self.predicates[facts.predicates]
-        seen &= self._has_times(facts.since)
-        if facts.until is not facts.since:
-            seen &= self._has_times(facts.until)
-        return facts if seen.all() else facts.take(seen)
-
-    def _has_times(self, codes: Ints) -> Bools:
-        seen: Bools = np.isin(codes, self.times) | (codes == UNKNOWN)
-        return seen
+def _without_unseen(dataset: Dataset, facts: Facts) -> Facts:
+    """Return the facts without what is unseen in train; an unknown end counts as seen."""
+    train = dataset.train
+    entities = occurring(len(dataset.entities), train.subjects, train.objects)
+    predicates = occurring(len(dataset.predicates), train.predicates)
+    times = np.append(distinct_times(train), UNKNOWN)
+    seen = entities[facts.subjects] & entities[facts.objects] & predicates[facts.predicates]
+    return facts.take(seen & np.isin(facts.since, times) & np.isin(facts.until, times))
 
 
 def occurring(count: int, *columns: Ints) -> Bools:

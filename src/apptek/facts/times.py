@@ -139,8 +139,8 @@ class TimeAxis:
         if written["fault"][0] or (written["order"][0] == OPEN and is_pattern):
             if is_pattern:
                 return read_by_pattern(text, self.date_format)
-            expected = expected_of(written[0], text)
-            if expected.startswith(EXPECTED):  # a text that also describes other data
+            expected = expected_of(written[0])
+            if expected == EXPECTED:  # a text that also describes other data
                 expected = f"{self.expected}, or ? for unknown"
             raise TimeFormatError(expected)
         order = int(written["order"][0])

@@ -31,7 +31,7 @@ from apptek.facts.calendar import DAY_SECONDS, date_of, day_number, days_in
 
 EXPECTED = (
     "a date (2014-05-13, 2014-05, 2014, 13.05.2014), a time (2014-05-13 14:22:00), an integer, or "
-    "nothing for unknown"
+    "nothing for unknown; --date-format says any other form, such as %d/%m/%y"
 )
 UNKNOWN_TEXTS = frozenset({"", "?", "-", "####-##-##"})
 NOTHING, INTEGER, DATE, EITHER = range(4)  # EITHER: 1999, 201405 or 20140513; all times decide
@@ -89,10 +89,6 @@ _FORMS = (
         r"(?P<first>[0-9]{1,2})(?P<sep>[./-])(?P<other>[0-9]{1,2})(?P=sep)(?P<year>[0-9]{4})"
         + _CLOCK
     ),
-)
-_NEEDS_PATTERN = re.compile(
-    r"[0-9]{1,2}(?P<sep>[./-])[0-9]{1,2}(?P=sep)(?P<year>[0-9]{4}|[0-9]{2})"
-    r"(?P<clock> [0-9]{1,2}:[0-9]{2}(?P<second>:[0-9]{2})?(?P<gap> ?)(?P<half>[AaPp][Mm])?)?"
 )
 _MONTHS = (
     *("january", "february", "march", "april", "may", "june", "july"),
@@ -235,29 +231,9 @@ def _blame(written: Written, rows: Any, fault: int) -> None:
     written["fault"][rows & (written["fault"] == 0)] = fault
 
 
-def expected_of(one: Any, text: str) -> str:
+def expected_of(one: Any) -> str:
     """Say what was expected in the place of a text that has a fault."""
-    if one["fault"] not in (_NO_TIME, _TOO_LARGE):
-        return _FAULTS[one["fault"]].format(int(one["year"]), int(one["month"]))
-    return _FAULTS[one["fault"]] + _hint(_bare(text))
-
-
-def _hint(text: str) -> str:
-    """Say how to read a time that needs a pattern, such as one of two digits a year."""
-    if re.fullmatch("[12][0-9]{13}", text):
-        return "; this one can be read by --date-format '%Y%m%d%H%M%S'"
-    if simple := re.fullmatch(r"(?P<month>[0-9]{1,2}(?P<sep>[./-]))?[0-9]{4}(?P<rest>\.0)?", text):
-        pattern = f"%m{simple['sep']}%Y" if simple["month"] else "%Y"
-        return f"; this one can be read by --date-format '{pattern}{simple['rest'] or ''}'"
-    match = _NEEDS_PATTERN.fullmatch(text)
-    if match is None or not (match["half"] or len(match["year"]) == 2):
-        return ""
-    separator, year = match["sep"], "%y" if len(match["year"]) == 2 else "%Y"
-    clock = "" if match["clock"] is None else " %I:%M" if match["half"] else " %H:%M"
-    clock += ":%S" if match["second"] else ""
-    clock += f"{match['gap']}%p" if match["half"] else ""
-    first, other = (separator.join((*two, year)) + clock for two in (("%d", "%m"), ("%m", "%d")))
-    return f"; this one can be read by --date-format '{first}' or '{other}'"
+    return _FAULTS[one["fault"]].format(int(one["year"]), int(one["month"]))
 
 
 def precisions(written: Written) -> Longs:

@@ -14,7 +14,7 @@ from apptek.forecast.event_filter import EventFilter, read_filter
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.pair_chances import LEAST, PairChances
 from apptek.present import watch_words as words
-from apptek.results import Alert, DroppedPair, WatchList, WatchRow, to_dict
+from apptek.results import DroppedPair, WatchList, to_dict
 
 _RULE = re.compile(
     r"\s*(?:(chance|rise|fall)|(group|class|predicate)\s*:\s*(\S.*?))\s*>\s*(\d+(?:\.\d+)?)\s*%?\s*"
@@ -33,6 +33,10 @@ class AlertRule:
     event: EventFilter
     limit: float
 
+    def sentence(self, pair: tuple[str, str], value: float, chance: float) -> str:
+        """Return the alert of a pair in words."""
+        return words.alert_sentence(self.kind, self.event.name, pair, value, chance, self.limit)
+
 
 def parse_rule(text: str) -> tuple[str | None, str, str, str]:
     """Return kind, level, name and limit of a rule; ArgumentError gives the grammar."""
@@ -50,8 +54,7 @@ def read_rule(forecaster: Forecaster, text: str, usual: EventFilter) -> AlertRul
     kind, level, name, limit = parse_rule(text)
     if kind is not None:
         return AlertRule(text, kind, usual, float(limit))
-    level_name = {"predicate": None, "class": None, "group": None} | {level: name}
-    event = read_filter(forecaster, *level_name.values())
+    event = read_filter(forecaster, **{"class_" if level == "class" else level: name})
     return AlertRule(text, "chance", event, float(limit))
 
 
@@ -64,12 +67,6 @@ def raised(rule: AlertRule, chances: PairChances) -> list[tuple[int, float, floa
     values = 100 * {"chance": now, "rise": now - before, "fall": before - now}[rule.kind]
     order = [place for place in np.argsort(-values, kind="stable") if values[place] > rule.limit]
     return [(int(rows[place]), float(values[place]), float(now[place])) for place in order]
-
-
-def alert_of(rule: AlertRule, pair: tuple[str, str], value: float, chance: float) -> Alert:
-    """Return the alert of a pair."""
-    sentence = words.alert_sentence(rule.kind, rule.event.name, pair, value, chance, rule.limit)
-    return Alert(rule.text, *pair, value, sentence)
 
 
 def read_earlier(source: Any) -> Mapping[str, Any]:
@@ -95,24 +92,18 @@ def compared(listed: WatchList, earlier: Mapping[str, Any]) -> WatchList:
     """
     if (earlier["event"], earlier["length"]) != (listed.event, listed.length):
         raise DataError(words.other_list(listed, earlier))
-    chances = {
-        frozenset((row["subject"], row["object"])): float(row["probability"])
-        for row in earlier["rows"]
-    }
+    there = {frozenset((row["subject"], row["object"])): row for row in earlier["rows"]}
+    rows = []
+    for row in listed.rows:
+        before = there.get(frozenset((row.subject, row.object)))
+        since = None if before is None else float(before["probability"])
+        step = 0.0 if since is None else row.probability - since
+        moved = "up" if step >= LEAST else "down" if step <= -LEAST else "same"
+        rows.append(replace(row, status="new" if since is None else moved, since=since))
     here = {frozenset((row.subject, row.object)) for row in listed.rows}
     dropped = tuple(
         DroppedPair(row["subject"], row["object"], float(row["probability"]))
-        for row in earlier["rows"]
-        if frozenset((row["subject"], row["object"])) not in here
+        for pair, row in there.items()
+        if pair not in here
     )
-    rows = tuple(_marked(row, chances) for row in listed.rows)
-    return replace(listed, rows=rows, since=str(earlier["first"]), dropped=dropped)
-
-
-def _marked(row: WatchRow, chances: Mapping[frozenset[str], float]) -> WatchRow:
-    since = chances.get(frozenset((row.subject, row.object)))
-    if since is None:
-        return replace(row, status="new")
-    step = row.probability - since
-    status = "up" if step >= LEAST else "down" if step <= -LEAST else "same"
-    return replace(row, status=status, since=since)
+    return replace(listed, rows=tuple(rows), since=str(earlier["first"]), dropped=dropped)

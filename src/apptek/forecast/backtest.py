@@ -6,12 +6,13 @@ earlier, from the facts until then. Windows that the model was fitted or calibra
 apart: they count in no figure.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from pyarrow import compute as pc
 from pyarrow import parquet
 
 from apptek.arrays import Bools, Doubles
@@ -49,9 +50,7 @@ SMALLEST = 0.01  # and compared from this probability on
 class _Rolled:
     """What one window adds to the figures."""
 
-    forecasts: PairForecasts
-    happened: Bools
-    rates: dict[str, Doubles]
+    table: pa.Table  # a row for each pair
     chances: Doubles  # of predicates, from SMALLEST on
     hits: Bools
     judged: dict[str, Judged]  # by group of pairs
@@ -78,19 +77,16 @@ def backtest(
     recent = recent_span(data.axis.unit, clock)
     rolled = [_roll(forecaster, window, recent) for window in windows]
     tested = [part for part in rolled if not part.row.in_training]
-    chances = np.concatenate([np.zeros(0), *(part.forecasts.probabilities for part in tested)])
-    happened = np.concatenate([np.zeros(0, np.bool_), *(part.happened for part in tested)])
+    table = pa.concat_tables([part.table for part in rolled])
+    seen = table.filter(pc.invert(table["in_training"]))
+    chances, happened = seen["probability"].to_numpy(), seen["happened"].to_numpy()
     of_predicates = np.concatenate([np.zeros(0), *(part.chances for part in tested)])
     hits = np.concatenate([np.zeros(0, np.bool_), *(part.hits for part in tested)])
     figures = yes_no_figures(chances, happened) if tested else None
     baselines = {
-        name: yes_no_figures(np.concatenate([part.rates[name] for part in tested]), happened)
-        for name in BASELINES
-        if tested
+        name: yes_no_figures(seen[name].to_numpy(), happened) for name in BASELINES if tested
     }
-    surprises = sorted(
-        (surprise for part in tested for surprise in part.surprises), key=lambda s: s.probability
-    )
+    surprises = sorted((s for part in tested for s in part.surprises), key=lambda s: s.probability)
     outcome = Backtest(
         data=data.name,
         every=every,
@@ -116,7 +112,7 @@ def backtest(
         predicate_reliability=tuple(reliability(of_predicates, hits)),
         surprises=tuple(surprises[:SURPRISES]),
     )
-    return outcome, pa.concat_tables([_table(forecaster, part) for part in rolled])
+    return outcome, table
 
 
 def _windows(
@@ -166,24 +162,6 @@ def _roll(forecaster: Forecaster, window: Window, recent: int) -> _Rolled:
     seen = np.unique(events.within(window.first, window.last).keys())
     chances, hits = _predicates(forecaster, forecasts)
     first, last = window.texts(forecaster.model.dataset.axis)
-    low = np.flatnonzero(happened & (forecasts.probabilities < SURPRISING))
-    low = low[np.argsort(forecasts.probabilities[low], kind="stable")][:SURPRISES]
-    predicates = forecaster.model.dataset.predicates
-    facts = predicates_in(
-        forecaster.model.graph.facts, forecaster.model.dataset.axis,
-        pairs.take(low).later(window.lead), window.length, len(predicates),
-    )  # fmt: skip
-    surprises = tuple(
-        Surprise(
-            subject=names[int(pairs.subjects[row])],
-            object=names[int(pairs.objects[row])],
-            first=first,
-            last=last,
-            probability=float(forecasts.probabilities[row]),
-            predicates=tuple(predicates[p] for p in np.flatnonzero(facts[place]).tolist()),
-        )
-        for place, row in enumerate(low.tolist())
-    )
     row = BacktestWindow(
         first=first,
         last=last,
@@ -193,13 +171,50 @@ def _roll(forecaster: Forecaster, window: Window, recent: int) -> _Rolled:
         happened=int(happened.sum()),
         meetings=int((~meetings.had_met(seen, window.moment)).sum()),
     )
-    rates = {name: rate(past, pairs, window.length) for name, rate in BASELINES.items()}
     weights = np.ones(len(keys))
     known = judged(past, pairs, window.length, forecasts.probabilities, (happened, weights), recent)
     groups = {name: known.take(rows) for name, rows in groups_of(past, pairs, recent).items()}
     groups["never_seen"] = _never_seen(forecaster, window, recent)
-    kept = replace(forecasts, features=np.zeros((0, 0)))  # those of all windows fill the memory
-    return _Rolled(kept, happened, rates, chances, hits, groups, surprises, row)
+    entities, in_training = names.array, pa.scalar(row.in_training)
+    table = pa.table(
+        {
+            "first": pa.repeat(first, len(keys)),
+            "last": pa.repeat(last, len(keys)),
+            "in_training": pa.repeat(in_training, len(keys)),
+            "subject": entities.take(pa.array(pairs.subjects)),
+            "object": entities.take(pa.array(pairs.objects)),
+            "probability": forecasts.probabilities,
+            "expected": forecasts.expected,
+            **{name: rate(past, pairs, window.length) for name, rate in BASELINES.items()},
+            "happened": happened,
+        }
+    )
+    surprises = _surprises(forecaster, forecasts, happened)
+    return _Rolled(table, chances, hits, groups, surprises, row)
+
+
+def _surprises(
+    forecaster: Forecaster, made: PairForecasts, happened: Bools
+) -> tuple[Surprise, ...]:
+    """Return the least probable pairs with a fact, and what it was."""
+    data, window = forecaster.model.dataset, made.window
+    rows = np.flatnonzero(happened & (made.probabilities < SURPRISING))
+    rows = rows[np.argsort(made.probabilities[rows], kind="stable")][:SURPRISES]
+    pairs, chances = made.pairs.take(rows), made.probabilities[rows].tolist()
+    moments, count = pairs.later(window.lead), len(data.predicates)
+    facts = predicates_in(forecaster.model.graph.facts, data.axis, moments, window.length, count)
+    first, last = window.texts(data.axis)
+    return tuple(
+        Surprise(
+            subject=data.entities[int(pairs.subjects[row])],
+            object=data.entities[int(pairs.objects[row])],
+            first=first,
+            last=last,
+            probability=chance,
+            predicates=tuple(data.predicates[p] for p in np.flatnonzero(facts[row]).tolist()),
+        )
+        for row, chance in enumerate(chances)
+    )
 
 
 def _never_seen(forecaster: Forecaster, window: Window, recent: int) -> Judged:
@@ -227,24 +242,6 @@ def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubl
     hits = predicates_in(facts, data.axis, later, window.length, len(data.predicates))
     worth = chances >= SMALLEST
     return chances[worth], hits[worth]
-
-
-def _table(forecaster: Forecaster, part: _Rolled) -> pa.Table:
-    names, pairs = forecaster.model.dataset.entities.array, part.forecasts.pairs
-    count = len(pairs)
-    return pa.table(
-        {
-            "first": pa.array([part.row.first] * count),
-            "last": pa.array([part.row.last] * count),
-            "in_training": pa.array([part.row.in_training] * count),
-            "subject": names.take(pa.array(pairs.subjects)),
-            "object": names.take(pa.array(pairs.objects)),
-            "probability": part.forecasts.probabilities,
-            "expected": part.forecasts.expected,
-            **part.rates,
-            "happened": part.happened,
-        }
-    )
 
 
 def write_backtest(folder: Path, outcome: Backtest, forecasts: pa.Table) -> None:

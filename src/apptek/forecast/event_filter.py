@@ -49,7 +49,10 @@ class EventFilter:
 
 
 def read_filter(
-    forecaster: Forecaster, predicate: str | None, class_: str | None, group: str | None
+    forecaster: Forecaster,
+    predicate: str | None = None,
+    class_: str | None = None,
+    group: str | None = None,
 ) -> EventFilter:
     """The filter that a user asks for; an error names what is unknown, and what there is."""
     given = {"predicate": predicate, "class": class_, "group": group}

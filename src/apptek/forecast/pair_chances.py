@@ -19,73 +19,41 @@ CHUNK = 2000  # pairs whose predicates are scored at once
 
 @dataclass(frozen=True, slots=True)
 class PairChances:
-    """The forecasts of some pairs for a window and for the one before, each in both directions."""
+    """The forecasts of n pairs, (n, 2), for a window and for the one before, in both directions."""
 
     forecaster: Forecaster
-    subjects: Longs
-    objects: Longs
-    window: Window
-    now: tuple[PairForecasts, PairForecasts]
-    before: tuple[PairForecasts, PairForecasts]
+    ids: Longs
+    now: PairForecasts
+    before: PairForecasts
 
     @classmethod
-    def of(
-        cls, forecaster: Forecaster, subjects: Longs, objects: Longs, window: Window
-    ) -> "PairChances":
+    def of(cls, forecaster: Forecaster, ids: Longs, window: Window) -> "PairChances":
         """Forecast each pair."""
-        now, before = (
-            (
-                forecaster.pair_forecasts(subjects, objects, each),
-                forecaster.pair_forecasts(objects, subjects, each),
-            )
-            for each in (window, window.before())
-        )
-        return cls(forecaster, subjects, objects, window, now, before)
-
-    def __len__(self) -> int:
-        return len(self.subjects)
+        now, before = (forecaster.both_ways(ids, each) for each in (window, window.before()))
+        return cls(forecaster, ids, now, before)
 
     def of_any(self) -> tuple[Doubles, Doubles]:
         """P(an event in either direction) in the window and in the one before: (n,) each."""
-        either_way = self.forecaster.occurrence.either_way
-        now, before = (
-            either_way(forward.probabilities, backward.probabilities)
-            for forward, backward in (self.now, self.before)
-        )
-        return now, before
+        either_way = self.forecaster.either_way
+        return either_way(self.now.probabilities), either_way(self.before.probabilities)
 
     def of_event(self, event: EventFilter, rows: Longs) -> tuple[Doubles, Doubles]:
         """P(an event that counts) of some rows, in the window and in the one before."""
         if not event.name:
             now, before = self.of_any()
             return now[rows], before[rows]
-        parts = [
-            [self._of_event(event, both, rows[start : start + CHUNK])
-             for start in range(0, len(rows), CHUNK)]
-            for both in (self.now, self.before)
-        ]  # fmt: skip
-        now, before = (np.concatenate([np.zeros(0), *part]) for part in parts)
-        return now, before
+        return self._of_event(event, self.now, rows), self._of_event(event, self.before, rows)
 
-    def _of_event(
-        self, event: EventFilter, both: tuple[PairForecasts, PairForecasts], rows: Longs
-    ) -> Doubles:
-        forward, backward = (
-            event.chances(
-                self.forecaster,
-                made.chances.take(rows),
-                self.forecaster.shares(Pairs(*ends, made.pairs.times[rows])),
-            )
-            for made, ends in zip(
-                both,
-                (
-                    (self.subjects[rows], self.objects[rows]),
-                    (self.objects[rows], self.subjects[rows]),
-                ),
-                strict=True,
-            )
-        )
-        return self.forecaster.occurrence.either_way(forward, backward)
+    def _of_event(self, event: EventFilter, made: PairForecasts, rows: Longs) -> Doubles:
+        parts, both = [np.zeros(0)], np.concatenate([self.ids, self.ids[:, ::-1]])
+        for start in range(0, len(rows), CHUNK):
+            part = rows[start : start + CHUNK]
+            part = np.concatenate([part, part + len(self.ids)])
+            pairs = Pairs(both[part, 0], both[part, 1], made.pairs.times[part])
+            shares, chances = self.forecaster.shares(pairs), made.chances.take(part)
+            of_event = event.chances(self.forecaster, chances, shares)
+            parts.append(self.forecaster.either_way(of_event))
+        return np.concatenate(parts)
 
     def most_changed(self, event: EventFilter, count: int) -> Longs:
         """Return the rows whose chance of an event that counts changes most, at least by LEAST.
@@ -107,32 +75,12 @@ class PairChances:
             rows, changes = rows[best], changes[best]
         return rows[changes >= LEAST][:count]
 
-    def names(self, rows: Sequence[int]) -> list[tuple[str, str]]:
-        """Return the names of some of the pairs."""
-        names = self.forecaster.model.dataset.entities
-        return [(names[int(self.subjects[row])], names[int(self.objects[row])]) for row in rows]
 
-
-def either_chances(
-    forecaster: Forecaster, subjects: Longs, objects: Longs, window: Window
-) -> Doubles:
-    """P(anything between the two of each pair), in either direction."""
-    forward = forecaster.pair_forecasts(subjects, objects, window)
-    backward = forecaster.pair_forecasts(objects, subjects, window)
-    return forecaster.occurrence.either_way(forward.probabilities, backward.probabilities)
-
-
-def seen_pairs(forecaster: Forecaster, window: Window, ends: Bools | None = None) -> PairChances:
-    """Return the chances of all seen pairs; with `ends`, only pairs with one of these entities."""
-    events = forecaster.events
-    keys = Meetings(events).before(window.before().moment)
-    subjects, objects = keys // events.width - 1, keys % events.width - 1
-    if not len(subjects):
-        raise DataError("no two entities had met before the window: there is nothing to watch")
-    once = subjects < objects
-    if ends is not None:
-        once &= ends[subjects] | ends[objects]
-    return PairChances.of(forecaster, subjects[once], objects[once], window)
+def seen_pairs(forecaster: Forecaster, moment: int) -> Longs:
+    """Return the pairs with a fact before a moment, each once: (n, 2)."""
+    keys, width = Meetings(forecaster.events).before(moment), forecaster.events.width
+    ids = np.stack([keys // width - 1, keys % width - 1], axis=1)
+    return ids[ids[:, 0] < ids[:, 1]]  # the keys have both directions of a pair
 
 
 def watched_entities(

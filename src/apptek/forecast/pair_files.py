@@ -8,14 +8,6 @@ from apptek.facts.name_matching import NameResolver
 from apptek.models.asked_queries import LeftOut, read_rows
 from apptek.reading.options import ReadOptions
 from apptek.reading.sources import STANDARD_INPUT, located
-from apptek.reading.streams import read_start, stem_and_suffix
-from apptek.reading.text import (
-    SAMPLE_BYTES,
-    TEXT_FORMATS,
-    find_delimiter,
-    find_encoding,
-    lines_of,
-)
 
 Pair = tuple[str, str]
 
@@ -32,43 +24,27 @@ def read_pairs(
     if isinstance(source, Path) and str(source) == STANDARD_INPUT:
         with located(source) as found:
             (file,) = found.files["train"]
-            return _read_pairs(file, entities, _options(file), skip_bad=skip_bad)
+            return _read_pairs(file, entities, ReadOptions(), skip_bad=skip_bad)
     if isinstance(source, Path) and sql:
         raise DataError(f"{source.name}: --sql has no meaning for this kind of source")
-    options = _options(source) if isinstance(source, Path) else ReadOptions(sql=sql)
-    return _read_pairs(source, entities, options, skip_bad=skip_bad)
+    return _read_pairs(source, entities, ReadOptions(sql=sql), skip_bad=skip_bad)
 
 
 def _read_pairs(
     file: Path | Database, entities: NameResolver, options: ReadOptions, *, skip_bad: bool
 ) -> tuple[list[Pair], list[str]]:
-    pairs, lines, left_out = list[Pair](), list[int](), list[str]()
+    pairs, left_out = list[Pair](), list[str]()
     for line, row in read_rows(file, ("subject", "object"), options):
         cells = row if isinstance(row, str) else _pair_of(row, entities)
         if not isinstance(cells, str):
             pairs.append((cells[0], cells[1]))
-            lines.append(line)
         elif skip_bad or isinstance(cells, LeftOut):
             left_out.append(f"{file.name}:{line}: {cells}")
         else:
             raise DataError(f"{file.name}:{line}: {cells}; --skip-bad leaves such rows out")
-    if (
-        lines[:1] == [1]
-        and isinstance(file, Path)
-        and stem_and_suffix(file)[1] in TEXT_FORMATS
-        and _has_header(pairs, entities)
-    ):
-        one, other = pairs.pop(0)
-        left_out.insert(0, f"{file.name}:1: read {one!r} and {other!r}, unknown names, as a header")
     if not pairs:
         raise DataError(f"{file.name}: there are no pairs; expected a subject and an object a row")
     return pairs, left_out
-
-
-def _has_header(pairs: list[Pair], entities: NameResolver) -> bool:
-    """Return whether both names of the first row are unknown, and all others are known."""
-    unknown = [[entities.find(name) is None for name in pair] for pair in pairs]
-    return len(pairs) > 1 and all(unknown[0]) and not any(map(any, unknown[1:]))
 
 
 def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
@@ -79,13 +55,3 @@ def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
         return str(error).removesuffix(".")
     itself = f"{row[0]!r} and itself: a forecast is of two entities"
     return itself if row[0] == row[1] else row
-
-
-def _options(file: Path) -> ReadOptions:
-    """How to read a file of pairs: two columns are enough to find its delimiter by."""
-    usual = TEXT_FORMATS.get(stem_and_suffix(file)[1])
-    if usual is None or not file.is_file():
-        return ReadOptions()
-    start = read_start(file, SAMPLE_BYTES)
-    form = find_delimiter(lines_of(start, find_encoding(start)), usual, fewest=2)
-    return ReadOptions() if form == usual else ReadOptions(delimiter=form.delimiter)

@@ -4,7 +4,8 @@ A partner had a fact with the actor before the window. Of all other entities onl
 any of them is involved is estimated: from the most active ones, and from a sample of the rest.
 
 An actor may be combined with its members: Egypt with Police (Egypt) and Citizen (Egypt). Expected
-numbers add up. The chance is that of at least one member: 1 - (1 - largest) (1 - others)^MEMBERS.
+numbers add up. The chance is that of at least one member, as if they acted independently, which
+was best on ICEWS14's valid facts.
 """
 
 from dataclasses import dataclass
@@ -16,15 +17,14 @@ from apptek.errors import ApptekError
 from apptek.features.traits import split_name
 from apptek.forecast.event_filter import EventFilter
 from apptek.forecast.forecaster import Forecaster, PairForecasts
-from apptek.forecast.next_event import median_steps
+from apptek.forecast.pairs import median_steps, predicate_forecast
 from apptek.forecast.window import Window, time_of
 from apptek.models.answerer import Answerer
 from apptek.models.occurrence.counts import EVIDENCE
 from apptek.present import partner_words as words
 from apptek.present.wording import read_as_notes
-from apptek.results import ActorForecast, PartnerForecast, PredicateForecast
+from apptek.results import ActorForecast, PartnerForecast
 
-MEMBERS = 1.0  # how far members act independently, chosen on ICEWS14's valid facts
 MOST_ACTIVE, SAMPLED = 300, 200  # entities without a fact with the actor that are looked at
 PREDICATES = 3  # of a partner
 
@@ -101,14 +101,9 @@ def actor_forecast(
 
 def _partners(forecaster: Forecaster, ids: Longs, window: Window) -> Longs:
     events = forecaster.events.before(window.moment)
-    ends = [
-        other[np.isin(one, ids)]
-        for one, other in (
-            (events.subjects, events.objects),
-            (events.objects, events.subjects),
-        )
-    ]
-    return np.setdiff1d(np.concatenate(ends), ids)
+    acted_on = events.objects[np.isin(events.subjects, ids)]
+    acting = events.subjects[np.isin(events.objects, ids)]
+    return np.setdiff1d(np.concatenate([acted_on, acting]), ids)
 
 
 def _combined(
@@ -125,16 +120,8 @@ def _combined(
     best = np.argmax(chances, axis=0)
     return Combined(
         made, shares, partners, best * len(partners) + np.arange(len(partners)),
-        at_least_one(chances), expected,
+        -np.expm1(np.log1p(-chances).sum(axis=0)), expected,
     )  # fmt: skip
-
-
-def at_least_one(chances: Doubles, independent: float = MEMBERS) -> Doubles:
-    """P(at least one) of each column; the less probable rows add as far as they are independent."""
-    quiet = np.log1p(-chances)
-    least = quiet.min(axis=0)
-    any_of_them: Doubles = -np.expm1(least + independent * (quiet.sum(axis=0) - least))
-    return any_of_them
 
 
 def _rows(
@@ -144,16 +131,19 @@ def _rows(
     """The partners in this order, each beside the forecast for the window before."""
     partners, rows = found.partners[order], found.rows[order]
     earlier = _combined(forecaster, ids, partners, window.before(), event, is_subject=is_subject)
-    pairs = found.made.pairs.take(rows)
-    made = forecaster.pair_forecasts(pairs.subjects, pairs.objects, window)
-    shares = forecaster.shares(made.pairs) if found.shares is None else found.shares[rows]
+    made = found.made.take(rows)
+    pairs = made.pairs
+    shares = forecaster.shares(pairs) if found.shares is None else found.shares[rows]
     medians = median_steps(forecaster, made, shares, event)
     added, _ = forecaster.reasons(made)
-    listed = []
+    chances = forecaster.occurrence.predicate_probabilities(made.chances, shares)
+    names, listed = forecaster.model.dataset.entities, []
     for row, place in enumerate(order.tolist()):
-        ends = tuple(map(forecaster.model.dataset.entities.__getitem__,
-                         (int(pairs.subjects[row]), int(pairs.objects[row]))))  # fmt: skip
+        ends = (names[int(pairs.subjects[row])], names[int(pairs.objects[row])])
         chance, before = float(found.probabilities[place]), float(earlier.probabilities[row])
+        family = EVIDENCE[int(np.argmax(added[row]))]
+        best = np.argsort(-np.where(event.predicates, shares[row], -1.0), kind="stable")
+        best = best[: min(PREDICATES, int(event.predicates.sum()))]
         listed.append(
             PartnerForecast(
                 subject=ends[0],
@@ -162,41 +152,15 @@ def _rows(
                 expected=float(found.expected[place]),
                 previous=before,
                 change=chance - before,
-                predicates=_predicates(forecaster, made, shares, row, (ends[0], ends[1]), event),
-                reason=_reason(forecaster, made.features[row], added[row], (ends[0], ends[1])),
+                predicates=tuple(
+                    predicate_forecast(forecaster, made, shares, chances, (row, each), ends)
+                    for each in best.tolist()
+                ),
+                reason=forecaster.evidence(family, ends, made.features[row]),
                 median=int(medians[row]) or None,
             )
         )
     return tuple(listed)
-
-
-def _reason(
-    forecaster: Forecaster, features: Doubles, added: Doubles, ends: tuple[str, str]
-) -> str:
-    family = EVIDENCE[int(np.argmax(added))]
-    return forecaster.evidence(family, ends, features)
-
-
-def _predicates(
-    forecaster: Forecaster, made: PairForecasts, shares: Doubles, row: int, ends: tuple[str, str],
-    event: EventFilter,
-) -> tuple[PredicateForecast, ...]:  # fmt: skip
-    part, names = slice(row, row + 1), forecaster.model.dataset.predicates
-    of_row = made.chances.take(part)
-    chances = forecaster.occurrence.predicate_probabilities(of_row, shares[part])[0]
-    order = np.argsort(-np.where(event.predicates, shares[row], -1.0), kind="stable")
-    return tuple(
-        PredicateForecast(
-            subject=ends[0],
-            predicate=names[place],
-            label=forecaster.answerer.labels.label(names[place]),
-            object=ends[1],
-            probability=float(chances[place]),
-            expected=float(of_row.expected[0] * shares[row, place]),
-            share=float(shares[row, place]),
-        )
-        for place in order[: min(PREDICATES, int(event.predicates.sum()))].tolist()
-    )
 
 
 def _others(

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.arrays import Doubles, Longs
+from apptek.arrays import Bools, Doubles, Longs
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.pair_chances import either_chances
+from apptek.forecast.pair_chances import seen_pairs
 from apptek.forecast.window import Window
-from apptek.models.occurrence.events import Events, Meetings, pair_keys
+from apptek.models.occurrence.events import Events, pair_keys
 from apptek.models.occurrence.snapshots import counts_in
 from apptek.results import described, record
 
@@ -38,7 +38,7 @@ class PastForecasts:
     """The chance of anything between all pairs that had met, in past windows, and the outcomes."""
 
     chances: Doubles
-    happened: Doubles
+    happened: Bools
     first: str
     last: str
     learned_from: bool
@@ -49,15 +49,8 @@ class PastForecasts:
             low, high = max(chance - width, 0.0), min(chance + width, 1.0)
             alike = (self.chances >= low) & (self.chances <= high)
             if alike.sum() >= FEWEST:
-                return Reliability(
-                    forecasts=int(alike.sum()),
-                    came_true=int(self.happened[alike].sum()),
-                    low=low,
-                    high=high,
-                    first=self.first,
-                    last=self.last,
-                    learned_from=self.learned_from,
-                )
+                counts = int(alike.sum()), int(self.happened[alike].sum())
+                return Reliability(*counts, low, high, self.first, self.last, self.learned_from)
         return None
 
 
@@ -72,30 +65,23 @@ def past_forecasts(forecaster: Forecaster, length: int, lead: int = 0) -> PastFo
     windows = [Window(start, start + length - 1, lead) for start in starts if start - lead > middle]
     if not windows:
         return None
-    parts = [_outcomes(forecaster, window) for window in windows]
+    chances, happened = [], []
+    for window in windows:
+        ids = seen_pairs(forecaster, window.moment)
+        if len(ids) > MOST_PAIRS:
+            ids = ids[np.linspace(0, len(ids) - 1, MOST_PAIRS).astype(np.int64)]
+        made = forecaster.both_ways(ids, window)
+        chances.append(forecaster.either_way(made.probabilities))
+        counts = facts_in(forecaster.events, ids[:, 0], ids[:, 1], window.first, window.last)
+        happened.append(counts > 0)
     axis = forecaster.model.dataset.axis
     return PastForecasts(
-        np.concatenate([chances for chances, _ in parts]),
-        np.concatenate([happened for _, happened in parts]),
+        np.concatenate(chances),
+        np.concatenate(happened),
         windows[-1].texts(axis)[0],
         windows[0].texts(axis)[1],
         windows[-1].first <= forecaster.occurrence.fitted_until,
     )
-
-
-def _outcomes(forecaster: Forecaster, window: Window) -> tuple[Doubles, Doubles]:
-    """Of every pair that had met: the chance of anything in either direction, and the outcome."""
-    events, width = forecaster.events, forecaster.events.width
-    keys = Meetings(events).before(window.moment)
-    subjects, objects = keys // width - 1, keys % width - 1
-    once = subjects < objects  # the keys have both directions of a pair
-    subjects, objects = subjects[once], objects[once]
-    if len(subjects) > MOST_PAIRS:
-        spread = np.linspace(0, len(subjects) - 1, MOST_PAIRS).astype(np.int64)
-        subjects, objects = subjects[spread], objects[spread]
-    chances = either_chances(forecaster, subjects, objects, window)
-    counts = facts_in(events, subjects, objects, window.first, window.last)
-    return chances, (counts > 0).astype(np.float64)
 
 
 def facts_in(events: Events, ones: Longs, others: Longs, first: int, last: int) -> Longs:

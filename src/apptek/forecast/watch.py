@@ -2,42 +2,27 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from apptek.arrays import Longs
+from apptek.arrays import Bools, Longs
 from apptek.errors import DataError
-from apptek.facts.name_matching import NameResolver
-from apptek.forecast.alerts import alert_of, raised, read_rule
+from apptek.forecast.alerts import AlertRule, raised
 from apptek.forecast.event_filter import EventFilter, read_filter
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.pair_chances import PairChances, seen_pairs, watched_entities
+from apptek.forecast.pair_chances import PairChances, seen_pairs
 from apptek.forecast.pair_files import Pair
+from apptek.forecast.pairs import forecast_pairs
 from apptek.forecast.window import Window, unit_word
 from apptek.models.occurrence.counts import EVIDENCE
-from apptek.models.occurrence.events import Events, pair_keys
 from apptek.present import watch_words as words
 from apptek.present.sentences import clause
 from apptek.present.tables import PREDICATES
-from apptek.results import Forecast, OccurrenceReason, WatchList, WatchRow
+from apptek.results import Alert, Forecast, OccurrenceReason, WatchList, WatchRow
 
-MOST_LISTED = 20  # pairs of a list for which a user names none
 PAST = 26  # windows before this one whose facts are counted
-
-Recent = Counter[tuple[int, int, int, bool]]  # (subject, predicate, object, is in the last window)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wanted:
-    """What a user wants to watch: some entities or countries, some events; and the alerts."""
-
-    entities: Sequence[str] = ()
-    countries: Sequence[str] = ()
-    predicate: str | None = None
-    class_: str | None = None
-    group: str | None = None
-    alerts: Sequence[str] = ()
+Triple = tuple[int, int, int]  # subject, predicate, object
 
 
 def watch_list(
@@ -45,44 +30,49 @@ def watch_list(
     window: Window,
     pairs: Sequence[Pair] | None = None,
     *,
-    most: int = MOST_LISTED,
-    wanted: Wanted | None = None,
+    most: int = 20,
+    event: EventFilter | None = None,
+    rules: Sequence[AlertRule] = (),
+    watched: Bools | None = None,
 ) -> WatchList:
     """Return the list that a user wants, pairs with alerts first.
 
-    pairs  all of these are listed; by default the `most` pairs with facts whose chance changes
-           most. Alerts look at all pairs with facts, listed or not.
+    pairs    all of these are listed; by default the `most` pairs with facts whose chance changes
+             most. Alerts look at all pairs with facts, listed or not.
+    event    the events that count; by default all
+    watched  only pairs with one of these entities; None: all pairs
     """
-    wanted = wanted or Wanted()
-    event = read_filter(forecaster, wanted.predicate, wanted.class_, wanted.group)
-    rules = [read_rule(forecaster, text, event) for text in wanted.alerts]
-    ends = watched_entities(forecaster, wanted.entities, wanted.countries)
+    event = event or read_filter(forecaster)
     if pairs is None:
-        chances = seen_pairs(forecaster, window, ends)
-        rows = chances.most_changed(event, most).tolist()
+        ids = seen_pairs(forecaster, window.before().moment)
+        if not len(ids):
+            raise DataError("no two entities had met before the window: there is nothing to watch")
     else:
-        check_pairs(pairs, forecaster.answerer.entities)
-        pairs = [pair for pair in pairs if ends is None or ends[_known(forecaster, pair)].any()]
+        _check_pairs(forecaster, pairs)
         ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
-        chances = PairChances.of(forecaster, ids[:, 0], ids[:, 1], window)
-        rows = list(range(len(pairs)))
+    if watched is not None:
+        kept = ((ids >= 0) & watched[ids]).any(axis=1)
+        pairs = None if pairs is None else [pairs[row] for row in np.flatnonzero(kept).tolist()]
+        ids = ids[kept]
+    chances = PairChances.of(forecaster, ids, window)
+    rows = chances.most_changed(event, most) if pairs is None else np.arange(len(ids))
     found = [(rule, *each) for rule in rules for each in raised(rule, chances)]
-    order = list(dict.fromkeys([*(row for _, row, *_ in found), *rows]))
-    named = chances.names(order) if pairs is None else [pairs[row] for row in order]
-    names, listed = dict(zip(order, named, strict=True)), watch(forecaster, named, window, event)
-    raised_by = {row: [rule.text for rule, other, *_ in found if other == row] for row in order}
-    return replace(
-        listed,
-        rows=tuple(
-            replace(each, alerts=tuple(raised_by[row]))
-            for each, row in zip(listed.rows, order, strict=True)
-        ),
-        alerts=tuple(alert_of(rule, names[row], *numbers) for rule, row, *numbers in found),
+    order = list(dict.fromkeys([*(row for _, row, *_ in found), *rows.tolist()]))
+    known = forecaster.model.dataset.entities
+    names: dict[int, Pair] = {
+        row: (known[int(ids[row, 0])], known[int(ids[row, 1])]) if pairs is None else pairs[row]
+        for row in order
+    }
+    listed = watch(forecaster, list(names.values()), window, event)
+    alerts = [
+        (row, Alert(rule.text, *names[row], value, rule.sentence(names[row], value, chance)))
+        for rule, row, value, chance in found
+    ]
+    marked = (
+        replace(each, alerts=tuple(alert.rule for other, alert in alerts if other == row))
+        for each, row in zip(listed.rows, order, strict=True)
     )
-
-
-def _known(forecaster: Forecaster, pair: Pair) -> list[int]:
-    return [entity for entity in forecaster.ids(pair).tolist() if entity >= 0]
+    return replace(listed, rows=tuple(marked), alerts=tuple(alert for _, alert in alerts))
 
 
 def watch(
@@ -92,7 +82,7 @@ def watch(
 
     event  the events that count, by default all
     """
-    event = event or read_filter(forecaster, None, None, None)
+    event = event or read_filter(forecaster)
     notes, fields = forecaster.notes(window), forecaster.window_fields(window)
     listed = WatchList(
         **fields, data=forecaster.model.dataset.name, rows=(), notes=notes, event=event.name
@@ -100,112 +90,97 @@ def watch(
     if not len(pairs):
         return listed
     names = forecaster.model.dataset.predicates
-    counted = {names[int(place)] for place in np.flatnonzero(event.predicates)}
-    forecasts = forecaster.forecast(pairs, window, top=None if event.name else PREDICATES)
-    subjects, objects = (forecaster.ids([pair[side] for pair in pairs]) for side in (0, 1))
-    chances = PairChances.of(forecaster, subjects, objects, window)
+    that_count = {names[int(place)] for place in np.flatnonzero(event.predicates)}
+    top = None if event.name else PREDICATES
+    ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
+    forecasts = forecast_pairs(forecaster, pairs, window, top=top, ids=ids)
+    chances = PairChances.of(forecaster, ids, window)
     now, before = chances.of_event(event, np.arange(len(pairs)))
-    causes = _causes(forecasts, chances)
-    past = _past(forecaster, subjects, objects, window, event)
-    recent, none, rows = _recent_events(forecaster, window, event), Recent(), list[WatchRow]()
+    causes, past = _causes(forecasts, chances), _past_facts(forecaster, ids, window, event)
+    rows = []
     for place, forecast in enumerate(forecasts):
-        parts = [part for part in forecast.predicates if part.predicate in counted]
+        parts = [part for part in forecast.predicates if part.predicate in that_count]
+        change, counts = float(now[place] - before[place]), past[place]
         row = WatchRow(
             subject=forecast.subject,
             object=forecast.object,
             probability=float(now[place]),
             expected=sum(part.expected for part in parts) if event.name else forecast.expected,
             previous=float(before[place]),
-            change=float(now[place] - before[place]),
+            change=change,
             predicates=tuple(parts[:PREDICATES]),
-            reason=causes[place].sentence,
-            past=tuple(past[place].tolist()),
+            reason=_events(forecaster, counts, change, window) or causes[place].sentence,
+            past=tuple(sum(of[n] for of in counts.values()) for n in range(PAST, 0, -1)),
             unseen=forecast.unseen,
             notes=tuple(note for note in forecast.notes if note not in notes),
         )
-        ends = sorted((int(subjects[place]), int(objects[place])))
-        rows.append(_with_events(forecaster, row, recent.get((ends[0], ends[1]), none), window))
+        rows.append(row)
     return replace(listed, rows=tuple(rows))
 
 
-def _recent_events(
-    forecaster: Forecaster, window: Window, event: EventFilter
-) -> dict[tuple[int, int], Recent]:
-    """Return the facts of the last two windows that count, by pair."""
-    facts, axis = forecaster.model.graph.facts, forecaster.model.dataset.axis
-    times = axis.positions(facts.times).astype(np.int64)
-    start, counts = window.moment - window.length, event.predicates[facts.predicates]
-    rows = (times >= start - window.length) & (times < window.moment) & counts
-    kept, found = facts.take(rows), dict[tuple[int, int], Recent]()
-    columns = (kept.subjects, kept.predicates, kept.objects, times[rows] >= start)
-    for one, predicate, other, recent in zip(*(c.tolist() for c in columns), strict=True):
-        of_pair = found.setdefault((min(one, other), max(one, other)), Recent())
-        of_pair[one, predicate, other, recent] += 1
-    return found
+def _past_facts(
+    forecaster: Forecaster, ids: Longs, window: Window, event: EventFilter
+) -> list[dict[Triple, Counter[int]]]:
+    """Return the facts of each pair that count, in either direction, by triple.
+
+    The counts are by how many windows ago they were: 1 is the last window before this one.
+    """
+    facts, data = forecaster.model.graph.facts, forecaster.model.dataset
+    ago = (window.moment - 1 - data.axis.positions(facts.times).astype(np.int64)) // window.length
+    rows = np.flatnonzero((ago >= 0) & (ago < PAST) & event.predicates[facts.predicates])
+    part, asked = facts.take(rows), np.sort(ids, axis=1) @ [len(data.entities), 1]
+    ends = np.sort(np.stack([part.subjects, part.objects], axis=1), axis=1).astype(np.int64)
+    keys = ends @ [len(data.entities), 1]
+    found: dict[int, dict[Triple, Counter[int]]] = {key: {} for key in asked.tolist()}
+    for row in np.flatnonzero(np.isin(keys, asked)):
+        triple = (int(part.subjects[row]), int(part.predicates[row]), int(part.objects[row]))
+        counts = found[int(keys[row])].setdefault(triple, Counter())
+        counts[int(ago[rows[row]]) + 1] += 1
+    return [found[key] for key in asked.tolist()]
 
 
-def _with_events(forecaster: Forecaster, row: WatchRow, counts: Recent, window: Window) -> WatchRow:
-    """Return the row with the events that changed most, if any changed the way the chance did."""
+def _events(
+    forecaster: Forecaster, counts: dict[Triple, Counter[int]], change: float, window: Window
+) -> str:
+    """Return the events that changed most, if any changed the way the chance did; else nothing."""
     data, labels = forecaster.model.dataset, forecaster.answerer.labels
-    sign = 1 if row.change >= 0 else -1
-    steps = {key[:3]: counts[(*key[:3], True)] - counts[(*key[:3], False)] for key in counts}
-    best = max(steps, key=lambda key: (sign * steps[key], -key[1], -key[0]), default=None)
-    if best is None or sign * steps[best] <= 0:
-        return row
-    subject, object_ = data.entities[best[0]], data.entities[best[2]]
-    predicate, unit = data.predicates[best[1]], unit_word(data.axis.unit)
-    did = clause(labels.label(predicate), labels.phrase(predicate), subject, object_)
-    both = (counts[(*best, True)], counts[(*best, False)])
-    return replace(row, reason=words.events_sentence(did, both, window.length, unit))
+    sign = 1 if change >= 0 else -1
+    steps = {key: sign * (of[1] - of[2]) for key, of in counts.items()}
+    best = max(steps, key=lambda key: (steps[key], -key[1], -key[0]), default=None)
+    if best is None or steps[best] <= 0:
+        return ""
+    predicate = data.predicates[best[1]]
+    ends = (data.entities[best[0]], data.entities[best[2]])
+    did = clause(labels.label(predicate), labels.phrase(predicate), *ends)
+    both, unit = (counts[best][1], counts[best][2]), unit_word(data.axis.unit)
+    return words.events_sentence(did, both, window.length, unit)
 
 
-def check_pairs(pairs: Sequence[Pair], entities: NameResolver) -> None:
+def _check_pairs(forecaster: Forecaster, pairs: Sequence[Pair]) -> None:
     """Raise DataError or UnknownName for what is no pair of names."""
     if not len(pairs):
         raise DataError("there are no pairs to watch; expected some of a subject and an object")
     for number, pair in enumerate(pairs, 1):
         if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(n, str) for n in pair):
             raise DataError(f"found the pair {pair!r}, expected the names of two entities")
-        entities.check(*pair, allow_unknown=True, where=f"pair {number}")
+        where = f"pair {number}"
+        forecaster.answerer.entities.check(*pair, allow_unknown=True, where=where)
 
 
 def _causes(forecasts: Sequence[Forecast], chances: PairChances) -> list[OccurrenceReason]:
     """Of each pair, the reason that has moved the chance most, the way it went."""
     _, before = chances.of_any()
-    earlier = [(made.met, chances.forecaster.reasons(made)[0]) for made in chances.before]
+    met = chances.before.met.reshape(2, -1)
+    added = chances.forecaster.reasons(chances.before)[0].reshape(2, len(forecasts), -1)
     causes = []
     for row, forecast in enumerate(forecasts):
         sign = 1 if forecast.probability >= before[row] else -1
         moved: list[tuple[float, OccurrenceReason]] = []
-        for part, (met, added) in zip(forecast.directions, earlier, strict=True):
+        for way, part in enumerate(forecast.directions):
             for reason in part.reasons:
-                if part.have_met != met[row]:  # they met since: no number of before is like one now
-                    moved.append((float(reason.family == "either"), reason))
-                else:
-                    step = reason.log_odds - added[row, EVIDENCE.index(reason.family)]
-                    moved.append((sign * float(step), reason))
+                step = reason.log_odds - float(added[way, row, EVIDENCE.index(reason.family)])
+                if part.have_met != met[way, row]:  # they met since: no number is like one now
+                    step = sign * float(reason.family == "either")
+                moved.append((sign * step, reason))
         causes.append(max(moved, key=lambda each: each[0])[1])
     return causes
-
-
-def _past(
-    forecaster: Forecaster, subjects: Longs, objects: Longs, window: Window, event: EventFilter
-) -> Longs:
-    """The facts of each pair that count, in either direction, by window before: (n, PAST)."""
-    start = window.moment - PAST * window.length
-    data, facts = forecaster.model.dataset, forecaster.model.graph.facts
-    facts = facts.take(event.predicates[facts.predicates])
-    events = Events.of(facts, data.axis, len(data.entities)) if event.name else forecaster.events
-    part, width = events.within(start, window.moment - 1), events.width
-
-    def keys(one: Longs, other: Longs) -> Longs:
-        return pair_keys(np.minimum(one, other), np.maximum(one, other), width)
-
-    distinct, rows = np.unique(keys(subjects, objects), return_inverse=True)
-    of_events = keys(part.subjects, part.objects)
-    places = np.minimum(np.searchsorted(distinct, of_events), len(distinct) - 1)
-    kept = distinct[places] == of_events
-    columns = (part.times[kept].astype(np.int64) - start) // window.length
-    counts = np.zeros((len(distinct), PAST), np.int64)
-    np.add.at(counts, (places[kept], columns), 1)
-    return counts[rows]

@@ -7,10 +7,10 @@ from apptek.explain.explainer import contrasted
 from apptek.explain.what_if import LEAST, LISTED, Supposition, chance, changed_reasons
 from apptek.explain.without_facts import without_facts
 from apptek.facts.facts import Facts
-from apptek.facts.queries import Queries
-from apptek.facts.times import UNKNOWN
+from apptek.forecast.event_filter import read_filter
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.learning import codes_at
+from apptek.forecast.pairs import forecast_pairs, query_at
 from apptek.forecast.window import Window, time_of
 from apptek.present.what_if_words import forecast_sentence
 from apptek.results import Change, ClassForecast, Forecast, Query, SupposedChance, WhatIf
@@ -37,14 +37,12 @@ def forecast_what_if(
     facts, latest = supposed.counted, window.moment - axis.stride
     times = codes_at(axis, np.minimum(axis.positions(facts.times), latest).astype(np.int64))
     facts = Facts(facts.subjects, facts.predicates, facts.objects, times, times)
-    moment = codes_at(axis, np.asarray([window.moment]))
-    ends = [np.asarray([entity], np.int32) for entity in ids.tolist()]
-    queries = Queries(ends[0], ends[1], moment, np.full(1, UNKNOWN, np.int32))
+    queries = query_at(axis, ids, window.moment)
     two = (forecaster.answerer, without_facts(forecaster.answerer, queries, [], facts).answerer)
-    changed = forecaster.on(two[1])
-    pair, both = [(forecast.subject, forecast.object)], ids[None]
+    pair, event = [(forecast.subject, forecast.object)], read_filter(forecaster)
     (first,), (second,) = (
-        each.forecast(pair, window, top=None, why=True, ids=both) for each in (forecaster, changed)
+        forecast_pairs(each, pair, window, top=None, event=event, ids=ids[None])
+        for each in (forecaster, forecaster.on(two[1]))
     )
     chances = _chances(first, second)
     shares = np.concatenate([each.ranked(queries).probabilities for each in two])

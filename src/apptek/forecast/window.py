@@ -44,14 +44,12 @@ class Length:
 class Window:
     """A window by positions on the axis, both included.
 
-    lead    the number of unobserved steps between the last observed one and the window
-    chosen  whether a user left its length open
+    lead  the number of unobserved steps between the last observed one and the window
     """
 
     first: int
     last: int
     lead: int = 0
-    chosen: bool = False
 
     @property
     def length(self) -> int:
@@ -101,7 +99,7 @@ def read_window(
     lead = max(0, first - span[1] - axis.stride)
     usual = usual_length(axis, known, typical, seconds=looks_like_seconds(axis, span[0]))
     last = _last(axis, first, length) if length.given() else first + usual - 1
-    window = Window(first, last, lead, chosen=not length.given())
+    window = Window(first, last, lead)
     begins = time_of(axis, first)
     if window.length < 1:
         ends = time_of(axis, window.last)

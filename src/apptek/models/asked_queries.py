@@ -104,12 +104,11 @@ def read_rows(
     They are found by their names in a header; without one, the file has these and no others. In a
     dump of events they are those of its facts.
     """
-    from apptek.reading.columns import layout_finder
     from apptek.reading.dumps import without_actor
     from apptek.reading.parts import good_rows
     from apptek.reading.sources import open_file
 
-    content = open_file(file, options, None, layout_finder(names))
+    content = open_file(file, options, names)
     for whole in content.parts:
         rows: list[tuple[int, list[str] | str]] = []
         part = replace(whole, table=whole.table.select(list(names)))

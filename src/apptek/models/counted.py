@@ -38,6 +38,11 @@ class Counted:
     kernel: Weights
     dating: Longs
 
+    @property
+    def family(self) -> str:
+        """`frequency` where each predicate has its share among all facts; else empty."""
+        return "frequency" if self.kernel == FREQUENCY else ""
+
     def scores(self, graph: TemporalGraph, queries: Queries) -> Floats:
         """Return weight * log P(predicate) of each predicate: (B, R)."""
         return np.float32(self.weight) * self.log_shares(graph, queries)

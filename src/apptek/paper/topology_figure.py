@@ -11,7 +11,7 @@ from apptek.models.model import Model
 from apptek.paper.connection import connect
 from apptek.paper.features import Topologies, topologies_of
 from apptek.paper.topologies import MinedTopology, from_names, to_names
-from apptek.present.drawing import Asked, draw_topology
+from apptek.present.drawing import RADIUS, Asked, draw_topology
 from apptek.present.drawing_parts import Drawing
 from apptek.research.result import Result
 from apptek.results import CitedFact
@@ -142,19 +142,19 @@ def draw_panel(panel: "Axes", drawing: Drawing, height: float) -> None:
     panel.set(xlim=(0, drawing.width), ylim=(height, 0), aspect="equal")
     for edge in drawing.edges:
         points = list(zip(edge.curve[::2], edge.curve[1::2], strict=True))
-        line = Path(points, [Path.MOVETO, Path.CURVE4, Path.CURVE4, Path.CURVE4])
+        line = Path(points, [Path.MOVETO, Path.CURVE3, Path.CURVE3])
         dashed = "--" if edge.kind == "question" else "-"
         panel.add_patch(FancyArrowPatch(
             path=line, arrowstyle="-|>", mutation_scale=6, linewidth=0.8, linestyle=dashed,
-            color="#555555",
+            shrinkB=0.9 * RADIUS * SCALE * 72, color="#555555",
         ))  # fmt: skip
     for node in drawing.nodes:
         panel.plot(
             node.x, node.y, "o", markersize=1.8 * node.radius * SCALE * 72,
             color=COLOURS[node.role], markeredgecolor="black", markeredgewidth=0.5,
         )  # fmt: skip
-    of_edges = (text for edge in drawing.edges if edge.room for text in edge.texts)
-    for text in (*of_edges, *(text for node in drawing.nodes for text in node.texts)):
+    of_edges = [text for edge in drawing.edges for text in edge.texts]
+    for text in (*of_edges, *drawing.texts, *(t for node in drawing.nodes for t in node.texts)):
         aligned = {"start": "left", "middle": "center", "end": "right"}[text.anchor]
         panel.text(
             text.x, text.y, text.words, ha=aligned, va="baseline",

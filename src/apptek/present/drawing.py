@@ -1,75 +1,50 @@
-"""All reasons of an answer as one drawing: the entities between subject and object, and others.
+"""All reasons of an answer as one drawing, in one layout for pages, files and notebooks.
 
-Subject and object are joined by the question and by what they did to each other, in lanes. Below
-are the entities that both deal with, in columns from the subject to the object; then those that
-only one of them deals with, at its own edge. Facts with the same ends and the same predicate are
-one line with a count. The layout is the same for the same explanation and width, so that a page,
-a file and a notebook look alike.
+Subject and object are at the top, joined by the question and by what they did to each other. Below
+are the entities on a way from one to the other, in columns: near the subject, between the two, near
+the object. At the edges are those that one of them deals with. Facts with the same ends and the
+same predicate are one line with a count. A label without a free place becomes a number: the legend
+below the picture has its words.
 """
 
+import math
+import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import cast
+
+from rich.cells import cell_len
 
 from apptek.present.drawing_parts import (
+    LETTER,
     NAME_LETTER,
-    Curve,
+    Box,
     Drawing,
     DrawnEdge,
+    Kind,
     Node,
     Point,
     Role,
     Text,
     fitting,
-    how_many,
-    letters,
-    thickness_of,
-    tone_of,
-    with_labels,
 )
 from apptek.present.wording import percent
 from apptek.results import CitedFact, Explanation
-from apptek.safe_text import counted
+from apptek.safe_text import counted, printable
+
+Line = list["Bundle"]  # between the same two entities
 
 WIDTH = 900.0  # of a report and a notebook
-RADIUS, SMALL_RADIUS = 12.0, 7.0
+RADIUS = 10.0
 CENTRE, END, EDGE = 58.0, 36.0, 16.0  # of subject and object: y, and x; x of the periphery
-LANE, ROW, SIDE_ROW, BELOW_ROW = 38.0, 66.0, 38.0, 84.0
+LANE, ROW = 38.0, 66.0  # between lines from subject to object, and between entities of a column
 GAP = 120.0  # between columns, at least
-LIFT = 30.0  # of a line above each column that it passes by
-BULGE = 70.0  # of a line between two entities of one column
+BULGE = 52.0  # of a line between two entities of one column
 MOST = 6  # lanes, entities between the two, and entities at each edge
 FURTHER = 4  # entities more in each part where facts of the periphery are asked for
-
-
-@dataclass(slots=True)
-class Bundle:
-    """Facts with the same ends and the same predicate, and the reasons that cite them."""
-
-    source: str
-    predicate: str
-    target: str
-    facts: list[CitedFact] = field(default_factory=list)
-    reasons: set[int] = field(default_factory=set)
-
-    @property
-    def ends(self) -> set[str]:
-        """The two entities."""
-        return {self.source, self.target}
-
-    @property
-    def nearest(self) -> CitedFact:
-        """The fact that is nearest in time; undated ones last."""
-        return min(self.facts, key=lambda f: (f.distance is None, abs(f.distance or 0), f.fact))
-
-    @property
-    def when(self) -> str:
-        """The date of the fact, or of the nearest one; nothing where none has a date."""
-        near = self.nearest
-        if near.since == near.until == "?":
-            return ""
-        apart = f" · {near.apart}" if near.apart and len(self.facts) == 1 else ""
-        return f"{'' if len(self.facts) == 1 else 'nearest '}{near.date}{apart}"
+MAX_LETTERS = 48  # of a label
+STOPS = (0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)  # places of a label along its line
+SIDES = ("subject", "both", "object")  # of entities between the two, from left to right
+TONES = ("material-conflict", "verbal-conflict", "verbal-cooperation", "material-cooperation")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +65,35 @@ class Asked:
     shown: Callable[[str], str] = str
 
 
+@dataclass(slots=True)
+class Bundle:
+    """Facts with the same ends and the same predicate, and the reasons that cite them."""
+
+    source: str
+    predicate: str
+    target: str
+    facts: dict[int, CitedFact] = field(default_factory=dict)
+    reasons: set[int] = field(default_factory=set)
+
+    @property
+    def names(self) -> tuple[str, str]:
+        """The two entities."""
+        return self.source, self.target
+
+    @property
+    def ends(self) -> frozenset[str]:
+        """The two entities, in any order."""
+        return frozenset(self.names)
+
+    @property
+    def when(self) -> str:
+        """The date of the fact, or of the nearest one; nothing where none has a date."""
+        facts = self.facts.values()
+        near = min(facts, key=lambda f: (f.distance is None, abs(f.distance or 0), f.fact))
+        date = "" if near.since == near.until == "?" else near.date
+        return f"nearest {date}" if date and len(facts) > 1 else date
+
+
 def draw_answer(
     explanation: Explanation,
     *,
@@ -100,13 +104,13 @@ def draw_answer(
     """Return the drawing of an answer.
 
     nearby    further facts of the two to draw in the periphery
-    expanded  further facts of other entities that are drawn already
+    expanded  further facts of other entities, drawn if the entity itself is
     """
-    asked = asked_of(explanation)
-    cited = [(fact, r.number) for r in explanation.all_reasons() for fact in r.facts]
-    more = [(fact, 0) for fact in nearby]
+    expanded = expanded or {}
+    facts = [(fact, r.number) for r in explanation.all_reasons() for fact in r.facts]
+    facts += [(fact, 0) for more in (nearby, *expanded.values()) for fact in more]
     most = MOST + (FURTHER if nearby else 0)
-    return draw_facts(asked, [*cited, *more], width=width, most=most, expanded=expanded)
+    return _Layout(asked_of(explanation), width, facts, most, expanded).drawing()
 
 
 def asked_of(explanation: Explanation) -> Asked:
@@ -125,291 +129,240 @@ def asked_of(explanation: Explanation) -> Asked:
     )
 
 
-def draw_facts(
-    asked: Asked,
-    facts: Sequence[tuple[CitedFact, int]],
-    *,
-    width: float = WIDTH,
-    most: int = MOST,
-    expanded: Mapping[str, Sequence[CitedFact]] | None = None,
-) -> Drawing:
-    """Return the drawing of facts, each with the number of the reason that cites it (0: none)."""
-    sketch = _Sketch(asked, width, _bundled(facts), most)
-    for name, more in (expanded or {}).items():
-        sketch.expand(name, more)
-    edges = sketch.edges()
-    drawn = {fact for edge in edges for fact in edge.facts}
-    missing = len({fact.fact for bundle in sketch.bundles for fact in bundle.facts} - drawn)
-    return with_labels(
-        Drawing(
-            title=asked.title,
-            width=round(sketch.width, 1),
-            height=round(sketch.bottom + 22, 1),
-            nodes=sketch.nodes(edges),
-            edges=tuple(edges),
-            note=f"+{counted(missing, 'more fact')} not drawn" if missing else "",
-        )
-    )
-
-
 def draw_topology(
     asked: Asked, facts: Sequence[CitedFact], *, width: float = WIDTH, most: int = MOST
 ) -> Drawing:
     """Return the drawing of one topology: each line begins with the step that reached its facts."""
     steps = {f"{f.step}. {f.predicate}": asked.groups.get(f.predicate, "") for f in facts}
-    numbered = [(replace(f, predicate=f"{f.step}. {f.predicate}", apart=""), 0) for f in facts]
+    numbered = [(replace(f, predicate=f"{f.step}. {f.predicate}"), 0) for f in facts]
 
     def shown(words: str) -> str:
         step, _, predicate = words.partition(". ")
         return f"{step}. {asked.shown(predicate)}"
 
-    return draw_facts(replace(asked, groups=steps, shown=shown), numbered, width=width, most=most)
+    return _Layout(replace(asked, groups=steps, shown=shown), width, numbered, most, ()).drawing()
 
 
 def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
-    """Return the bundles of facts, each with the number of its reason (0: none).
-
-    Bundles that reasons cite come first, then those with more facts.
-    """
+    """Return the bundles of facts: those that reasons cite come first, then the larger ones."""
     bundles: dict[tuple[str, str, str], Bundle] = {}
     for fact, number in facts:
         key = (fact.subject, fact.predicate, fact.object)
         bundle = bundles.setdefault(key, Bundle(*key))
+        bundle.facts.setdefault(fact.fact, fact)
         bundle.reasons |= {number} - {0}
-        if all(fact.fact != other.fact for other in bundle.facts):
-            bundle.facts.append(fact)
     return sorted(bundles.values(), key=lambda b: (not b.reasons, -len(b.reasons), -len(b.facts)))
 
 
-def _hops(bundles: Sequence[Bundle], start: str, other: str) -> dict[str, int]:
-    """Return the facts between an entity and each that it reaches, not through the other."""
-    hops, layer = {start: 0}, [start]
-    while layer:
-        near = (b for b in bundles if b.ends & set(layer))
-        ends = dict.fromkeys(name for b in near for name in (b.source, b.target))
-        layer = [name for name in ends if name not in hops and name != other]
-        hops |= dict.fromkeys(layer, max(hops.values()) + 1)
-    return hops
+class _Layout:
+    """Where each entity of a drawing goes, and what is written where.
 
+    facts     each with the number of the reason that cites it; 0: none
+    most      entities between the two, and at each edge
+    expanded  further entities whose own facts are drawn
+    """
 
-class _Sketch:
-    """A drawing that is being made: which entities, and where each goes."""
-
-    def __init__(self, asked: Asked, width: float, bundles: list[Bundle], most: int) -> None:
-        self.asked, self.bundles = asked, bundles
-        self.subject, self.object = asked.subject, asked.object
-        self.ends = {self.subject, self.object}
-        near = [b for b in self.bundles if b.ends & self.ends or any(f.on_path for f in b.facts)]
-        there, back = (
-            _hops(near, *ends)
-            for ends in ((self.subject, self.object), (self.object, self.subject))
-        )
-        names = dict.fromkeys(n for b in self.bundles for n in (b.source, b.target))
-        others = [name for name in names if name not in self.ends]
-        middles = [name for name in others if name in there and name in back][:most]
-        fractions = {name: there[name] / (there[name] + back[name]) for name in middles}
-        columns = [
-            [name for name in middles if fractions[name] == fraction]
-            for fraction in sorted(set(fractions.values()))
-        ]
+    def __init__(
+        self, asked: Asked, width: float, facts: Iterable[tuple[CitedFact, int]], most: int,
+        expanded: Iterable[str],
+    ) -> None:  # fmt: skip
+        self.asked, self.bundles = asked, _bundled(facts)
+        self.ends = frozenset((asked.subject, asked.object))
+        self.lanes = [b for b in self.bundles if b.ends == self.ends][:MOST]
+        self.places: dict[str, tuple[float, float, Role]] = {}
+        self.taken, self.legend = list[Box](), list[str]()
+        self.bottom = CENTRE + 38 + LANE * len(self.lanes)
+        top = self.bottom + 38
+        between = self._between()
+        sides = [[n for n in list(between)[:most] if between[n] == side] for side in SIDES]
+        columns = [column for column in sides if column]
         self.width = max(width, (len(columns) + 1) * GAP + 2 * END if len(columns) > 1 else 0.0)
         self.gap = (self.width - 2 * END) / (len(columns) + 1)
-        self.lanes = [b for b in self.bundles if b.ends == self.ends][:MOST]
-        self.places: dict[str, Point] = {}
-        self.roles: dict[str, Role] = {}
-        self.expanded: set[str] = set()
-        self.below: set[str] = set()  # the entities that expanding another has brought in
-        self._place([self.object], "object", self.width - END, CENTRE)
-        self._place([self.subject], "subject", END, CENTRE)
-        least = self.bottom = CENTRE + 38 + LANE * len(self.lanes)
-        top = self.bottom + 38 + LIFT * max(len(columns) - 1, 0)
+        self._place("subject", END, CENTRE, [asked.subject])
+        self._place("object", self.width - END, CENTRE, [asked.object])
         for number, column in enumerate(columns, 1):
-            self._place(column, "meeting", END + self.gap * number, top, ROW)
-        self.bottom = max([self.bottom, *(self.places[name][1] + 32 for name in middles)])
-        for edge, own, other in ((EDGE, there, back), (self.width - EDGE, back, there)):
-            lone = [name for name in others if own.get(name) == 1 and name not in other][:most]
-            self._place(lone, "bystander", edge, self.bottom + 30, SIDE_ROW)
-        below = {"meeting": 32}  # the name of an entity is below it
-        ends = (y + below.get(self.roles[name], 20) for name, (_, y) in self.places.items())
-        self.bottom = max([least, *ends])
+            self._place("meeting", END + self.gap * number, top, column)
+        for centres in (self.ends, expanded):
+            self._place_beside({*centres} & self.places.keys(), most, {*between, *self.places})
+        self.centres = {*self.ends, *expanded}
 
-    def _place(self, names: list[str], role: Role, x: float, y: float, row: float = 0.0) -> None:
+    def _place_beside(self, centres: set[str], most: int, known: set[str]) -> None:
+        """Put the partners of some entities at the nearer edge, below all others."""
+        right: dict[str, bool] = {}  # whether they are at the right edge
+        for bundle in self.bundles:
+            for centre, name in (bundle.names, bundle.names[::-1]):
+                if centre in centres and name not in known:
+                    right.setdefault(name, self.places[centre][0] > self.width / 2)
+        top = self.bottom + 30
+        for is_right, x in ((False, EDGE), (True, self.width - EDGE)):
+            self._place("bystander", x, top, [n for n in right if right[n] == is_right][:most])
+
+    def _between(self) -> dict[str, str]:
+        """Return the entities on a way from one to the other, and whose side each is on."""
+        sides, on_path = dict[str, set[str]](), set[str]()
+        for bundle in self.bundles:
+            for fact in bundle.facts.values():
+                names = [name for name in bundle.names if name not in self.ends]
+                if fact.on_path or bundle.ends & self.ends:
+                    for name in names:
+                        sides.setdefault(name, set()).add(fact.side)
+                on_path.update(names if fact.on_path else ())
+        known = {name: "both" if len(own) > 1 else min(own) for name, own in sides.items()}
+        return {name: side for name, side in known.items() if side == "both" or name in on_path}
+
+    def _place(self, role: Role, x: float, y: float, names: Sequence[str]) -> None:
         """Put entities below each other."""
+        row, below = (ROW, 32) if role == "meeting" else (LANE, 20)
         for number, name in enumerate(names):
-            self.places[name], self.roles[name] = (x, y + number * row), role
+            self.places[name] = (round(x, 1), y + number * row, role)
+            self.bottom = max(self.bottom, y + number * row + below)
 
-    def expand(self, name: str, facts: Sequence[CitedFact]) -> None:
-        """Add facts of an entity of the drawing; new entities are below it, side by side."""
-        if name not in self.places:
-            return
-        self.expanded.add(name)
-        drawn = {fact.fact for bundle in self.bundles for fact in bundle.facts}
-        bundles = _bundled((fact, 0) for fact in facts if fact.fact not in drawn)
-        bundles = [bundle for bundle in bundles if name in bundle.ends]
-        partners = dict.fromkeys(n for b in bundles for n in (b.source, b.target))
-        fresh = [partner for partner in partners if partner not in self.places][:MOST]
-        self.bundles += [b for b in bundles if b.ends <= {*self.places, *fresh}]
-        self.below |= set(fresh)
-        columns = max(1, min(len(fresh), int((self.width - 2 * EDGE) // GAP)))
-        step = (self.width - 2 * EDGE) / columns
-        for column in range(columns):
-            x = EDGE + (column + 0.5) * step
-            self._place(fresh[column::columns], "bystander", x, self.bottom + 40, BELOW_ROW)
-        self.bottom += BELOW_ROW * -(-len(fresh) // columns)
+    def _lines(self) -> list[Line]:
+        """Return the bundles of each line: the question, a lane, or all of a pair."""
+        question = Bundle(self.asked.subject, self.asked.label, self.asked.object)
+        lines: dict[frozenset[str], Line] = {}
+        for bundle in self.bundles:
+            if bundle.ends == self.ends or not bundle.ends <= self.places.keys():
+                continue
+            if len(bundle.ends) > 1 and (not self._is_aside(bundle) or bundle.ends & self.centres):
+                lines.setdefault(bundle.ends, []).append(bundle)
+        return [*([b] for b in (question, *self.lanes) if len(b.ends) > 1), *lines.values()]
 
-    def _passed(self, bundle: Bundle) -> int:
-        """Return how many columns a line to an entity between the two passes by."""
-        if bundle.ends <= self.ends or self._is_lone(bundle):
-            return 0
-        apart = abs(self.places[bundle.source][0] - self.places[bundle.target][0])
-        return max(round(apart / self.gap) - 1, 0)
+    def _is_aside(self, bundle: Bundle) -> bool:
+        return any(self.places[name][2] == "bystander" for name in bundle.names)
 
-    def _is_lone(self, bundle: Bundle) -> bool:
-        return "bystander" in {self.roles[name] for name in bundle.ends}
+    def drawing(self) -> Drawing:
+        """Return the lines, the entities that they join, and the labels where they are free."""
+        lines = self._lines()
+        named = self.ends.union(*(line[0].ends for line in lines))
+        ids = {name: n for n, name in enumerate(name for name in self.places if name in named)}
+        nodes = tuple(self._node(ids[name], name, lines) for name in ids)
+        self.taken += [box for node in nodes for box in node.boxes()]
+        edges = tuple(self._labelled(self._edge(ids, line), line) for line in lines)
+        drawn = {fact for edge in edges for fact in edge.facts}
+        missing = len({fact for bundle in self.bundles for fact in bundle.facts} - drawn)
+        self.legend += [f"+{counted(missing, 'more fact')} not drawn"] * bool(missing)
+        room = int((self.width - 16) / LETTER)
+        below = [
+            part
+            for words in self.legend
+            for part in textwrap.wrap(words, max(room * len(words) // cell_len(words), 1))
+        ]
+        texts = tuple(
+            Text(8.0, self.bottom + 14 + 15 * row, part, "note", "start")
+            for row, part in enumerate(below)
+        )
+        height = self.bottom + 8 + 15 * len(below)
+        return Drawing(self.asked.title, self.width, height, nodes, edges, texts)
 
-    def _is_drawn(self, bundle: Bundle) -> bool:
+    def _edge(self, ids: Mapping[str, int], line: Line) -> DrawnEdge:
+        """Return a line for bundles between two entities, or, without facts, for the question."""
+        first, asked = line[0], self.asked
+        facts = tuple(fact for bundle in line for fact in bundle.facts)
+        group = (asked.groups.get(first.predicate, "") if facts else asked.group).replace(" ", "-")
+        aside: Kind = "bystander" if self._is_aside(first) else "path"
+        (x1, y1, _), (x2, y2, _) = (self.places[name] for name in first.names)
+        x, y = self._middle(first)
+        return DrawnEdge(
+            source=ids[first.source],
+            target=ids[first.target],
+            kind=aside if facts else "question",
+            predicate=asked.shown(first.predicate) if facts else asked.label,
+            date=first.when if facts else asked.when,
+            facts=facts,
+            reasons=tuple(sorted(set().union(*(bundle.reasons for bundle in line)))),
+            curve=(
+                x1,
+                y1,
+                round(2 * x - (x1 + x2) / 2, 1),
+                round(2 * y - (y1 + y2) / 2, 1),
+                x2,
+                y2,
+            ),
+            tone=f"tone-{group}" if group in TONES else "",
+            thickness=round(min(1.6 + 0.7 * math.log2(max(len(facts), 1)), 5.0), 2),
+        )
+
+    def _middle(self, bundle: Bundle) -> Point:
+        """Return the middle of a line, where its label is."""
+        (x1, y1, _), (x2, y2, _) = (self.places[name] for name in bundle.names)
         if bundle.ends == self.ends:
-            return bundle in self.lanes
-        if not bundle.ends <= self.places.keys() or len(bundle.ends) < 2:
-            return False
-        shown = self.ends | self.below | self.expanded
-        return not self._is_lone(bundle) or bool(bundle.ends & shown)
+            lane = self.lanes.index(bundle) + 1 if bundle.facts else 0
+            return self.width / 2, CENTRE + 18 + lane * LANE
+        if self._is_aside(bundle):
+            outwards = -24 if min(x1, x2) < self.width - max(x1, x2) else 24
+            return (x1 + x2) / 2 + outwards, (y1 + y2) / 2
+        return (x1 + x2) / 2 + BULGE * (x1 == x2), min(y1, y2) / 4 + max(y1, y2) * 3 / 4
 
-    def edges(self) -> list[DrawnEdge]:
-        """Return the question, a line for each lane, and one for each other pair of entities."""
-        ids = {name: number for number, name in enumerate(self._ordered())}
-        shown = self.asked.shown
-        edges = [] if self.subject == self.object else [self._question(ids)]
-        drawn: list[tuple[list[Bundle], str]] = []
-        others: dict[frozenset[str], list[Bundle]] = {}
-        for bundle in filter(self._is_drawn, self.bundles):
-            label = shown(bundle.predicate)
-            if bundle in self.lanes:
-                arrow = "→" if bundle.source == self.subject else "←"
-                drawn.append(([bundle], f"{arrow} {label}"))
-            else:
-                others.setdefault(frozenset(bundle.ends), []).append(bundle)
-        drawn += [(bundles, shown(bundles[0].predicate)) for bundles in others.values()]
-        return [*edges, *(self._edge(ids, bundles, label) for bundles, label in drawn)]
-
-    def _ordered(self) -> list[str]:
-        ends = {n for b in filter(self._is_drawn, self.bundles) for n in b.ends} | self.ends
-        first = dict.fromkeys((self.subject, self.object))
-        return [*first, *(name for name in self.places if name in ends - self.ends)]
-
-    def _question(self, ids: dict[str, int]) -> DrawnEdge:
-        asked, lane = self.asked, CENTRE + 18
-        return DrawnEdge(
-            source=ids[self.subject], target=ids[self.object], kind="question",
-            predicate=asked.label, date=asked.when, group=asked.group, tone=tone_of(asked.group),
-            thickness=thickness_of(0), facts=(), reasons=(), more=0, distance=None,
-            curve=self._curve(self.subject, self.object, lane), label=(self.width / 2, lane),
-        )  # fmt: skip
-
-    def _edge(self, ids: dict[str, int], bundles: list[Bundle], label: str) -> DrawnEdge:
-        """Return a line for bundles between the same two entities; the first is its label."""
-        bundle, lane = bundles[0], self._lane(bundles[0])
-        facts = tuple(fact.fact for each in bundles for fact in each.facts)
-        group = self.asked.groups.get(bundle.predicate, "")
-        is_lone = self._is_lone(bundle)
-        (x1, _), (x2, _) = self.places[bundle.source], self.places[bundle.target]
-        middle = (x1 + x2) / 2 + (0.75 * BULGE if x1 == x2 else 0.0)
-        return DrawnEdge(
-            source=ids[bundle.source], target=ids[bundle.target],
-            kind="bystander" if is_lone else "path", predicate=label, date=bundle.when,
-            group=group, tone=tone_of(group), thickness=thickness_of(len(facts)), facts=facts,
-            reasons=tuple(sorted(set().union(*(b.reasons for b in bundles)))),
-            more=len(facts) - len(bundle.facts), distance=bundle.nearest.distance,
-            curve=self._drop(bundle) if is_lone and not bundle.ends & self.below
-            else self._curve(bundle.source, bundle.target, lane),
-            label=(round(middle, 1), round(lane, 1)),
-        )  # fmt: skip
-
-    def _lane(self, bundle: Bundle) -> float:
-        """Return the height of the middle of a line."""
-        if bundle in self.lanes:
-            return CENTRE + 18 + (self.lanes.index(bundle) + 1) * LANE
-        heights = [self.places[name][1] for name in bundle.ends]
-        columns = {self.places[name][0] for name in bundle.ends}
-        if self._is_lone(bundle) or len(columns) == 1:
-            return sum(heights) / 2
-        is_level = not bundle.ends & self.ends and len(set(heights)) == 1
-        if is_level or self._passed(bundle):  # above those that it joins or passes by
-            between = [self.places[name][1] for name in bundle.ends - self.ends]
-            return min(between) - LIFT * (self._passed(bundle) + 1)
-        return 0.12 * min(heights) + 0.88 * max(heights)
-
-    def _drop(self, bundle: Bundle) -> Curve:
-        """Return a line along the outer edge, from an entity down to its periphery."""
-        (x1, y1), (x2, y2) = self.places[bundle.source], self.places[bundle.target]
-        edge = 2.0 if min(x1, x2) < self.width / 2 else self.width - 2.0
-        down = 40.0 if y2 > y1 else -40.0
-        return self._at_rims(bundle.ends, (x1, y1, edge, y1 + 1.5 * down, edge, y2 - down, x2, y2))
-
-    def _curve(self, source: str, target: str, lane: float) -> Curve:
-        """Return a cubic whose middle lies at the height of the lane."""
-        (x1, y1), (x2, y2) = self.places[source], self.places[target]
-        height = (lane - (y1 + y2) / 8) / 0.75
-        reach, bulge = 0.32 * (x2 - x1), BULGE if x1 == x2 else 0.0
-        whole = (x1, y1, x1 + reach + bulge, height, x2 - reach + bulge, height, x2, y2)
-        return self._at_rims({source, target}, whole)
-
-    def _at_rims(self, ends: set[str], curve: Curve) -> Curve:
-        """Return the curve, cut at the rims of its nodes, with space for the arrow's head."""
-        x1, y1, a, b, c, d, x2, y2 = curve
-        radii = {self.places[name]: self._radius(name) for name in ends}
-        start = _towards(x1, y1, a, b, radii[x1, y1] + 1)
-        end = _towards(x2, y2, c, d, radii[x2, y2] + 4)
-        return cast("Curve", tuple(round(value, 1) for value in (*start, a, b, c, d, *end)))
-
-    def nodes(self, edges: Sequence[DrawnEdge]) -> tuple[Node, ...]:
-        """Return the entities that lines are drawn to, with their names."""
-        nodes = []
-        for number, name in enumerate(self._ordered()):
-            x, y = (round(value, 1) for value in self.places[name])
-            edge = next((e for e in edges if number in (e.source, e.target)), None)
-            side, texts = self._texts(name, x, y, edge)
-            nodes.append(
-                Node(
-                    id=number, name=name, role=self.roles[name], x=x, y=y, side=side,
-                    radius=self._radius(name), texts=texts,
-                )
-            )  # fmt: skip
-        return tuple(nodes)
-
-    def _radius(self, name: str) -> float:
-        return SMALL_RADIUS if self.roles[name] == "bystander" else RADIUS
-
-    def _texts(
-        self, name: str, x: float, y: float, edge: DrawnEdge | None
-    ) -> tuple[str, tuple[Text, ...]]:
-        """Return on which side of an entity its texts are, and the texts: its name, or its fact."""
-        role, half = self.roles[name], self.width / 2
-        if role in ("subject", "object"):
-            at, anchor = (8.0, "start") if role == "subject" else (self.width - 8, "end")
-            ends = [end for end in self.roles if self.roles[end] in ("subject", "object")]
-            taken = sum(letters(end) for end in ends if end != name)  # by the name opposite
-            room = max(self.width - 24 - NAME_LETTER * (taken + 2), half - 12)
-            words = fitting(name, int(room / NAME_LETTER))
-            text = Text(round(at, 1), y - RADIUS - 10, words, "name", anchor)
-            return f"above-{anchor}", (text,)
+    def _node(self, number: int, name: str, lines: Sequence[Line]) -> Node:
+        """Return an entity with its name; at the edge also with its fact."""
+        (x, y, role), half = self.places[name], self.width / 2
         if role == "meeting":
             words = fitting(name, int(self.gap / NAME_LETTER) - 1)
-            return "below", (Text(x, y + RADIUS + 14, words, "name", "middle"),)
-        assert edge is not None
-        if name in self.below:
-            neighbours = [abs(x - other[0]) for other in self.places.values() if other[1] == y]
-            free = min([2 * x, 2 * (self.width - x), *(apart for apart in neighbours if apart)])
-            side, anchor, at, rows = "below", "middle", x, (y + 20, y + 33)
+            texts = [Text(x, y + 26, words, "name", "middle")]
+        elif role == "bystander":
+            line = next(part for part in lines if name in part[0].ends)
+            room = int((half - 2 * EDGE) / NAME_LETTER) - 1
+            label = _label_of(self.asked.shown(line[0].predicate), line, room)
+            at, anchor = (x + 14, "start") if x < half else (x - 14, "end")
+            texts = [Text(at, y - 1, fitting(name, room), "name", anchor)]
+            texts.append(Text(at, y + 12, label, "when", anchor))
         else:
-            free, rows = half - 2 * EDGE, (y - 1, y + 12)
-            side, anchor, at = ("right", "start", x + 12) if x < half else ("left", "end", x - 12)
-        many, room = how_many(edge), int(free / NAME_LETTER) - 1
-        lines = fitting(name, room), fitting(edge.predicate, max(room - len(many), 4)) + many
-        texts = zip(lines, rows, ("name", "when"), strict=True)
-        return side, tuple(Text(round(at, 1), row, line, kind, anchor) for line, row, kind in texts)
+            at, anchor = (8.0, "start") if role == "subject" else (self.width - 8, "end")
+            taken = sum(cell_len(end) for end in self.ends - {name})  # by the name opposite
+            free = max(self.width - 24 - NAME_LETTER * (taken + 2), half - 12)
+            words = fitting(name, int(free / NAME_LETTER))
+            texts = [Text(at, y - 22, words, "name", anchor)]
+        return Node(number, name, role, x, y, RADIUS, tuple(texts))
+
+    def _labelled(self, edge: DrawnEdge, line: Line) -> DrawnEdge:
+        """Return the edge with its label, or a number for the legend, where that is free."""
+        if edge.kind == "bystander":
+            return edge
+        free = max(abs(edge.curve[4] - edge.curve[0]) - 60, 15 * LETTER)
+        room = min(int(free / LETTER), MAX_LETTERS)
+        label, date = _label_of(edge.predicate, line, room), fitting(edge.date, room)
+        points = [self._middle(line[0]), *(_point_of(edge.curve, stop) for stop in STOPS)]
+        written = (_with_label(edge, label, date, point) for point in points)
+        if free_place := next(filter(self._reserves, written), None):
+            return free_place
+        number, (source, target) = f"[{len(self.legend) + 1}]", line[0].names
+        fact = (source, _label_of(edge.predicate, line), target, edge.date)
+        self.legend.append(f"{number} {' | '.join(map(printable, fact))}")
+        numbered = (_with_label(edge, number, "", point) for point in points)
+        return next(filter(self._reserves, numbered), edge)
+
+    def _reserves(self, edge: DrawnEdge) -> bool:
+        """Reserve the box of a label, if it is on the sheet and nothing else is there."""
+        assert edge.pill is not None
+        x, y, wide, high = edge.pill
+        is_free = x >= 0 and x + wide <= self.width and y + high <= self.bottom
+        is_free = is_free and not any(
+            x < left + across and left < x + wide and y < top + down and top < y + high
+            for left, top, across, down in self.taken
+        )
+        self.taken += [edge.pill] * is_free
+        return is_free
 
 
-def _towards(x: float, y: float, to_x: float, to_y: float, length: float) -> tuple[float, float]:
-    apart = max(((to_x - x) ** 2 + (to_y - y) ** 2) ** 0.5, 1e-9)
-    return x + (to_x - x) * length / apart, y + (to_y - y) * length / apart
+def _with_label(edge: DrawnEdge, words: str, date: str, point: Point) -> DrawnEdge:
+    """Return the edge with its predicate and its date written around a point."""
+    x, y = point
+    wide, high = max(cell_len(words), cell_len(date)) * LETTER + 10, 30.0 if date else 18.0
+    texts = [Text(x, y - 2 if date else y + 4, words, "", "middle")]
+    texts += [Text(x, y + 11, date, "when", "middle")] * bool(date)
+    return replace(edge, pill=(x - wide / 2, y - high / 2, wide, high), texts=tuple(texts))
+
+
+def _label_of(predicate: str, line: Line, room: int = 10_000) -> str:
+    """Return a predicate with the number of its facts, and of those with other predicates."""
+    own, more = len(line[0].facts), sum(len(bundle.facts) for bundle in line[1:])
+    many = (f" \N{MULTIPLICATION SIGN}{own}" if own > 1 else "") + (f" +{more}" if more else "")
+    return fitting(predicate, max(room - len(many), 4)) + many
+
+
+def _point_of(curve: Sequence[float], at: float) -> Point:
+    """Return a point of a quadratic curve; at: 0 is its start, 1 its end."""
+    shares = ((1 - at) ** 2, 2 * at * (1 - at), at**2)
+    x, y = (sum(s * v for s, v in zip(shares, curve[axis::2], strict=True)) for axis in (0, 1))
+    return round(x, 1), round(y, 1)

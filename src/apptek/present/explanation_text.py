@@ -12,12 +12,11 @@ from apptek.present.explanation_words import (
     sequence_words,
 )
 from apptek.present.template import render
-from apptek.present.wording import GIVEN, at_time, is_undated, listed, percent
+from apptek.present.wording import GIVEN, at_time, is_undated, percent
 from apptek.safe_text import counted
 
 Length = Literal["sentence", "paragraph", "full"]
 SHOWN = 6  # facts written out with a reason
-DATES = 3  # of the facts with one partner
 MEMBERS = 8  # of a group that are written out, the strongest; JSON holds all
 OF_NAMES = ("read_as", "later_name", "from_name")  # kinds of notes about names
 MARK = " *"  # after the name of a meeting entity
@@ -82,7 +81,7 @@ def _reason_lines(explanation: results.Explanation, reason: results.Reason) -> I
     elif reason.facts:
         if reason.kind == "topology":
             yield f"{meeting_words(explanation, reason, MARK)}{early_words(reason)}:"
-        yield from _by_partner(reason) if reason.is_bundled else _facts(explanation, reason)
+        yield from _facts(explanation, reason)
 
 
 def _facts(explanation: results.Explanation, reason: results.Reason) -> Iterator[str]:
@@ -100,16 +99,6 @@ def _facts(explanation: results.Explanation, reason: results.Reason) -> Iterator
         rest.append(aside_words(len(others)))
     if rest:
         yield f"(and {', '.join(rest)})"
-
-
-def _by_partner(reason: results.Reason) -> Iterator[str]:
-    """Yield the facts of one entity, by the other entity."""
-    bundles = reason.bundles()
-    for partner, facts in bundles[:SHOWN]:
-        yield f"{len(facts)} with {partner}: {listed([*map(_date, facts)], DATES)}"
-    if rest := bundles[SHOWN:]:
-        count = sum(len(facts) for _, facts in rest)
-        yield f"(and {count} with {counted(len(rest), 'other entity')})"
 
 
 def _date(fact: results.CitedFact) -> str:

@@ -381,12 +381,17 @@ def answer_notes(answer: Answer) -> list[Note]:
     """Return which names are unknown, the condition of the probabilities, and what is unusual."""
     query = answer.query
     asked = ((query.subject, answer.meant_subject), (query.object, answer.meant_object))
+    unseen = answer.unseen_time and answer.view == "all_facts"  # what lies ahead has not occurred
+    ends = (
+        (query.subject, answer.meant_subject, answer.unseen_subject),
+        (query.object, answer.meant_object, answer.unseen_object),
+    )
+    unknown = [name for name, meant, is_so in ends if is_so and meant not in answer.later]
     return [
-        *name_notes(answer.unknown_names, (), (), query.time),
+        *name_notes(list(dict.fromkeys(unknown)), (), (), query.time),
         Note("conditional", CONDITION),
-        *name_notes((), asked, (), query.time),
-        *_unseen_notes(answer),
-        *time_notes(answer.view, query.time, unseen=False, age=answer.age_note),
+        *name_notes((), asked, answer.later, query.time),
+        *time_notes(answer.view, query.time, unseen=unseen, age=answer.age_note),
         *([Note("far", FAR)] if answer.far_time else []),
         *_set_notes(answer),
     ]
@@ -402,21 +407,3 @@ def _set_notes(answer: Answer) -> list[Note]:
         f"Sets chosen this way contain the true predicate in {share} of cases; this one has {size}."
     )
     return [Note("set", text, {"coverage": answer.coverage, "predicates": count})]
-
-
-def _unseen_notes(answer: Answer) -> list[Note]:
-    """Return the notes on entities and times that are not in the facts."""
-    time = answer.query.time
-    ends = {
-        "subject": (answer.unseen_subject, answer.meant_subject),
-        "object": (answer.unseen_object, answer.meant_object),
-    }
-    notes = []
-    for name, (is_unseen, meant) in ends.items():
-        if is_unseen and meant is not None:
-            where = f"before {time}" if meant in answer.later else "in the facts"
-            text = f"The {name} does not occur {where}."
-            notes.append(Note("later_name", text, {"name": meant, "time": time}))
-    if answer.unseen_time and answer.view == "all_facts":  # what lies ahead cannot have occurred
-        notes.append(Note("undated", "The time does not occur in the facts.", {"time": time}))
-    return notes

@@ -172,13 +172,6 @@ def lead_notes(
     return notes
 
 
-def old_facts_note(when: str, gap: int, unit: str, lead: int) -> results.Note:
-    """Return that the last fact of all is long before the window; reasons count without a lead."""
-    before = "" if lead else f", {counted(gap, unit)} before the window"
-    text = f"The last known fact is of {when}{before}: {CHANGED}"
-    return results.Note("far", text, {"last": when, "age": gap})
-
-
 def past_window_note(start: str, *, learned: bool) -> results.Note:
     """Return the note that the window is past: facts from its start on were not used."""
     hindsight = "; what such facts mean was learned from later ones, too" * learned
@@ -202,23 +195,6 @@ def isolated_facts_note(times: Sequence[str], observed: str | None) -> results.N
         f"--observed-until {times[-1]}."
     )
     return results.Note("model", text, {"observed_until": observed, "times": list(times)})
-
-
-def chosen_length_note(steps: int, *, seconds: bool) -> results.Note:
-    """Return how the length of a window was chosen where times are numbers."""
-    why = (
-        "because the times look like seconds since 1970"
-        if seconds
-        else "about the median time between two facts of a pair"
-    )
-    text = f"The window has {counted(steps, 'step')}, {why}; --steps gives another length."
-    return results.Note("window", text, {"length": steps})
-
-
-def begins_note(last: str | None) -> results.Note:
-    """Return where a window begins that was asked for without a start."""
-    text = f"The window begins right after {last}, the last observed time."
-    return results.Note("window", text, {"observed_until": last})
 
 
 def all_facts_note(counted_facts: int, learned: int) -> results.Note:

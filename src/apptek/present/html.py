@@ -15,10 +15,10 @@ from apptek.present.drawing_parts import Drawing
 from apptek.present.template import render
 from apptek.present.text import render_text
 from apptek.present.wording import percent
+from apptek.safe_text import counted
 
 SHOWN = 10  # predicates of a forecast
 SIZE, LEFT, TOP, GAP = 360, 60, 40, 70
-COUNTS = 70  # the height of the bars with the numbers of forecasts
 _LEAST = 0.001  # the lower end of both axes, which are logarithmic
 _TICKS = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0)
 Panel = tuple[str, Sequence[results.ReliabilityBin]]
@@ -67,37 +67,30 @@ def draw_svg(drawing: Drawing) -> str:
 
 
 def reliability_svg(panels: Sequence[Panel]) -> str:
-    """Return a picture with one panel for each title, and below it the numbers of forecasts."""
+    """Return a picture with one panel for each title."""
     drawn = [
         _panel(title, bins, LEFT + index * (SIZE + GAP))
         for index, (title, bins) in enumerate(panels)
     ]
-    size = {"side": SIZE, "top": TOP, "counts": COUNTS}
     width = LEFT + len(panels) * (SIZE + GAP)
-    return render("reliability.svg.j2", panels=drawn, width=width, **size)
+    return render("reliability.svg.j2", panels=drawn, width=width, side=SIZE, top=TOP)
 
 
 def _panel(title: str, bins: Sequence[results.ReliabilityBin], left: float) -> dict[str, Any]:
-    """Return where the ticks, the dots and the bars of a panel are; empty bins are not drawn.
+    """Return where the ticks and the dots of a panel are; empty bins are not drawn.
 
-    The area of a dot grows with the number of its forecasts, the height of a bar with its digits.
+    The area of a dot grows with the number of its forecasts.
     """
     drawn = sorted((part for part in bins if part.forecasts), key=lambda part: not part.happened)
-    most = max((math.log10(1 + part.forecasts) for part in drawn), default=1.0)
-    dots, bars = [], []
+    dots = []
     for part in drawn:
         x, y = left + SIZE * _at(part.forecast), TOP + SIZE * (1 - _at(part.happened))
         rates = f"forecast {percent(part.forecast)}, happened {percent(part.happened)}"
         radius = 2.5 + 1.5 * math.log10(part.forecasts)
-        about = f"{rates}, {part.forecasts:,}"
+        about = f"{rates}, {counted(part.forecasts, 'forecast')}"
         dots.append({"x": x, "y": y, "radius": radius, "about": about, "true": part.happened > 0})
-        start, end = (left + SIZE * _at(value) for value in (part.lower, part.upper))
-        height = 0.55 * COUNTS * math.log10(1 + part.forecasts) / most
-        wide = max(end - start - 1, 1)
-        bars.append({"x": start, "width": wide, "middle": (start + end) / 2, "height": height,
-                     "number": f"{part.forecasts:,}"})  # fmt: skip
     ticks = [(f"{100 * tick:g} %", SIZE * _at(tick)) for tick in _TICKS]
-    return {"title": title, "left": left, "ticks": ticks, "dots": dots, "bars": bars}
+    return {"title": title, "left": left, "ticks": ticks, "dots": dots}
 
 
 def _at(value: float) -> float:

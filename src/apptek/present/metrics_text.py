@@ -9,6 +9,7 @@ from typing import Any
 
 from apptek.evaluation.ranking import Evaluation
 from apptek.facts.predicate_table import PredicateTable
+from apptek.present.sentences import DIRECTIONS
 from apptek.present.wording import percent
 from apptek.safe_text import counted
 from apptek.terminal import table_text
@@ -251,8 +252,7 @@ def topologies_text(
     mined = []
     for shown, part in by_label.items():
         for each in part["mined"]:
-            steps = ", then ".join(f"'{labels.label(name)}'" for name in each["topology"])
-            words = f"expand both sides by {steps}"
+            words = feature_words("topology", "", list(map(labels.label, each["topology"])), "")
             mined.append((shown, each["connected"], percent(each["share"]), words))
     title = "The largest weights: the strongest evidence for a predicate"
     texts = [table_text(title, ("predicate", "weight", "feature"), weights, width)]
@@ -260,6 +260,17 @@ def topologies_text(
         header = ("predicate", "connected", "of its episodes", "topology")
         texts.append(table_text("Mined topologies", header, mined, width))
     return "\n".join(texts)
+
+
+def feature_words(part: str, where: str, labels: Sequence[str], when: str) -> str:
+    """Return a feature in words; where: the family of a history, when: its kernel."""
+    named = [f"'{label}'" for label in labels]
+    if part == "history":
+        ends = " -> ".join(DIRECTIONS[where]).format(s="subject", o="object", x="others")
+        return f"{named[0]} {ends}, {when}"
+    return (
+        f"expand both sides by {', then '.join(named)}" if part == "topology" else ", ".join(named)
+    )
 
 
 def _decimals(value: float | None) -> str:
@@ -301,9 +312,11 @@ def quality_text(quality: dict[str, Any] | None) -> str:
     names = (BASELINES[name].removeprefix("the ") for name in compared)
     beside = ", ".join(f"{name}: {count}" for name, count in zip(names, others, strict=True))
     text = f"the top prediction was correct for {right} of {asked} {which} ({beside})"
-    for verdict, is_so in (("worse than", _is_worse), ("no better than", _is_no_better)):
-        if rivals := [BASELINES[name] for name, part in compared.items() if is_so(part)]:
-            text += f"; {verdict} {' or '.join(rivals)}"
+    intervals = {BASELINES[name]: part["interval"] for name, part in compared.items()}
+    worse = [name for name, (_, high) in intervals.items() if high < 0]
+    equal = [name for name, (low, high) in intervals.items() if low <= 0 <= high]
+    for verdict, rivals in (("worse than", worse), ("no better than", equal)):
+        text += f"; {verdict} {' or '.join(rivals)}" if rivals else ""
     return text
 
 
@@ -319,12 +332,3 @@ def examples_note(
         known = "The model was not fitted on these facts."
     overall = f"Overall, {quality_text(quality)}. " if quality else ""
     return f"{SELECTED} {overall}{known}"
-
-
-def _is_worse(baseline: dict[str, Any]) -> bool:
-    return bool(baseline["interval"][1] < 0)
-
-
-def _is_no_better(baseline: dict[str, Any]) -> bool:
-    low, high = baseline["interval"]
-    return bool(low <= 0 <= high)

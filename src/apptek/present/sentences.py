@@ -4,9 +4,10 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from apptek.config import View
+from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.times import TimeAxis
 from apptek.features.traits import NOT_SAME, SAME, THE_COUNTRY, Kind, Trait
-from apptek.present.wording import apart_text, count_text, listed, span_text
+from apptek.present.wording import apart_text, at_time, count_text, listed, span_text
 from apptek.results import Partner
 
 OTHERS = "others"
@@ -24,13 +25,12 @@ LOOKED_AT = {
     **{family: f"what {who} did to {whom}" for family, (who, whom) in DIRECTIONS.items()},
     "traits": "what {s} and {o} are",
     "topologies": "how {s} and {o} are connected through others",
-    "such actors": "what similar actors do to each other ({actors}; a statistic, no facts)",
+    "such actors": "what actors like {s} and {o} do to each other (a statistic, no facts)",
     "common partners": "what the two did with the same third parties, counted without citing facts",
     "the reversed fact": "whether the same is recorded from the other side",
     "its place in the linear model": "how probable it would be without them",
 }
 
-COUNTED = "what was recorded most often and most recently (counted; no single fact)"
 # The titles of groups of small reasons; {before}: where a view may look.
 RECORDED = "recorded"  # the answer's own fact: training hides it, so it is evidence of nothing
 TITLES = {
@@ -45,9 +45,11 @@ TITLES = {
     "connections": "how the two are connected through others",
     "such_actors": "what actors like {s} and {o} do to each other (a statistic, no facts)",
     "trees": "how the evidence combines (learned by trees; no single fact)",
-    "counting": COUNTED,
+    "counting": "what was recorded most often and most recently (counted; no single fact)",
+    "frequency": "what was recorded most often, whoever is involved (no single fact)",
 }
-NO_SUMS = ("such_actors", "trees", "counting")  # groups that are no sums of small reasons
+# Groups that are no sums of small reasons.
+NO_SUMS = ("such_actors", "trees", "counting", "frequency")
 USUAL = {"subject": "what {s} usually does", "object": "what others usually do to {o}"}
 
 
@@ -94,6 +96,14 @@ def clause(predicate: str, phrase: str | None, source: str, target: str) -> str:
     if phrase:
         return f"{source} {phrase} {target}"
     return f"'{predicate}' was recorded from {source} to {target}"
+
+
+def fact_sentence(
+    labels: PredicateTable, subject: str, predicate: str, object_: str, date: str
+) -> str:
+    """Return a fact with its date as a sentence."""
+    words = clause(labels.label(predicate), labels.phrase(predicate), subject, object_)
+    return f"{words} {at_time(date)}"
 
 
 def history_sentence(
@@ -179,28 +189,10 @@ def connected_sentence(labels: Sequence[str]) -> str:
     return "the two are connected by " + listed([f"'{label}'" for label in labels], len(labels))
 
 
-def trees_sentence(topic: str, ends: Ends, actors: Sequence[str]) -> str:
-    """Return what the trees look at; `actors` are the two as the types that they have."""
-    looked_at = LOOKED_AT.get(topic, topic).format(
-        s=ends.subject, o=ends.object, x=OTHERS, actors=", ".join(actors)
-    )
+def trees_sentence(topic: str, ends: Ends) -> str:
+    """Return what the trees look at."""
+    looked_at = LOOKED_AT.get(topic, topic).format(s=ends.subject, o=ends.object, x=OTHERS)
     return f"the tree model, based on {looked_at}"
-
-
-def actor_words(name: str, kinds: Sequence[Kind], entity: int) -> str:
-    """Return an entity as one of its types: Police (India) as 'Police' and 'India'."""
-    told = (_as_one_of(name, kind, entity) for kind in kinds if kind.value(entity) is not None)
-    return f"{name} as {' and '.join(dict.fromkeys(told)) or 'itself'}"
-
-
-def _as_one_of(name: str, kind: Kind, entity: int) -> str:
-    """Return what an entity is among others of its type; a guess is marked as one."""
-    value = kind.value(entity)
-    if kind.is_guess(entity):
-        return f"an actor that interacts most with the {kind.name} '{value}' (inferred from names)"
-    if kind.origin == "name" and value in (THE_COUNTRY, _bare(name)):
-        return "what other names refer to"
-    return f"'{value}'"
 
 
 def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[int, int]) -> str:

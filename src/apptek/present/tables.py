@@ -294,14 +294,10 @@ def _write_table(path: Path, table: pa.Table, suffix: str, name: str) -> None:
         write(table)
 
 
-def write_table(path: Path | Database, table: pa.Table, name: str = "table") -> None:
-    """Write a table as the suffix of the path says; `name` is that of the sheet. Atomic."""
-    with staged(path, table, name):
-        pass
-
-
-def write_result(path: Path | Database, result: results.Result, name: str = "table") -> None:
-    """Write a result as the suffix of the path says: a page, all fields as JSON, or a table."""
+def write_result(
+    path: Path | Database, result: results.Result | pa.Table, name: str = "table"
+) -> None:
+    """Write a result or a table as `staged` does. Atomic."""
     with staged(path, result, name):
         pass
 

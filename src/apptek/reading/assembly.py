@@ -1,6 +1,6 @@
 """Collected rows become a Dataset: names in byte order, times on one axis, each fact once."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -22,8 +22,9 @@ from apptek.facts.facts import (
     join_facts,
     usual_open_end,
 )
+from apptek.facts.name_matching import entity_counts
 from apptek.facts.protocols import Splitting, split_facts
-from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.facts.times import UNKNOWN
 from apptek.reading.collector import FactCollector
 from apptek.reading.columns import COLUMNS_HELP, shown_row
 from apptek.reading.dumps import DUMPS
@@ -31,8 +32,7 @@ from apptek.reading.options import ReadOptions
 from apptek.reading.parts import NAME_ROLES, unify
 from apptek.reading.streams import one_line
 
-MAX_NAMES = 2**31 - 1
-MANY_ROWS = 20  # that have no name of a first row: then that is a header
+MANY_ROWS = 20  # if none of them has a name of the first, that is a header
 FIRST = 10  # facts that are kept as they were read
 
 
@@ -61,13 +61,11 @@ def assemble(
     moments = [times.moments()[ids] for ids in (rows.since, rows.until)] if is_cut else []
     ends = [codes[ids] for ids in rows.ends.values()]
     facts = Facts(subjects, predicate_ids, objects, ends[0], ends[-1])
-    notes += _unknown_headers(rows, facts, entities, predicates)
+    notes += _check_first_rows(rows, facts, entities, predicates)
     places = _places(rows, splits)
     parts = [_as_points(facts.take(place)) for place in places]
     merged = 0
-    if rows.options.merge_intervals:
-        parts = [merge_interval_lines(part, axis) for part in parts]
-    elif is_cut:
+    if is_cut:
         pairs = zip(parts, places, strict=True)
         merged = sum(_count_merged(part, *(ids[place] for ids in moments)) for part, place in pairs)
     parts, counted = _each_fact_once(parts)
@@ -85,7 +83,7 @@ def assemble(
         report=replace(
             counted,
             defects=tuple(rows.sorted_defects()),
-            defect_count=rows.defect_count,
+            defect_count=rows.kinds.total(),
             how=rows.how | times.describe(axis, rows.count_times()),
             merged=merged,
             first_facts=parts[0].first(FIRST),
@@ -98,38 +96,35 @@ def assemble(
     return dataset, has_splits or splits is not None
 
 
-def _unknown_headers(
+def _check_first_rows(
     rows: FactCollector, facts: Facts, entities: Names, predicates: Names
 ) -> list[str]:
-    """Note the first rows of undated files whose names no other row has, which may be headers.
+    """Refuse a first row of undated data whose names no other row has: it looks like a header.
 
-    With enough other rows they are headers, and no facts then.
+    Of few rows there is only a note.
     """
-    firsts = {
-        int(row): batch
+    firsts = [
+        (int(row), batch)
         for row, batch in zip(rows.starts(), rows.batches, strict=False)
         if batch.numbers[0] == batch.first and rows.keep[row]
-    }
-    others = rows.keep.copy()
-    others[list(firsts)] = False
-    if not firsts or facts.dated[others].any():
+    ]
+    if not firsts or facts.dated[rows.keep].any():
         return []
-    used = [np.zeros(len(names), np.bool_) for names in (entities, predicates)]
-    for ids, known in zip(facts.columns()[:3], (used[0], used[1], used[0]), strict=True):
-        known[ids[others]] = True
-    notes, are_headers = [], int(others.sum()) >= MANY_ROWS
-    for row, batch in firsts.items():
-        subject, predicate, object_ = (int(ids[row]) for ids in facts.columns()[:3])
-        cells = [entities[subject], predicates[predicate], entities[object_]]
-        alone = not (used[0][subject] or used[1][predicate] or used[0][object_])
-        if facts.dated[row] or not alone or any(cell.strip().isdecimal() for cell in cells):
-            continue
-        rows.keep[row] = not are_headers
-        kind, advice = "fact", f"if it is a header, say --columns {COLUMNS_HELP}"
-        if are_headers:
-            kind, advice = "header", "if it is a fact, say --read header=no"
-        where = f"{rows.files[batch.file]}:{batch.first}"
-        notes.append(f"{where}: the first row is read as a {kind}: {shown_row(cells)}; {advice}")
+    kept = facts.take(rows.keep)
+    counts = entity_counts(kept, len(entities)), np.bincount(kept.predicates)
+    notes = []
+    for row, batch in firsts:
+        ids = [int(column[row]) for column in facts.columns()[:3]]
+        cells = [entities[ids[0]], predicates[ids[1]], entities[ids[2]]]
+        most = max(counts[0][ids[0]], counts[1][ids[1]], counts[0][ids[2]])
+        if most <= len(firsts) and not any(cell.strip().isdecimal() for cell in cells):
+            notes.append(
+                f"{rows.files[batch.file]}:{batch.first}: the first row looks like a header: "
+                f"{shown_row(cells)}; say --columns {COLUMNS_HELP}; or --read header=no if it is a "
+                "fact"
+            )
+    if notes and len(kept) >= MANY_ROWS:
+        raise DataError(notes[0])
     return notes
 
 
@@ -186,7 +181,7 @@ def finish(
     usual = "point" if is_benchmark else usual_open_end(dataset.train)
     dataset = replace(dataset, open_end=options.open_end or usual, read_with=options.to_remember())
     if options.undirected:
-        dataset = each_pair_once(dataset)
+        dataset = _in_each_split(dataset, _each_pair_once)
     if not has_splits:
         dataset = split_facts(dataset, options.splitting or Splitting())
     elif options.splitting is not None:
@@ -194,7 +189,7 @@ def finish(
             f"{name} has a train, valid and test split of its own: --read split= and --split-by "
             "are for a single file"
         )
-    return with_mirrored(dataset) if options.undirected else dataset
+    return _in_each_split(dataset, _with_mirrored) if options.undirected else dataset
 
 
 def _count_merged(facts: Facts, since: Ints, until: Ints) -> int:
@@ -257,31 +252,7 @@ def _number_names(rows: FactCollector, roles: tuple[str, ...], what: str) -> tup
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
         reason = one_line(error)
         raise DataError(f"the names of all {what} do not fit together ({reason})") from None
-    if len(names) > MAX_NAMES:
-        raise DataError(f"found {len(names)} {what}, expected at most {MAX_NAMES}")
     return Names(names), ids
-
-
-def merge_interval_lines(facts: Facts, axis: TimeAxis) -> Facts:
-    """Merge an occursSince line and the occursUntil line of the same triple right after it.
-
-    Not where the fact would end before it starts. Where nothing is merged, the facts as they are.
-    """
-    starts = (facts.since != UNKNOWN) & (facts.until == UNKNOWN)
-    ends = (facts.since == UNKNOWN) & (facts.until != UNKNOWN)
-    pair = starts[:-1] & ends[1:]
-    for column in (facts.subjects, facts.predicates, facts.objects):
-        pair &= column[:-1] == column[1:]
-    pair &= facts.since[:-1] <= axis.last_moments(facts.until[1:])
-    if not pair.any():
-        return facts
-    until = facts.until.copy()
-    until[:-1][pair] = facts.until[1:][pair]
-    # A line cannot be both: the first of a pair has only a start, the second only an end.
-    keep = np.ones(len(facts), np.bool_)
-    keep[1:] = ~pair
-    merged = Facts(facts.subjects, facts.predicates, facts.objects, facts.since, until)
-    return merged.take(keep)
 
 
 def _each_fact_once(parts: list[Facts]) -> tuple[list[Facts], ReadReport]:
@@ -308,29 +279,25 @@ def _count_shared(keys: Longs, train: Longs) -> int:
     return len(np.unique(train[is_among(train, keys)])) if len(keys) else 0
 
 
-def each_pair_once(dataset: Dataset) -> Dataset:
-    """Without the facts whose mirror, the same with subject and object exchanged, came before.
-
-    Before a split: else a fact could be in train and its mirror in test.
-    """
-    parts = []
-    for split in SPLITS:
-        facts = dataset.split(split)
-        ends = (facts.subjects, facts.objects)
-        low, high = np.minimum(*ends), np.maximum(*ends)
-        (keys,) = fact_keys(Facts(low, facts.predicates, high, facts.since, facts.until))
-        mask = first_occurrences(keys)
-        parts.append(facts if mask is None else facts.take(mask))
-    return replace(dataset, train=parts[0], valid=parts[1], test=parts[2])
-
-
-def with_mirrored(dataset: Dataset) -> Dataset:
-    """Each split with the mirrors of its facts after them."""
-    train, valid, test = (_mirrored(dataset.split(split)) for split in SPLITS)
+def _in_each_split(dataset: Dataset, change: Callable[[Facts], Facts]) -> Dataset:
+    train, valid, test = (change(dataset.split(split)) for split in SPLITS)
     return replace(dataset, train=train, valid=valid, test=test)
 
 
-def _mirrored(facts: Facts) -> Facts:
+def _each_pair_once(facts: Facts) -> Facts:
+    """Return the facts without those whose mirror, with subject and object exchanged, came before.
+
+    Before a split: else a fact could be in train and its mirror in test.
+    """
+    ends = (facts.subjects, facts.objects)
+    low, high = np.minimum(*ends), np.maximum(*ends)
+    (keys,) = fact_keys(Facts(low, facts.predicates, high, facts.since, facts.until))
+    mask = first_occurrences(keys)
+    return facts if mask is None else facts.take(mask)
+
+
+def _with_mirrored(facts: Facts) -> Facts:
+    """Return the facts, and their mirrors after them."""
     pairs = facts.take(facts.subjects != facts.objects)
     mirror = Facts(pairs.objects, pairs.predicates, pairs.subjects, pairs.since, pairs.until)
     return join_facts(facts, mirror)

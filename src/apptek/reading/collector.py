@@ -4,6 +4,7 @@ What one row can tell is checked as it comes. What only all rows together tell, 
 written and whether a column says train, valid or test, is decided at the end.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -22,6 +23,7 @@ from apptek.reading.parts import NAME_ROLES, Content, Part, good_rows, shown, te
 from apptek.reading.rdf_names import Vocabulary
 from apptek.reading.sources import SPLIT_NAMES
 from apptek.reading.time_votes import TimeVotes
+from apptek.safe_text import counted
 
 MAX_DEFECTS_KEPT = 1000
 MAX_DEFECTS_COUNTED = 10_000  # without skip_bad: then it is a wrong file rather than a bad row
@@ -53,8 +55,7 @@ class FactCollector:
     columns: dict[str, list[pa.DictionaryArray]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
     defects: list[tuple[int, Defect]] = field(default_factory=list)  # by file
-    # How many rows are bad, and the first of them (file and row), by kind.
-    kinds: dict[str, tuple[int, tuple[int, int]]] = field(default_factory=dict)
+    kinds: Counter[str] = field(default_factory=Counter)  # how many rows are bad, by kind
     how: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     extras: ExtraCounts = field(default_factory=ExtraCounts)
@@ -112,19 +113,12 @@ class FactCollector:
         """Note a bad row; stop after MAX_DEFECTS_COUNTED unless they are skipped."""
         role = defect.column.partition("(")[2].rstrip(")")
         kind = kind or f"bad {role or 'row'}"
-        place = (file, defect.line)
-        count, first = self.kinds.get(kind, (0, place))
-        self.kinds[kind] = (count + 1, min(first, place))
-        if count < MAX_DEFECTS_KEPT:
+        self.kinds[kind] += 1
+        if self.kinds[kind] <= MAX_DEFECTS_KEPT:
             self.defects.append((file, defect))
-        if not self.options.skip_bad and self.defect_count >= MAX_DEFECTS_COUNTED:
-            more = self.defect_count - 1
+        if not self.options.skip_bad and self.kinds.total() >= MAX_DEFECTS_COUNTED:
+            more = self.kinds.total() - 1
             raise DataError(f"{self.sorted_defects()[0]} (and {more:,} more bad rows)")
-
-    @property
-    def defect_count(self) -> int:
-        """How many rows are bad."""
-        return sum(count for count, _ in self.kinds.values())
 
     def sorted_defects(self) -> list[Defect]:
         """Return the first bad rows, in the order of files and rows."""
@@ -141,19 +135,15 @@ class FactCollector:
         texts, ids = unify(since if points else [*since, *until])
         self.since, self.until = (ids, ids) if points else np.split(ids, 2)
         self.keep = np.ones(len(self.since), np.bool_)
-        options = self.options
-        kind = EITHER if self.dump is None else DATE
+        options, kind = self.options, EITHER if self.dump is None else DATE
         self.times = TimeVotes(texts, options.granularity, options.date_format, kind)
-        self._check_times()  # bad rows have no vote
-        self._check_intervals(settled=False)
-        self.times.vote(self.count_times(), self._first_rows)
+        self.times.vote(self.count_times())
         self._check_order()
         self._check_times()
-        self._check_intervals(settled=True)
-        splits = self._splits(has_splits=has_splits)
-        self.check()
+        self._check_intervals()
         self.times.vote_precision(self.count_times())
         self._check_times()
+        splits = self._splits(has_splits=has_splits)
         self.check()
         return splits
 
@@ -163,21 +153,13 @@ class FactCollector:
         return {"since": self.since} | ({} if self.until is self.since else {"until": self.until})
 
     def count_times(self) -> Longs:
-        """Return the facts of each time; a point counts once."""
-        counts = np.zeros(len(self.times.texts), np.int64)
+        """Return the facts of each time; a point counts once, and a row with a bad time not."""
+        counts, good = np.zeros(len(self.times.texts), np.int64), self.times.good
+        keep = self.keep if good.all() else self.keep & good[self.since] & good[self.until]
         for end, ids in self.ends.items():
-            rows = self.keep if end == "since" else self.keep & (self.until != self.since)
+            rows = keep if end == "since" else keep & (self.until != self.since)
             counts += np.bincount(ids if rows.all() else ids[rows], minlength=len(counts))
         return counts
-
-    def _first_rows(self) -> Longs:
-        """Return the first row of each text of a time, in the order of the files."""
-        order = self.order()
-        firsts = np.full(len(self.times.texts), len(self.since), np.int64)
-        for ids in self.ends.values():
-            distinct, rows = np.unique(ids if order is None else ids[order], return_index=True)
-            firsts[distinct] = np.minimum(firsts[distinct], rows)
-        return firsts
 
     def _check_times(self) -> None:
         """Report the rows whose times are none, or others than most."""
@@ -200,35 +182,30 @@ class FactCollector:
         """
         times, files = self.times, self._files_of_rows()
         for ids in self.ends.values() if times.order else ():
-            orders = np.where(self.keep, times.written["order"][ids], 0)
+            orders = times.written["order"][ids]
             others = orders == (MDY if times.order == "dmy" else DMY)
             known = np.bincount(files[(orders == DMY) | (orders == MDY)], minlength=len(self.files))
             many = np.bincount(files[others], minlength=len(self.files)) > FEW_OTHERS * known
-            for row in np.flatnonzero(others & many[files]).tolist():
-                number, place = self._locate(row)
-                batch = self.batches[number]
+            for row in np.flatnonzero(others & many[files])[:1].tolist():
+                batch, place, _ = self._locate(row)
+                where = f"{self.files[batch.file]}:{batch.numbers[place]}"
                 pattern = "%m/%d/%Y" if times.order == "dmy" else "%d/%m/%Y"
                 raise DataError(
-                    f"{self.files[batch.file]}:{batch.numbers[place]}: found "
-                    f"{shown(self._time(ids, row))}, expected {times.expected[int(ids[row])]}; if "
-                    "this file has another order, read it alone with "
-                    f"--date-format {pattern} or the like, or write its dates as 2014-05-13"
+                    f"{where}: found {shown(self._time(ids, row))}, expected "
+                    f"{times.expected[int(ids[row])]}; if this file has another order, read it "
+                    f"alone with --date-format {pattern} or the like, or write its dates as "
+                    "2014-05-13"
                 )
 
-    def _check_intervals(self, *, settled: bool) -> None:
-        """Report intervals that end before they start; before the vote, those of one kind."""
+    def _check_intervals(self) -> None:
+        """Report intervals that end before they start."""
         if self.until is self.since:
             return
-        rows = np.flatnonzero(self.keep & (self.since != self.until))
-        since, until = self.since[rows], self.until[rows]
         lows, highs = self.times.bounds()
-        inverted = lows[since] > highs[until]
-        if not settled:
-            kinds = self.times.written["kind"]
-            inverted &= kinds[since] == kinds[until]
-        for row in rows[inverted].tolist():
+        inverted = self.keep & (lows[self.since] > highs[self.until])
+        for row in np.flatnonzero(inverted).tolist():
             ends = [self._time(ids, row) for ids in (self.since, self.until)]
-            number, place = self._locate(row)
+            _, place, number = self._locate(row)
             fact = (*(self.columns[role][number][place].as_py() for role in NAME_ROLES), *ends)
             found = f"since {ends[0]} after until {ends[1]}"
             kind = "since after until"
@@ -245,19 +222,18 @@ class FactCollector:
         fact: tuple[str, ...] = (),
     ) -> None:
         """Report a row, which is no fact then."""
-        number, place = self._locate(row)
-        batch = self.batches[number]
+        batch, place, _ = self._locate(row)
         file, line = self.files[batch.file], int(batch.numbers[place])
         label = batch.labels.get(role) or batch.labels["time"]
         self.keep[row] = False
         defect = Defect(file, line, label, found, expected, fact, line == batch.first)
         self._report(batch.file, defect, kind)
 
-    def _locate(self, row: int) -> tuple[int, int]:
-        """Return the number of the batch of a row, and its place there."""
+    def _locate(self, row: int) -> tuple[Batch, int, int]:
+        """Return the batch of a row, its place there, and the number of the batch."""
         starts = self.starts()
         number = int(np.searchsorted(starts, row, side="right")) - 1
-        return number, row - int(starts[number])
+        return self.batches[number], row - int(starts[number]), number
 
     def starts(self) -> Longs:
         """Return the first row of each batch, and the number of all rows."""
@@ -317,18 +293,16 @@ class FactCollector:
                 raise DataError(f"{first} (all rows of it are bad)")
             return
         fact_count, first = int(self.keep.sum()), self.sorted_defects()[0]
-        total = fact_count + self.defect_count
-        rows = f"{total:,} row{'s' if total != 1 else ''}"
+        bad_count = self.kinds.total()
+        rows = counted(fact_count + bad_count, "row")
         if not fact_count:
             raise DataError(f"{first} (all of {rows} are bad)")
-        kinds = sorted(self.kinds, key=lambda kind: self.kinds[kind][1])
-        more = f": {', '.join(f'{self.kinds[kind][0]:,} {kind}' for kind in kinds)}"
+        more = f": {', '.join(f'{count:,} {kind}' for kind, count in self.kinds.items())}"
         advice = f"--skip-bad would leave {fact_count:,}"
-        if self.defect_count == 1 and first.first:
+        if bad_count == 1 and first.first:
             advice = "if it is a header, say --columns or --read header=yes"
         raise DataError(
-            f"{first} ({self.defect_count:,} bad of {rows}"
-            f"{more if self.defect_count > 1 else ''}; {advice})"
+            f"{first} ({bad_count:,} bad of {rows}{more if bad_count > 1 else ''}; {advice})"
         )
 
 

@@ -1,7 +1,7 @@
 """Which column of a file holds what: by `--columns`, by the header, or in the usual order."""
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from apptek.errors import DataError, UnfitOptionsError
@@ -10,6 +10,7 @@ from apptek.safe_text import counted
 
 ROLES = ("subject", "predicate", "object", "time", "since", "until", "split")
 COLUMNS_HELP = "subject=NAME,predicate=NAME,object=NAME,time=NAME (or since=, until=)"
+Roles = tuple[str, ...] | None  # the columns of queries or pairs; None: those of facts
 SPLIT = "split"  # the column, by its usual name, that says train, valid or test
 _HEADER_WORDS = {  # where several of a role occur, the first of these is taken
     "subject": ("subject", "head", "source", "actor1", "subj"),
@@ -46,6 +47,10 @@ class ColumnLayout:
     width: int
     columns: dict[str, int] = field(default_factory=dict)
     free: bool = False
+
+    def titles(self, header: list[str]) -> dict[str, str]:
+        """Return the cells of a header by role."""
+        return {role: header[column] for role, column in self.columns.items()}
 
     @property
     def labels(self) -> dict[str, str]:
@@ -85,7 +90,7 @@ def parse_columns(text: str) -> dict[str, str]:
     return column_of
 
 
-def check_roles(column_of: dict[str, str], where: str) -> None:
+def check_roles(column_of: Mapping[str, str], where: str) -> None:
     """Refuse columns that lack a role of facts, or have times of two kinds."""
     missing = [role for role in ROLES[:3] if role not in column_of]
     if missing:
@@ -95,34 +100,40 @@ def check_roles(column_of: dict[str, str], where: str) -> None:
 
 
 def find_layout(
-    first_row: list[str], column_of: dict[str, str] | None, header: bool | None, where: str
+    first_row: list[str],
+    column_of: Mapping[str, str] | None,
+    header: bool | None,
+    where: str,
+    roles: Roles = None,
 ) -> tuple[ColumnLayout, bool]:
     """Return the layout of a file that starts with `first_row`, and whether that row is a header.
 
     `column_of` is what parse_columns gives, or names only the column of splits. A number there is a
     position, unless the header has a column of that name. A column `split` is always read.
     """
-    named = {role: column for role, column in (column_of or {}).items() if role != SPLIT}
-    layout, has_header = _find_layout(first_row, named or None, header, where)
-    names = [cell.strip().lower() for cell in first_row] if has_header else []
-    if column_of is not None and SPLIT in column_of:
-        split = find_column(column_of[SPLIT], first_row if has_header else [], first_row, where)
-    elif names.count(SPLIT) == 1:
-        split = names.index(SPLIT)
+    if roles is not None:
+        return _layout_of(roles, first_row, header, where)
+    given = dict(column_of or {})
+    split = given.pop(SPLIT, None)
+    if given:
+        layout, has_header = _chosen_layout(first_row, given, header, where)
+    elif header is False or (header is None and not _is_header(first_row)):
+        layout, has_header = FREE, False
     else:
+        layout, has_header = ColumnLayout(len(first_row), _columns_by_word(first_row, where)), True
+    names = first_row if has_header else []
+    if split is None:
+        found = [name for name in names if name.strip().lower() == SPLIT]
+        split = found[0] if len(found) == 1 else None
+    column = None if split is None else find_column(split, names, first_row, where)
+    if column is None or column in layout.columns.values():
         return layout, has_header
-    if split in layout.columns.values():
-        return layout, has_header
-    return replace(layout, columns={**layout.columns, SPLIT: split}), has_header
+    return replace(layout, columns={**layout.columns, SPLIT: column}), has_header
 
 
-def _find_layout(
-    first_row: list[str], column_of: dict[str, str] | None, header: bool | None, where: str
+def _chosen_layout(
+    first_row: list[str], column_of: Mapping[str, str], header: bool | None, where: str
 ) -> tuple[ColumnLayout, bool]:
-    if column_of is None:
-        if header is False or (header is None and not _is_header(first_row)):
-            return FREE, False
-        return ColumnLayout(len(first_row), _columns_by_word(first_row, where)), True
     by_number = all(column.isdecimal() for column in column_of.values())
     if header is False and not by_number:
         raise UnfitOptionsError(
@@ -138,28 +149,26 @@ def _find_layout(
     return ColumnLayout(len(first_row), columns), has_header
 
 
-FindLayout = Callable[
-    [list[str], dict[str, str] | None, bool | None, str], tuple[ColumnLayout, bool]
-]
-
-
-def layout_finder(roles: tuple[str, ...]) -> FindLayout:
-    """Return a function that finds the columns by a header, else in this order."""
-
-    def find(
-        first_row: list[str], _columns: dict[str, str] | None, _header: bool | None, where: str
-    ) -> tuple[ColumnLayout, bool]:
-        columns = columns_of(roles, first_row)
-        if columns is None and len(first_row) != len(roles):
-            listed = f"{', '.join(roles[:-1])} and {roles[-1]}"
-            raise DataError(
-                f"{where}: found {counted(len(first_row), 'column')} without the names {listed}; "
-                "expected these, in this order or under a header"
-            )
-        places = range(len(roles)) if columns is None else columns
-        return ColumnLayout(len(first_row), dict(zip(roles, places, strict=True))), bool(columns)
-
-    return find
+def _layout_of(
+    roles: tuple[str, ...], first_row: list[str], header: bool | None, where: str
+) -> tuple[ColumnLayout, bool]:
+    """Find the columns of queries or pairs by a header, else in this order."""
+    words = [cell.strip().lower() for cell in first_row]
+    found = {
+        role: words.index(word)
+        for role in roles
+        for word in reversed(_HEADER_WORDS[role])
+        if words.count(word) == 1
+    }
+    has_header = len(found) == len(roles)
+    if not has_header and (header or len(first_row) != len(roles)):
+        names = f"{', '.join(roles[:-1])} and {roles[-1]}"
+        order = "" if header else ", in this order or under a header"
+        raise DataError(
+            f"{where}: found the columns {shown_row(first_row)}; expected {names}{order}"
+        )
+    columns = found if has_header else {role: place for place, role in enumerate(roles)}
+    return ColumnLayout(len(first_row), columns), has_header
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,13 +176,12 @@ class Beginning:
     """What the first rows of a file tell.
 
     format        text, ids, or the name of a dump of event data
-    above         how many rows, such as a title, stand above the header
+    titles        by role, the cell of the header; none without a header
     first, names  see Content
     """
 
     layout: ColumnLayout
-    has_header: bool
-    above: int = 0
+    titles: Mapping[str, str] = field(default_factory=dict)
     first: int | None = None
     format: str = "text"
     notes: list[str] = field(default_factory=list)
@@ -182,44 +190,40 @@ class Beginning:
 
 def examine_rows(
     rows: list[tuple[int, list[str]]],
-    column_of: dict[str, str] | None,
+    column_of: Mapping[str, str] | None,
     header: bool | None,
     file: str,
-    find: "FindLayout",
+    roles: Roles = None,
 ) -> Beginning:
     """Find the layout of a file by its first rows with their numbers, and whether it has a header.
 
     DataError if the rows are not in the usual order, and nothing says which one they have.
     """
-    above = _count_rows_above(rows, file) if find is find_layout and header is not False else 0
-    line, titles = rows[above]
-    samples, where = [row for _, row in rows[above:]], f"{file}:{line}"
-    layout, has_header = find(titles, column_of, header, where)
-    if find is find_layout and not has_header and header is None:
-        if column_of is None:
+    line, cells = rows[0]
+    where = f"{file}:{line}"
+    layout, has_header = find_layout(cells, column_of, header, where, roles)
+    if roles is None and not has_header and header is None:
+        _refuse_rows_above(rows[:_HEADER_ROWS], file)
+        samples = [row for _, row in rows]
+        if not column_of:
             check_order(samples, where)
         has_header = has_titles(samples, layout)
-    notes = [f"{file}: {counted(above, 'row')} above the header left out"] if above else []
-    if has_header and column_of is None and (note := left_out_note(titles, layout, file)):
+    notes = []
+    if has_header and not column_of and (note := left_out_note(cells, layout, file)):
         notes.append(note)
     first = None if has_header or header is False else line
-    return Beginning(layout, has_header, above, first, notes=notes)
+    return Beginning(layout, layout.titles(cells) if has_header else {}, first, notes=notes)
 
 
-def _count_rows_above(rows: list[tuple[int, list[str]]], file: str) -> int:
-    """Return how many rows stand above a header of known words; DataError if one may be a fact."""
+def _refuse_rows_above(rows: list[tuple[int, list[str]]], file: str) -> None:
+    """DataError where a header of known words stands below other rows, such as a title."""
     known = {SPLIT, *(word for words in _HEADER_WORDS.values() for word in words)}
-    if _is_header(rows[0][1]):
-        return 0
-    for count, (line, row) in enumerate(rows[:_HEADER_ROWS]):
+    for line, row in rows[1:]:
         if _is_header(row) and known.issuperset(cell.strip().lower() for cell in row):
-            if any(len(set(above) - {""}) >= len(ROLES[:3]) for _, above in rows[:count]):
-                raise DataError(
-                    f"{file}:{line}: found a header below {shown_row(rows[0][1])}; remove the "
-                    "rows above it, or say --read header=no if it is a fact"
-                )
-            return count
-    return 0
+            raise DataError(
+                f"{file}:{line}: found a header below {shown_row(rows[0][1])}; remove the rows "
+                "above it, or say --read header=no if it is a fact"
+            )
 
 
 def has_titles(rows: list[list[str]], layout: ColumnLayout) -> bool:
@@ -291,31 +295,17 @@ def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | 
 
 
 def named_layout(
-    names: list[str], column_of: dict[str, str] | None, where: str, find: FindLayout = find_layout
+    names: list[str], column_of: Mapping[str, str] | None, where: str, roles: Roles = None
 ) -> tuple[ColumnLayout, list[str]]:
     """Return the layout of columns that have names, and what is to be noted about it."""
-    layout, has_header = find(names, column_of, True, where)
-    if not has_header:
-        found = ", ".join(names)
-        raise DataError(f"{where}: found the columns {found}; expected subject, object and time")
-    note = None if column_of else left_out_note(names, layout, where)
+    layout, _ = find_layout(names, column_of, True, where, roles)
+    note = None if column_of or roles else left_out_note(names, layout, where)
     return layout, [note] if note else []
 
 
 def _is_header(first_row: list[str]) -> bool:
     words = {cell.strip().lower() for cell in first_row}
     return all(words.intersection(_HEADER_WORDS[role]) for role in ROLES[:3])
-
-
-def columns_of(roles: tuple[str, ...], header: list[str]) -> list[int] | None:
-    """Return the columns of these roles; None where a header lacks one, or has two."""
-    words = [cell.strip().lower() for cell in header]
-    columns = [
-        next((words.index(word) for word in _HEADER_WORDS[role] if words.count(word) == 1), None)
-        for role in roles
-    ]
-    found = [column for column in columns if column is not None]
-    return found if len(found) == len(roles) else None
 
 
 def _columns_by_word(header: list[str], where: str) -> dict[str, int]:

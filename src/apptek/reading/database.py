@@ -1,7 +1,7 @@
 """Facts and queries from a table of a database, or from a user's SQL query."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import Any
 
@@ -9,7 +9,7 @@ import pyarrow as pa
 
 from apptek.databases import SQLITE, Database, find_database, quoted
 from apptek.errors import NoFactsError, UnfitOptionsError
-from apptek.reading.columns import ColumnLayout, FindLayout, find_layout, named_layout
+from apptek.reading.columns import ColumnLayout, Roles, named_layout
 from apptek.reading.frames import check_type, text_column
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import Content, Part
@@ -18,18 +18,7 @@ _WHOLE_NUMBER = re.compile("-?[0-9]+")
 _DATE = re.compile("[0-9]{4}(-[0-9]{2}){0,2}(?![0-9])")  # a year, a month or a day
 
 
-def is_database(source: object) -> bool:
-    """Whether a source is the URL of a database."""
-    return find_database(source) is not None
-
-
-def open_database(
-    source: Any,
-    options: ReadOptions,
-    columns: Mapping[str, str] | None,
-    name: str,
-    find: FindLayout = find_layout,
-) -> Content:
+def open_database(source: Any, options: ReadOptions, name: str, roles: Roles = None) -> Content:
     """Open a table of a database, or a query. Only the columns that are needed are read."""
     database = find_database(source)
     assert database is not None
@@ -37,7 +26,7 @@ def open_database(
         raise UnfitOptionsError(f"{database}: expected a table after the URL or --sql, not both")
     query = database.query(options.sql)
     schema = database.schema(query)
-    layout, notes = named_layout(schema.names, dict(columns or {}) or None, name, find)
+    layout, notes = named_layout(schema.names, options.column_of(), name, roles)
     statement = _statement(database, query, schema, layout, options.since)
     parts = _parts(database, statement, schema.names, layout)
     return Content(parts, notes=notes)

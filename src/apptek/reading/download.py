@@ -15,7 +15,7 @@ from urllib import request
 from urllib.error import HTTPError, URLError
 
 from apptek.errors import DownloadError
-from apptek.facts.benchmarks import DATA_VARIABLE, Benchmark, PublicFile, stored_name
+from apptek.facts.benchmarks import DATA_VARIABLE, Benchmark, PublicFile
 
 Progress = Callable[[str, int, int | None], None]  # file, bytes done, bytes in all if known
 
@@ -29,7 +29,7 @@ def download(benchmark: Benchmark, home: Path, *, progress: Progress) -> Path:
     Every failure is a DownloadError of one line. Whole files that were fetched until then stay.
     """
     folder = home / benchmark.name
-    files = [(file, folder / stored_name(split)) for split, file in benchmark.files.items()]
+    files = [(file, folder / f"{split}.txt") for split, file in benchmark.files.items()]
     missing = [(file, path) for file, path in files if not _is_complete(file, path, progress)]
     for file, path in missing:
         _fetch(file, path, progress)
@@ -37,17 +37,18 @@ def download(benchmark: Benchmark, home: Path, *, progress: Progress) -> Path:
 
 
 def checksum_fault(file: PublicFile, path: Path) -> str | None:
-    """Return the wrong checksum of a file on disk, found and expected; None if all are right."""
-    header = b"blob %d\0" % path.stat().st_size
+    """Return the wrong checksum of a file on disk, found and expected; None if it is right."""
     with path.open("rb") as content:
-        blob = hashlib.file_digest(content, lambda: hashlib.sha1(header, usedforsecurity=False))
-        content.seek(0)
-        sha256 = hashlib.file_digest(content, "sha256").hexdigest() if file.sha256 else None
-    if sha256 != file.sha256:
-        return f"its sha256 is {sha256}, expected {file.sha256}"
-    if blob.hexdigest() != file.blob:
-        return f"its git blob id is {blob.hexdigest()}, expected {file.blob}"
-    return None
+        if file.sha256:
+            name, found = "sha256", hashlib.file_digest(content, "sha256").hexdigest()
+        else:
+            header = b"blob %d\0" % path.stat().st_size
+            digest = hashlib.file_digest(
+                content, lambda: hashlib.sha1(header, usedforsecurity=False)
+            )
+            name, found = "git blob id", digest.hexdigest()
+    expected = file.sha256 or file.blob
+    return None if found == expected else f"its {name} is {found}, expected {expected}"
 
 
 def _is_complete(file: PublicFile, path: Path, progress: Progress) -> bool:
@@ -86,26 +87,10 @@ def _fetch(file: PublicFile, path: Path, progress: Progress) -> None:
         raise DownloadError(f"cannot write {part}: {error.strerror}; {fix}") from error
 
 
-def _opener() -> request.OpenerDirector:
-    """Return an opener for http and https alone, after a redirect, too: no other handlers."""
-    opener = request.OpenerDirector()
-    for handler in (
-        request.ProxyHandler(),
-        request.HTTPHandler(),
-        request.HTTPSHandler(),
-        request.HTTPRedirectHandler(),
-        request.HTTPDefaultErrorHandler(),
-        request.HTTPErrorProcessor(),
-        request.UnknownHandler(),
-    ):
-        opener.add_handler(handler)
-    return opener
-
-
 def _request(file: PublicFile, name: str) -> HTTPResponse:
-    http_request = request.Request(file.address, headers={"User-Agent": "apptek"})  # noqa: S310 - see _opener
+    asked = request.Request(file.address, headers={"User-Agent": "apptek"})  # noqa: S310 - ours
     try:
-        return cast("HTTPResponse", _opener().open(http_request, timeout=TIMEOUT_SECONDS))
+        return cast("HTTPResponse", request.urlopen(asked, timeout=TIMEOUT_SECONDS))  # noqa: S310
     except HTTPError as error:
         error.close()
         reason = f"{error.code} {error.reason}"
@@ -117,29 +102,23 @@ def _request(file: PublicFile, name: str) -> HTTPResponse:
 
 def _store(response: HTTPResponse, file: PublicFile, part: Path, progress: Progress) -> None:
     """Write the response to a file; stop where it is longer than the published one."""
-    name, done = part.name.removesuffix(".part"), 0
+    name, done, cut = part.name.removesuffix(".part"), 0, "no more bytes came"
     total = file.size if response.length is None else response.length
     with part.open("wb") as out:
-        progress(name, done, total)
-        while chunk := _read(response, name, done, total):
+        while True:
+            progress(name, done, total)
+            try:
+                chunk = response.read(_CHUNK)
+            except (OSError, HTTPException) as error:
+                chunk, cut, total = b"", str(error) or type(error).__name__, total or done + 1
             out.write(chunk)
             done += len(chunk)
-            progress(name, done, total)
             if file.size is not None and done > file.size:
                 return  # not the file, and perhaps endless: the checksum will tell
+            if not chunk:
+                break
         out.flush()
         os.fsync(out.fileno())
     if total is not None and done < total:
-        raise _cut(name, done, total, "no more bytes came")
-
-
-def _read(response: HTTPResponse, name: str, done: int, total: int | None) -> bytes:
-    try:
-        return response.read(_CHUNK)
-    except (OSError, HTTPException) as error:
-        raise _cut(name, done, total, str(error) or type(error).__name__) from error
-
-
-def _cut(name: str, done: int, total: int | None, reason: str) -> DownloadError:
-    count = f"{done:,} bytes" if total is None else f"{done:,} of {total:,} bytes"
-    return DownloadError(f"{name}: the connection was cut after {count} ({reason}); try again")
+        count = f"{done:,} of {total:,} bytes"
+        raise DownloadError(f"{name}: the connection was cut after {count} ({cut}); try again")

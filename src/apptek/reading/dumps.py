@@ -9,9 +9,9 @@ The dumps are those of GDELT, ICEWS, POLECAT and ACLED, as their publishers writ
 | polecat | Actor Name  | Event Type     | Recipient Name | Event Date | country, sector; quad |
 | acled   | actor1      | sub_event_type | actor2         | event_date | sector; event type   |
 
-GDELT has no header: 61 columns (version 1: 58, before April 2013: 57), separated by tabs; copies of
-it may have the names of its columns, or commas. A row without one of its two actors, or without a
-predicate, is no fact; such rows are counted and left out.
+GDELT has no header: 61 columns (version 1: 58, before April 2013: 57), separated by tabs. A row
+without one of its two actors, or without a predicate, is no fact; such rows are counted and left
+out.
 
 Files of ids are what the research on forecasting shares (RE-Net, RE-GCN, TiRGN and others): rows of
 s r o t, often with a fifth column that is always 0. The names are in entity2id.txt and
@@ -29,7 +29,7 @@ import pyarrow.compute as pc
 
 from apptek.arrays import Bools
 from apptek.errors import DataError
-from apptek.facts.predicate_table import PredicateEntry, PredicateTable, cameo_table
+from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.reading.columns import Beginning, ColumnLayout, find_column
 from apptek.reading.parts import Part, rows_where, texts_of
 from apptek.reading.streams import TextSource, read_blocks
@@ -39,14 +39,8 @@ _GDELT_WIDTHS = (61, 58, 57)
 _ALIKE = 0.9  # of the first rows
 _NEEDED = {"one of their actors": ("subject", "object"), "a predicate": ("predicate",)}
 _ID_COLUMNS = {"subject": 0, "predicate": 1, "object": 2, "time": 3}
-_ID_TABLES = {"entity": "entity2id.txt", "predicate": "relation2id.txt"}
+_ID_TABLES = ("entity2id.txt", "relation2id.txt")
 _FIFTH = ("0", "-1")  # what the fifth column holds
-_QUADS = {
-    "1": "verbal cooperation",
-    "2": "material cooperation",
-    "3": "verbal conflict",
-    "4": "material conflict",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,34 +55,25 @@ class Dump:
     columns: Mapping[str, str]
     value: Mapping[str, Callable[[str], str]]
 
+    def needed(self) -> set[str]:
+        """Return the columns that it must have, in small letters."""
+        return {self.columns[role].lower() for role in ("subject", "predicate", "object", "time")}
+
 
 def _first_of_list(text: str) -> str:
     """Return the first of several sectors, which ICEWS separates by commas."""
     return text.partition(",")[0]
 
 
-def _cameo_root(code: str) -> str:
-    """Return the name of the root class of a CAMEO code; 40 means 040."""
-    digits = code if len(code) != 2 or code in cameo_table().entries else f"0{code}"
-    entry = cameo_table().entries.get(digits) or cameo_table().entries.get(digits[:2])
-    return entry.kind if entry else code
-
-
-_GDELT = {  # by column: its name in copies that have a header, and what it holds
-    7: ("Actor1Name", "subject"),
-    8: ("Actor1CountryCode", "subject country"),
-    13: ("Actor1Type1Code", "subject sector"),
-    17: ("Actor2Name", "object"),
-    2: ("SQLDATE", "time"),
-    18: ("Actor2CountryCode", "object country"),
-    23: ("Actor2Type1Code", "object sector"),
-    27: ("EventCode", "predicate"),
-    29: ("EventRootCode", "predicate class"),
-    30: ("QuadClass", "predicate group"),
-}
-_GDELT_VALUES: dict[str, Callable[[str], str]] = {
-    "class": _cameo_root,
-    "group": lambda quad: _QUADS.get(quad, ""),
+_GDELT = {  # by the numbers of its columns
+    "subject": "7",
+    "subject country": "8",
+    "subject sector": "13",
+    "object": "17",
+    "time": "2",
+    "object country": "18",
+    "object sector": "23",
+    "predicate": "27",
 }
 _ICEWS = {
     "subject": "Source Name",
@@ -99,7 +84,6 @@ _ICEWS = {
     "object sector": "Target Sectors",
     "subject country": "Source Country",
     "object country": "Target Country",
-    "predicate class": "CAMEO Code",
 }
 _POLECAT = {
     "subject": "Actor Name",
@@ -122,23 +106,20 @@ _ACLED = {
     "predicate class": "event_type",
     "predicate group": "disorder_type",
 }
-_NAMED = (
-    Dump("gdelt", {what: name for name, what in _GDELT.values()}, _GDELT_VALUES),
-    Dump("icews", _ICEWS, {"sector": _first_of_list, "class": _cameo_root}),
+_ALL = (
+    Dump("gdelt", _GDELT, {}),
+    Dump("icews", _ICEWS, {"sector": _first_of_list}),
     Dump("polecat", _POLECAT, {"group": str.lower}),
     Dump("acled", _ACLED, {}),
 )
-_NUMBERED = {what: str(number) for number, (_, what) in _GDELT.items()}
-DUMPS = {dump.name: dump for dump in _NAMED} | {"gdelt": Dump("gdelt", _NUMBERED, _GDELT_VALUES)}
+DUMPS = {dump.name: dump for dump in _ALL}
 
 
 def is_gdelt(rows: list[list[str]]) -> bool:
-    """Return whether these rows are GDELT's: by its header, or by their number, an id and a day.
+    """Return whether these rows are GDELT's, by their number of columns, an id and a day.
 
     A few may be damaged: reading says so.
     """
-    if rows and _has_columns(rows[0], _NAMED[0]):
-        return True
     widths = Counter(map(len, rows)).most_common(1)
     if not widths or widths[0][0] not in _GDELT_WIDTHS:
         return False
@@ -149,33 +130,28 @@ def is_gdelt(rows: list[list[str]]) -> bool:
     return alike >= _ALIKE * len(rows)
 
 
-def find_dump(wanted: str, first_row: list[str], rows: list[list[str]]) -> Dump | None:
-    """Return the dump that is asked for, or the one that a file looks like."""
-    named = next((dump for dump in _NAMED if _has_columns(first_row, dump)), None)
-    if wanted:
-        return named if named is not None and named.name == wanted else DUMPS[wanted]
-    return DUMPS["gdelt"] if named is None and is_gdelt(rows) else named
+def dump_layout(
+    wanted: str, rows: list[list[str]], columns: Mapping[str, str] | None, where: str
+) -> Beginning | None:
+    """Return the layout of the dump that is asked for, or that a file looks like; None if none.
 
-
-def _has_columns(header: list[str], dump: Dump) -> bool:
-    needed = {dump.columns[role].lower() for role in ("subject", "predicate", "object", "time")}
-    return needed <= {cell.lower() for cell in header}
-
-
-def dump_columns(
-    dump: Dump, first_row: list[str], columns: dict[str, str] | None, where: str
-) -> dict[str, int]:
-    """Return the column of each role, and of "role kind" for each type or class.
-
-    `columns` (role -> column) takes other columns for some roles.
+    It has the column of each role, and of "role kind" for each type or class. `columns` (role ->
+    column) takes other columns for some roles.
     """
-    has_header = dump is not DUMPS["gdelt"]
-    titles = [title.lower() for title in first_row] if has_header else []
-    return {
-        role: find_column(column.lower(), titles, first_row, f"{where}: {dump.name}")
+    header = [cell.lower() for cell in rows[0]]
+    dump = next((dump for dump in _ALL[1:] if dump.needed() <= set(header)), None)
+    if wanted or is_gdelt(rows):
+        dump = DUMPS[wanted or "gdelt"]
+    if dump is None:
+        return None
+    titles = [] if dump.name == "gdelt" else header
+    places = {
+        role: find_column(column.lower(), titles, rows[0], f"{where}: {dump.name}")
         for role, column in {**dump.columns, **(columns or {})}.items()
         if " " not in role or column.isdecimal() or column.lower() in titles
     }
+    layout = ColumnLayout(len(rows[0]), places)
+    return Beginning(layout, layout.titles(rows[0]) if titles else {}, format=dump.name)
 
 
 @dataclass(slots=True)
@@ -230,13 +206,11 @@ class ExtraCounts:
         return self._by_kind(dump, predicates=False)
 
     def predicate_table(self, dump: Dump) -> PredicateTable | None:
-        """Classes of predicates by the columns of the dump, with the labels of CAMEO if it is."""
+        """Return the classes of predicates; those of GDELT and ICEWS are in the shipped table."""
         found = self._by_kind(dump, predicates=True)
         names = sorted({name for by_name in found.values() for name in by_name})
-        shipped = cameo_table().entries if dump.name in ("gdelt", "icews") else {}
         entries = {
-            name: shipped.get(name)
-            or PredicateEntry(
+            name: PredicateEntry(
                 kind=found.get("class", {}).get(name, ""),
                 group=found.get("group", {}).get(name, ""),
             )
@@ -266,18 +240,18 @@ def find_ids(rows: list[list[str]], folder: Path) -> Beginning | None:
         return None
     if not all(cell.strip(" ").removeprefix("-").isdigit() for row in rows for cell in row):
         return None
-    missing = [name for name in _ID_TABLES.values() if not (folder / name).is_file()]
+    missing = [name for name in _ID_TABLES if not (folder / name).is_file()]
     fifth = width == 5 and len({row[4] for row in rows}) == 1 and rows[0][4].strip(" ") in _FIFTH
     if not (fifth or (width == 4 and not missing)):
         return None
     layout = ColumnLayout(width, _ID_COLUMNS)
     if missing:
         note = f"ids are not named: there is no {' and '.join(missing)}"
-        return Beginning(layout, has_header=False, format="ids", notes=[note])
-    entities, predicates = (_read_names(folder / name) for name in _ID_TABLES.values())
+        return Beginning(layout, format="ids", notes=[note])
+    entities, predicates = (_read_names(folder / name) for name in _ID_TABLES)
     note = f"{len(entities):,} entities and {len(predicates):,} predicates are named by their ids"
     names = {"subject": entities, "predicate": predicates, "object": entities}
-    return Beginning(layout, has_header=False, format="ids", notes=[note], names=names)
+    return Beginning(layout, format="ids", notes=[note], names=names)
 
 
 def _read_names(file: Path) -> dict[str, str]:
@@ -286,32 +260,16 @@ def _read_names(file: Path) -> dict[str, str]:
     A name that several ids share gets its id, so that they stay apart.
     """
     names: dict[str, str] = {}
-    line = 0
-    for block in read_blocks(TextSource(file)):
-        for row in block.text.split(b"\n")[:-1]:
-            line += 1
-            text = row.removesuffix(b"\r")
-            if not text or (line == 1 and text.strip().isdigit()):  # OpenKE begins with a count
-                continue
-            pair = _pair(text)
-            if pair is None:
-                raise DataError(
-                    f"{file.name}:{line}: found {text[:60]!r}, expected a name and an id"
-                )
-            names[pair[1]] = pair[0]
+    text = b"".join(block.text for block in read_blocks(TextSource(file))).decode()
+    for line, row in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
+        if not row or (line == 1 and row.strip().isdecimal()):  # OpenKE begins with a count
+            continue
+        cells = row.split("\t") if "\t" in row else row.rsplit(None, 1)
+        name, key = [*cells, "", ""][:2]
+        if not key.strip().isdecimal():
+            name, key = key, name
+        if not name or not key.strip().isdecimal():
+            raise DataError(f"{file.name}:{line}: found {row[:60]!r}, expected a name and an id")
+        names[str(int(key))] = name
     shared = {name for name, count in Counter(names.values()).items() if count > 1}
     return {key: f"{name} ({key})" if name in shared else name for key, name in names.items()}
-
-
-def _pair(text: bytes) -> tuple[str, str] | None:
-    """Return the name and the id of a row; further columns are left out."""
-    cells = text.split(b"\t") if b"\t" in text else text.rsplit(None, 1)
-    if len(cells) < 2:
-        return None
-    name, key = (cells[0], cells[1]) if cells[1].strip().isdigit() else (cells[1], cells[0])
-    if not key.strip().isdigit() or not name:
-        return None
-    try:
-        return name.decode(), str(int(key))
-    except ValueError:
-        return None

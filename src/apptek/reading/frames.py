@@ -7,7 +7,7 @@ same errors.
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager
 from datetime import date, datetime
 from importlib.util import find_spec
@@ -25,23 +25,18 @@ from apptek.reading.columns import (
     FREE_LAYOUTS,
     SPLIT,
     ColumnLayout,
-    FindLayout,
+    Roles,
     check_roles,
-    columns_of,
-    find_layout,
     named_layout,
 )
 from apptek.reading.options import ReadOptions
-from apptek.reading.parts import EXACT, Content, Part, Row, parts_of_rows, texts_of
+from apptek.reading.parts import EXACT, Content, Part, Row, good_rows, parts_of_rows, texts_of
 from apptek.reading.streams import (
     DAMAGE,
-    TextSource,
     check_growth,
     damaged,
-    is_compressed,
     marked,
     one_line,
-    read_pieces,
 )
 from apptek.reading.time_votes import without_midnights
 
@@ -113,9 +108,7 @@ def table_of(frame: Any, name: str = "frame") -> pa.Table:
     return table.drop_columns(unnamed)
 
 
-def open_tuples(
-    facts: Iterable[Sequence[Any]], _options: ReadOptions, _columns: None, name: str
-) -> Content:
+def open_tuples(facts: Iterable[Sequence[Any]], _options: ReadOptions, name: str) -> Content:
     """Open tuples (subject, predicate, object), with a time, or with since and until."""
     if isinstance(facts, str) or not isinstance(facts, Iterable):
         raise DataError(
@@ -138,20 +131,14 @@ def _name_text(value: Any) -> str:
     return "" if value is None or value != value else str(value)  # noqa: PLR0124  NaN
 
 
-def open_frame(
-    frame: Any, _options: ReadOptions, column_of: Mapping[str, Any] | None, name: str
-) -> Content:
-    """Open a frame.
-
-    column_of  role -> column; without it, the usual names of columns, as in the header of a file
-    """
-    table = table_of(frame, name)
+def open_frame(frame: Any, options: ReadOptions, name: str) -> Content:
+    """Open a frame, by its named columns or the usual ones, as in the header of a file."""
+    table, columns = table_of(frame, name), options.column_of()
     if not table.num_rows:
         raise NoFactsError(f"{name}: the frame is empty; expected a fact in each row")
-    given = {role: str(column) for role, column in (column_of or {}).items()}
-    if given and list(given) != [SPLIT]:
-        check_roles(given, name)
-    layout, notes = named_layout([str(column) for column in table.column_names], given, name)
+    if columns and list(columns) != [SPLIT]:
+        check_roles(columns, name)
+    layout, notes = named_layout([str(column) for column in table.column_names], columns, name)
     return Content(iter([part_of(table, layout, name)]), notes=notes)
 
 
@@ -165,43 +152,26 @@ def query_text_columns(
     table: pa.Table, name: str, roles: tuple[str, ...] = QUERY_ROLES
 ) -> list[pa.DictionaryArray]:
     """Subjects, objects and times of a table as dictionaries of distinct texts."""
-    names = [str(column) for column in table.column_names]
-    columns = columns_of(roles, names)
-    if columns is None:
-        expected = f"{', '.join(roles[:-1])} and {roles[-1]}"
-        raise DataError(f"{name}: found the columns {', '.join(names)}; expected {expected}")
-    texts = [
-        text_column(table.column(column), names[column], name).cast(pa.string())
-        for column in columns
-    ]
+    layout, _ = named_layout([str(column) for column in table.column_names], None, name, roles)
+    part = good_rows(part_of(table, layout, name), name, {})
+    for defect in part.defects:
+        raise DataError(str(defect))
+    texts = [part.table.column(role).cast(pa.string()).combine_chunks() for role in roles]
     texts[2:] = [without_midnights(text) for text in texts[2:]]
-    empty = [row for text in texts[:2] if (row := pc.index(text, "").as_py()) >= 0]
-    if empty:
-        raise DataError(
-            f"{name}:{min(empty) + 1}: found an empty name, expected a subject and an object"
-        )
     return [text.dictionary_encode() for text in texts]
 
 
-def open_parquet(
-    file: Path,
-    options: ReadOptions,
-    columns: dict[str, str] | None,
-    find: FindLayout = find_layout,
-) -> Content:
+def open_parquet(file: Path, options: ReadOptions, name: str, roles: Roles = None) -> Content:
     """Open a Parquet file."""
     with opened(file, options.max_bytes) as content:
         names = list(content.schema_arrow.names)
-        layout, notes = named_layout(names, columns, file.name, find)
-        for column in layout.columns.values():
-            check_type(content.schema_arrow.field(column).type, names[column], file.name)
-    parts = _parquet_parts(file, layout, options.max_bytes)
-    return Content(parts, {"format": "parquet"}, notes)
+        layout, notes = named_layout(names, options.column_of(), name, roles)
+    return Content(_parquet_parts(file, layout, options.max_bytes), {"format": "parquet"}, notes)
 
 
 def _parquet_parts(file: Path, layout: ColumnLayout, max_bytes: int | None) -> Iterator[Part]:
     number = 1
-    with opened(file, max_bytes, set(layout.columns.values())) as content:
+    with opened(file, max_bytes) as content:
         for batch in content.iter_batches(BATCH_ROWS):
             table = pa.Table.from_batches([batch])
             yield part_of(table, layout, file.name, number)
@@ -221,24 +191,14 @@ def part_of(table: pa.Table, layout: ColumnLayout, name: str, number: int = 1) -
 
 
 @contextmanager
-def opened(
-    path: Path, max_bytes: int | None = None, used: set[int] | None = None
-) -> Iterator[parquet.ParquetFile]:
+def opened(path: Path, max_bytes: int | None) -> Iterator[parquet.ParquetFile]:
     """Open a Parquet file; DataError where it is damaged or grows too large.
 
-    The strings of columns in use are dictionary-encoded: a long string that occurs often is stored
-    only once.
+    Strings are dictionary-encoded: a long one that occurs often is stored only once.
     """
     try:
-        source: Any = path
-        if is_compressed(path):
-            pieces = read_pieces(TextSource(path, None, max_bytes))
-            source = pa.BufferReader(b"".join(text for text, _ in pieces))
-        file = parquet.ParquetFile(source)
-        if used is not None:
-            fields = [file.schema_arrow.field(column) for column in used]
-            texts = [field.name for field in fields if _is_text(field.type)]
-            file = parquet.ParquetFile(source, read_dictionary=texts)
+        texts = [field.name for field in parquet.read_schema(path) if _is_text(field.type)]
+        file = parquet.ParquetFile(path, read_dictionary=texts)
         metadata = file.metadata
         groups = (metadata.row_group(number) for number in range(metadata.num_row_groups))
         size = sum(group.total_byte_size for group in groups)

@@ -1,6 +1,6 @@
 """A user's tables of names: aliases and types of entities, labels and classes of predicates.
 
-Each is a text file or a Parquet file. Aliases: a name of the data, then others for it. Types: the
+Each is a text file. Aliases: a name of the data, then others for it. Types: the
 entity, then a column for each kind of type. Predicates: columns in any order; only
 `predicate` is required.
 
@@ -8,24 +8,14 @@ name,alias                             entity,sector,country              predic
 United States,USA,America              Reuters,Media,United Kingdom       040,Consult,Consult
 """
 
-import csv
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
-from pyarrow import parquet
-
 from apptek.errors import DataError
 from apptek.facts.facts import Dataset, Names
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable, entry_of
-from apptek.reading.text import (
-    TEXT_FORMATS,
-    find_delimiter,
-    find_encoding,
-    lines_of,
-    rows_of,
-)
+from apptek.reading.text import TEXT_FORMATS, find_delimiter, find_encoding, rows_of
 from apptek.safe_text import counted
 
 _COLUMNS = ("predicate", "class", "label", "phrase", "group")
@@ -37,26 +27,16 @@ PredicateLabels = PredicateTable | Mapping[str, Mapping[str, str]] | str | Path
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a text or Parquet file with their numbers; the first one is the header."""
+    """Yield the rows of a text file with their numbers; the first one is the header."""
     usual = TEXT_FORMATS.get(path.suffix.lower())
-    if usual is None and path.suffix != ".parquet":
-        raise DataError(f"{path.name}: expected a .csv, .tsv, .txt or .parquet file")
+    if usual is None:
+        raise DataError(f"{path.name}: expected a .csv, .tsv or .txt file")
     try:
-        if usual is None:
-            table = parquet.ParquetFile(path).read(use_threads=False)
-            columns = [column.to_pylist() for column in table.columns]
-            rows = (
-                ["" if c is None else str(c) for c in row] for row in zip(*columns, strict=True)
-            )
-            yield 1, list(table.column_names)
-            yield from enumerate(rows, start=2)
-            return
         content = path.read_bytes()
-        encoding = find_encoding(content)
-        form = find_delimiter(lines_of(content, encoding), usual, fewest=2)
-        yield from rows_of(content.decode(encoding or "utf-8-sig"), form)
-    except (OSError, UnicodeError, csv.Error, pa.ArrowException) as error:
-        raise DataError(f"{path} cannot be read: {error}") from None
+        text = content.decode(find_encoding(content) or "utf-8-sig")
+    except (OSError, UnicodeError) as error:
+        raise DataError(f"{path} cannot be read: {error}; expected text in UTF-8") from None
+    yield from rows_of(text, find_delimiter(text, usual, fewest=2))
 
 
 def _read_table(path: Path) -> tuple[list[str], Iterator[tuple[str, dict[str, str]]]]:
@@ -75,7 +55,7 @@ def _read_table(path: Path) -> tuple[list[str], Iterator[tuple[str, dict[str, st
 
 
 def read_aliases(path: Path) -> dict[str, str]:
-    """Alias -> name, from a text or Parquet file; empty cells are skipped.
+    """Alias -> name, from a text file; empty cells are skipped.
 
     The first row is a header where its first cell is `name`. Rows may be of different lengths.
     """
@@ -117,7 +97,7 @@ def check_aliases(aliases: Mapping[str, str], entities: Names) -> None:
 
 
 def read_types(path: Path) -> dict[str, dict[str, str]]:
-    """Kind of type -> entity -> type, from a text or Parquet file; an empty cell gives no type."""
+    """Kind of type -> entity -> type, from a text file; an empty cell gives no type."""
     header, rows = _read_table(path)
     kinds = header[1:]
     if not kinds or not all(kinds) or len(set(header)) < len(header):
@@ -139,7 +119,7 @@ def read_types(path: Path) -> dict[str, dict[str, str]]:
 
 
 def read_predicates(path: Path) -> PredicateTable:
-    """Return a table of predicates from a text or Parquet file; columns in any order."""
+    """Return a table of predicates from a text file; columns in any order."""
     header, rows = _read_table(path)
     strange = [name for name in header if name not in _COLUMNS]
     if strange or len(set(header)) < max(len(header), 2) or "predicate" not in header:

@@ -1,5 +1,6 @@
 """The options with which files of facts are read."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -8,7 +9,7 @@ from apptek.facts.protocols import Splitting
 from apptek.facts.times import Granularity
 from apptek.reading.columns import SPLIT, parse_columns
 
-OF_FACTS = ("undirected", "merge_intervals")
+OF_FACTS = ("undirected",)
 OF_RDF = ("lang", "literals", "prefixes")
 OF_SOURCES = (
     *("columns", "split", "header", "delimiter", "encoding", "format", "sheet", "max_bytes"),
@@ -21,11 +22,11 @@ OF_SOURCES = (
 class ReadOptions:
     """How files of facts are read; every field is a keyword of read_dataset.
 
-    columns          which column is what, see parse_columns (default: the header, or the order)
+    columns          which column is what, see parse_columns (default: the header, or the order);
+                     of a frame also role -> column
     split            the column that says train, valid or test (default: one that is called split)
     header           True or False where the guess (known column names in the first row) is wrong
     skip_bad         leave bad rows out and list them in `report`, instead of raising DataError
-    merge_intervals  make one fact of an occursSince line and the occursUntil line that follows it
     splitting        how a single file is split (default: 80/10/10 at random, seed 0)
     granularity      the unit of times: second, minute, hour, day, week, month or year (default: the
                      coarsest of day, hour, minute and second with at least 50 distinct values); or
@@ -47,11 +48,10 @@ class ReadOptions:
                      start (default: ongoing where other facts have both ends; a point else)
     """
 
-    columns: str | None = None
+    columns: str | Mapping[str, Any] | None = None
     split: str = ""
     header: bool | None = None
     skip_bad: bool = False
-    merge_intervals: bool = False
     splitting: Splitting | None = None
     granularity: Granularity = "auto"
     date_format: str = ""
@@ -70,12 +70,17 @@ class ReadOptions:
 
     def column_of(self) -> dict[str, str] | None:
         """Role -> column, as far as the options say it."""
-        columns = None if self.columns is None else parse_columns(self.columns)
-        return {**(columns or {}), SPLIT: self.split} if self.split else columns
+        columns = parse_columns(self.columns) if isinstance(self.columns, str) else self.columns
+        named = {role: str(column) for role, column in (columns or {}).items()}
+        return named | ({SPLIT: self.split} if self.split else {}) or None
 
     def to_remember(self) -> dict[str, Any]:
         """Return what was chosen and is worth choosing again for further files of the same kind."""
         usual = ReadOptions()
         remembered = set(OF_SOURCES) - {"split", "max_bytes", "since"} | set(OF_FACTS)
         chosen = {name: getattr(self, name) for name in sorted(remembered)}
-        return {name: value for name, value in chosen.items() if value != getattr(usual, name)}
+        return {
+            name: value
+            for name, value in chosen.items()
+            if value != getattr(usual, name) and not isinstance(value, Mapping)
+        }

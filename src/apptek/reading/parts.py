@@ -15,7 +15,13 @@ import pyarrow.compute as pc
 
 from apptek.arrays import Bools, Ints, Longs
 from apptek.facts.facts import Defect
-from apptek.reading.columns import FREE_LAYOUTS, SINCE_MARKS, UNTIL_MARKS, ColumnLayout
+from apptek.reading.columns import (
+    FREE_LAYOUTS,
+    SINCE_MARKS,
+    UNTIL_MARKS,
+    Beginning,
+    ColumnLayout,
+)
 from apptek.reading.rdf_names import Vocabulary
 from apptek.reading.streams import MARKED
 from apptek.safe_text import counted
@@ -49,6 +55,15 @@ class Part:
         table = self.table.filter(pa.array(~rows))
         return replace(self, table=table, numbers=np.asarray(self.numbers)[~rows])
 
+    def shifted(self, by: int) -> "Part":
+        """Return the part with higher numbers of rows."""
+        if isinstance(self.numbers, range):
+            numbers: range | Longs = range(self.numbers.start + by, self.numbers.stop + by)
+        else:
+            numbers = self.numbers + by
+        defects = [replace(defect, line=defect.line + by) for defect in self.defects]
+        return replace(self, numbers=numbers, defects=defects)
+
 
 @dataclass(frozen=True, slots=True)
 class Content:
@@ -67,6 +82,20 @@ class Content:
     names: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     dump: str | None = None
     vocabulary: Vocabulary | None = None
+
+
+def without_titles(parts: Iterator[Part], begin: Beginning) -> Iterator[Part]:
+    """Yield the parts without the header, which may occur again, as in files that were joined."""
+    note, count = "the header occurs again further down; those rows are left out", 0
+    for part in parts:
+        rows = np.full(part.table.num_rows, bool(begin.titles))
+        for role, title in begin.titles.items():
+            column = texts_of(part.table.column(role))
+            rows &= rows_where(column, pc.equal(column.dictionary, title))
+        count += int(rows.sum())
+        if count > 1 and note not in begin.notes:
+            begin.notes.append(note)
+        yield part.without(rows)
 
 
 def parts_of_rows(
@@ -261,4 +290,7 @@ def _strange_text(text: str) -> tuple[str, str]:
     if "\0" in text:
         return f"a NUL byte in {shown(text)}", "text"
     byte = next(ord(c) - MARKED for c in text if ord(c) >= MARKED)
-    return f"byte 0x{byte:02x} in {shown(text)}", "valid UTF-8 (or --read encoding=NAME)"
+    return (
+        f"byte 0x{byte:02x} in {shown(text)}",
+        "valid UTF-8 (or --read encoding=windows-1252 or another)",
+    )

@@ -26,7 +26,7 @@ from apptek.arrays import Bools, Longs
 from apptek.errors import DataError, NoFactsError
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Facts
-from apptek.reading.columns import FindLayout, find_layout
+from apptek.reading.columns import Roles
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import Content, Part
 from apptek.reading.rdf_names import DIRECT, RDF, RDFS, SCHEMA, SKOS, WIKIDATA, Vocabulary
@@ -85,17 +85,12 @@ _DATE_IN_IRI = re.compile(
 _DAY = re.compile(r"\+?(-?\d{4,}(?:-\d\d){0,2})(?:-##)*(?:Z|[+-]\d\d:\d\d)?")
 
 
-def open_rdf(
-    file: Path,
-    options: ReadOptions,
-    columns: dict[str, str] | None,  # noqa: ARG001 - there are none
-    find: FindLayout = find_layout,
-) -> Content:
+def open_rdf(file: Path, options: ReadOptions, name: str, roles: Roles = None) -> Content:
     """Open a file of N-Triples, N-Quads, Turtle or TriG."""
-    if find is not find_layout:
-        raise DataError(f"{file.name}: found RDF, expected rows (.csv, .parquet and the like)")
+    if roles is not None:
+        raise DataError(f"{name}: found RDF, expected rows (.csv, .parquet and the like)")
     if find_spec("pyoxigraph") is None:
-        raise DataError(f"{file.name}: RDF needs pyoxigraph: pip install 'apptek[rdf]'")
+        raise DataError(f"{name}: RDF needs pyoxigraph: pip install 'apptek[rdf]'")
     triples = _Triples(file, options, Vocabulary.of(options.lang, options.prefixes))
     vocabulary = triples.vocabulary
     return Content(triples.parts(), {"format": "rdf"}, triples.notes, vocabulary=vocabulary)

@@ -17,8 +17,9 @@ from apptek.reading.sources import (
     OBJECT_KINDS,
     Located,
     check_options,
-    kinds_of,
+    kind_of,
     located,
+    object_kind,
     open_file,
 )
 
@@ -49,20 +50,19 @@ def read_dataset(
     A single file is split into train, valid and test, unless a column `split` says which row is
     what; and so are several files that are read as one, and a frame.
     """
-    chosen = ReadOptions(**options)
-    for kind, holder in OBJECT_KINDS.items():
-        if holder.holds(source):
-            known = {n: value for n, value in (remembered or {}).items() if n in OF_FACTS}
-            if (database := find_database(source)) is None:
-                name, chosen = kind, replace(chosen, **known)
-            else:
-                name = database.name
-                chosen = _with_remembered(chosen, database, remembered or {})
-            return read_object(source, kind, chosen, chosen.column_of(), name, progress)
-    with located(source, chosen.max_bytes) as found:
+    given, known = ReadOptions(**options), remembered or {}
+    if kind := object_kind(source):
+        database = find_database(source)
+        if database is not None:
+            return _read_object(
+                database, kind, _like(given, database, known), database.name, progress
+            )
+        chosen = replace(given, **{name: known[name] for name in OF_FACTS if name in known})
+        return _read_object(source, kind, chosen, kind, progress)
+    with located(source, given.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
-        given, chosen = chosen, _with_remembered(chosen, files[0], remembered or {})
-        check_options(chosen, kinds_of(files, chosen), files[0].name)
+        chosen = _like(given, files[0], known)
+        check_options(chosen, [kind_of(file, chosen) for file in files], files[0].name)
         rows = FactCollector(chosen)
         _read_files(rows, found, progress)
     if chosen != given:
@@ -75,22 +75,16 @@ def read_dataset(
     return finish(dataset, chosen, has_splits=is_split, is_benchmark=is_benchmark)
 
 
-def read_object(
-    source: Any,
-    kind: str,
-    given: ReadOptions | Mapping[str, Any],
-    columns: Mapping[str, Any] | None,
-    name: str,
-    progress: Progress | None = None,
-) -> Dataset:
-    """Read a database, a frame by its columns (role -> column; none: the usual ones), or tuples.
+def read_object(source: Any, kind: str, name: str, options: Mapping[str, Any]) -> Dataset:
+    """Read a frame or tuples; `kind` is a key of OBJECT_KINDS."""
+    return _read_object(source, kind, ReadOptions(**options), name, None)
 
-    kind   a key of OBJECT_KINDS
-    given  the options, or the keywords of them
-    """
-    options = given if isinstance(given, ReadOptions) else ReadOptions(**given)
+
+def _read_object(
+    source: Any, kind: str, options: ReadOptions, name: str, progress: Progress | None
+) -> Dataset:
     check_options(options, [OBJECT_KINDS[kind]], name)
-    content = OBJECT_KINDS[kind].open(source, options, columns, name)
+    content = OBJECT_KINDS[kind].open(source, options, name)
     rows, report = FactCollector(options), progress or (lambda *_: None)
     rows.read(name, "train", content, lambda position: report(name, position, None))
     dataset, is_split = assemble(name, rows, has_splits=False)
@@ -103,7 +97,7 @@ def _read_files(rows: FactCollector, found: Located, progress: Progress | None) 
     NoFactsError if all files of a split are empty. One empty file among others, such as that of a
     quiet day, is noted.
     """
-    columns, before = rows.options.column_of(), 0
+    before = 0
     total = sum(f.stat().st_size for part in found.files.values() for f in part if f.is_file())
     for split, files in found.files.items():
         empty = []
@@ -113,7 +107,7 @@ def _read_files(rows: FactCollector, found: Located, progress: Progress | None) 
                 if progress is not None:
                     progress(file.name, min(before + position, total), total)
 
-            content = open_file(file, rows.options, columns)
+            content = open_file(file, rows.options)
             if not rows.read(file.name, split, content, report):
                 empty.append(file.name)
             before += file.stat().st_size
@@ -143,7 +137,7 @@ def read_more(like: Dataset, source: Any, **options: Any) -> Dataset:
     return read_dataset(source, remembered=like.read_with, named=like.aliases, **options)
 
 
-def _with_remembered(
+def _like(
     options: ReadOptions, source: Path | Database, remembered: Mapping[str, Any]
 ) -> ReadOptions:
     """Return the options, and those of earlier sources as far as they fit this one."""
@@ -157,12 +151,8 @@ def _with_remembered(
         return options
     wanted = replace(options, **fresh)
     try:
-        if isinstance(source, Database):
-            kinds = [OBJECT_KINDS["database"]]
-        else:
-            kinds = kinds_of([source], wanted)
-        check_options(wanted, kinds, source.name)
-        open_file(source, wanted, wanted.column_of())
+        check_options(wanted, [kind_of(source, wanted)], source.name)
+        open_file(source, wanted)
     except UnfitOptionsError:
         return replace(options, **{name: fresh[name] for name in OF_FACTS if name in fresh})
     return wanted

@@ -14,17 +14,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
-from apptek.databases import Database
+from apptek.databases import Database, find_database
 from apptek.errors import DataError, NoFactsError, UnfitOptionsError
 from apptek.facts.benchmarks import BENCHMARKS, find_benchmark, find_folder
 from apptek.facts.facts import Split
-from apptek.reading.columns import FindLayout, find_layout
-from apptek.reading.database import is_database, open_database
+from apptek.reading.columns import Roles
+from apptek.reading.database import open_database
 from apptek.reading.frames import is_frame, is_list_of_facts, open_frame, open_parquet, open_tuples
 from apptek.reading.options import OF_RDF, OF_SOURCES, ReadOptions
 from apptek.reading.parts import Content
 from apptek.reading.rdf import RDF_FORMATS, open_rdf
-from apptek.reading.streams import is_compressed, read_start, stem_and_suffix, too_large
+from apptek.reading.streams import check_growth, is_compressed, read_start, stem_and_suffix
 from apptek.reading.text import TEXT_FORMATS, open_text
 from apptek.reading.values import open_json, open_sheet
 
@@ -33,35 +33,32 @@ from apptek.reading.values import open_json, open_sheet
 class SourceKind:
     """A kind of source.
 
-    open   the function that opens it: of files (path, options, columns, find), of other sources
-           (source, options, columns, name); `columns` is role -> column, as far as it was said
+    open   the function that opens it: (source, options, name); of files and databases also the
+           roles of queries
     heeds  the options of OF_SOURCES that have a meaning for it
-    holds  whether something is a source of this kind; files are known by their suffix
     """
 
     open: Callable[..., Content]
     heeds: tuple[str, ...]
-    holds: Callable[[Any], bool] = lambda _: False
 
 
 _OF_FILES = ("columns", "split", "header", "max_bytes")
 _TEXT = SourceKind(open_text, (*_OF_FILES, "delimiter", "encoding", "format"))
 _JSON = SourceKind(open_json, (*_OF_FILES, "encoding"))
 _SHEET = SourceKind(open_sheet, (*_OF_FILES, "sheet"))
+_PARQUET = SourceKind(open_parquet, _OF_FILES)
 _RDF = SourceKind(open_rdf, ("format", "max_bytes", *OF_RDF))
 FILE_KINDS: dict[str, SourceKind] = {
     **dict.fromkeys(TEXT_FORMATS, _TEXT),
-    **dict.fromkeys(
-        (".jsonl", ".ndjson", ".json"), SourceKind(open_json, (*_OF_FILES, "encoding"))
-    ),
+    **dict.fromkeys((".jsonl", ".ndjson", ".json"), _JSON),
     **dict.fromkeys((".xlsx", ".xls", ".ods"), _SHEET),
-    ".parquet": SourceKind(open_parquet, _OF_FILES),
+    ".parquet": _PARQUET,
     **dict.fromkeys(RDF_FORMATS, _RDF),
 }
 OBJECT_KINDS: dict[str, SourceKind] = {
-    "database": SourceKind(open_database, ("columns", "split", "sql", "since"), is_database),
-    "frame": SourceKind(open_frame, ("columns", "split"), is_frame),
-    "facts": SourceKind(open_tuples, (), is_list_of_facts),
+    "database": SourceKind(open_database, ("columns", "split", "sql", "since")),
+    "frame": SourceKind(open_frame, ("columns", "split")),
+    "facts": SourceKind(open_tuples, ()),
 }
 SUFFIXES = tuple(FILE_KINDS)
 STANDARD_INPUT = "-"
@@ -76,30 +73,31 @@ _KINDS = {b"PAR1": ".parquet", b"PK\x03\x04": ".xlsx", b"{": ".jsonl", b"[": ".j
 _KINDS |= {b"@prefix": ".ttl", b"PREFIX": ".ttl"}
 
 
-def kinds_of(files: Sequence[Path], options: ReadOptions) -> list[SourceKind]:
-    """Return the kinds of files; DataError if one is of none."""
-    if f".{options.format}" in RDF_FORMATS:
-        return [_RDF] * len(files)
-    suffixes = [stem_and_suffix(file)[1] for file in files]
-    for file, suffix in zip(files, suffixes, strict=True):
-        if suffix not in FILE_KINDS or (FILE_KINDS[suffix] is _SHEET and is_compressed(file)):
-            raise DataError(
-                f"{file}: unknown kind of file; expected {', '.join(SUFFIXES)}, also "
-                ".gz, .bz2, .xz, .zst and .zip"
-            )
-    return [FILE_KINDS[suffix] for suffix in suffixes]
+def object_kind(source: Any) -> str | None:
+    """Return the key of OBJECT_KINDS for a source; None for files."""
+    if find_database(source) is not None:
+        return "database"
+    return "frame" if is_frame(source) else "facts" if is_list_of_facts(source) else None
 
 
-def open_file(
-    file: Path | Database,
-    options: ReadOptions,
-    columns: dict[str, str] | None,
-    find: FindLayout = find_layout,
-) -> Content:
-    """Open a file of any kind, or a database."""
+def kind_of(file: Path | Database, options: ReadOptions) -> SourceKind:
+    """Return the kind of a file or a database; DataError if it is none."""
     if isinstance(file, Database):
-        return open_database(file, options, columns, file.name, find)
-    return kinds_of([file], options)[0].open(file, options, columns, find)
+        return OBJECT_KINDS["database"]
+    if f".{options.format}" in RDF_FORMATS:
+        return _RDF
+    kind = FILE_KINDS.get(stem_and_suffix(file)[1])
+    if kind is None or (kind in (_SHEET, _PARQUET) and is_compressed(file)):
+        raise DataError(
+            f"{file}: unknown kind of file; expected {', '.join(SUFFIXES)}, also "
+            ".gz, .bz2, .xz, .zst and .zip"
+        )
+    return kind
+
+
+def open_file(file: Path | Database, options: ReadOptions, roles: Roles = None) -> Content:
+    """Open a file of any kind, or a database."""
+    return kind_of(file, options).open(file, options, file.name, roles)
 
 
 def check_options(options: ReadOptions, kinds: Sequence[SourceKind], name: str) -> None:
@@ -227,8 +225,7 @@ def _keep(stream: IO[bytes], folder: Path, max_bytes: int | None) -> Path:
     with path.open("wb") as file:
         while piece := stream.read(_COPY_BYTES):
             size += len(piece)
-            if max_bytes is not None and size > max_bytes:
-                raise too_large(Path(STANDARD_INPUT), max_bytes)
+            check_growth(Path(STANDARD_INPUT), size, max_bytes or size)
             file.write(piece)
     with path.open("rb") as file:
         start = file.read(4)

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from apptek.errors import DataError
 
 BLOCK_BYTES = 1 << 25
 LONGEST_LINE = 1 << 26
-LONGEST_ROW = 1 << 20  # bytes in which a quote that a line opens is looked for its end
+LONGEST_ROW = 10_000  # lines in which a quote that one of them opens is looked for its end
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # What a compressed file may grow to, unless a limit is given: so many times its size, or so much.
 MAX_EXPANSION = 200
@@ -72,15 +71,10 @@ def check_growth(path: Path, size: int, max_bytes: int | None) -> None:
     """Raise DataError where a compressed file grows beyond what is allowed."""
     allowed = max_bytes or max(SMALL_BYTES, MAX_EXPANSION * path.stat().st_size)
     if size > allowed:
-        raise too_large(path, allowed)
-
-
-def too_large(path: Path, allowed: int) -> DataError:
-    """Return the error for a file that grows beyond what is allowed."""
-    return DataError(
-        f"{path}: it grows to more than {allowed:,} bytes; if that is right, allow more with "
-        "--read max_bytes=N"
-    )
+        raise DataError(
+            f"{path}: it grows to more than {allowed:,} bytes; if that is right, allow more with "
+            "--read max_bytes=N"
+        )
 
 
 def damaged(path: Path, error: Exception) -> DataError:
@@ -91,6 +85,12 @@ def damaged(path: Path, error: Exception) -> DataError:
 def one_line(error: Exception) -> str:
     """Return the first line of an error's message."""
     return next(iter(str(error).splitlines()), type(error).__name__)
+
+
+def undecodable(name: str, error: UnicodeError, encoding: str) -> DataError:
+    """Return the error for a file that is no text in an encoding."""
+    found, expected = one_line(error), f"text in {encoding} (--read encoding=NAME says otherwise)"
+    return DataError(f"{name}: found {found}, expected {expected}")
 
 
 def read_start(path: Path, size: int) -> bytes:
@@ -136,14 +136,15 @@ def _end_of_rows(text: bytes) -> int:
 
     A row that does not end within LONGEST_ROW lacks a quote: then the last line ends there.
     """
-    end = text.rfind(b"\n") + 1
-    if text.count(b'"', 0, end) % 2 == 0:
-        return end
-    data = np.frombuffer(text, np.uint8)
-    ends = np.flatnonzero(data == ord("\n"))
-    outside = np.searchsorted(np.flatnonzero(data == ord('"')), ends) % 2 == 0
-    whole = int(ends[outside][-1]) + 1 if outside.any() else 0
-    return end if len(text) - whole > LONGEST_ROW else whole
+    last = end = text.rfind(b"\n") + 1
+    is_open = text.count(b'"', 0, end) % 2 == 1
+    for _ in range(LONGEST_ROW):
+        if not is_open:
+            return end
+        before = text.rfind(b"\n", 0, end - 1) + 1
+        is_open ^= text.count(b'"', before, end) % 2 == 1
+        end = before
+    return last
 
 
 def _cleaned(text: bytes) -> bytes:
@@ -183,10 +184,7 @@ def _decoded(source: TextSource) -> Iterator[tuple[bytes, int]]:
             yield decoder.decode(text).encode(), position
         yield decoder.decode(b"", final=True).encode(), position
     except UnicodeError as error:
-        raise DataError(
-            f"{source.path.name}: found {one_line(error)}, expected text in {source.encoding} "
-            "(--read encoding=NAME says otherwise)"
-        ) from None
+        raise undecodable(source.path.name, error, source.encoding) from None
 
 
 @contextmanager
@@ -200,19 +198,16 @@ def _open(path: Path) -> Iterator[tuple[Any, Any]]:
     with raw:
         if codec is None:
             yield raw, raw
-        elif codec == "zip":
-            with _open_member(path, raw) as stream:
-                yield stream, raw
-        elif codec == "xz":
-            with lzma.LZMAFile(raw) as stream:
-                yield stream, raw
         else:
-            with pa.CompressedInputStream(raw, codec) as stream:
+            with _decompressed(path, raw, codec) as stream:
                 yield stream, raw
 
 
-def _open_member(path: Path, raw: Any) -> Any:
-    """Open the only file in a .zip."""
+def _decompressed(path: Path, raw: Any, codec: str) -> Any:
+    if codec == "xz":
+        return lzma.LZMAFile(raw)
+    if codec != "zip":
+        return pa.CompressedInputStream(raw, codec)
     try:
         archive = zipfile.ZipFile(raw)
         members = [member for member in archive.infolist() if not member.is_dir()]

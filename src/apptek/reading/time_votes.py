@@ -2,7 +2,7 @@
 
 Calendar texts and integers do not mix, nor do times of day with an offset and without, nor dates
 with the day first and with the month first, nor (unless it is wanted) years and days. What most
-facts have is right; of two that are equally frequent, what came first.
+facts have is right; of two that are equally frequent it is dates, the day first, an offset.
 """
 
 import re
@@ -40,7 +40,6 @@ END_OF_YEARS = 3000  # numbers of four digits below are years, if all are
 FEWEST_STEPS = 3  # distinct integers that show a stride
 ENOUGH_VALUES = 50  # distinct times that make a unit fine enough
 _UNITS: tuple[Unit, ...] = ("year", "month", "day")  # by precision
-_EXCEL_DAYS = (20_000, 60_000)  # from 1954 to 2064
 _MIDNIGHT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
 _FAR = 2**62  # an unknown end contradicts nothing
 
@@ -84,7 +83,7 @@ class TimeVotes:
         else:
             self.written = read_times(texts)
             for row in np.flatnonzero(self.written["fault"]).tolist():
-                self.expected[row] = expected_of(self.written[row], texts[row].as_py())
+                self.expected[row] = expected_of(self.written[row])
         self.good[list(self.expected)] = False
         too_coarse = precisions(as_dates(self.written, "")) < NEEDED.get(granularity, 0)
         self._refuse(too_coarse, f"{whole(granularity)}, for {granularity}s")
@@ -104,21 +103,13 @@ class TimeVotes:
         self.expected |= dict.fromkeys(np.flatnonzero(refused).tolist(), expected)
         self.good &= ~refused
 
-    def vote(self, counts: Longs, first_rows: Callable[[], Longs]) -> None:
-        """Settle the kind, the order of day and month, and offsets.
-
-        counts      the facts of each text
-        first_rows  the first row of each text, to be asked where two are equally frequent
-        """
+    def vote(self, counts: Longs) -> None:
+        """Settle the kind, the order of day and month, and offsets; counts: the facts by text."""
         used = self.good & (counts > 0) & (self.written["kind"] != NOTHING)
 
         def wins(one: Bools, other: Bools) -> tuple[bool, str]:
             weights = [int(counts[used & texts].sum()) for texts in (one, other)]
-            if weights[0] != weights[1]:
-                return weights[0] > weights[1], ", as in most facts"
-            firsts = first_rows()
-            is_first = firsts[used & one].min() < firsts[used & other].min()
-            return bool(is_first), ", as in the facts before"
+            return weights[0] >= weights[1], ", as in most facts" * (weights[0] != weights[1])
 
         self._vote_kind(used, wins)
         day_first, month_first = (self.written["order"] == order for order in (DMY, MDY))
@@ -228,19 +219,12 @@ class TimeVotes:
         return np.unique(times, return_inverse=True)[1].astype(np.int32)
 
     def notes(self, axis: TimeAxis) -> list[str]:
-        """Return a note where integers may be dates: 010224, or the days that Excel counts."""
-        known = self.good & (self.written["kind"] == INTEGER)
-        if axis.unit != "integer" or not known.any():
+        """Return a note where integers may be dates, such as 010224."""
+        if axis.unit != "integer":
             return []
-        texts, numbers = self.texts.filter(pa.array(known)), self.written["year"][known]
-        padded = texts.filter(pc.match_substring_regex(texts, "^0[0-9]{5}$"))
-        if len(padded):
-            text, advice = padded[0].as_py(), "say --date-format %d%m%y or the like"
-        elif _EXCEL_DAYS[0] <= numbers.min() and numbers.max() <= _EXCEL_DAYS[1]:
-            text, advice = texts[0].as_py(), "they count days in Excel: write them as 2014-05-13"
-        else:
-            return []
-        return [f"times such as {text} are read as integers; if they are dates, {advice}"]
+        padded = self.texts.filter(pc.match_substring_regex(self.texts, "^0[0-9]{5}$"))
+        advice = "are read as integers; if they are dates, say --date-format %d%m%y or the like"
+        return [f"times such as {text} {advice}" for text in padded[:1].to_pylist()]
 
     def describe(self, axis: TimeAxis, counts: Longs) -> dict[str, str]:
         """Return the unit of times, and how those of facts are written; counts: facts by time."""
@@ -255,17 +239,13 @@ class TimeVotes:
 
     def _date_pattern(self, known: Bools) -> str:
         """Return a pattern of strptime, ISO 8601, or integer."""
-        if self.kind == INTEGER:
-            return "integer"
         ordered = known & (self.written["order"] > 0)
-        if not self.order or not ordered.any():
-            if self.date_format and not self.order:
-                return self.date_format
-            named = re.search("(?!UTC)[A-Za-z]{3}", self._first_text(known))
-            return "names of months" if named else "ISO 8601"
-        text = self._first_text(ordered).strip('" ')
-        separator = next(character for character in text if not character.isdigit())
-        return separator.join(("%d", "%m", "%Y") if self.order == "dmy" else ("%m", "%d", "%Y"))
+        if self.order and ordered.any():
+            text = self._first_text(ordered).strip('" ')
+            separator = next(character for character in text if not character.isdigit())
+            return separator.join(("%d", "%m", "%Y") if self.order == "dmy" else ("%m", "%d", "%Y"))
+        pattern = "" if self.order else self.date_format
+        return "integer" if self.kind == INTEGER else pattern or "ISO 8601"
 
     def _first_text(self, texts: Bools) -> str:
         return str(self.texts[int(np.flatnonzero(texts)[0])].as_py())

@@ -1,26 +1,33 @@
 """Files whose cells are values, not texts: JSON, and a sheet of an .xlsx, .xls or .ods file.
 
 JSON is one object on each line, or an array of objects or rows. In a sheet, a formula counts with
-the value that was stored for it, and a merged cell with its value in each of the cells that it
-covers.
+the value that was stored for it, and a merged cell is the first of the cells that it covers.
 """
 
 import json
 import re
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from datetime import date, datetime
 from importlib.util import find_spec
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from apptek.errors import DataError, NoFactsError
 from apptek.facts.facts import Defect
-from apptek.reading.columns import ColumnLayout, FindLayout, examine_rows, find_layout, named_layout
+from apptek.reading.columns import ColumnLayout, Roles, examine_rows, named_layout
 from apptek.reading.options import ReadOptions
-from apptek.reading.parts import NAME_ROLES, Content, Part, Row, parts_of_rows, shown, text_of
+from apptek.reading.parts import (
+    NAME_ROLES,
+    Content,
+    Part,
+    parts_of_rows,
+    shown,
+    text_of,
+    without_titles,
+)
 from apptek.reading.streams import (
     DAMAGE,
     Block,
@@ -30,56 +37,43 @@ from apptek.reading.streams import (
     read_blocks,
     read_start,
 )
-from apptek.reading.text import (
-    SAMPLE_BYTES,
-    SAMPLE_LINES,
-    check_encoding,
-    find_encoding,
-    skip_lines,
-)
+from apptek.reading.text import SAMPLE_BYTES, SAMPLE_LINES, find_encoding, lines_of
 from apptek.safe_text import counted
 
 EXPECTED = "a JSON object such as {...} on each line, or an array of them or of rows"
 CELL_BYTES = 32  # the least memory of a cell of a sheet, even if it is empty
-MAX_MERGED = 1_000_000  # cells that merged ones may cover together
 _CELL = re.compile(rb'<c r="([A-Z]{1,3})([0-9]{1,7})"')
 _PIECE = 1 << 22
+_Chunk = tuple[list[tuple[int, Any]], int]  # numbered values, and the bytes read so far
 _SHEET_VALUE = "a text, a whole number or a date (numbers beyond 2^53 as text)"
 
 
-def open_json(
-    file: Path,
-    options: ReadOptions,
-    columns: dict[str, str] | None,
-    find: FindLayout = find_layout,
-) -> Content:
+def open_json(file: Path, options: ReadOptions, name: str, roles: Roles = None) -> Content:
     """Open a file of JSON; the keys of the first objects are its columns."""
-    encoding = check_encoding(options.encoding) if options.encoding else None
-    encoding = encoding or find_encoding(read_start(file, SAMPLE_BYTES))
+    start = read_start(file, SAMPLE_BYTES)
+    encoding = find_encoding(start, options.encoding)
     blocks = read_blocks(TextSource(file, encoding, options.max_bytes))
-    first, line = skip_lines(blocks)
-    if first is None:
-        raise NoFactsError(f"{file.name}:1: the file is empty; expected {EXPECTED}")
     how = {"format": "jsonl", "encoding": encoding or "utf-8"}
-    if first.text.lstrip()[:1] == b"[":
-        entries = _load_array([first, *blocks], file.name)
-        if all(isinstance(entry, list) for entry in entries):
-            return _open_rows(list(enumerate(entries, 1)), options, columns, file.name, find, how)
-        text = b"".join(json.dumps(entry).encode() + b"\n" for entry in entries)
-        first, line = Block(text, first.position), 1  # errors count objects from 1
-    lines = first.text[:SAMPLE_BYTES].split(b"\n")
-    objects = [_load(text) for text in islice(lines, SAMPLE_LINES) if text.strip()]
-    if not isinstance(objects[0], dict):
-        found = shown(lines[0].decode())
-        raise DataError(f"{file.name}:{line}: found {found}, expected {EXPECTED}")
-    known = (sample for sample in objects if isinstance(sample, dict))
-    keys: list[str] = list(dict.fromkeys(key for sample in known for key in sample))
-    layout, notes = named_layout(keys, columns, f"{file.name}:{line}", find)
-    parts = _parts_of_lines(chain([first], blocks), line, keys, layout, file.name)
-    return Content(parts, how, notes)
+    if lines_of(start, encoding, name).lstrip()[:1] == "[":
+        entries = _load_array(blocks, name)
+        if all(isinstance(entry, list) for _, entry in entries):
+            return _open_rows(entries, options, name, roles, how)
+        chunks = iter([(entries, 0)])  # errors count objects from 1
+    else:
+        chunks = _load_lines(blocks)
+    first = next((chunk for chunk in chunks if chunk[0]), None)
+    if first is None:
+        raise NoFactsError(f"{name}:1: the file is empty; expected {EXPECTED}")
+    line, entry = first[0][0]
+    if not isinstance(entry, dict):
+        raise DataError(f"{name}:{line}: found {_shown(entry)}, expected {EXPECTED}")
+    known = (entry for _, entry in first[0][:SAMPLE_LINES] if isinstance(entry, dict))
+    keys = list(dict.fromkeys(key for entry in known for key in entry))
+    layout, notes = named_layout(keys, options.column_of(), f"{name}:{line}", roles)
+    return Content(_parts_of(chain([first], chunks), keys, layout, name), how, notes)
 
 
-def _load_array(blocks: list[Block], name: str) -> list[Any]:
+def _load_array(blocks: Iterator[Block], name: str) -> list[tuple[int, Any]]:
     try:
         entries: list[Any] = json.loads(b"".join(block.text for block in blocks))
     except (ValueError, RecursionError) as error:
@@ -89,59 +83,64 @@ def _load_array(blocks: list[Block], name: str) -> list[Any]:
         ) from None
     if not entries:
         raise NoFactsError(f"{name}: the JSON array is empty; expected facts")
-    return entries
+    return list(enumerate(entries, 1))
 
 
-def _load(line: bytes) -> Any:
-    try:
-        return json.loads(line)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _parts_of_lines(
-    blocks: Iterator[Block], line: int, keys: list[str], layout: ColumnLayout, name: str
-) -> Iterator[Part]:
+def _load_lines(blocks: Iterator[Block]) -> Iterator[_Chunk]:
+    line = 1
     for block in blocks:
-        lines = block.text.split(b"\n")[:-1]
-        found = [(n, _load(text), text) for n, text in enumerate(lines, line) if text.strip()]
-        rows = ((n, [row.get(k) for k in keys]) for n, row, _ in found if isinstance(row, dict))
-        defects = [
-            Defect(name, n, "row", shown(text.decode()), EXPECTED)
-            for n, row, text in found
-            if not isinstance(row, dict)
-        ]
-        yield from parts_of_rows(rows, layout, name, defects=defects, position=block.position)
+        lines = block.text.decode().split("\n")[:-1]
+        entries = [(n, _load(text)) for n, text in enumerate(lines, line) if text.strip()]
+        yield entries, block.position
         line += len(lines)
 
 
+def _load(line: str) -> Any:
+    """Return the value of a line; the line itself where it is no JSON."""
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return line
+
+
+def _shown(value: Any) -> str:
+    return shown(value if isinstance(value, str) else json.dumps(value))
+
+
+def _parts_of(
+    chunks: Iterable[_Chunk], keys: list[str], layout: ColumnLayout, name: str
+) -> Iterator[Part]:
+    for entries, position in chunks:
+        rows = ((n, [row.get(key) for key in keys]) for n, row in entries if isinstance(row, dict))
+        defects = [
+            Defect(name, n, "row", _shown(entry), EXPECTED)
+            for n, entry in entries
+            if not isinstance(entry, dict)
+        ]
+        yield from parts_of_rows(rows, layout, name, defects=defects, position=position)
+
+
 def _open_rows(
-    rows: list[Row],
+    rows: list[tuple[int, Any]],
     options: ReadOptions,
-    columns: dict[str, str] | None,
     name: str,
-    find: FindLayout,
+    roles: Roles,
     how: dict[str, str],
     expected: str = "a text or a whole number",
 ) -> Content:
     """Open rows of values in memory; the first may be a header that occurs again."""
-    samples = [(n, [text_of(_dated(cell)) or "" for cell in row]) for n, row in rows[:SAMPLE_LINES]]
+    columns = options.column_of()
+    rows = [(number, [_dated(cell) for cell in row]) for number, row in rows]
+    samples = [(n, [text_of(cell) or "" for cell in row]) for n, row in rows[:SAMPLE_LINES]]
     if columns is None:
         width = max(max((n for n, c in enumerate(row, 1) if c), default=0) for _, row in samples)
         samples = [(n, row[:width]) for n, row in samples]
-    begin = examine_rows(samples, columns, options.header, name, find)
-    rows = rows[begin.above :]
-    if begin.has_header:
-        rows = [row for row in rows if row[1] != rows[0][1]]
-    texts = []
-    for number, row in rows:
-        cells = [_dated(cell) for cell in row]
+    begin = examine_rows(samples, columns, options.header, name, roles)
+    for _, cells in rows:
         while begin.layout.free and len(cells) > len(NAME_ROLES) and cells[-1] in ("", None):
             cells.pop()
-        texts.append((number, cells))
-    return Content(
-        parts_of_rows(texts, begin.layout, name, expected), how, begin.notes, begin.first
-    )
+    parts = parts_of_rows(rows, begin.layout, name, expected)
+    return Content(without_titles(parts, begin), how, begin.notes, begin.first)
 
 
 def _dated(cell: Any) -> Any:
@@ -152,12 +151,7 @@ def _dated(cell: Any) -> Any:
     return datetime(*cell.timetuple()[:6]).isoformat() if isinstance(cell, date) else cell
 
 
-def open_sheet(
-    file: Path,
-    options: ReadOptions,
-    columns: dict[str, str] | None,
-    find: FindLayout = find_layout,
-) -> Content:
+def open_sheet(file: Path, options: ReadOptions, title: str, roles: Roles = None) -> Content:
     """Open a sheet: the one that is named or numbered, else the first."""
     if find_spec("python_calamine") is None:
         raise DataError(f"{file.name}: sheets need python-calamine: pip install 'apptek[excel]'")
@@ -168,7 +162,9 @@ def open_sheet(
         workbook = CalamineWorkbook.from_path(str(file))
         names = list(workbook.sheet_names)
         name = _choose(file, names, options.sheet)
-        rows = _rows(workbook.get_sheet_by_name(name))
+        sheet = workbook.get_sheet_by_name(name)
+        numbered = enumerate(sheet.iter_rows(), 1 + (sheet.start or (0, 0))[0])
+        rows = [(n, row) for n, row in numbered if any(cell != "" for cell in row)]
     except (*DAMAGE, CalamineError) as error:
         raise damaged(file, error) from None
     others = [repr(other) for other in names if other != name]
@@ -176,12 +172,12 @@ def open_sheet(
     filled = (n for _, row in rows[:SAMPLE_LINES] for n, cell in enumerate(row, 1) if cell != "")
     if (width := max(filled, default=0)) < len(NAME_ROLES):
         found = f"the sheet {name!r} has {counted(width, 'column')}"
-        raise DataError(f"{file.name}: {found}, expected at least 3{advice}")
+        raise DataError(f"{title}: {found}, expected at least 3{advice}")
     how = {"format": "sheet", "sheet": name}
-    content = _open_rows(rows, options, columns, file.name, find, how, _SHEET_VALUE)
+    content = _open_rows(rows, options, title, roles, how, _SHEET_VALUE)
     if not others or options.sheet:
         return content
-    note = f"{file.name}: the sheet {name!r} is read, one of {len(names)} (--read sheet=NAME)"
+    note = f"{title}: the sheet {name!r} is read, one of {len(names)} (--read sheet=NAME)"
     return replace(content, notes=[*content.notes, note])
 
 
@@ -190,22 +186,6 @@ def _choose(file: Path, names: list[str], wanted: str) -> str:
     if wanted not in names and (wanted or "1") not in by_number:
         raise DataError(f"{file.name}: there is no sheet {wanted!r}; there are {', '.join(names)}")
     return wanted if wanted in names else by_number[wanted or "1"]
-
-
-def _rows(sheet: Any) -> list[Row]:
-    """Return the rows that are not empty, with their numbers from 1, merged cells filled in."""
-    top, left = sheet.start or (0, 0)
-    ranges = getattr(sheet, "merged_cell_ranges", None) or []
-    size = sum((bottom - first + 1) * (right - start + 1)
-               for (first, start), (bottom, right) in ranges)  # fmt: skip
-    rows = [list(row) for row in sheet.iter_rows()]
-    for (first, start), (bottom, right) in ranges if size <= MAX_MERGED else ():
-        row, column = first - top, start - left
-        if 0 <= row < len(rows) and 0 <= column < len(rows[row]):
-            width = min(right - left + 1, len(rows[row])) - column
-            for covered in rows[row : bottom - top + 1]:
-                covered[column : column + width] = [rows[row][column]] * width
-    return [(n, row) for n, row in enumerate(rows, top + 1) if any(cell != "" for cell in row)]
 
 
 def _check_size(file: Path, max_bytes: int | None) -> None:

@@ -5,7 +5,6 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from apptek.config import PRESETS, preset
 from apptek.errors import ApptekError
@@ -92,14 +91,6 @@ def fit_and_evaluate(
     model = folder / "models" / run
     options = ["--model", name, "--protocol", protocol, "--seed", str(seed), "--out", run]
     fitted_by = shlex.join(["apptek", "fit", *command[:1], *options, *command[1:]])
-    common: dict[str, Any] = {
-        "model": name,
-        "protocol": protocol,
-        "seed": seed,
-        "folder": model,
-        "resume": (model.parent / f".{run}-fit").exists(),
-        "about_run": about_run() | {"command": fitted_by},
-    }
     make_folder(model.parent)
     make_folder(folder / "results")
     if model.exists():
@@ -108,7 +99,11 @@ def fit_and_evaluate(
         if name in PRESETS and "topologies" in preset(name).features.parts:
             require_torch()  # the agent that finds them is a network
         with step_progress(f"fitting {name}") as progress:
-            fitted = Predictor.fit(dataset, progress=progress, **common)
+            fitted = Predictor.fit(
+                dataset, model=name, protocol=protocol, seed=seed, folder=model, progress=progress,
+                resume=(model.parent / f".{run}-fit").exists(),
+                about_run=about_run() | {"command": fitted_by},
+            )  # fmt: skip
     evaluated_by = shlex.join(["apptek", "evaluate", run, "--result", f"{run}.json"])
     evaluate_model(fitted, "test").save(folder / "results" / f"{run}.json", evaluated_by)
 

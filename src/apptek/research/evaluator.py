@@ -25,7 +25,7 @@ from apptek.facts.protocols import Protocol, apply_protocol
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.predictor import Predictor
 from apptek.reading.reader import as_dataset
-from apptek.research.model_result import EvaluationReport, describe_model, report_of
+from apptek.research.model_result import EvaluationReport, describe_model
 from apptek.research.result import Result, split_digests
 from apptek.safe_text import counted
 
@@ -133,11 +133,9 @@ class Evaluator:
         )  # fmt: skip
         by_view: dict[View, Evaluation] = {} if self.rolling else {view: evaluation}
         rolled, forecast = evaluation if self.rolling else None, self._forecast(view_scorer)
-        report = report_of(described, self.dataset, by_view, rolled, forecast)
-        if isinstance(scorer, Predictor):
-            return report
-        seconds = {"evaluate": time.monotonic() - started}
-        return replace(report, result=replace(report.result, seconds=seconds))
+        if not isinstance(scorer, Predictor):
+            described = replace(described, seconds={"evaluate": time.monotonic() - started})
+        return EvaluationReport(described, self.dataset, by_view, rolled, forecast)
 
     def _forecast(self, scorer: ViewScorer) -> dict[str, dict[str, Any]] | None:
         data, split = self.dataset, self.split

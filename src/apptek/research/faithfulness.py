@@ -4,13 +4,12 @@
 |-------------|--------------------------------------------------------------------------------|
 | deletion    | without the cited facts the answer loses more than without as many random ones |
 | sufficiency | with the cited facts alone the answer stays                                    |
-| stability   | one step earlier or later in time, the answer and its reasons stay             |
 
 The cited facts are those of the five strongest reasons for the answer. A neighbour is a fact of
 the subject or the object that the query can see, and random facts are drawn among these.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +19,6 @@ from apptek.errors import DataError
 from apptek.explain.explainer import explain
 from apptek.explain.without_facts import with_only, without_facts
 from apptek.facts.queries import Queries, held_out_queries
-from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import ends_of, incoming, outgoing
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.model import Model, with_training_facts
@@ -28,7 +26,6 @@ from apptek.results import Explanation, Query
 
 REASONS = 5
 Rows = npt.NDArray[np.int64]
-ReasonName = tuple[str, str, tuple[str, ...]]  # kind, family, predicates
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,9 +36,6 @@ class Faithfulness:
     cited_beats_random the share of these in which deleting the cited facts costs the answer more
     cited_drop         that cost, in log-odds against the runner-up; random_drop: of random facts
     sufficiency        the share in which the cited facts alone give the same answer
-    same_answer        one step earlier or later: the share with the same answer
-    same_first_reason  of these, the share with the same first reason
-    reason_overlap     of these, the overlap of the five reasons: common ones by all
     """
 
     questions: int
@@ -51,9 +45,6 @@ class Faithfulness:
     cited_drop: float
     random_drop: float
     sufficiency: float
-    same_answer: float | None
-    same_first_reason: float | None
-    reason_overlap: float | None
 
 
 class Ablation:
@@ -105,7 +96,7 @@ def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) 
     test = held_out_queries(model.dataset.test)
     if not len(test):
         raise DataError(f"{model.dataset.name} has no test facts to ask about")
-    drops, alone, cited, stable = [], [], [], []
+    drops, alone, cited = [], [], []
     for row in rng.permutation(len(test)).tolist():
         queries = test.take(np.asarray([row]))
         explanation = _explain(answerer, queries)
@@ -119,13 +110,11 @@ def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) 
             drawn = rng.permutation(others)[: len(ablation.cited)]
             whole = explanation.log_odds
             drops.append([whole - ablation.without(part) for part in (ablation.cited, drawn)])
-        stable += _stability(answerer, queries, explanation)
         if len(cited) == count:
             break
     if not drops:
         raise DataError("no answer has a reason with facts, and neighbours beside them")
     costs = np.asarray(drops)
-    same = [entry for entry in stable if entry is not None]
     return Faithfulness(
         questions=len(cited),
         compared=len(costs),
@@ -134,9 +123,6 @@ def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) 
         cited_drop=float(costs[:, 0].mean()),
         random_drop=float(costs[:, 1].mean()),
         sufficiency=float(np.mean(alone)),
-        same_answer=len(same) / len(stable) if stable else None,
-        same_first_reason=float(np.mean([first for first, _ in same])) if same else None,
-        reason_overlap=float(np.mean([overlap for _, overlap in same])) if same else None,
     )
 
 
@@ -146,29 +132,3 @@ def _explain(answerer: Answerer, queries: Queries) -> Explanation:
     subject, object_ = (data.entities[end] for end in ends)
     query = Query(subject, object_, data.axis.format(int(queries.times[0])))
     return explain(answerer, query, most=REASONS)
-
-
-def _stability(
-    answerer: Answerer, queries: Queries, explanation: Explanation
-) -> list[tuple[bool, float] | None]:
-    """For a step earlier and one later: None where the answer changes, else how reasons agree.
-
-    Nothing for an undated question, and where steps of the axis differ in length.
-    """
-    if answerer.model.dataset.axis.mixed or queries.times[0] == UNKNOWN:
-        return []
-    agreeing: list[tuple[bool, float] | None] = []
-    own = _reason_names(explanation)
-    for step in (-1, 1):
-        moved = _explain(answerer, replace(queries, times=queries.times + np.int32(step)))
-        if moved.predicate != explanation.predicate:
-            agreeing.append(None)
-            continue
-        names = _reason_names(moved)
-        overlap = len(set(own) & set(names)) / max(len(set(own) | set(names)), 1)
-        agreeing.append((own[:1] == names[:1], overlap))
-    return agreeing
-
-
-def _reason_names(explanation: Explanation) -> list[ReasonName]:
-    return [(part.kind, part.family, part.topology) for part in explanation.reasons]

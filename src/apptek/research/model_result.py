@@ -30,13 +30,13 @@ from apptek.research.result import (
 class EvaluationReport:
     """What a scorer reached on a split: in each view, and as a forecast where that makes sense.
 
-    result    the result file: what was evaluated, and its main metrics
+    described what was evaluated, and the split
     by_view   the usual view first
     rolled    the evaluation in which each query saw every fact before its time
     forecast  the four metrics of the forecasting literature, if the split lies beyond train
     """
 
-    result: Result
+    described: Result
     dataset: Dataset = field(repr=False)
     by_view: Mapping[View, Evaluation]
     rolled: Evaluation | None = None
@@ -62,22 +62,42 @@ class EvaluationReport:
         """The rank of each query's true predicate, in the order of the facts of the split."""
         return self.evaluation.ranks
 
+    @property
+    def result(self) -> Result:
+        """The result file: what was evaluated, its main metrics, and those of both views.
+
+        `all_facts` and `past_only` are null where a view was not evaluated.
+        """
+        views: dict[str, Any] = {
+            name: self.by_view[name].as_json() if name in self.by_view else None for name in VIEWS
+        }
+        return replace(
+            self.described,
+            view="past_only" if self.rolled else next(iter(self.by_view)),
+            rolling=self.rolled is not None,
+            metrics=asdict(self.metrics),
+            groups={name: group and asdict(group) for name, group in self.groups.items()},
+            forecast=self.forecast or {},
+            extras={**self.described.extras, **views},
+        )
+
     def save(self, path: str | Path, evaluated_by: str | None = None) -> None:
         """Write a result file, and the ranks beside it: `apptek research compare` reads both.
 
         evaluated_by  the command that evaluates; by default that of this process
         """
-        commands = filter(None, [self.result.command, evaluated_by or command()])
-        assert self.result.split is not None
-        ranks = write_ranks(Path(path), self.ranks, self.dataset, self.result.split)
-        write_result(Path(path), replace(self.result, command=" && ".join(commands), ranks=ranks))
+        result = self.result
+        assert result.split is not None
+        commands = filter(None, [result.command, evaluated_by or command()])
+        ranks = write_ranks(Path(path), self.ranks, self.dataset, result.split)
+        write_result(Path(path), replace(result, command=" && ".join(commands), ranks=ranks))
 
     def table(self) -> pa.Table:
         """Return a row for each view and group of queries, with its metrics."""
         views: dict[str, Evaluation] = dict(self.by_view.items())
         views |= {} if self.rolled is None else {"rolling": self.rolled}
-        about = {name: getattr(self.result, name) for name in ("dataset", "split", "protocol")}
-        about["model"] = self.result.model.removeprefix("apptek_")
+        about = {name: getattr(self.described, name) for name in ("dataset", "split", "protocol")}
+        about["model"] = self.described.model.removeprefix("apptek_")
         rows = [
             about | {"view": view, "group": group} | asdict(metrics)
             for view, found in views.items()
@@ -93,34 +113,6 @@ class EvaluationReport:
         view = "rolling" if about.rolling else about.view
         head = f"{about.model} on {about.dataset}, {about.split}, {view}"
         return f"{head}\n{self.evaluation!r}"
-
-
-def report_of(
-    described: Result,
-    data: Dataset,
-    by_view: Mapping[View, Evaluation],
-    rolled: Evaluation | None,
-    forecast: dict[str, dict[str, Any]] | None,
-) -> EvaluationReport:
-    """Return the report of what a described model reached on the split that it names.
-
-    The metrics of the result are the rolling ones, if there are any, else those of the first view;
-    `all_facts` and `past_only` hold the metrics of both views, null where one was not evaluated.
-    """
-    report = EvaluationReport(described, data, by_view, rolled, forecast)
-    views: dict[str, Any] = {
-        name: by_view[name].as_json() if name in by_view else None for name in VIEWS
-    }
-    result = replace(
-        described,
-        view="past_only" if rolled else next(iter(by_view)),
-        rolling=rolled is not None,
-        metrics=asdict(report.metrics),
-        groups={name: group and asdict(group) for name, group in report.groups.items()},
-        forecast=forecast or {},
-        extras={**described.extras, **views},
-    )
-    return replace(report, result=result)
 
 
 def evaluate_model(
@@ -147,7 +139,7 @@ def evaluate_model(
         scorer = fitted.scorer(split, "past_only", rolling=rolling)
         forecast = evaluate_forecast(scorer, data, split, rolling=rolling)
     described = describe_model(fitted, "past_only" if rolling else views[0])
-    return report_of(replace(described, split=split), data, by_view, rolled, forecast)
+    return EvaluationReport(replace(described, split=split), data, by_view, rolled, forecast)
 
 
 def describe_model(fitted: Predictor, view: View | None = None) -> Result:

@@ -1,4 +1,4 @@
-"""The search for a model's settings: trial after trial on valid, within minutes of one core.
+"""The search for a baseline's settings: trial after trial on valid, within minutes of one core.
 
 The first trial has the settings that the search starts from. Every other one draws each setting at
 random. A trial is never cut short, so that the last one may exceed the minutes.
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.config import Progress
+from apptek.config import PRESETS, Progress
 from apptek.errors import ApptekError, ConfigError, DataError, DivergedError
 from apptek.facts.facts import Dataset
 from apptek.facts.protocols import Protocol, apply_protocol
@@ -23,34 +23,6 @@ from apptek.research.result import Result, plain_settings
 from apptek.seeding import generator
 from apptek.setting_rules import setting_texts, with_settings
 
-PRESET_SPACES: dict[str, Space] = {  # what may be tried for our own models
-    "default": {
-        "history.pair_facts": (20, 40, 80),
-        "history.profile_facts": (30, 60, 120),
-        "history.pair_weight": (0.5, 1.0, 2.0),
-        "history.profile_weight": (0.2, 0.4, 0.8),
-        "traits.weight": (0.3, 1.0, 3.0),
-        "classifier.epochs": (2, 3, 5),
-        "classifier.learning_rate": (0.05, 0.1, 0.2),
-    },
-    "max": {
-        "history.pair_facts": (20, 40, 80),
-        "history.profile_facts": (30, 60, 120),
-        "classifier.learning_rate": (0.05, 0.1, 0.2),
-        "reranker.rounds": (60, 125, 250),
-        "reranker.leaves": (15, 31, 63),
-        "reranker.learning_rate": (0.08, 0.15, 0.25),
-    },
-    "paper": {
-        "agent.tknn": (10, 25, 50),
-        "agent.max_steps": (3, 5),
-        "agent.epochs": (0.5, 1.0, 2.0),
-        "mining.top": (10, 25, 50, 100),
-        "mining.rollouts": (1, 2, 4),
-        "mining.epsilon": (0.3, 0.6, 0.9),
-        "classifier.learning_rate": (0.05, 0.1, 0.2),
-    },
-}
 DRAWS = 100  # attempts to draw settings that are new before the space counts as exhausted
 
 
@@ -58,7 +30,7 @@ DRAWS = 100  # attempts to draw settings that are new before the space counts as
 class Search:
     """What a search depends on besides its data: which model, from which settings, how long."""
 
-    baseline: str  # or a preset of ours
+    baseline: str
     config: Any  # the settings of the first trial
     minutes: float  # of one core
     protocol: Protocol = "official"
@@ -138,7 +110,7 @@ def _run_trial(
 
 def search_space(name: str) -> Space:
     """Return the values that may be tried for a model; ConfigError if it has nothing to search."""
-    space = PRESET_SPACES.get(name) or find_baseline(name).space
+    space = {} if name in PRESETS else find_baseline(name).space
     if not space:
         raise ConfigError(f"{name} has nothing to search for: fitting chooses its settings")
     return space

@@ -1,6 +1,5 @@
 """Forecasts: of a pair, of an actor, of a missing entity; and how reliable similar ones were."""
 
-from dataclasses import replace
 from typing import Any
 
 from pydantic import BaseModel, Field
@@ -8,8 +7,6 @@ from pydantic import BaseModel, Field
 from apptek.forecast.event_filter import read_filter
 from apptek.forecast.reliability import Reliability, facts_in, past_forecasts
 from apptek.forecast.window import Length, Window, time_of
-from apptek.models.model import observed_text
-from apptek.present.forecast_words import begins_note
 from apptek.results import ActorForecast, EntityRanking, Forecast
 from apptek.server.problem_json import ServiceError, refusing
 from apptek.server.requests import EntitiesBody, ForecastBody, PartnersBody, WindowBody
@@ -119,9 +116,6 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
     """Return the outlook of a pair. A ServiceError if the model or the window allows none."""
     forecast, forecaster = make_forecast(served, body), served.predictor.forecaster
     window = forecaster.window(forecast.first, Length(steps=forecast.length))
-    if body.start is None:  # the page asks so for a time before all facts, and for none
-        note = begins_note(observed_text(forecaster.model))
-        forecast = replace(forecast, notes=(*forecast.notes, note))
     leads = forecaster.occurrence.leads  # few: such forecasts are counted for each of them
     lead = min(leads, key=lambda learned: abs(learned - window.lead))
     past = served.background.start(

@@ -13,7 +13,6 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.csv
-import pyarrow.parquet
 
 from apptek.arrays import Bools, Ints, Longs, read_only
 from apptek.errors import DataError
@@ -46,7 +45,7 @@ from apptek.synthetic.rules import (
 
 SMALLEST, LARGEST = 200, 100_000_000  # facts
 HEADER = b"subject\tpredicate\tobject\tsince\tuntil\trule\n"
-_BATCH, _PART = 1_000_000, 4_000_000  # rows written at once; of a part
+_BATCH = 1_000_000  # rows written at once
 _TSV = pa.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
 
 
@@ -202,24 +201,15 @@ def _split(pinned: Bools, *, rng: np.random.Generator) -> dict[Split, Longs]:
     }
 
 
-def write_world(world: World, folder: Path, *, parquet: bool = False) -> None:
-    """Write train.tsv, valid.tsv, test.tsv and rules.json into a new folder, all or nothing.
-
-    parquet  in the place of each file a folder with parts of _PART facts
-    """
+def write_world(world: World, folder: Path) -> None:
+    """Write train.tsv, valid.tsv, test.tsv and rules.json into a new folder, all or nothing."""
     with new_folder(folder) as building:
         for split in SPLITS:
-            starts = range(0, len(world.dataset.split(split)), _PART if parquet else _BATCH)
-            tables = (_table(world, split, slice(at, at + starts.step)) for at in starts)
-            if parquet:
-                (building / split).mkdir()
-                for number, table in enumerate(tables):
-                    pa.parquet.write_table(table, building / split / f"part-{number:05}.parquet")
-                continue
             with (building / f"{split}.tsv").open("wb") as file:
                 file.write(HEADER)
-                for table in tables:
-                    pa.csv.write_csv(table, file, _TSV)
+                for start in range(0, len(world.dataset.split(split)), _BATCH):
+                    rows = slice(start, start + _BATCH)
+                    pa.csv.write_csv(_table(world, split, rows), file, _TSV)
         (building / "rules.json").write_text(_rules_json(world), encoding="utf-8")
 
 

@@ -1,5 +1,5 @@
-// The graph of an answer. Its layout comes from present/drawing/layout.py and its look from
-// present/drawing/svg.py, so that page and file show the same. Here entities can be asked about.
+// The graph of an answer. Its layout comes from present/drawing.py and its look from
+// present/templates, so that page and file show the same. Here entities can be asked about.
 
 import { all, button, byId, el, isZoomGesture, put, set } from "./dom.js";
 import { shown, timely } from "./wording.js";
@@ -17,8 +17,7 @@ export class Graph {
     this.container = container;
     this.onAsk = onAsk;
     this.scroller = el("div", { class: "scroller" });
-    this.unplaced = el("ul", { class: "unplaced soft" });
-    container.replaceChildren(this.scroller, this.unplaced);
+    container.replaceChildren(this.scroller);
     byId("zoom-in").addEventListener("click", () => this.zoomBy(1.4));
     byId("zoom-out").addEventListener("click", () => this.zoomBy(1 / 1.4));
     byId("zoom-fit").addEventListener("click", () => this.zoomBy(null));
@@ -42,24 +41,19 @@ export class Graph {
     return this.scroller.querySelector("svg");
   }
 
-  // The drawing of an answer, at the width that it was asked for. Labels that do not fit into it are
-  // listed below.
+  // The drawing of an answer, at the width that it was asked for.
   draw(drawing) {
     const { activeElement: focused } = document;
     const name = this.scroller.contains(focused) ? d3.select(focused).datum()?.name : null;
     this.empty("");
     this.drawn = this.width;
-    const { nodes, edges, width, height, note } = drawing;
+    const { nodes, edges } = drawing;
     const svg = createSheet(drawing);
     this.view = svg.append("g");
     this.drawEdges(edges, nodes);
     this.drawNodes(nodes);
-    const labelled = edges.filter(({ pill }) => pill);
-    this.writeLabels(labelled.filter(({ room }) => room));
-    this.unplaced.replaceChildren(
-      ...labelled.filter(({ room }) => !room).map((edge) => el("li", {}, titleOf(edge, nodes))),
-    );
-    if (note) put(svg, "text", { class: "note", x: width / 2, y: height - 8 }).text(note);
+    this.writeLabels(edges.filter(({ pill }) => pill));
+    writeTexts(this.view.append("g").datum(drawing));
     this.listen(svg);
     this.scroller.replaceChildren(svg.node());
     const again = this.nodes.filter((node) => node.name === name).node();
@@ -80,7 +74,7 @@ export class Graph {
   drawNodes(nodes) {
     this.nodes = this.view.selectAll("g.node").data(nodes).join("g");
     set(this.nodes, {
-      class: ({ role, side }) => `node ${role} ${side}`.trim(),
+      class: ({ role }) => `node ${role}`,
       tabindex: 0,
       role: "button",
       "aria-haspopup": "dialog",
@@ -120,7 +114,6 @@ export class Graph {
   }
 
   empty(message) {
-    this.unplaced.replaceChildren();
     this.scroller.replaceChildren(el("p", { class: "empty" }, message));
   }
 
@@ -203,7 +196,7 @@ function writeTexts(groups) {
   texts.text(({ words }) => words);
 }
 
-const pathOf = ([x, y, ...others]) => `M${x} ${y}C${others.join(" ")}`;
+const pathOf = ([x, y, ...others]) => `M${x} ${y}Q${others.join(" ")}`;
 
 const titleOf = (edge, nodes) =>
   [nodes[edge.source].name, edge.predicate, nodes[edge.target].name, edge.date]
@@ -223,7 +216,7 @@ function createSheet({ width, height, title }) {
   const marker = put(svg.append("defs"), "marker", {
     id: "apptek-head",
     viewBox: "0 0 8 8",
-    refX: 5,
+    refX: 18,
     refY: 4,
     markerWidth: 7,
     markerHeight: 7,

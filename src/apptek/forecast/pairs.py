@@ -1,0 +1,280 @@
+"""The forecasts of pairs: whether anything happens, what, when the next event comes, and why.
+
+The median time to the next event is the first length of a window with a chance of at least one
+half. Beyond the longest window that was learned there is none.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from apptek.arrays import Doubles, Longs
+from apptek.errors import ApptekError, check_count
+from apptek.evaluation.predicate_classes import Level
+from apptek.explain.explainer import strongest_reason
+from apptek.facts.queries import Queries
+from apptek.facts.times import TimeAxis
+from apptek.forecast.event_filter import EventFilter, read_filter
+from apptek.forecast.forecaster import Forecaster, PairForecasts
+from apptek.forecast.learning import codes_at
+from apptek.forecast.window import Window, time_of, unit_word
+from apptek.models.occurrence.counts import EVIDENCE, OLDEST, age_of_last
+from apptek.models.occurrence.events import Pairs
+from apptek.models.occurrence.model import is_busy
+from apptek.present import forecast_words as words
+from apptek.present.wording import read_as_notes
+from apptek.results import (
+    ChanceUntil,
+    ClassForecast,
+    DirectionForecast,
+    Forecast,
+    NextEvent,
+    Note,
+    OccurrenceReason,
+    PredicateForecast,
+    Query,
+)
+
+CURVE = 31  # most points on the curve of the chance that something happens
+LENGTHS = 128  # of windows among which a median is looked for
+HALF = 0.5
+Ends = tuple[str, str]
+
+
+def forecast_pairs(
+    forecaster: Forecaster,
+    pairs: Sequence[Ends],
+    window: Window,
+    *,
+    top: int | None = 10,
+    event: EventFilter | None = None,
+    ids: Longs | None = None,
+) -> list[Forecast]:
+    """Return the forecast of each pair, both directions.
+
+    top    predicates that are kept; None: all
+    event  adds the time of the next such event, classes, curve and why, which takes longer
+    ids    of the names, (n, 2), where they were looked up already
+    """
+    if top is not None:
+        check_count("top", top)
+    if ids is None:
+        ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
+    for (subject, object_), (one, other) in zip(pairs, ids.tolist(), strict=True):
+        if subject == object_ or one == other >= 0:
+            raise ApptekError(f"{subject!r} and itself: a forecast is of two entities")
+    made = forecaster.both_ways(ids, window)
+    both = np.concatenate([ids, ids[:, ::-1]])
+    shares = forecaster.shares(Pairs(both[:, 0], both[:, 1], made.pairs.times))
+    added = np.column_stack(forecaster.reasons(made))
+    of_window, fields = forecaster.notes(window), forecaster.window_fields(window)
+    occurs = forecaster.answerer.seen.entities(ids.ravel()).reshape(-1, 2)
+    forecasts = []
+    for place, asked in enumerate(pairs):
+        known = zip(map(forecaster.answerer.seen.name, ids[place].tolist()), asked, strict=True)
+        one, other = (name or given for name, given in known)
+        ends, rows = (one, other), np.asarray([place, place + len(pairs)])
+        own, own_shares = made.take(rows), shares[rows]
+        is_seen = dict(zip(ends, occurs[place].tolist(), strict=True))
+        unseen = tuple(name for name in ends if not is_seen[name])
+        notes = [
+            *read_as_notes(*zip(asked, ends, strict=True)),
+            *words.unknown_name_notes(unseen),
+            *_old_pair(forecaster, own),
+        ]
+        first, second = (
+            _direction(forecaster, own, row, names, added[rows[row]])
+            for row, names in enumerate((ends, ends[::-1]))
+        )
+        forecast = Forecast(
+            subject=one,
+            object=other,
+            **fields,
+            probability=float(forecaster.either_way(own.probabilities)[0]),
+            expected=float(own.expected.sum()),
+            directions=(first, second),
+            predicates=_predicates(forecaster, own, own_shares, ends, top),
+            unseen=unseen,
+            notes=(*notes, *of_window),
+        )
+        if event is not None:
+            why = _why(forecaster, forecast, window, ids[place])
+            forecast = _with_details(forecaster, forecast, own, own_shares, event, why)
+        forecasts.append(forecast)
+    return forecasts
+
+
+def _with_details(
+    forecaster: Forecaster, forecast: Forecast, made: PairForecasts, shares: Doubles,
+    event: EventFilter, why: str,
+) -> Forecast:  # fmt: skip
+    """Return the forecast with its classes, the next event, and why the most probable predicate."""
+    next_event = of_any = _next_event(forecaster, made, shares, event)
+    if event.name:
+        of_any = _next_event(forecaster, made, shares, read_filter(forecaster))
+    return replace(
+        forecast,
+        by_class=_classes(forecaster, made, shares, "class"),
+        by_group=_classes(forecaster, made, shares, "group"),
+        why=why,
+        curve=of_any.curve,
+        next_event=next_event,
+    )
+
+
+def _old_pair(forecaster: Forecaster, made: PairForecasts) -> list[Note]:
+    """A note if the last fact between the two is longer ago than the long time scale."""
+    long, window = forecaster.occurrence.clock.long, made.window
+    axis, age = forecaster.model.dataset.axis, age_of_last(made.features[0])
+    if not made.met[0] or age + window.lead <= long:
+        return []
+    since = time_of(axis, window.moment) if window.lead else "the window"
+    return [words.old_pair_note(age, math.floor(OLDEST * long), unit_word(axis.unit), since)]
+
+
+def _direction(
+    forecaster: Forecaster, made: PairForecasts, row: int, ends: Ends, added: Doubles
+) -> DirectionForecast:
+    """Return the forecast of one direction; added: what each evidence adds, and the base."""
+    features, model = made.features[row], forecaster.occurrence
+    reasons = [
+        OccurrenceReason(family, forecaster.evidence(family, ends, features), value)
+        for family, value in zip(EVIDENCE, added[:-1].tolist(), strict=True)
+    ]
+    return DirectionForecast(
+        subject=ends[0],
+        object=ends[1],
+        probability=float(made.probabilities[row]),
+        expected=float(made.expected[row]),
+        base=float(added[-1]),
+        reasons=tuple(sorted(reasons, key=lambda reason: -abs(reason.log_odds))),
+        have_met=bool(made.met[row]),
+        base_sentence=words.base_sentence(
+            met=bool(made.met[row]),
+            busy=model.knows_busy and bool(is_busy(features[None])[0]),
+            beyond=made.window.length > model.longest,
+        ),
+    )
+
+
+def _predicates(
+    forecaster: Forecaster, made: PairForecasts, shares: Doubles, ends: Ends, top: int | None
+) -> tuple[PredicateForecast, ...]:
+    """Of both directions, the most probable first; shares: (2, R)."""
+    chances = forecaster.occurrence.predicate_probabilities(made.chances, shares)
+    # Where both are as probable as anything at all, the larger share comes first.
+    order = np.lexsort((-shares.ravel(), -chances.ravel()))[:top]
+    rows, places = np.unravel_index(order, shares.shape)
+    both = (ends, (ends[1], ends[0]))
+    return tuple(
+        predicate_forecast(forecaster, made, shares, chances, (row, place), both[row])
+        for row, place in zip(rows.tolist(), places.tolist(), strict=True)
+    )
+
+
+def predicate_forecast(
+    forecaster: Forecaster, made: PairForecasts, shares: Doubles, chances: Doubles,
+    at: tuple[int, int], ends: Ends,
+) -> PredicateForecast:  # fmt: skip
+    """Return a predicate of an ordered pair; at: the row of the pair, and the predicate."""
+    name = forecaster.model.dataset.predicates[at[1]]
+    return PredicateForecast(
+        subject=ends[0],
+        predicate=name,
+        label=forecaster.answerer.labels.label(name),
+        object=ends[1],
+        probability=float(chances[at]),
+        expected=float(made.expected[at[0]] * shares[at]),
+        share=float(shares[at]),
+    )
+
+
+def _why(forecaster: Forecaster, forecast: Forecast, window: Window, ids: Longs) -> str:
+    """Why the most probable predicate: the strongest evidence for it."""
+    best, axis = forecast.predicates[0], forecaster.model.dataset.axis
+    ids = ids if best.subject == forecast.subject else ids[::-1]
+    asked = query_at(axis, ids, window.moment)
+    query = Query(best.subject, best.object, time_of(axis, window.moment))
+    reason = strongest_reason(forecaster.answerer, query, best.predicate, asked)
+    return words.why_sentence(best, reason)
+
+
+def query_at(axis: TimeAxis, ids: Longs, moment: int) -> Queries:
+    """Return the query of two entities at a moment."""
+    subject, object_, hidden = (np.asarray([value], np.int32) for value in (*ids.tolist(), -1))
+    return Queries(subject, object_, codes_at(axis, np.asarray([moment])), hidden)
+
+
+def _classes(
+    forecaster: Forecaster, made: PairForecasts, shares: Doubles, level: Level
+) -> tuple[ClassForecast, ...]:
+    """The chance of at least one fact of each class, in either direction."""
+    classes = forecaster.answerer.predicates.levels.get(level)
+    if classes is None:
+        return ()
+    chances = forecaster.occurrence.class_probabilities(made.chances, shares, classes)
+    either = forecaster.occurrence.either_way(chances[0], chances[1])
+    numbers = made.expected @ classes.sums(shares)
+    return tuple(
+        ClassForecast(classes.names[place], float(either[place]), float(numbers[place]))
+        for place in np.argsort(-either, kind="stable").tolist()
+    )
+
+
+def _next_event(
+    forecaster: Forecaster, made: PairForecasts, shares: Doubles, event: EventFilter
+) -> NextEvent:
+    """When the next event of two entities comes, in either direction; shares: (2, R)."""
+    axis, window, model = forecaster.model.dataset.axis, made.window, forecaster.occurrence
+    lengths = np.unique(np.linspace(1, window.length, CURVE).round().astype(np.int64))
+    medians = median_lengths(forecaster)
+    grid = chance_grid(forecaster, made, shares, event, np.append(lengths, medians))
+    either = model.either_way(grid[:, 0], grid[:, 1])
+    curve = np.maximum.accumulate(either[: len(lengths)])  # more time, no less happens
+    median = int(_first_half(medians, either[len(lengths) :, None])[0])
+    return NextEvent(
+        event=event.name,
+        probability=float(curve[-1]),
+        expected=float(event.expected(made.chances, shares).sum()),
+        curve=tuple(
+            ChanceUntil(time_of(axis, window.first + length - 1), chance)
+            for length, chance in zip(lengths.tolist(), curve.tolist(), strict=True)
+        ),
+        median=median or None,
+        median_time=time_of(axis, window.first + median - 1) if median else None,
+        longest=model.longest,
+    )
+
+
+def median_steps(
+    forecaster: Forecaster, made: PairForecasts, shares: Doubles | None, event: EventFilter
+) -> Longs:
+    """Of each ordered pair, the median time to the next event in steps; 0: beyond the longest."""
+    lengths = median_lengths(forecaster)
+    return _first_half(lengths, chance_grid(forecaster, made, shares, event, lengths))
+
+
+def median_lengths(forecaster: Forecaster) -> Longs:
+    """The lengths of windows among which a median is looked for, ascending."""
+    stride, longest = forecaster.occurrence.stride, forecaster.occurrence.longest
+    steps = np.arange(1, longest // stride + 1)
+    if len(steps) > LENGTHS:
+        steps = np.unique(np.geomspace(1, len(steps), LENGTHS).round().astype(np.int64))
+    return steps * stride
+
+
+def chance_grid(
+    forecaster: Forecaster, made: PairForecasts, shares: Doubles | None, event: EventFilter,
+    lengths: Longs,
+) -> Doubles:  # fmt: skip
+    """The chance of each pair in windows of each length: (lengths, pairs)."""
+    model, lead = forecaster.occurrence, made.window.lead
+    found = model.occurrences(made.features, made.met, lengths.tolist(), lead)
+    return np.stack([event.chances(forecaster, chances, shares) for chances in found])
+
+
+def _first_half(lengths: Longs, chances: Doubles) -> Longs:
+    reached = chances >= HALF
+    return np.where(reached.any(axis=0), lengths[np.argmax(reached, axis=0)], 0)
