@@ -1,5 +1,6 @@
 """The paper's figure of topologies: what a model has mined, each drawn on an example query."""
 
+import math
 import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -142,11 +143,14 @@ def draw_panel(panel: "Axes", drawing: Drawing, height: float) -> None:
     panel.set(xlim=(0, drawing.width), ylim=(height, 0), aspect="equal")
     for edge in drawing.edges:
         points = list(zip(edge.curve[::2], edge.curve[1::2], strict=True))
+        (x, y), (end_x, end_y) = points[-2:]  # the arrow's head is at the border of the entity
+        share = 0.9 * RADIUS / math.dist((x, y), (end_x, end_y))
+        points[-1] = (end_x + share * (x - end_x), end_y + share * (y - end_y))
         line = Path(points, [Path.MOVETO, Path.CURVE3, Path.CURVE3])
         dashed = "--" if edge.kind == "question" else "-"
         panel.add_patch(FancyArrowPatch(
             path=line, arrowstyle="-|>", mutation_scale=6, linewidth=0.8, linestyle=dashed,
-            shrinkB=0.9 * RADIUS * SCALE * 72, color="#555555",
+            color="#555555",
         ))  # fmt: skip
     for node in drawing.nodes:
         panel.plot(
