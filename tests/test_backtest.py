@@ -14,7 +14,7 @@ from pyarrow import parquet
 from apptek.errors import ApptekError
 from apptek.evaluation.calibration import yes_no_figures
 from apptek.facts.facts import Facts
-from apptek.forecast.backtest import SURPRISING, backtest
+from apptek.forecast.backtest import backtest
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.window import Window
 from apptek.models.model_folder import load_model
@@ -40,7 +40,6 @@ def test_windows_after_the_fit_count_and_those_within_it_do_not(forecaster: Fore
     assert sum(part.forecasts for part in outcome.reliability) == len(chances)
     usual, _ = backtest(forecaster, 30)
     assert not any(window.in_training for window in usual.windows)
-    assert all(part.probability < SURPRISING for part in usual.surprises)
 
 
 def test_a_row_is_the_forecast_of_that_day_and_happened_says_what_did(

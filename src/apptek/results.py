@@ -890,4 +890,3 @@ class Backtest(Result):
     reliability: tuple[ReliabilityBin, ...] = described("Events by their chance.")
     predicates: YesNoFigures | None = described("The metrics of the forecasts of predicates.")
     predicate_reliability: tuple[ReliabilityBin, ...] = described("The same bins for predicates.")
-    surprises: tuple[Surprise, ...] = described("What happened at a low chance.")

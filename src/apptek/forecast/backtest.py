@@ -36,12 +36,10 @@ from apptek.models.occurrence.snapshots import counts_in, draw_never_seen
 from apptek.present.forecast_words import GROUPS
 from apptek.present.html import reliability_svg
 from apptek.present.tables import json_text
-from apptek.results import Backtest, BacktestWindow, Surprise, to_dict
+from apptek.results import Backtest, BacktestWindow, to_dict
 from apptek.safe_text import counted
 from apptek.seeding import generator
 
-SURPRISING = 0.01  # what happened at less than this is surprising
-SURPRISES = 20  # that are listed
 WORTH_ASKING = 0.02  # predicates are forecast of pairs with at least this chance of anything
 SMALLEST = 0.01  # and compared from this probability on
 
@@ -54,7 +52,6 @@ class _Rolled:
     chances: Doubles  # of predicates, from SMALLEST on
     hits: Bools
     judged: dict[str, Judged]  # by group of pairs
-    surprises: tuple[Surprise, ...]
     row: BacktestWindow
 
 
@@ -86,7 +83,6 @@ def backtest(
     baselines = {
         name: yes_no_figures(seen[name].to_numpy(), happened) for name in BASELINES if tested
     }
-    surprises = sorted((s for part in tested for s in part.surprises), key=lambda s: s.probability)
     outcome = Backtest(
         data=data.name,
         every=every,
@@ -110,7 +106,6 @@ def backtest(
         reliability=tuple(reliability(chances, happened)),
         predicates=yes_no_figures(of_predicates, hits) if len(hits) else None,
         predicate_reliability=tuple(reliability(of_predicates, hits)),
-        surprises=tuple(surprises[:SURPRISES]),
     )
     return outcome, table
 
@@ -189,32 +184,7 @@ def _roll(forecaster: Forecaster, window: Window, recent: int) -> _Rolled:
             "happened": happened,
         }
     )
-    surprises = _surprises(forecaster, forecasts, happened)
-    return _Rolled(table, chances, hits, groups, surprises, row)
-
-
-def _surprises(
-    forecaster: Forecaster, made: PairForecasts, happened: Bools
-) -> tuple[Surprise, ...]:
-    """Return the least probable pairs with a fact, and what it was."""
-    data, window = forecaster.model.dataset, made.window
-    rows = np.flatnonzero(happened & (made.probabilities < SURPRISING))
-    rows = rows[np.argsort(made.probabilities[rows], kind="stable")][:SURPRISES]
-    pairs, chances = made.pairs.take(rows), made.probabilities[rows].tolist()
-    moments, count = pairs.later(window.lead), len(data.predicates)
-    facts = predicates_in(forecaster.model.graph.facts, data.axis, moments, window.length, count)
-    first, last = window.texts(data.axis)
-    return tuple(
-        Surprise(
-            subject=data.entities[int(pairs.subjects[row])],
-            object=data.entities[int(pairs.objects[row])],
-            first=first,
-            last=last,
-            probability=chance,
-            predicates=tuple(data.predicates[p] for p in np.flatnonzero(facts[row]).tolist()),
-        )
-        for row, chance in enumerate(chances)
-    )
+    return _Rolled(table, chances, hits, groups, row)
 
 
 def _never_seen(forecaster: Forecaster, window: Window, recent: int) -> Judged:
@@ -276,9 +246,6 @@ def backtest_result(model: Model, outcome: Backtest) -> dict[str, Any]:
         },
         **{
             name: entries[name]
-            for name in (
-                "skill", "groups", "predicates", "reliability", "predicate_reliability",
-                "surprises",
-            )
+            for name in ("skill", "groups", "predicates", "reliability", "predicate_reliability")
         },
     }  # fmt: skip

@@ -14,6 +14,7 @@ from apptek.errors import DataError
 from apptek.evaluation.ranking import metrics_of
 from apptek.facts.facts import Split, join_facts
 from apptek.forecast.forecaster import occurrence_of
+from apptek.forecast.missing_entity import ranker_of
 from apptek.models.entity_ranking.candidates import EntityIndex
 from apptek.models.entity_ranking.ranker import entity_queries, known_entities
 from apptek.models.model import Model
@@ -24,9 +25,7 @@ SIDES = ("both", "objects", "subjects")
 
 def evaluate_entities(model: Model, split: Split) -> dict[str, dict[str, dict[str, Any]]]:
     """Return the metrics by kind and side: those of both sides are the means over all questions."""
-    data, ranker = model.dataset, occurrence_of(model).ranker
-    if ranker is None:
-        raise DataError("this model ranks no entities: fit it again with this version")
+    data, ranker = model.dataset, ranker_of(occurrence_of(model))
     facts = data.split(split)
     facts = facts.take(facts.dated)
     if not len(facts):

@@ -11,6 +11,7 @@ from apptek.facts.times import UNKNOWN
 from apptek.forecast.forecaster import Forecaster
 from apptek.models.entity_ranking.candidates import FAMILIES, FEATURES, SCALES, UNIT, EntityQueries
 from apptek.models.entity_ranking.ranker import EntityRanker
+from apptek.models.occurrence.model import OccurrenceModel
 from apptek.present import partner_words as words
 from apptek.present.wording import read_as_notes
 from apptek.results import EntityRanking, RankedEntity
@@ -46,7 +47,7 @@ def rank_entities(
     name, label = data.predicates[place], answerer.labels.label(data.predicates[place])
     if not len(found.entities):
         raise ApptekError(words.no_candidates(data.entities[actor], label, time))
-    ranker = ranker_of(forecaster)
+    ranker = ranker_of(forecaster.occurrence)
     chances, others = ranker.probabilities(found)
     order = np.argsort(-chances, kind="stable")[:top]
     own = data.entities[actor]
@@ -71,12 +72,11 @@ def rank_entities(
     )
 
 
-def ranker_of(forecaster: Forecaster) -> EntityRanker:
+def ranker_of(occurrence: OccurrenceModel) -> EntityRanker:
     """The ranker of a model; ApptekError if it has none."""
-    ranker = forecaster.occurrence.ranker
-    if ranker is None:
+    if occurrence.ranker is None:
         raise ApptekError("this model ranks no entities: fit it again with this version")
-    return ranker
+    return occurrence.ranker
 
 
 def _reason(ranker: EntityRanker, features: Doubles, actor: str, *, is_subject: bool) -> str:

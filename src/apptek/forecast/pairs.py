@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from apptek.arrays import Doubles, Longs
-from apptek.errors import ApptekError, check_count
+from apptek.errors import ApptekError
 from apptek.evaluation.predicate_classes import Level
 from apptek.explain.explainer import strongest_reason
 from apptek.facts.queries import Queries
@@ -58,8 +58,6 @@ def forecast_pairs(
     event  adds the time of the next such event, classes, curve and why, which takes longer
     ids    of the names, (n, 2), where they were looked up already
     """
-    if top is not None:
-        check_count("top", top)
     if ids is None:
         ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
     for (subject, object_), (one, other) in zip(pairs, ids.tolist(), strict=True):

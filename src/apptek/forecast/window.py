@@ -171,10 +171,7 @@ def _last(axis: TimeAxis, first: int, length: Length) -> int:
         _position(axis, length.until)
         code = np.asarray([axis.parse(length.until)], np.int32)
         return axis.position(int(axis.last_moments(code)[0]))
-    number = int(getattr(length, name))
-    if number < 1:
-        raise ApptekError(f"a window of {number} {name}: expected at least 1")
-    steps = _steps(axis, first, name, min(number, _MOST))
+    steps = _steps(axis, first, name, min(int(getattr(length, name)), _MOST))
     if steps is None:
         raise ApptekError(
             f"the times of this data are {axis.unit}s: give the length of the window in "

@@ -223,18 +223,6 @@ def backtest_text(outcome: results.Backtest, width: int) -> str:
     ]
     header = ("forecast at", "forecasts", "on average", "happened")
     parts.append(table_text("Predicates: what was forecast came true", header, bins, width))
-    surprises = [
-        (
-            f"{part.subject} -> {part.object}",
-            part.first,
-            f"{100 * part.probability:.2f} %",
-            ", ".join(part.predicates),
-        )
-        for part in outcome.surprises
-    ]
-    if surprises:
-        header = ("most surprising", "window", "chance", "what happened")
-        parts.append(table_text("Happened at less than 1 %", header, surprises, width))
     return "\n".join(parts)
 
 
