@@ -1,13 +1,16 @@
 import pydoc
 import re
+import shlex
 import shutil
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import apptek
+from tools.dependencies import CORE, closure
 
 ROOT = Path(__file__).parents[1]
 
@@ -32,34 +35,87 @@ def test_public_names_are_listed_without_being_imported() -> None:
     assert "PredicateClassifier" in pydoc.plain(pydoc.render_doc(apptek))
 
 
-@pytest.mark.slow
-def test_the_built_wheel_works_on_its_own(tmp_path: Path) -> None:
-    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "--outdir", str(tmp_path)]
-    subprocess.run([*build, str(ROOT)], check=True, capture_output=True)
-    (wheel,) = tmp_path.glob("*.whl")
-    place = tmp_path / "installed"
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder where the wheel is installed, alone; it was built from the sdist."""
+    folder = tmp_path_factory.mktemp("built")
+    build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(ROOT)]
+    subprocess.run(build, check=True, capture_output=True)
+    assert len(list(folder.glob("*.tar.gz"))) == 1
+    (wheel,) = folder.glob("*.whl")
+    place = folder / "installed"
     install = [sys.executable, "-m", "pip", "install", "--no-deps", "--target", str(place)]
     subprocess.run([*install, str(wheel)], check=True, capture_output=True)
-    code = (
-        "import sys, apptek\n"
-        f"assert apptek.__file__.startswith({str(place)!r}), apptek.__file__\n"
-        "from apptek.cli import main\n"
-        "sys.argv = ['apptek', 'data', 'make-world', 'world', '--facts', '500']\n"
-        "main()"
-    )
-    subprocess.run(
-        [sys.executable, "-P", "-c", code],
-        check=True,
-        capture_output=True,
-        cwd=tmp_path,
-        env={"PYTHONPATH": str(place), "PATH": ""},
-    )
-    assert (tmp_path / "world" / "train.tsv").exists()
-    assert not list(place.rglob("*.nbi"))
+    return place
+
+
+@pytest.mark.slow
+def test_the_wheel_has_every_file_and_no_compiled_kernel(installed: Path) -> None:
+    assert not list(installed.rglob("*.nbi"))
     explorer, templates = Path("apptek", "server", "explorer"), Path("apptek/present/templates")
     for file in [*(ROOT / "src" / explorer).rglob("*.*"), *(ROOT / "src" / templates).iterdir()]:
-        assert (place / file.relative_to(ROOT / "src")).read_bytes() == file.read_bytes()
-    assert (place / explorer / "vendor" / "d3-LICENSE.txt").exists()
+        assert (installed / file.relative_to(ROOT / "src")).read_bytes() == file.read_bytes()
+    assert (installed / explorer / "vendor" / "d3-LICENSE.txt").exists()
+    assert (installed / "apptek" / "py.typed").exists()
+    assert len(list((installed / "apptek" / "tutorials").glob("*.ipynb"))) == 10
+
+
+SERVED = "from apptek.server.served_model import ServedModel as M; served = M.open(Path('model'))"
+# What each extra is for; a text that begins with a word of the command line is a command.
+TRIED = {
+    "": ["explain model A B 2014-03-01", "forecast model A B --days 7", "tutorial first-model"],
+    "agent": ["paper train facts.csv --out agent --set agent.epochs=0.1"],
+    "excel": ["watch model --out watch.xlsx"],
+    "figures": ["python from apptek.paper.figures import FIGURES; import matplotlib.figure"],
+    "gym": ["python import apptek.paper.gym"],
+    "max": ["fit facts.csv --model max --set reranker.rounds=2 --out trees"],
+    "mcp": ["mcp --help", f"python from apptek.server.mcp_server import create_server; {SERVED}"],
+    "ray": ["python import ray; from apptek.engine import use_engine"],
+    "rdf": ["predict model --queries queries.csv --out answers.ttl"],
+    "serve": [f"python {SERVED}; from apptek.server.app import create_app; create_app(served)"],
+    "site": ["python import furo, myst_nb, sphinx"],
+    "sql": ["watch model --out sqlite:///lists.db#watch"],
+}
+
+
+def run_alone(python: Path, command: str, installed: Path, folder: Path) -> None:
+    """Run a command in an environment that has one extra; it must succeed."""
+    code = command.removeprefix("python ")
+    if code == command:
+        words = ["apptek", *shlex.split(command)]
+        code = f"import sys; from apptek.cli import main; sys.argv = {words}; main()"
+    kernels = str(installed.parent / "kernels")  # compiled once for all
+    variables = {"PYTHONPATH": str(installed), "PATH": "", "NUMBA_CACHE_DIR": kernels}
+    done = subprocess.run(
+        [python, "-P", "-c", f"from pathlib import Path; {code}"],
+        cwd=folder, env=variables, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, (command, done.stderr)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("extra", TRIED)
+def test_each_extra_is_enough_for_what_it_is_for(
+    extra: str, installed: Path, tmp_path: Path
+) -> None:
+    """An environment with nothing but the wheel and what it declares for one extra."""
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", tmp_path / "env"], check=True)
+    (site,) = (tmp_path / "env").glob("lib/python*/site-packages")
+    for about, _ in (closure(CORE) | closure(extra)).values():
+        for top in {path.parts[0] for path in about.files or [] if path.parts[0] != ".."}:
+            if not (site / top).exists():
+                (site / top).symlink_to(Path(str(about.locate_file(top))))
+    rows = [f"{'AB'[n % 2]},p{n % 3},{'BA'[n % 2]},2014-01-{n % 28 + 1:02}" for n in range(80)]
+    (tmp_path / "facts.csv").write_text("\n".join(["subject,predicate,object,time", *rows]))
+    (tmp_path / "queries.csv").write_text("subject,object,time\nA,B,2014-01-05\n")
+    python = tmp_path / "env" / "bin" / "python"
+    for command in ("fit facts.csv --out model", *TRIED[extra]):
+        run_alone(python, command, installed, tmp_path)
+
+
+def test_every_extra_is_tried() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    assert {*project["optional-dependencies"], ""} - {"dev"} == set(TRIED)
 
 
 def test_no_file_of_the_project_is_data_or_names_a_machine() -> None:

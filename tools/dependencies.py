@@ -32,31 +32,32 @@ def pins() -> dict[str, str]:
     return {canonicalize_name(name): version.strip() for name, _, version in lines}
 
 
+def closure(extra: str) -> dict[str, tuple[Distribution, tuple[str, ...]]]:
+    """All packages that an extra needs, by name: as they are installed, and what they need."""
+    found: dict[str, tuple[Distribution, tuple[str, ...]]] = {}
+    waiting: list[tuple[str, frozenset[str]]] = list(_own_needs(extra))
+    seen: set[tuple[str, frozenset[str]]] = set()
+    while waiting:
+        name, extras = waiting.pop()
+        if (name, extras) in seen:
+            continue
+        seen.add((name, extras))
+        about = _installed(name)
+        needs = list(_needs(about.requires or [], extras))
+        found.setdefault(name, (about, tuple(sorted(need for need, _ in needs))))
+        waiting += needs
+    return found
+
+
 def packages() -> list[Package]:
     """All packages that APPTeK and its extras need, by name."""
     pinned = pins()
     found: dict[str, Package] = {}
     for extra in (CORE, *EXTRAS):
-        waiting: list[tuple[str, frozenset[str]]] = list(_own_needs(extra))
-        seen: set[tuple[str, frozenset[str]]] = set()
-        while waiting:
-            name, extras = waiting.pop()
-            if (name, extras) in seen:
-                continue
-            seen.add((name, extras))
-            about = _installed(name)
-            needs = list(_needs(about.requires or [], extras))
-            package = found.setdefault(
-                name,
-                Package(
-                    about.metadata["Name"],
-                    pinned.get(name, about.version),
-                    licence_of(about),
-                    tuple(sorted(need for need, _ in needs)),
-                ),
-            )
-            package.extras.add(extra)
-            waiting += needs
+        for name, (about, needs) in closure(extra).items():
+            version = pinned.get(name, about.version)
+            package = Package(about.metadata["Name"], version, licence_of(about), needs)
+            found.setdefault(name, package).extras.add(extra)
     return [found[name] for name in sorted(found)]
 
 
