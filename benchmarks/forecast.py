@@ -20,10 +20,9 @@ from apptek.forecast.skill import BASELINES
 from apptek.forecast.window import Length
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import Model
-from apptek.models.occurrence.counts import PairCounts
-from apptek.models.occurrence.events import Events
 from apptek.models.occurrence.fitting import fit_horizon
 from apptek.models.occurrence.model import Horizon
+from apptek.models.occurrence.pair_counts import Events, PairCounts
 from apptek.models.occurrence.snapshots import draw_acquainted
 from apptek.predictor import Predictor
 from apptek.seeding import generator

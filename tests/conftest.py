@@ -10,6 +10,7 @@ from hypothesis import settings
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
+    from apptek.facts.facts import Dataset
     from apptek.predictor import Predictor
     from apptek.server.served_model import ServedModel
 
@@ -107,6 +108,20 @@ def shared_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[
 def default_model(shared_model: Callable[[str], Path]) -> Path:
     """The folder of a model with the default settings."""
     return shared_model("default")
+
+
+@pytest.fixture(scope="module")
+def predictor(default_model: Path) -> "Predictor":
+    """That model; a module that tests another one has its own fixture of this name."""
+    from apptek.predictor import Predictor
+
+    return Predictor.load(default_model)
+
+
+@pytest.fixture(scope="module")
+def data(predictor: "Predictor") -> "Dataset":
+    """The data set of the module's predictor."""
+    return predictor.model.dataset
 
 
 @pytest.fixture(scope="session")

@@ -1,4 +1,3 @@
-import json
 from pathlib import Path
 from typing import Any
 
@@ -100,16 +99,9 @@ def test_another_file_is_refused(content: bytes, path: Path) -> None:
         read_arrays(path)
 
 
-@pytest.mark.parametrize("change", [slice(None, -1), slice(None, -40)])
-def test_a_file_that_is_cut_short_is_refused(change: slice, path: Path) -> None:
-    path.write_bytes(path.read_bytes()[change])
-    with pytest.raises(ValueError, match=r"written|reshape|longer or shorter"):
-        read_arrays(path, check=False)
-
-
-def test_a_longer_file_is_refused(path: Path) -> None:
-    path.write_bytes(path.read_bytes() + b"\0")
-    with pytest.raises(ValueError, match="longer or shorter"):
-        read_arrays(path)
-    header = json.loads(path.read_bytes()[8:].partition(b"}}")[0] + b"}}")
-    assert header["longs"]["data_offsets"] == [0, 56]
+def test_a_file_of_another_length_is_refused(path: Path) -> None:
+    content = path.read_bytes()
+    for other in (content[:-1], content[:-40], content + b"\0"):
+        path.write_bytes(other)
+        with pytest.raises(ValueError, match=r"written|reshape|longer or shorter"):
+            read_arrays(path, check=False)

@@ -14,8 +14,7 @@ from worlds import facts_of
 
 from apptek.baselines import embedding_baseline
 from apptek.baselines.diachronic import DeSimplE, Diachronic, EntityTable, TimeFeatures
-from apptek.baselines.embedding import embedding_scores
-from apptek.baselines.embedding_training import mask_known, with_unseen
+from apptek.baselines.embedding import embedding_scores, mask_known, with_unseen
 from apptek.baselines.tnt_complex import TntComplEx, nearest_rows
 from apptek.errors import CheckpointError
 from apptek.evaluation.filters import known_predicates

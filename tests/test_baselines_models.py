@@ -113,20 +113,6 @@ def test_a_result_says_what_was_run(commands_folder: Path) -> None:
     assert {"settings", "machine", "commit", "format", "seed", "groups", "ranks"} <= set(result)
 
 
-def test_compare_tells_the_difference(commands_folder: Path) -> None:
-    files = [str(commands_folder / f"{name}.json") for name in ("frequency", "recency")]
-    done = apptek("research", "compare", *files, "--json")
-    assert done.returncode == 0, done.stderr
-    comparison = json.loads(done.stdout)
-    (difference,) = comparison["differences"]
-    assert difference["low"] < difference["mean"] < difference["high"]
-    models = {model["name"]: model["mrr"] for model in comparison["models"]}
-    assert difference["mean"] == pytest.approx(models["recency"] - models["frequency"])
-    gains = [(p["after"] - p["before"]) * p["queries"] for p in difference["predicates"]]
-    assert gains == sorted(gains, reverse=True)
-    assert sum(gains) / comparison["queries"] == pytest.approx(difference["mean"])
-
-
 def without_torch(*words: str) -> subprocess.CompletedProcess[str]:
     """Runs a command where torch is not installed."""
     code = (

@@ -105,23 +105,6 @@ def test_without_types_there_is_nothing_to_say() -> None:
     assert found.shape == (1, PREDICATES, 0)
 
 
-@settings(max_examples=50)
-@given(st.lists(plain_facts(), min_size=1, max_size=30), types, types, st.booleans())
-def test_a_new_name_has_the_groups_of_one_without_facts_that_has_its_types(
-    plain: list[PlainFact], sectors: list[int], countries: list[int], is_subject: bool
-) -> None:
-    idle = ENTITIES - 1
-    plain = [fact for fact in plain if idle not in (fact.subject, fact.object)]
-    kinds = (kind_of(SECTOR, sectors), kind_of(COUNTRY, countries))
-    index = typed_of(graph_of(plain), kinds, PLAIN)
-    told = NewNames(kinds).id("{} ({})".format(*(kind.value(idle) or "none" for kind in kinds)))
-    assert told < 0
-    pairs = [(entity, 0) if is_subject else (0, entity) for entity in (idle, told)]
-    asked: list[PlainQuery] = [(subject, object_, 5, None) for subject, object_ in pairs]
-    found = all_features(index, asked)
-    assert np.array_equal(found[0], found[1])
-
-
 @settings(max_examples=100)
 @given(st.lists(plain_facts(), min_size=5, max_size=30), types, types, st.booleans())
 def test_a_new_name_may_have_types_that_nobody_has_together(

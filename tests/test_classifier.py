@@ -9,9 +9,9 @@ from classifier_examples import CLASSES, FEATURES, examples_of, random_examples,
 from hypothesis import given
 from hypothesis import strategies as st
 from model_folders import files_of
-from ranking_oracles import PlainExample, adagrad, minimise, objective
+from ranking_oracles import PlainExample, minimise
 
-from apptek.config import ClassifierConfig, preset
+from apptek.config import ClassifierConfig
 from apptek.errors import ApptekError, DataError
 from apptek.evaluation.calibration import Calibration
 from apptek.facts.facts import Facts
@@ -32,14 +32,12 @@ from apptek.models.fitting.linear_fit import (
     FitReport,
     fit_linear_softmax,
     shuffled_pass,
-    softmax_gradient,
 )
 from apptek.models.linear_softmax import CHUNK, LinearSoftmax, SparseWeights
 from apptek.predictor import Predictor
 from apptek.resuming import StageCache
 from apptek.rules import rules_of
 from apptek.seeding import generator
-from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
 
@@ -49,27 +47,6 @@ def fit(
     config = ClassifierConfig(**settings)
     rng = generator(seed, "classifier")
     return fit_linear_softmax([train], valid, class_count=class_count, config=config, rng=rng)
-
-
-@given(
-    logits=st.lists(st.floats(-5, 5, width=32), min_size=CLASSES, max_size=CLASSES),
-    label=st.integers(0, CLASSES - 1),
-)
-def test_the_gradient_is_the_slope_of_the_loss(logits: list[float], label: int) -> None:
-    gradient = np.asarray(logits, np.float32)
-    softmax_gradient(gradient, label)
-    example, none = [PlainExample({}, label)], np.zeros((0, CLASSES))
-    for r in range(CLASSES):
-        step = np.zeros(CLASSES)
-        step[r] = 1e-5
-        up, down = (objective(none, np.asarray(logits) + s, example) for s in (step, -step))
-        assert gradient[r] == pytest.approx((up - down) / 2e-5, abs=1e-5)
-
-
-def test_the_penalty_of_a_feature_is_shared_by_the_examples_that_have_it() -> None:
-    plain = [PlainExample({0: 1.0}, 0), PlainExample({1: 1.0}, 1), PlainExample({1: 1.0}, 0)]
-    descent = Descent([examples_of(plain)], CLASSES, ClassifierConfig(), 6.0)
-    assert descent.decay.tolist()[:2] == [6.0, 3.0]
 
 
 def test_the_optimum_of_a_small_problem_is_found() -> None:
@@ -84,45 +61,6 @@ def test_the_optimum_of_a_small_problem_is_found() -> None:
     model = descent.model()
     found = model.calibration.probabilities(model.scores(examples.rows))
     np.testing.assert_allclose(found, expected, atol=0.01)
-
-
-def test_predicates_of_the_same_place_do_not_push_each_other_down() -> None:
-    masked = examples_of([PlainExample({0: 1.0}, 0, frozenset({1}))] * 50)
-    model, _ = fit(masked, masked, CLASSES)
-    logits = model.scores(masked.rows)[0]
-    assert logits[1] == 0.0  # never touched, in weight and bias
-    assert logits[0] > 1
-    assert (logits[2:] < -0.1).all()
-
-
-def test_a_planted_problem_is_solved() -> None:
-    rng = np.random.default_rng(3)
-    plain = []
-    for label in rng.integers(0, 20, 3000).tolist():
-        noise = rng.choice(np.arange(20, 60), 8, replace=False).tolist()
-        plain.append(PlainExample(dict.fromkeys([label, *noise], 1.0), label))
-    examples = examples_of(plain, 60, binary=True)
-    train, valid = examples_of(plain[:2000], 60, binary=True), examples_of(plain[2000:], 60)
-    model, report = fit(train, valid, 20)
-    assert report.valid_mrr == 1.0
-    assert (model.scores(examples.rows).argmax(axis=1) == examples.labels).all()
-    assert (model.weights[:20].argmax(axis=1) == np.arange(20)).all()
-
-
-def test_shuffled_labels_are_predicted_by_their_frequency() -> None:
-    rng = np.random.default_rng(4)
-    labels = rng.choice(4, 8000, p=[0.6, 0.25, 0.1, 0.05])
-    plain = [
-        PlainExample(dict.fromkeys(np.flatnonzero(rng.random(FEATURES) < 0.5).tolist(), 1.0), r)
-        for r in labels.tolist()
-    ]
-    train, valid = examples_of(plain[:6000]), examples_of(plain[6000:])
-    model, report = fit(train, valid, 4)
-    frequencies = np.bincount(labels[:6000]) / 6000
-    chances = Calibration().probabilities(model.scores(valid.rows))
-    np.testing.assert_allclose(chances.mean(axis=0), frequencies, atol=0.02)
-    np.testing.assert_allclose(chances, np.tile(frequencies, (len(chances), 1)), atol=0.08)
-    assert report.valid_mrr == pytest.approx(0.6 + 0.25 / 2 + 0.1 / 3 + 0.05 / 4, abs=0.02)
 
 
 def test_l2_and_the_epoch_are_those_that_rank_valid_best() -> None:
@@ -162,12 +100,6 @@ def test_the_temperature_mends_confidence_that_is_too_low() -> None:
     assert report.ece_after < 0.05 < report.ece_before
 
 
-def test_a_row_without_features_falls_back_to_the_bias() -> None:
-    model = some_model()
-    scores = model.scores(rows_of([{}, {}], FEATURES, binary=True))
-    assert np.array_equal(scores, np.tile(model.bias, (2, 1)))
-
-
 def some_model() -> LinearSoftmax:
     rng = np.random.default_rng(9)
     weights = rng.normal(size=(FEATURES, CLASSES)).astype(np.float32)
@@ -186,11 +118,6 @@ def test_scores_agree_with_the_definition_over_many_chunks(binary: bool) -> None
     assert np.array_equal(
         model.scores(rows.part(CHUNK - 3, CHUNK + 9)), scores[CHUNK - 3 : CHUNK + 9]
     )
-
-
-def test_rows_of_other_features_are_refused() -> None:
-    with pytest.raises(ValueError, match="the rows have 9 features, the weights 4"):
-        some_model().scores(rows_of([{}], 9, binary=True))
 
 
 def parts_of(count: int = 60, cuts: tuple[int, ...] = (20, 35)) -> list[Examples]:
@@ -218,30 +145,6 @@ def test_stored_shards_are_read_as_they_were(tmp_path: Path) -> None:
     more = with_more(stored, parts[0])
     assert same(more[-1], parts[0])
     assert len(more) == len(parts) + 1
-
-
-def test_shards_are_learned_from_in_the_order_of_the_pass() -> None:
-    plain, config = random_examples(60, np.random.default_rng(1)), ClassifierConfig(epochs=2)
-    parts, starts = parts_of(), [0, 20, 35]
-    rng = np.random.default_rng(3)
-    passes = [shuffled_pass(parts, rng) for _ in range(2)]
-    descent = Descent(parts, CLASSES, config, 2.0)
-    for shuffled in passes:
-        descent.run_epoch(shuffled)
-    orders = [
-        np.concatenate([starts[shard] + order for shard, order in shuffled]) for shuffled in passes
-    ]
-    assert all(sorted(order.tolist()) == list(range(60)) for order in orders)
-    weights, bias, _ = adagrad(
-        plain,
-        (FEATURES, CLASSES),
-        [order.tolist() for order in orders],
-        rate=config.learning_rate,
-        accumulator=config.accumulator,
-        l2=2.0,
-    )
-    assert np.allclose(descent.model().weights, weights, atol=1e-4)
-    assert np.allclose(descent.model().bias, bias, atol=1e-4)
 
 
 def test_joined_shards_are_all_examples() -> None:
@@ -322,17 +225,6 @@ def test_a_fit_in_shards_ranks_as_well_and_resumes(
     assert any(text.endswith("less than a minute left") for text in again)
     assert not any(text.startswith("features of train, past_only, part 1") for text in told)
     assert files_of(tmp_path / "again") == files_of(tmp_path / "model")
-
-
-@pytest.mark.gate
-def test_a_fit_of_some_queries_is_told_in_its_settings(tmp_path: Path) -> None:
-    data = make_world(3_000, 3).dataset
-    config = with_settings(preset("default"), ["fit.queries=500", "fit.tuning_queries=100"])
-    predictor = Predictor.fit(data, config=config, folder=tmp_path / "model")
-    assert predictor.model.changed == {"fit.queries": 500, "fit.tuning_queries": 100}
-    support = predictor.model.main.support
-    assert support is not None
-    assert support.totals.sum() == 500
 
 
 def test_of_very_many_facts_some_are_drawn_from() -> None:

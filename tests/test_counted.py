@@ -17,7 +17,7 @@ from apptek.config import View, preset
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import training_queries
-from apptek.models.counted import FREQUENCY, Counted, is_surely_better
+from apptek.models.counting import FREQUENCY, Counted, is_surely_better
 from apptek.models.counting_kernels import Weights, dating_of
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset

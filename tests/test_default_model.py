@@ -39,16 +39,6 @@ from apptek.synthetic.world import make_world
 
 
 @pytest.fixture(scope="module")
-def data() -> Dataset:
-    return make_world(4000, 1).dataset
-
-
-@pytest.fixture(scope="module")
-def predictor(default_model: Path) -> Predictor:
-    return Predictor.load(default_model)
-
-
-@pytest.fixture(scope="module")
 def small() -> Dataset:
     """A world for tests that fit many times."""
     return make_world(800, 1).dataset

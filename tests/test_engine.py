@@ -329,19 +329,3 @@ def test_an_address_without_a_cluster_ends_with_one_line(
     line = f"apptek: no Ray cluster is at RAY_ADDRESS={address}: {reason}\n"
     assert (run.returncode, run.stderr) == (1, line)
     assert not list(tmp_path.iterdir())
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["--engine", "spark"], "'spark' is not one of 'threads', 'processes', 'ray'"),
-        (["--engine", "ray,address=auto"], "is not one of 'threads', 'processes', 'ray'"),
-    ],
-)
-def test_options_that_cannot_be_meant_end_with_one_line(
-    words: list[str], message: str, tmp_path: Path
-) -> None:
-    run = apptek("evaluate", str(tmp_path), *words)
-    assert (run.returncode, run.stdout) == (2, "")
-    assert message in run.stderr
-    assert run.stderr.count("\n") == 1

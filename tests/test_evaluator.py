@@ -34,11 +34,6 @@ some_facts = st.lists(plain_facts(), min_size=1, max_size=8)
 
 
 @pytest.fixture(scope="module")
-def data(predictor: Predictor) -> Dataset:
-    return predictor.model.dataset
-
-
-@pytest.fixture(scope="module")
 def by_time() -> Dataset:
     return split_facts(make_world(2000, 0).dataset, Splitting(by="time"))
 

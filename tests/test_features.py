@@ -1,5 +1,6 @@
 """Features side by side, copy weights, and probabilities that mean what they say."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,11 @@ from apptek.features.clock import Clock
 from apptek.features.history import Copies
 from apptek.features.space import make_space
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.fitting.linear_fit import Descent, fit_linear_softmax
+from apptek.models.fitting.linear_fit import Descent, shuffled_pass
 from apptek.paper.environment import DecisionProcess
 from apptek.paper.features import Topologies
 from apptek.paper.topologies import Mined, topology_set
 from apptek.ragged import Ragged, hstack
-from apptek.seeding import generator
 
 # Side by side
 
@@ -74,11 +74,6 @@ def test_side_by_side_is_what_dense_matrices_would_be(parts: list[Ragged]) -> No
     found = hstack(parts)
     assert np.array_equal(dense(found), np.concatenate([dense(part) for part in parts], axis=1))
     assert found.width == sum(part.width for part in parts)
-
-
-def test_parts_of_different_lengths_do_not_stand_side_by_side() -> None:
-    with pytest.raises(ValueError, match="equally many rows"):
-        hstack([rows_of([{}], 2, True), rows_of([{}, {}], 2, True)])
 
 
 def space_of(parts: tuple[str, ...]) -> Any:
@@ -126,11 +121,15 @@ def test_every_step_agrees_with_adagrad_by_its_definition(
 ) -> None:
     rng = np.random.default_rng(1)
     plain = random_examples(60, rng, binary=binary)
-    orders = [rng.permutation(60).astype(np.int32) for _ in range(3)]
+    starts = [0, 20, 35, 60]  # of shards, which a pass takes one after the other
+    shards = [examples_of(plain[a:b], binary=binary) for a, b in pairwise(starts)]
+    passes = [shuffled_pass(shards, rng) for _ in range(3)]
+    orders = [np.concatenate([starts[shard] + rows for shard, rows in each]) for each in passes]
+    assert all(sorted(order.tolist()) == list(range(60)) for order in orders)
     config = ClassifierConfig(epochs=3, learning_rate=0.5, accumulator=0.25)
-    descent = Descent([examples_of(plain, binary=binary)], CLASSES, config, l2, copies_of(copies))
-    for order in orders:
-        descent.run_epoch([(0, order)])
+    descent = Descent(shards, CLASSES, config, l2, copies_of(copies))
+    for shuffled in passes:
+        descent.run_epoch(shuffled)
     weights, bias, shared = adagrad(
         plain,
         (FEATURES, CLASSES),
@@ -146,57 +145,6 @@ def test_every_step_agrees_with_adagrad_by_its_definition(
     np.testing.assert_allclose(descent.bias, bias, atol=3e-5)
     np.testing.assert_allclose(descent.shared, shared, atol=3e-5)
     np.testing.assert_allclose(descent.model().weights, folded(weights, shared, copies), atol=5e-5)
-
-
-@given(
-    weights=arrays.arrays(np.float32, (FEATURES, CLASSES), elements=st.floats(-3, 3, width=32)),
-    shared=arrays.arrays(np.float32, 2, elements=st.floats(-3, 3, width=32)),
-    row=st.dictionaries(st.integers(0, FEATURES - 1), st.floats(-2, 2, width=32)),
-)
-def test_copy_weights_are_part_of_the_weights_when_the_fit_is_done(
-    weights: npt.NDArray[np.float32], shared: npt.NDArray[np.float32], row: dict[int, float]
-) -> None:
-    examples = examples_of([PlainExample(row, 0)])
-    descent = Descent([examples], CLASSES, ClassifierConfig(), 0.0, copies_of(COPIES))
-    descent.weights[:], descent.shared[:] = weights, shared
-    expected = np.zeros(CLASSES)
-    for feature, value in row.items():
-        expected += value * weights[feature].astype(np.float64)
-        if feature in COPIES:
-            predicate, group = COPIES[feature]
-            expected[predicate] += value * float(shared[group])
-    np.testing.assert_allclose(descent.model().scores(examples.rows)[0], expected, atol=1e-5)
-    assert np.array_equal(descent.weights, weights)
-
-
-def test_without_copies_nothing_is_shared() -> None:
-    plain = random_examples(40, np.random.default_rng(2))
-    order = np.arange(40, dtype=np.int32)
-    one = Descent([examples_of(plain)], CLASSES, ClassifierConfig(), 3.0)
-    other = Descent([examples_of(plain)], CLASSES, ClassifierConfig(), 3.0, copies_of({}))
-    for descent in (one, other):
-        descent.run_epoch([(0, order)])
-        assert descent.shared.size == 0
-    assert one.model().weights.tobytes() == other.model().weights.tobytes()
-
-
-def test_what_happened_happens_again_even_for_a_predicate_never_seen_so() -> None:
-    """Each feature speaks of one predicate, which is the label; the last never occurs."""
-    count = 10
-    plain = [PlainExample({label: 1.0}, label) for label in range(count - 1)] * 30
-    examples = examples_of(plain, count)
-    copies = copies_of({label: (label, 0) for label in range(count)}, count)
-    asked = rows_of([{count - 1: 1.0}], count, False)
-    for given_copies, is_known in ((copies, True), (None, False)):
-        model, _ = fit_linear_softmax(
-            [examples],
-            examples,
-            class_count=count,
-            config=ClassifierConfig(l2=(0.0,)),
-            rng=generator(0, "classifier"),
-            copies=given_copies,
-        )
-        assert (model.scores(asked)[0].argmax() == count - 1) == is_known
 
 
 def test_features_after_those_of_the_copies_speak_of_no_predicate() -> None:

@@ -25,8 +25,8 @@ from apptek.forecast.window import Length, Window, read_window
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.stages import FitOptions
 from apptek.models.manifest import json_bytes
-from apptek.models.occurrence.events import Pairs
 from apptek.models.occurrence.model import Occurrence
+from apptek.models.occurrence.pair_counts import Pairs
 from apptek.predictor import Predictor, Query
 from apptek.present.forecast_words import expected_words
 from apptek.present.wording import GIVEN
@@ -35,7 +35,6 @@ from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
 QUICK = ["classifier.epochs=1", "features.past_only=true"]
-START = "2020-12-20"
 
 
 def quick(data: Dataset, name: str = "default", **named: object) -> Predictor:
@@ -52,11 +51,6 @@ def folder(shared_model: SharedModel) -> Path:
 @pytest.fixture(scope="module")
 def predictor(folder: Path) -> Predictor:
     return Predictor.load(folder)
-
-
-@pytest.fixture(scope="module")
-def data(predictor: Predictor) -> Dataset:
-    return predictor.model.dataset
 
 
 def busiest(predictor: Predictor) -> tuple[str, str]:

@@ -8,9 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainFact, PlainHistory, family_facts, plain_clock, plain_history
 from plain_queries import PlainQuery, plain_queries, queries_of
-from worlds import ENTITIES, PREDICATES, graph_of, moments, plain_facts, random_intervals
+from worlds import ENTITIES, PREDICATES, graph_of, plain_facts, random_intervals
 
-from apptek.arrays import read_only
 from apptek.config import FAMILIES, KERNELS, MOST_HISTORY_FACTS, HistoryConfig
 from apptek.facts.benchmarks import find_benchmark
 from apptek.facts.times import TimeAxis
@@ -136,19 +135,6 @@ def values_of(
     return named(history, history.rows(queries_of([query])), 0)
 
 
-def test_one_fact_two_days_before_in_numbers() -> None:
-    found = values_of([point(2, 3)], (0, 1, 5, None))
-    shares = {"before": np.exp(-1 / 2), "short": np.exp(-2 / 7), "ever": 1.0}
-    for kernel, z in shares.items():
-        assert found[HistoryFeature("pair", 2, kernel)] == pytest.approx(
-            np.log(1 + 6 * z / (1 + z)), abs=1e-6
-        )
-    assert {feature.kernel for feature in found} == {
-        "before", "close", "short", "middle", "long", "ever",
-    }  # fmt: skip
-    assert {feature.family for feature in found} == {"pair"}
-
-
 def test_the_own_fact_and_its_twins_say_nothing() -> None:
     twins = [PlainFact(0, 0, 1, 3, None), PlainFact(0, 0, 1, None, 7), PlainFact(0, 1, 1, 3, 3)]
     assert {f.predicate for f in values_of(twins, (0, 1, 3, 0))} == {1}
@@ -263,22 +249,6 @@ def test_any_chunk_size_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
             assert one.tobytes() == other.tobytes()
 
 
-def test_read_only_and_writable_queries_are_answered_alike_and_stay_so() -> None:
-    rng = np.random.default_rng(6)
-    history = history_of(graph_of(random_intervals(200, rng)))
-    open_, closed = (queries_of(many_queries(np.random.default_rng(7))) for _ in range(2))
-    for column in closed.columns():
-        read_only(column)
-    one, other = history.rows(open_), history.rows(closed)
-    assert np.array_equal(one.columns, other.columns)
-    assert np.array_equal(one.flat_values, other.flat_values)
-    assert all(column.flags.writeable for column in open_.columns())
-    every_second = history.rows(open_.take(np.arange(0, 100, 2)))
-    strided = replace(open_, **{n: getattr(open_, n)[::2] for n in ("subjects", "objects")})
-    strided = replace(strided, times=open_.times[::2], hidden=open_.hidden[::2])
-    assert np.array_equal(history.rows(strided).columns, every_second.columns)
-
-
 def test_no_query_has_no_rows() -> None:
     assert len(history_of(graph_of([point(0, 1)])).rows(queries_of([]))) == 0
 
@@ -306,12 +276,6 @@ def by_definition(
     return {name: value for name, value in expected.items() if value >= 0.01}
 
 
-@given(fact=plain_facts(), when=st.none() | moments)
-def test_a_kernel_agrees_with_the_definition(fact: PlainFact, when: int | None) -> None:
-    fact = replace(fact, subject=0, object=1)
-    assert kernels_of(fact, when) == pytest.approx(by_definition(fact, when), rel=1e-4)
-
-
 @pytest.mark.parametrize("apart", [1, 2, 1022, 1023, 1024, 1025, 1026, 5000, -1023, -1024, -5000])
 def test_far_distances_agree_with_the_definition(apart: int) -> None:
     fact, scales = PlainFact(0, 0, 1, 50, 90), (500.0, 1000.0, 2000.0, 4000.0)
@@ -335,42 +299,35 @@ def daily(gaps: list[int], subject: int = 0, object_: int = 1) -> list[PlainFact
     return [PlainFact(subject, 0, object_, time, time) for time in times]
 
 
-def test_the_scales_are_quantiles_of_the_gaps_within_pairs() -> None:
-    """Of 1 .. 16: a third of the way is 6, and so on."""
-    found = Clock.of(graph_of(daily(list(range(16, 0, -1)))))
-    assert astuple(found) == pytest.approx((6.0, 8.5, 12.25, 15.0625))
+def fact(since: int | None, until: int | None, object_: int = 1) -> PlainFact:
+    return PlainFact(0, 0, object_, since, until)
 
 
-def test_gaps_are_within_a_pair_and_between_different_times() -> None:
-    plain = [*daily([4, 4, 4]), *daily([8], 1, 0), *daily([0, 8, 0], 2, 3)]
-    shuffled = [plain[place] for place in np.random.default_rng(0).permutation(len(plain))]
-    for facts in (plain, shuffled):
-        assert astuple(Clock.of(graph_of(facts))) == pytest.approx((4, 4, 8, 8))
+SCALES_OF: dict[str, tuple[list[PlainFact], tuple[float, ...]]] = {
+    "quantiles of 1 .. 16: a third of the way is 6": (
+        daily(list(range(16, 0, -1))), (6.0, 8.5, 12.25, 15.0625),
+    ),
+    "gaps within a pair, between different times": (
+        [*daily([4, 4, 4]), *daily([8], 1, 0), *daily([0, 8, 0], 2, 3)], (4, 4, 8, 8),
+    ),
+    "none below the unit": (daily([1] * 9), (1, 1, 1, 1)),
+    "intervals by their start, others by the end that is known, undated facts not": (
+        [fact(0, 90), fact(5, None), fact(None, 10), fact(None, None), fact(15, 17)], (5, 5, 5, 5),
+    ),
+    "of subjects, where no pair has two times": (
+        [fact(3 * other, 3 * other, other) for other in range(4)], (3, 3, 3, 3),
+    ),
+    "no gap, a single time": (daily([0, 0]), WITHOUT_GAPS),
+    "no gap, no date": ([fact(None, None)] * 3, WITHOUT_GAPS),
+    "no fact": ([], WITHOUT_GAPS),
+}  # fmt: skip
 
 
-def test_no_scale_is_below_the_unit() -> None:
-    assert Clock.of(graph_of(daily([1] * 9))) == Clock(1.0, 1.0, 1.0, 1.0)
-
-
-def test_intervals_count_by_their_start_half_known_ones_by_that_end_undated_ones_not() -> None:
-    plain = [
-        PlainFact(0, 0, 1, 0, 90),
-        PlainFact(0, 0, 1, 5, None),
-        PlainFact(0, 0, 1, None, 10),
-        PlainFact(0, 0, 1, None, None),
-        PlainFact(0, 0, 1, 15, 17),
-    ]
-    assert Clock.of(graph_of(plain)) == Clock(5.0, 5.0, 5.0, 5.0)
-
-
-def test_where_no_pair_has_two_times_the_subjects_count() -> None:
-    plain = [PlainFact(0, 0, object_, 3 * object_, 3 * object_) for object_ in range(4)]
-    assert Clock.of(graph_of(plain)) == Clock(3.0, 3.0, 3.0, 3.0)
-
-
-def test_without_any_gap_there_are_scales_all_the_same() -> None:
-    for plain in ([], daily([]), [PlainFact(0, 0, 1, None, None)] * 3, daily([0, 0])):
-        assert Clock.of(graph_of(plain)) == Clock(*WITHOUT_GAPS)
+@pytest.mark.parametrize(("plain", "scales"), SCALES_OF.values(), ids=SCALES_OF)
+def test_the_scales_follow_the_gaps(plain: list[PlainFact], scales: tuple[float, ...]) -> None:
+    order = np.random.default_rng(0).permutation(len(plain))
+    for facts in (plain, [plain[place] for place in order]):
+        assert astuple(Clock.of(graph_of(facts))) == pytest.approx(scales)
 
 
 def test_the_scales_do_not_depend_on_the_view() -> None:

@@ -17,8 +17,7 @@ from apptek.features.clock import Clock
 from apptek.forecast import learning
 from apptek.graph.lookups import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.occurrence.counts import PairCounts
-from apptek.models.occurrence.events import Events, Pairs
+from apptek.models.occurrence.pair_counts import Events, PairCounts, Pairs
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.synthetic.world import make_world

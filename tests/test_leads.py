@@ -25,8 +25,6 @@ from apptek.forecast.window import Length, Window, read_window, usual_length
 from apptek.models.manifest import json_bytes
 from apptek.models.model import last_supported
 from apptek.models.model_folder import load_model
-from apptek.models.occurrence.counts import NAMES
-from apptek.models.occurrence.events import Events, Meetings, Pairs
 from apptek.models.occurrence.model import (
     BUSY,
     PAIR_EVER,
@@ -37,6 +35,7 @@ from apptek.models.occurrence.model import (
     Regression,
     is_busy,
 )
+from apptek.models.occurrence.pair_counts import NAMES, Events, Meetings, Pairs
 from apptek.models.occurrence.snapshots import draw_never_seen
 from apptek.predictor import Predictor
 from apptek.present.forecast_words import ACTIVE, no_skill_lines

@@ -13,7 +13,6 @@ from worlds import facts_of, names_of
 
 from apptek import Predictor, Query
 from apptek.config import AgentConfig, TraitsConfig
-from apptek.engine.sharing import Shelf, Unpickler
 from apptek.facts.queries import Queries
 from apptek.features.new_names import NewNames
 from apptek.features.traits import (
@@ -25,7 +24,6 @@ from apptek.features.traits import (
     Traits,
     types_from_names,
 )
-from apptek.models.fitting.stages import TypeTable
 from apptek.paper.connection import connect
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.present.explanation_text import explanation_text
@@ -151,17 +149,6 @@ def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, past_onl
     assert sum("read from the name" in text for text in sentences) >= 2
 
 
-def test_all_ways_to_ask_agree(predictor: Predictor) -> None:
-    queries = [Query(NEW, KNOWN, DAY), Query(KNOWN, NEW, DAY), Query(NEW, NOTHING, "2014-09-01")]
-    answers = predictor.predict(queries, top=2)
-    table = predictor.predict_table(queries, top=2).to_pylist()
-    expected = [(p, a.unseen_subject, a.meant_object) for a in answers for p in a.predicates]
-    found = [(r["predicate"], r["unseen_subject"], r["meant_object"]) for r in table]
-    assert found == expected
-    shares = [share for answer in answers for share in answer.probabilities]
-    assert [row["probability"] for row in table] == pytest.approx(shares)
-
-
 def test_a_forecast_reads_the_name_too(predictor: Predictor) -> None:
     forecast = predictor.forecast(NEW, KNOWN, days=7, top=100, allow_unknown=True)
     (answer,) = predictor.predict([(NEW, KNOWN, forecast.first)])
@@ -187,19 +174,6 @@ def test_an_update_gives_new_entities_the_types_in_their_names(
         assert not any(kind.is_guess(entity) for kind in view.kinds)
     words = [part.sentence for part in updated.explain((NEW, KNOWN, DAY)).further]
     assert f"{NEW} has 'Navy' in its name" in words
-
-
-@pytest.mark.parametrize("types", [{}, {SECTOR: {"Police (India)": "Force"}}])
-def test_workers_of_an_engine_read_it_too(
-    predictor: Predictor, types: TypeTable, tmp_path: Path
-) -> None:
-    if types:
-        predictor = Predictor.fit(predictor.model.dataset, types=types)
-    space = predictor.model.space("all_facts")
-    queries = predictor.answerer.queries_of([Query(NEW, KNOWN, DAY), Query(KNOWN, NEW, DAY)])
-    assert min(queries.subjects) < -1
-    rows, opened = space.rows(queries), Unpickler(Shelf(tmp_path).dump(space)[0]).load()
-    assert np.array_equal(opened.rows(queries).columns, rows.columns)
 
 
 def test_to_the_agent_every_new_name_is_unknown(predictor: Predictor) -> None:

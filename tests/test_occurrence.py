@@ -3,7 +3,6 @@
 import itertools
 import json
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -15,16 +14,18 @@ from oracles import PlainFact
 from worlds import ENTITIES, facts_of, moments, plain_facts
 
 from apptek.arrays import Bools, Doubles
-from apptek.evaluation.calibration import area_under_curve, reliability, yes_no_figures
-from apptek.evaluation.logistic import fit_logistic
+from apptek.evaluation.calibration import (
+    area_under_curve,
+    fit_logistic,
+    reliability,
+    yes_no_figures,
+)
 from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.forecast.skill import own_rate, recent_rate
 from apptek.models.manifest import json_bytes
 from apptek.models.occurrence import fitting, snapshots
-from apptek.models.occurrence.counts import NAMES, PairCounts
-from apptek.models.occurrence.events import Events, Meetings, Pairs
 from apptek.models.occurrence.fitting import (
     Period,
     fit_horizon,
@@ -38,7 +39,8 @@ from apptek.models.occurrence.model import (
     Regression,
     coherent,
 )
-from apptek.models.occurrence.snapshots import Outcomes, counts_in, draw_acquainted, draw_strangers
+from apptek.models.occurrence.pair_counts import NAMES, Events, Meetings, PairCounts, Pairs
+from apptek.models.occurrence.snapshots import Outcomes, draw_acquainted, draw_strangers
 from apptek.seeding import generator
 
 CLOCK = Clock(1.0, 2.0, 4.0, 8.0)
@@ -226,25 +228,20 @@ def test_a_fit_sees_nothing_after_its_period_and_is_the_same_twice() -> None:
         assert one.burst == other.burst
 
 
-def test_a_stored_model_is_the_same_model() -> None:
-    events = busy_world()
-    model = replace(fitted_model(events), predicates=(0.1, 0.9), either=0.4, all_facts=False)
-    stored = OccurrenceModel.from_json(json.loads(json_bytes(model.to_json())), {})
-    assert (stored.clock, stored.fitted_until) == (model.clock, model.fitted_until)
-    assert (stored.predicates, stored.either, stored.all_facts) == ((0.1, 0.9), 0.4, False)
-    pairs = pairs_of([(0, 1, 120), (3, 4, 100)])
-    assert np.array_equal(forecast(stored, events, pairs, 3), forecast(model, events, pairs, 3))
-
-
 def test_trees_are_stored_and_their_contributions_add_up() -> None:
     events = busy_world()
     counts = PairCounts(events, Clock(1.0, 3.0, 10.0, 30.0))
     horizon = fit_horizon(counts, 5, ([40, 50, 60, 70], [90, 100]), seed=0, trees=True)
     assert horizon is not None
     assert horizon.trees is not None
-    model = OccurrenceModel(clock=counts.clock, horizons=(horizon,), fitted_until=110)
-    assert model.trees().keys() == {5}
+    model = OccurrenceModel(
+        clock=counts.clock, horizons=(horizon,), fitted_until=110,
+        predicates=(0.1, 0.9), either=0.4, all_facts=False,
+    )  # fmt: skip
+    assert model.trees().keys() == {"trees/occurrence-5.txt"}
     stored = OccurrenceModel.from_json(json.loads(json_bytes(model.to_json())), model.trees())
+    assert (stored.clock, stored.fitted_until) == (model.clock, 110)
+    assert (stored.predicates, stored.either, stored.all_facts) == ((0.1, 0.9), 0.4, False)
     features = counts.features(all_acquainted(events, [110], 5).pairs)
     met: Bools = np.ones(len(features), np.bool_)
     chances = model.occurrence(features, met, 5).probabilities
@@ -357,13 +354,6 @@ def test_the_area_is_the_chance_that_a_hit_is_above_a_miss(
     bins = reliability(values, happened)
     assert sum(part.forecasts for part in bins) == len(values)
     assert sum(part.happened * part.forecasts for part in bins) == pytest.approx(happened.sum())
-
-
-def test_a_pair_without_facts_has_no_count() -> None:
-    events = events_of([point(0, 1, 3), point(0, 1, 3), point(1, 2, 5)])
-    keys = pairs_of([(0, 1, 0), (1, 2, 0), (2, 0, 0)]).keys(events.width)
-    assert counts_in(events, keys, 3, 4).tolist() == [2, 0, 0]
-    assert counts_in(events, keys, 6, 9).tolist() == [0, 0, 0]
 
 
 shares_of = st.lists(st.floats(1e-9, 1), min_size=5, max_size=5).map(

@@ -1,12 +1,9 @@
 """Predicates by class: sums of probabilities, and the ranks of classes."""
 
-import json
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
 from hypothesis import given
 from hypothesis import strategies as st
 from oracles import PlainFact
@@ -79,11 +76,6 @@ def test_the_ranks_of_classes_agree_with_the_definition(
     assert 0 <= metrics.ece <= 1
 
 
-@pytest.fixture(scope="module")
-def predictor(default_model: Path) -> Predictor:
-    return Predictor.load(default_model)
-
-
 def test_the_probabilities_of_an_answer_add_up_by_class(predictor: Predictor) -> None:
     data = predictor.model.dataset
     query = Query(data.entities[0], data.entities[1], "2019-07-26")
@@ -121,21 +113,3 @@ def test_an_evaluation_reports_classes(predictor: Predictor) -> None:
     report = predictor.evaluate("test").as_json()
     assert report["by_group"]["hits_at_10"] == 1.0  # there are four
     assert 0 < report["by_class"]["queries"] < report["queries"]  # some predicates have no class
-
-
-def test_codes_are_shown_with_their_labels(tmp_path: Path) -> None:
-    table, model, world = tmp_path / "predicates.csv", str(tmp_path / "model"), tmp_path / "world"
-    table.write_text("predicate,class,label\nConsult,talk,To talk\n", encoding="utf-8")
-    apptek("data", "make-world", str(world), "--facts", "2000")
-    fitted = apptek("fit", str(world), "--out", model, "--predicates", str(table))
-    assert "labels: 1 of 26 predicates are in predicates.csv" in fitted.stderr
-    data = Predictor.load(model).model.dataset
-    query = (data.entities[0], data.entities[1], "2019-07-26")
-    shown = apptek("predict", model, *query, "--top", "26").stdout
-    assert "To talk (Consult)" in shown
-    assert "By class: talk " in shown
-    answer = json.loads(apptek("predict", model, *query, "--json").stdout)
-    assert [entry["name"] for entry in answer["by_class"]] == ["talk"]
-    explained = apptek("explain", model, *query, "--predicate", "Consult").stdout
-    assert "To talk" in explained
-    assert "By class: talk " in explained

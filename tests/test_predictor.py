@@ -102,7 +102,7 @@ STAGES = {
         "index", "features of train, all_facts", "fit the classifier, all_facts",
         "features of train, past_only",
     ],
-    "paper": ["train the agent", "mine", "apply topologies", "fit the classifier, all_facts"],
+    "paper": ["train the agent", "mine", "fit the classifier, all_facts"],
 }  # fmt: skip
 
 

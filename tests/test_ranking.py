@@ -22,7 +22,6 @@ from apptek.arrays import Matrix
 from apptek.errors import DataError
 from apptek.evaluation.calibration import (
     expected_calibration_error,
-    fit_calibration,
     softmax,
     top_predictions,
 )
@@ -121,21 +120,6 @@ def test_nan_has_no_rank() -> None:
         scores[row, 1] = np.nan
         with pytest.raises(ValueError, match=f"row {row} contain NaN"):
             expected_ranks(scores, truths_of([0, 0]), Ragged.empty(2))
-
-
-def test_a_predicate_without_a_score_is_refused() -> None:
-    for truth, others in ((2, []), (-1, []), (0, [2])):
-        with pytest.raises(ValueError, match="not among the 2"):
-            expected_ranks(np.zeros((1, 2)), truths_of([truth]), known_of([others]))
-    with pytest.raises(ValueError, match="different numbers"):
-        expected_ranks(np.zeros((1, 2)), truths_of([0]), Ragged.empty(2))
-
-
-def test_the_scores_stay_as_open_and_as_they_were() -> None:
-    scores = np.asarray([[1.0, 2.0], [4.0, 3.0]])[:, ::-1]
-    ranks = expected_ranks(scores, truths_of([0, 0]), Ragged.empty(2))
-    assert ranks.tolist() == [1.0, 2.0]
-    assert scores.flags.writeable
 
 
 LONGS, ONES = np.asarray([0, 1, 2]), np.ones(2, np.float32)
@@ -280,19 +264,6 @@ def test_the_calibration_error_agrees_with_the_definition(
 def test_a_confidence_is_a_probability(confidence: float) -> None:
     with pytest.raises(ValueError, match="from 0 to 1"):
         expected_calibration_error(np.asarray([confidence]), np.asarray([True]))
-
-
-@pytest.mark.parametrize("planted", [0.4, 1.0, 2.5])
-def test_the_temperature_finds_what_was_planted(planted: float) -> None:
-    rng = np.random.default_rng(1)
-    scores = rng.normal(0, 3, (20_000, 6)).astype(np.float32)
-    draws = softmax(scores.astype(np.float64), planted).cumsum(axis=1)
-    truths = (rng.random((len(scores), 1)) > draws).sum(axis=1)
-    best, _ = top_predictions(scores)
-    found = fit_calibration(scores, best == truths)
-    assert np.median(found.temperatures(scores)) == pytest.approx(planted, rel=0.05)
-    _, confidences = top_predictions(found.probabilities(scores))
-    assert expected_calibration_error(confidences, best == truths) < 0.015
 
 
 @pytest.mark.real_data

@@ -107,16 +107,6 @@ def test_an_update_calibrates_on_the_newest_facts(predictor: Predictor) -> None:
     assert after == pytest.approx(right, abs=0.08)
 
 
-def test_two_updates_calibrate_as_one_does(predictor: Predictor) -> None:
-    once, _ = predictor.update(habits(range(TURN, 70), 0.7))
-    rows = habits(range(TURN, 70), 0.7)
-    twice, _ = predictor.update(rows[:700])
-    twice, _ = twice.update(rows[700:])
-    calibrations = [each.model.views["past_only"].classifier.calibration for each in (once, twice)]
-    # Not the same: among equally near facts of a day, the order in which they came decides.
-    assert calibrations[0].temperature == pytest.approx(calibrations[1].temperature, rel=0.01)
-
-
 def test_a_rolling_evaluation_follows_the_data(predictor: Predictor) -> None:
     data, view = predictor.model.dataset, rolling_view(predictor)
     fixed = evaluate_split(ViewScorer(view.scores, view.probabilities), data, "test")

@@ -15,23 +15,18 @@ from typer.testing import CliRunner
 from apptek.cli import app
 from apptek.config import Config, preset
 from apptek.errors import ModelError
+from apptek.evaluation.calibration import log_softmax
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import held_out_queries
 from apptek.features.traits import Traits
 from apptek.models.reranking.candidates import Mirrors, Weighed, describe_candidates, names_of
 from apptek.models.reranking.fitting import ListwiseLoss, TakeTurns, folds_of
-from apptek.models.reranking.reranker import log_softmax
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
 SETTINGS = ["reranker.rounds=20", "reranker.least_rows=20", "reranker.candidates=6"]
-
-
-@pytest.fixture(scope="module")
-def data() -> Dataset:
-    return make_world(4000, 1).dataset
 
 
 def small() -> Config:
@@ -292,22 +287,6 @@ def test_a_counterfactual_holds_for_the_re_ranked_scores(
             changed += 1
             assert found.outcome.predicate != found.answer
     assert changed >= 3
-
-
-@pytest.mark.parametrize(
-    "facts",
-    [
-        [("A", f"act {n}", "B", "2014-01-01") for n in range(5)],  # all in one fold
-        [(f"A{n}", f"act {n}", f"B{n}", f"2014-01-{n + 1:02}") for n in range(30)],
-    ],
-)
-def test_data_without_anything_for_trees_to_learn_is_fitted_without_them(
-    facts: list[tuple[str, str, str, str]],
-) -> None:
-    predictor = Predictor.fit(facts, model="max", config=small())
-    assert all(view.reranker is None for view in predictor.model.views.values())
-    (answer,) = predictor.predict([Query(facts[0][0], facts[0][2], facts[0][3])])
-    assert answer.predicates
 
 
 def test_fit_says_which_trees_are_left_out(tmp_path: Path) -> None:

@@ -16,11 +16,6 @@ from apptek.rules import bodies_of, rules_of, write_rules
 
 
 @pytest.fixture(scope="module")
-def predictor(default_model: Path) -> Predictor:
-    return Predictor.load(default_model)
-
-
-@pytest.fixture(scope="module")
 def rules(predictor: Predictor) -> list[dict[str, Any]]:
     exported: list[dict[str, Any]] = rules_of(predictor.model).to_pylist()
     return exported

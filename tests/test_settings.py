@@ -115,12 +115,6 @@ def test_python_code_meets_the_same_rules() -> None:
         AgentConfig().tknn = 5  # type: ignore[misc]
 
 
-def test_presets_are_known_by_name() -> None:
-    assert preset("paper").agent.discount == 0.99
-    with pytest.raises(ConfigError, match="known: default, max, paper"):
-        preset("papr")
-
-
 def test_a_section_that_is_younger_than_a_model_has_its_defaults() -> None:
     config = with_settings(preset("default"), ["fit.queries=5", "history.pair_facts=7"])
     stored = json.loads(json.dumps(asdict(config)))

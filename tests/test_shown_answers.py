@@ -28,11 +28,6 @@ def predictor(explored_model: Path) -> Predictor:
 
 
 @pytest.fixture(scope="module")
-def data(predictor: Predictor) -> Dataset:
-    return predictor.model.dataset
-
-
-@pytest.fixture(scope="module")
 def asked(data: Dataset) -> list[tuple[str, str, str]]:
     """Queries about training facts, so that there are reasons."""
     facts = data.train.take(np.arange(12))

@@ -1,7 +1,6 @@
 """A graph from stored arrays: the same graph, and no id or offset leads out of an array."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +14,7 @@ from worlds import ENTITIES, PREDICATES, dataset_of, graph_of, plain_facts, rand
 
 from apptek.arrays import Arrays
 from apptek.errors import GraphError, ModelError
-from apptek.facts.facts import SPLITS, Dataset, OpenEnd
+from apptek.facts.facts import Dataset
 from apptek.graph.lookups import PairIndex
 from apptek.graph.stored_graph import graph_about, graph_arrays, graph_from
 from apptek.graph.temporal_graph import TemporalGraph
@@ -160,21 +159,6 @@ def saved(dataset: Dataset, folder: Path) -> Path:
 
 def loaded_from(folder: Path) -> tuple[Dataset, TemporalGraph]:
     return load_data(open_folder(folder))
-
-
-@pytest.mark.parametrize("open_end", ["point", "ongoing"])
-def test_a_data_set_comes_back_as_it_was(open_end: OpenEnd, tmp_path: Path) -> None:
-    dataset = replace(dataset_of(TRAIN, HELD_OUT), open_end=open_end)
-    loaded, graph = loaded_from(saved(dataset, tmp_path / "data"))
-    assert (loaded.name, loaded.axis, loaded.open_end) == (dataset.name, dataset.axis, open_end)
-    assert graph.open_end == open_end
-    for split in SPLITS:
-        for one, two in zip(
-            loaded.split(split).columns(), dataset.split(split).columns(), strict=True
-        ):
-            assert np.array_equal(one, two)
-    assert list(loaded.entities) == list(dataset.entities)
-    assert list(loaded.predicates) == list(dataset.predicates)
 
 
 def test_names_that_are_too_few_are_refused(tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from apptek.features.traits import (
     SECTOR,
     THE_COUNTRY,
     Kind,
-    Trait,
     Traits,
     types_from_names,
     types_from_table,
@@ -99,10 +98,6 @@ def test_the_last_bracket_is_the_country(name: str, sector: str, country: str) -
 )
 def test_other_names_have_no_type(name: str) -> None:
     assert read(sorted({name.format(place) for place in "ABC"})) == {}
-
-
-def test_without_types_there_is_no_kind() -> None:
-    assert read(["Iran", "Iraq", "China"], [("Iran", "Iraq")]) == {}
 
 
 # Neighbours
@@ -255,25 +250,6 @@ def test_agrees_with_the_definition(
         expected = plain_traits(plain, query, types, most)
         assert {(one.whose, one.kind, one.value) for one in found} == expected
         assert values.tolist() == pytest.approx([0.3] * len(found))
-
-
-def test_every_column_has_a_trait_of_its_own_and_there_are_no_more() -> None:
-    plain = [PlainFact(0, 0, 1, 5, 5)] * 3 + [PlainFact(1, 0, 2, None, None)]
-    dataset = dataset_of(plain)
-    kinds = types_from_table({"party": {"e0": "x", "e1": "y"}}, dataset.entities, dataset.train)
-    traits = Traits.of(dataset, TraitsConfig(), kinds)
-    found = [traits.trait(column, dataset.entities) for column in range(len(traits))]
-    assert found == [
-        *(Trait(whose, "entity", f"e{e}") for whose in ("subject", "object") for e in range(3)),
-        Trait("question", "dated", "dated"),
-        Trait("question", "dated", "undated"),
-        *(Trait(whose, "party", value) for whose in ("subject", "object") for value in "xy"),
-        Trait("both", "party", "x, y"),
-        Trait("both", "party", "the same"),
-        Trait("both", "party", "not the same"),
-    ]
-    with pytest.raises(IndexError, match="no such trait"):
-        traits.trait(len(traits), dataset.entities)
 
 
 def test_a_kind_does_not_name_a_type_that_is_none() -> None:

@@ -20,7 +20,7 @@ from apptek import Predictor, Query
 from apptek.errors import ApptekError, DataError
 from apptek.facts.facts import Dataset, Names
 from apptek.facts.queries import held_out_queries
-from apptek.files import new_folder, sole_writer
+from apptek.files import sole_writer
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.manifest import model_digest
 from apptek.models.model_folder import load_model
@@ -36,11 +36,6 @@ def folder(shared_model: SharedModel) -> Path:
 @pytest.fixture(scope="module")
 def predictor(folder: Path) -> Predictor:
     return Predictor.load(folder)
-
-
-@pytest.fixture(scope="module")
-def data(predictor: Predictor) -> Dataset:
-    return predictor.model.dataset
 
 
 def read(folder: Path, *lines: str) -> Dataset:
@@ -191,14 +186,6 @@ def test_an_undated_fact_may_come_to_a_model_of_dated_ones() -> None:
     assert again.predict(("e1", "e4", 2003)) == fitted.predict(("e1", "e4", 2003))
 
 
-def test_info_describes_a_baseline(data: Dataset, tmp_path: Path) -> None:
-    Predictor.fit(data, model="frequency", folder=tmp_path / "b")
-    told = json.loads(apptek("info", str(tmp_path / "b"), "--json").stdout)
-    assert (told["baseline"], told["training_facts"]) == ("frequency", len(data.train))
-    assert set(told["views"]) <= {"all_facts", "past_only"}
-    assert "frequency" in apptek("info", str(tmp_path / "b")).stdout
-
-
 def test_facts_that_are_taken_out_are_seen_no_more(
     folder: Path, data: Dataset, predictor: Predictor, tmp_path: Path
 ) -> None:
@@ -325,22 +312,3 @@ def test_an_update_that_is_killed_leaves_the_old_model_or_the_new(
         process.kill()
         process.wait()
         assert len(load_model(model).graph.facts) in counts
-
-
-def test_a_folder_is_replaced_whole_or_stays(tmp_path: Path) -> None:
-    target = tmp_path / "folder"
-    target.mkdir()
-    (target / "old").write_text("old")
-
-    def stop_halfway() -> None:
-        with new_folder(target, replace=True) as building:
-            (building / "new").write_text("new")
-            raise ValueError("stop")
-
-    with pytest.raises(ValueError, match="stop"):
-        stop_halfway()
-    assert [path.name for path in target.iterdir()] == ["old"]
-    with new_folder(target, replace=True) as building:
-        (building / "new").write_text("new")
-    assert [path.name for path in target.iterdir()] == ["new"]
-    assert [path.name for path in tmp_path.iterdir()] == ["folder"]

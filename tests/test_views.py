@@ -3,7 +3,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from fitted_models import SharedModel, one_file
+from fitted_models import SharedModel
 
 from apptek import Predictor, Query, read_dataset
 from apptek.config import preset
@@ -20,17 +20,6 @@ from apptek.server import answers
 from apptek.server.requests import ExplainBody
 from apptek.server.served_model import ServedModel
 from apptek.setting_rules import with_settings
-from apptek.synthetic.world import make_world
-
-
-@pytest.fixture(scope="module")
-def data() -> Dataset:
-    return make_world(4000, 1).dataset
-
-
-@pytest.fixture(scope="module")
-def predictor(default_model: Path) -> Predictor:
-    return Predictor.load(default_model)
 
 
 @pytest.fixture(scope="module")
@@ -61,19 +50,6 @@ def test_a_query_after_the_last_fact_is_answered_ahead(data: Dataset, predictor:
     assert to_dict(explanation)["view"] == "past_only"
     assert explanation.predicate == answers[1].predicates[0]
     assert explanation.probability == pytest.approx(answers[1].probabilities[0], abs=1e-6)
-
-
-def test_answers_of_many_are_those_of_each_alone(data: Dataset, predictor: Predictor) -> None:
-    names = [(data.entities[row], data.entities[row + 3]) for row in range(12)]
-    times = ["2019-05-05", day_after(data), "?", day_after(data, 40)] * 3
-    queries = [Query(*pair, time) for pair, time in zip(names, times, strict=True)]
-    together = predictor.predict(queries)
-    assert {answer.view for answer in together} == {"all_facts", "past_only"}
-    for query, answer in zip(queries, together, strict=True):
-        (alone,) = predictor.predict([query])
-        assert alone.predicates == answer.predicates
-        assert alone.probabilities == pytest.approx(answer.probabilities, abs=1e-6)
-        assert alone.view == answer.view
 
 
 def test_the_view_ahead_is_what_a_fit_for_the_past_alone_gives(
@@ -176,18 +152,6 @@ def test_a_model_of_one_file_answers_from_all_facts_and_is_evaluated_on_train(
     assert plain.predict([query])[0].known == ()
 
 
-def test_forecasts_of_a_final_model_cite_the_newest_facts(by_time: Dataset) -> None:
-    predictor = Predictor.fit(by_time)
-    last = int(by_time.axis.positions(by_time.all_facts().times).max())
-    test = by_time.test
-    row = int(np.argmax(by_time.axis.positions(test.times)))
-    names = by_time.entities[int(test.subjects[row])], by_time.entities[int(test.objects[row])]
-    explanation = predictor.explain(Query(*names, by_time.axis.format(last + 1)), most=99)
-    assert explanation.view == "past_only"
-    cited = {fact.since for reason in explanation.all_reasons() for fact in reason.facts}
-    assert by_time.axis.format(last) in cited
-
-
 # Rolling
 
 
@@ -276,19 +240,6 @@ def test_ahead_a_fact_of_the_day_itself_is_not_known(data: Dataset, default_mode
     )
     assert predicate in within
     assert predicate not in ahead
-
-
-@pytest.mark.gate
-def test_a_saved_re_ranker_answers_as_the_fitted_one_where_valid_lies_beyond_train(
-    tmp_path: Path,
-) -> None:
-    data = one_file(make_world(1500, 1).dataset, Splitting(by="time"))
-    config = with_settings(preset("max"), ["reranker.rounds=5"])
-    fitted = Predictor.fit(data, config=config, folder=tmp_path / "model")
-    loaded = Predictor.load(tmp_path / "model")
-    queries = held_out_queries(data.train.take(np.arange(300)))
-    for name, view in fitted.answerer.views.items():
-        assert np.array_equal(view.scores(queries), loaded.answerer.views[name].scores(queries))
 
 
 def test_a_few_facts_on_the_day_of_the_cut_make_no_random_split(by_time: Dataset) -> None:

@@ -2,9 +2,9 @@
 
 numba's cache looks only at the file that a kernel is in: after an edit to a function that a kernel
 in another file calls, the old code would still run. So every state of the kernels has a cache
-folder of its own: below $NUMBA_CACHE_DIR, else below the user's cache folder, else below the
-folder for temporary files. numba unpickles what it finds in its cache, so a folder is used only if
-no other user can write to it; without such a folder, kernels are compiled again in each process.
+folder of its own: below $NUMBA_CACHE_DIR, else below the user's cache folder. numba unpickles what
+it finds in its cache, so a folder is used only if no other user can write to it or to the one
+around it; without such a folder, kernels are compiled again in each process.
 """
 
 import hashlib
@@ -15,7 +15,7 @@ import stat
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
@@ -48,56 +48,27 @@ def kernels_digest(package: Path = _PACKAGE) -> str:
     return digest.hexdigest()
 
 
-def cache_folder(digest: str, parents: Iterable[Path]) -> Path | None:
-    """Return the folder of this digest in the first parent that is safe to use, or None.
-
-    The folder must belong to this user and be writable by this user alone. Nothing is created
-    before the folders above it were checked.
-    """
-    for parent in parents:
-        with suppress(OSError):
-            existing = next(path for path in (parent, *parent.parents) if os.path.lexists(path))
-            if not _is_trusted(existing):
-                continue
-            parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            if not _is_trusted(parent) or _others_replace(parent, 0o022):
-                continue
-            folder = parent.resolve() / digest
-            folder.mkdir(mode=0o700, exist_ok=True)
-            if not _is_private(folder):
-                continue
-            with tempfile.TemporaryFile(dir=folder):
-                pass
-            os.utime(folder)
-            _remove_unused(folder.parent)
-            return folder
+def cache_folder(digest: str, parent: Path) -> Path | None:
+    """Return the folder of this digest below a parent; None where it would not be safe to use."""
+    with suppress(OSError):
+        parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        folder = parent.resolve() / digest
+        if not _is_private(folder.parent):
+            return None
+        folder.mkdir(mode=0o700, exist_ok=True)
+        if not _is_private(folder):
+            return None
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+        os.utime(folder)
+        _remove_unused(folder.parent)
+        return folder
     return None
-
-
-def _is_trusted(path: Path) -> bool:
-    """Return whether no other user owns a folder or one above it, or can replace its content.
-
-    Trusted are this user, root, the owner of this package (whose code runs anyway), and the groups
-    that may write in the folders above. `path` may be a symbolic link of theirs.
-    """
-    if not hasattr(os, "geteuid"):  # Windows: the folders are below the user's profile
-        return True
-    trusted, whole = {os.geteuid(), 0, _PACKAGE.stat().st_uid}, path.resolve()
-    return path.lstat().st_uid in trusted and all(
-        one.stat().st_uid in trusted and not _others_replace(one, 0o002)
-        for one in (whole, *whole.parents)
-    )
-
-
-def _others_replace(folder: Path, writers: int) -> bool:
-    """Return whether others may write in a folder, and replace there what is not theirs."""
-    mode = folder.stat().st_mode
-    return os.name != "nt" and bool(mode & writers) and not mode & stat.S_ISVTX
 
 
 def _is_private(folder: Path) -> bool:
     """Return whether this user alone can write a folder, which is no link."""
-    if not hasattr(os, "geteuid"):
+    if not hasattr(os, "geteuid"):  # Windows: the folders are below the user's profile
         return True
     about = folder.lstat()
     return (
@@ -117,17 +88,11 @@ def _remove_unused(parent: Path) -> None:
                 shutil.rmtree(folder, ignore_errors=True)
 
 
-def _parents() -> list[Path]:
-    if named := os.environ.get("NUMBA_CACHE_DIR"):
-        return [Path(named)]
-    temporary = Path(tempfile.gettempdir()) / f"apptek-{getattr(os, 'getuid', int)()}"
-    return [platformdirs.user_cache_path("apptek") / "kernels", temporary]
-
-
-_CACHE = cache_folder(kernels_digest(), _parents())
+_PARENT = os.environ.get("NUMBA_CACHE_DIR") or platformdirs.user_cache_path("apptek") / "kernels"
+_CACHE = cache_folder(kernels_digest(), Path(_PARENT))
 if _CACHE is None:
     sys.stderr.write(
-        "compiled code cannot be cached: no folder found that only you can write; "
+        f"compiled code cannot be cached: {_PARENT} is no folder that only you can write; "
         "set NUMBA_CACHE_DIR to one\n"
     )
 else:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Arrays, Bools, Floats, Ints, Longs, close_columns, read_only
+from apptek.arrays import Bools, Floats, Ints, Longs, close_columns, read_only
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Ragged:
     width   how many ids there are; 0: not needed
     values  one for each id; None: every value is 1
 
-    Kernels check nothing: what is read from a disk goes through `checked`.
+    Kernels check nothing: what comes from elsewhere goes through `checked`.
     """
 
     offsets: Longs  # (n + 1,)
@@ -31,16 +31,6 @@ class Ragged:
     def empty(cls, count: int) -> "Ragged":
         """So many rows without an id."""
         return cls(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
-
-    @classmethod
-    def stored(cls, arrays: Arrays, width: int = 0) -> "Ragged":
-        """Return what `arrays` gave; check it before a kernel reads it."""
-        return cls(arrays["offsets"], arrays["columns"], width, arrays.get("values"))
-
-    def arrays(self) -> Arrays:
-        """Return its arrays by name, to be stored."""
-        values = {} if self.values is None else {"values": self.values}
-        return {"offsets": self.offsets, "columns": self.columns, **values}
 
     def checked(self) -> "Ragged":
         """Return the same; raise ValueError for what a kernel would read wrongly."""
@@ -110,8 +100,6 @@ def hstack(parts: Sequence[Ragged]) -> Ragged:
     """Return the same rows over the columns of all parts, one part after the other."""
     if len(parts) == 1:
         return parts[0]
-    if len({len(part) for part in parts}) != 1:
-        raise ValueError("parts that stand side by side have equally many rows")
     counts = np.stack([np.diff(part.offsets) for part in parts], axis=1)
     offsets = np.concatenate([np.zeros(1, np.int64), np.cumsum(counts.sum(axis=1))])
     numbers = np.tile(np.arange(len(parts), dtype=np.uint8), len(counts))

@@ -20,9 +20,8 @@ import torch
 from torch import Tensor, nn
 
 from apptek.arrays import Doubles, Floats, Ints, Longs
-from apptek.baselines.embedding import Embedding, EncodedQueries, dropout, normal
+from apptek.baselines.embedding import Embedding, EncodedQueries, TrainingConfig, dropout, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
-from apptek.baselines.embedding_training import TrainingConfig
 from apptek.facts.calendar import DAY_SECONDS, SECONDS, day_and_second
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph

@@ -10,9 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from apptek.arrays import Ints
-from apptek.baselines.embedding import Embedding, EncodedQueries, normal
+from apptek.baselines.embedding import Embedding, EncodedQueries, TrainingConfig, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
-from apptek.baselines.embedding_training import TrainingConfig
 from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.setting_rules import checked_dataclass, setting
@@ -85,7 +84,7 @@ class TntComplEx(Embedding):
             self.entities[queries.subjects], self.entities[queries.objects],
             self.static[predicates], moving,
         )  # fmt: skip
-        cubes = sum((cubed_moduli(part) for part in used), torch.zeros(()).to(predicates.device))
+        cubes = sum((cubed_moduli(part) for part in used), torch.zeros(()))
         loss = self.config.n3 * cubes / len(predicates)
         dated = self.times[:-1]
         if len(dated) < 2 or not self.config.smoothness:

@@ -20,7 +20,7 @@ from apptek.errors import DataError
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.skill import groups_of, judged, recent_span
 from apptek.forecast.window import Window
-from apptek.models.occurrence.events import Meetings, Pairs, pair_keys
+from apptek.models.occurrence.pair_counts import Meetings, Pairs, pair_keys
 from apptek.results import WatchList
 
 NAMES, GROUPS = ("subject", "object"), ("continuations", "onsets")

@@ -1,6 +1,6 @@
 """Probabilities that mean what they say: a fitted temperature, and the error that remains.
 
-Below: how good forecasts are that something happens or not.
+Below: logistic regression, and how good forecasts are that something happens or not.
 """
 
 import math
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.arrays import Bools, Doubles, Ints, Matrix
+from apptek.arrays import Bools, Doubles, Floats, Ints, Matrix
 from apptek.results import ReliabilityBin, YesNoFigures
 
 BINS = 15
@@ -23,6 +23,7 @@ _START_COUNT = 13  # temperatures that are tried before Newton's method starts f
 _NORMS, _STEEPNESS = np.asarray([1.0, 3.0, 5.0, 7.0]), 1e3
 # Newton's method: the step of the differences, iterations, the move that ends it, most damping
 _DIFFERENCE, _STEPS, _ENOUGH, _MOST_DAMPING = 1e-2, 25, 1e-3, 1e3
+_LOGISTIC_STEPS, _LAST_STEP = 50, 1e-7  # of the logistic regression
 
 
 def softmax(scores: Matrix, temperature: float | Matrix = 1.0) -> Matrix:
@@ -32,6 +33,12 @@ def softmax(scores: Matrix, temperature: float | Matrix = 1.0) -> Matrix:
     np.exp(powers, out=powers)
     powers /= powers.sum(axis=1, keepdims=True)
     return powers
+
+
+def log_softmax(scores: Floats) -> Floats:
+    """The logarithms of the softmax of each row."""
+    shifted = scores - scores.max(axis=1, keepdims=True)
+    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)), np.float32)
 
 
 def top_predictions(probabilities: Matrix) -> tuple[Ints, Doubles]:
@@ -204,6 +211,40 @@ def newton(loss: Callable[[Doubles], float], start: Doubles) -> Doubles:
             break
         point, value = point + move, lower
         if np.abs(move).max() < _ENOUGH:
+            break
+    return point
+
+
+def fit_logistic(
+    features: Doubles, hits: Bools, weights: Doubles, *, offsets: Doubles, penalty: float = 1.0
+) -> Doubles:
+    """The coefficients under which the hits are likeliest: P(hit) = 1 / (1 + e^-(offset + x b)).
+
+    The penalty (penalty / 2 * b b) keeps them finite where the features decide everything. A step
+    is halved until it descends.
+    """
+
+    def loss(at: Doubles) -> float:
+        odds = offsets + features @ at
+        losses = weights * (np.logaddexp(0.0, odds) - hits * odds)
+        return float(losses.sum() + penalty / 2 * at @ at)
+
+    point = np.zeros(features.shape[1])
+    lowest = loss(point)
+    for _ in range(_LOGISTIC_STEPS):
+        shares = np.exp(-np.logaddexp(0.0, -(offsets + features @ point)))
+        slope = features.T @ (weights * (shares - hits)) + penalty * point
+        spread = (weights * shares * (1.0 - shares))[:, None]
+        curvature = features.T @ (features * spread) + penalty * np.eye(len(point))
+        step = np.linalg.solve(curvature, slope)
+        while (lower := loss(point - step)) > lowest and np.abs(step).max(
+            initial=0.0
+        ) >= _LAST_STEP:
+            step /= 2
+        if lower > lowest:
+            break
+        point, lowest = point - step, lower
+        if np.abs(step).max(initial=0.0) < _LAST_STEP:
             break
     return point
 

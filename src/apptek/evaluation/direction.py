@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apptek.arrays import AnyInts, Doubles, Ints, Longs, read_only
-from apptek.evaluation.logistic import fit_logistic
+from apptek.evaluation.calibration import fit_logistic
 from apptek.facts.facts import Dataset, Facts, Split
 from apptek.graph.decayed_counts import decayed_counts
 

@@ -15,6 +15,7 @@ from apptek.arrays import Bools, Doubles, Ints, Longs, Matrix, read_only
 from apptek.errors import DataError
 from apptek.evaluation.calibration import (
     Calibration,
+    balance_calibration,
     expected_calibration_error,
     fit_calibration,
     top_predictions,
@@ -27,18 +28,13 @@ from apptek.facts.queries import Queries, held_out_queries
 from apptek.ragged import Ragged
 from apptek.results import Result, record
 
+MOST_CALIBRATED = 20_000  # queries of valid that the calibration of a scorer is fitted on
 CHUNK = 4096  # queries whose scores exist at a time
-MOST_CALIBRATED = 20_000  # queries of valid that a calibration is fitted on
 Scorer = Callable[[int, int], Matrix]  # queries from start to stop -> (stop - start, R)
 
 
 def expected_ranks(scores: Matrix, truths: Ints, known: Ragged) -> Doubles:
     """The rank of each row's truth, the known predicates of that row left out: (B, R) -> (B,)."""
-    if not len(scores) == len(truths) == len(known):
-        raise ValueError("scores, truths and known predicates are of different numbers of queries")
-    for predicates in (truths, known.flat_columns):
-        if predicates.min(initial=0) < 0 or predicates.max(initial=-1) >= scores.shape[1]:
-            raise ValueError(f"a predicate is not among the {scores.shape[1]} that have scores")
     if (is_nan := np.isnan(scores)).any():
         row = int(is_nan.any(axis=1).argmax())
         raise ValueError(f"the scores of row {row} contain NaN, which cannot be ranked")
@@ -247,7 +243,7 @@ def _rank_all(
 
 @dataclass(frozen=True, slots=True)
 class TuningQueries:
-    """Queries of valid with their true predicates, and what the filter leaves out of the ranks."""
+    """Queries with their true predicates, and what the filter leaves out of the ranks."""
 
     queries: Queries
     truths: Ints
@@ -256,20 +252,47 @@ class TuningQueries:
     @classmethod
     def of(cls, dataset: Dataset, most: int) -> "TuningQueries":
         """Every n-th fact of valid, with the smallest n that leaves at most `most` queries."""
-        step = -(-len(dataset.valid) // most)
-        facts = dataset.valid.take(np.arange(0, len(dataset.valid), step))
+        facts = dataset.valid.take(_spread(len(dataset.valid), most))
         known = known_predicates(facts, (dataset.train, dataset.valid, dataset.test))
         return cls(held_out_queries(facts), facts.predicates, known)
+
+    def spread(self, most: int) -> "TuningQueries":
+        """Return at most so many of the queries, evenly spread."""
+        rows = _spread(len(self.truths), most)
+        return TuningQueries(self.queries.take(rows), self.truths[rows], self.known.take(rows))
+
+    def ranks(self, scores: Matrix) -> Doubles:
+        """The ranks of the truths by the scores of these queries, (B, R)."""
+        return expected_ranks(scores, self.truths, self.known)
 
     def mrr(self, scores: Matrix) -> float:
         """The filtered MRR of the scores of these queries, (B, R)."""
         return filtered_mrr(scores, self.truths, self.known)
 
+    def calibration(self, scores: Matrix) -> Calibration:
+        """Return the calibration of the scores of these queries, (B, R)."""
+        return calibrate(scores, self.truths, self.known)[0]
 
-def calibrate(scores: Callable[[Queries], Matrix], dataset: Dataset) -> Calibration:
-    """The calibration of a scorer's scores on valid."""
-    tuning = TuningQueries.of(dataset, MOST_CALIBRATED)
-    matrix = scores(tuning.queries)
-    best, _ = top_predictions(matrix)
+
+def _spread(count: int, most: int) -> Longs:
+    return np.arange(0, count, max(1, -(-count // most)))
+
+
+def calibrate(
+    scores: Matrix, truths: Ints, known: Ragged, *, balanced: bool = False
+) -> tuple[Calibration, float, float]:
+    """Return the calibration of the scores of queries, and the error without and with it.
+
+    balanced  whether it is the one that is right on average, not the likeliest one
+    """
+    best, _ = top_predictions(scores)
     # Another predicate that holds for the same (s, o, t) is a right answer, too.
-    return fit_calibration(matrix, (best == tuning.truths) | tuning.known.contains(best))
+    correct = (best == truths) | known.contains(best)
+    calibration = fit_calibration(scores, correct)
+    if balanced:
+        calibration = balance_calibration(scores, correct, calibration)
+    before, after = (
+        expected_calibration_error(top_predictions(each.probabilities(scores))[1], correct)
+        for each in (Calibration(), calibration)
+    )
+    return calibration, before, after

@@ -18,6 +18,7 @@ import numpy as np
 
 from apptek.arrays import Ints
 from apptek.config import FAMILIES, MOST_HISTORY_FACTS
+from apptek.evaluation.calibration import log_softmax
 from apptek.facts.times import UNKNOWN
 from apptek.features.space import Connection
 from apptek.features.support import (
@@ -32,7 +33,7 @@ from apptek.features.traits import Trait
 from apptek.graph.lookups import incoming, is_lasting, is_timeless, outgoing, time_distance
 from apptek.models.answerer import Answerer, ScoredQueries, WorkingView
 from apptek.models.reranking.candidates import Weighed
-from apptek.models.reranking.reranker import SUCH_ACTORS, log_softmax
+from apptek.models.reranking.reranker import SUCH_ACTORS
 from apptek.present.sentences import (
     TITLES,
     Ends,

@@ -31,7 +31,7 @@ from apptek.forecast.skill import (
 )
 from apptek.forecast.window import Window, unit_word
 from apptek.models.model import Model
-from apptek.models.occurrence.events import Meetings, Pairs
+from apptek.models.occurrence.pair_counts import Meetings, Pairs
 from apptek.models.occurrence.snapshots import counts_in, draw_never_seen
 from apptek.present.forecast_words import GROUPS
 from apptek.present.html import reliability_svg

@@ -23,14 +23,16 @@ from apptek.graph.lookups import incoming, outgoing
 from apptek.models.answerer import Answerer
 from apptek.models.entity_ranking.candidates import EntityIndex
 from apptek.models.model import Model
-from apptek.models.occurrence.counts import (
+from apptek.models.occurrence.model import Occurrence, OccurrenceModel
+from apptek.models.occurrence.pair_counts import (
     OLDEST,
+    Events,
+    Meetings,
     PairCounts,
+    Pairs,
     by_evidence,
     count_and_age,
 )
-from apptek.models.occurrence.events import Events, Meetings, Pairs
-from apptek.models.occurrence.model import Occurrence, OccurrenceModel
 from apptek.present import forecast_words as words
 from apptek.results import (
     Note,

@@ -22,8 +22,6 @@ from apptek.models.entity_ranking.candidates import EntityIndex
 from apptek.models.entity_ranking.ranker import EntityRanker, fit_entity_ranker
 from apptek.models.fitting.stages import FitOptions
 from apptek.models.model import Model
-from apptek.models.occurrence.counts import PairCounts
-from apptek.models.occurrence.events import Events, Pairs, pair_keys
 from apptek.models.occurrence.fitting import (
     FIRST_SHARE,
     LEAST_HITS,
@@ -33,6 +31,7 @@ from apptek.models.occurrence.fitting import (
     windows_of,
 )
 from apptek.models.occurrence.model import OccurrenceModel, either_way
+from apptek.models.occurrence.pair_counts import Events, PairCounts, Pairs, pair_keys
 from apptek.models.occurrence.snapshots import Outcomes, counts_at, draw_acquainted
 from apptek.safe_text import counted
 from apptek.seeding import generator

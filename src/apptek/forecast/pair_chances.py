@@ -11,7 +11,7 @@ from apptek.forecast.event_filter import EventFilter
 from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.partners import members_of
 from apptek.forecast.window import Window
-from apptek.models.occurrence.events import Meetings, Pairs
+from apptek.models.occurrence.pair_counts import Meetings, Pairs
 
 LEAST = 0.01  # the smallest change that is listed, unless a user names the pairs
 CHUNK = 2000  # pairs whose predicates are scored at once

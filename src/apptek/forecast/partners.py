@@ -20,7 +20,7 @@ from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.pairs import median_steps, predicate_forecast
 from apptek.forecast.window import Window, time_of
 from apptek.models.answerer import Answerer
-from apptek.models.occurrence.counts import EVIDENCE
+from apptek.models.occurrence.pair_counts import EVIDENCE
 from apptek.present import partner_words as words
 from apptek.present.wording import read_as_notes
 from apptek.results import ActorForecast, PartnerForecast

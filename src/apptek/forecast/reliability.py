@@ -8,7 +8,7 @@ from apptek.arrays import Bools, Doubles, Longs
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.pair_chances import seen_pairs
 from apptek.forecast.window import Window
-from apptek.models.occurrence.events import Events, pair_keys
+from apptek.models.occurrence.pair_counts import Events, pair_keys
 from apptek.models.occurrence.snapshots import counts_in
 from apptek.results import described, record
 

@@ -25,8 +25,7 @@ from apptek.evaluation.calibration import expected_calibration_error
 from apptek.facts.times import Unit
 from apptek.features.clock import Clock
 from apptek.graph.decayed_counts import decayed_counts
-from apptek.models.occurrence.counts import distinct_times
-from apptek.models.occurrence.events import Events, Pairs
+from apptek.models.occurrence.pair_counts import Events, Pairs, distinct_times
 from apptek.models.occurrence.snapshots import counts_in
 from apptek.present.forecast_words import ACTIVE
 from apptek.results import GroupSkill

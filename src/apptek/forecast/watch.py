@@ -15,7 +15,7 @@ from apptek.forecast.pair_chances import PairChances, seen_pairs
 from apptek.forecast.pair_files import Pair
 from apptek.forecast.pairs import forecast_pairs
 from apptek.forecast.window import Window, unit_word
-from apptek.models.occurrence.counts import EVIDENCE
+from apptek.models.occurrence.pair_counts import EVIDENCE
 from apptek.present import watch_words as words
 from apptek.present.sentences import clause
 from apptek.present.tables import PREDICATES

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from apptek.arrays import Ints, read_only
 from apptek.compiling import in_threads
 from apptek.config import Traversal, View
-from apptek.errors import GraphError
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Dataset, Facts, OpenEnd
 from apptek.facts.times import UNKNOWN, TimeAxis
@@ -166,9 +165,8 @@ class TemporalGraph:
         An entity of -1 is unknown to the graph and has no facts.
         """
         entities, codes = np.asarray(entities, np.int32), np.asarray(times, np.int32)
-        masked = np.full(len(entities), -1) if hidden is None else np.asarray(hidden)
-        self._check(entities, codes, k, masked)
-        moments, masked = self.axis.positions(codes), masked.astype(np.int32)
+        moments = self.axis.positions(codes)
+        masked = np.asarray(np.full(len(entities), -1) if hidden is None else hidden, np.int32)
         nearest = np.empty((len(entities), k), np.int32)
         directions = self.directions(traversal, strict=strict)
 
@@ -184,19 +182,6 @@ class TemporalGraph:
     def columns(self) -> FactColumns:
         """Return the subjects, predicates and objects of the facts, as kernels take them."""
         return FactColumns(self.facts.subjects, self.facts.predicates, self.facts.objects)
-
-    def _check(
-        self, entities: Ints, times: Ints, k: int, hidden: npt.NDArray[np.integer[Any]]
-    ) -> None:
-        if k < 1:
-            raise GraphError(f"k must be at least 1, not {k}")
-        if not entities.shape == times.shape == hidden.shape == (len(entities),):
-            raise GraphError("entities, times and hidden facts must be equally many")
-        limits = (("entity", entities, self.entity_count), ("fact", hidden, len(self.facts)))
-        for what, ids, count in limits:
-            unknown = ids[(ids < -1) | (ids >= count)]
-            if len(unknown):
-                raise GraphError(f"there is no {what} {unknown[0]}: the graph has {count}")
 
 
 def positions_of(

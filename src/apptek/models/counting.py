@@ -1,16 +1,23 @@
-"""Scorers that count facts, and the choice of their few weights."""
+"""Scorers that count facts, the choice of their few weights, and counting beside the features.
 
-from collections.abc import Callable
-from dataclasses import dataclass
+Beside the features, the score of a predicate is that of the features plus
+weight * log P(predicate), where P is the share of the predicate in the counts of `recency`. The
+counts and the weight are chosen on the tuning queries; see models/fitting/pipeline.py.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 from pydantic import Field, NonNegativeFloat, PositiveFloat
 
-from apptek.arrays import Floats
+from apptek.arrays import Doubles, Floats, Longs
 from apptek.compiling import in_threads
 from apptek.config import View
+from apptek.evaluation.calibration import log_softmax
+from apptek.evaluation.ranking import TuningQueries
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.counting_kernels import (
@@ -25,6 +32,11 @@ from apptek.setting_rules import Different, checked_dataclass, setting
 
 CHUNK = 1024  # queries that one thread scores at a time
 WEIGHTS = "weights.{view}.json"
+MOST_FACTS = 5_000_000  # with more facts, counting would need too much memory and time
+MOST_TRIED = 3_000  # queries that the counts are chosen on
+MOST_SHARES = 3_000_000  # of them: queries x predicates
+# The prior outweighs all facts: each predicate has its share among all of them.
+FREQUENCY = Weights(smoothing=1e12)
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
@@ -148,3 +160,55 @@ def choose_weights(
                     best = weights
         if best == before:
             return best, tried[best], len(tried)
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """What counting adds to the scores of a view.
+
+    kernel  which facts count, and how much
+    dating  (2, R): undated and dated training facts of each predicate, which the prior is made of
+    """
+
+    weight: float
+    kernel: Weights
+    dating: Longs
+
+    @property
+    def family(self) -> str:
+        """`frequency` where each predicate has its share among all facts; else empty."""
+        return "frequency" if self.kernel == FREQUENCY else ""
+
+    def scores(self, graph: TemporalGraph, queries: Queries) -> Floats:
+        """Return weight * log P(predicate) of each predicate: (B, R)."""
+        return np.float32(self.weight) * self.log_shares(graph, queries)
+
+    def log_shares(self, graph: TemporalGraph, queries: Queries) -> Floats:
+        """Return log P(predicate) by counting alone: (B, R)."""
+        arrays = graph.derived.once("counting", lambda: counting_arrays(graph, self.dating))
+        return log_softmax(CountingScorer(graph, self.kernel, arrays).scores(queries))
+
+
+Asked = tuple[TemporalGraph, TuningQueries]  # queries with the graph that they see
+
+
+def counted_ranks(counted: Counted, asked: Sequence[Asked]) -> Doubles:
+    """Return the ranks of the truths by counting alone."""
+    ranks = [part.ranks(counted.log_shares(graph, part.queries)) for graph, part in asked]
+    return np.concatenate(ranks)
+
+
+def choose_counts(start: Counted, asked: Sequence[Asked]) -> Counted:
+    """Return the counts that rank the truths best, among those that `recency` tries."""
+
+    def mrr(kernel: Weights) -> float:
+        return float(np.mean(1 / counted_ranks(replace(start, kernel=kernel), asked)))
+
+    kernel, *_ = choose_weights(VARIANTS["recency"], CountingConfig(), mrr)
+    return replace(start, kernel=kernel)
+
+
+def is_surely_better(ours: Doubles, theirs: Doubles) -> bool:
+    """Return whether the mean of 1 / rank is higher by more than two standard errors."""
+    gains = 1 / ours - 1 / theirs
+    return bool(len(gains) > 1 and gains.mean() > 2 * gains.std(ddof=1) / np.sqrt(len(gains)))

@@ -83,10 +83,6 @@ class LinearSoftmax:
 
     def scores(self, rows: Ragged) -> Floats:
         """The scores of all predicates: (B, R). In threads; the same for any number of them."""
-        if rows.width != len(self.weights):
-            raise ValueError(
-                f"the rows have {rows.width} features, the weights {len(self.weights)}"
-            )
         scores = np.empty((len(rows), len(self.bias)), np.float32)
         columns, values = rows.columns, rows.flat_values
 

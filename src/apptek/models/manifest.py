@@ -57,10 +57,6 @@ class CheckedFolder:
         """Return the object of a JSON file; an empty one where there is no such file."""
         return _parsed(self.path, name, self.contents.get(name, b"{}"))
 
-    def text(self, name: str) -> str | None:
-        """Return a file's text; None where there is no such file."""
-        return self.contents[name].decode() if name in self.contents else None
-
 
 def write_folder(
     folder: Path,

@@ -17,7 +17,7 @@ from apptek.features.space import AddedPart, FeatureSpace, make_space
 from apptek.features.support import Support
 from apptek.features.traits import Kind
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.counted import Counted
+from apptek.models.counting import Counted
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.registry import model_settings

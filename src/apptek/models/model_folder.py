@@ -33,7 +33,7 @@ from apptek.graph.stored_graph import (
     graph_from,
 )
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.counted import Counted
+from apptek.models.counting import Counted
 from apptek.models.counting_kernels import Weights, dating_of
 from apptek.models.linear_softmax import LinearSoftmax, SparseWeights
 from apptek.models.manifest import (
@@ -58,7 +58,6 @@ LABELS = "labels.json"  # labels, phrases and classes of predicates
 ALIASES = "aliases.json"  # further names of entities
 NAMES = ("entities", "predicates")
 RERANKER = "trees/{view}.txt"
-OCCURRENCE = "trees/occurrence-{window}.txt"
 PLAIN = ("baseline", "no_forecasts", "preset", "protocol", "seed")  # of Model and model.json
 SETS = ("sets", "later_sets")
 SPARSE_ARRAYS = ("offsets", "predicates", "values")
@@ -78,8 +77,7 @@ def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: boo
         if fitted.reranker is not None:
             contents[RERANKER.format(view=view)] = fitted.reranker.text.encode()
     if model.occurrence is not None:
-        for window, text in model.occurrence.trees().items():
-            contents[OCCURRENCE.format(window=window)] = text.encode()
+        contents |= {name: text.encode() for name, text in model.occurrence.trees().items()}
     for part in model.added:
         contents |= part.files()
     with new_folder(folder, replace=in_place) as building:
@@ -165,6 +163,7 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
     added = [part for part in parts if part not in ("history", "traits")]
     found = Found(graph, dataset.predicates, config)
     occurrence, observed = about["occurrence"], about["observed_until"]
+    trees = {n: text.decode() for n, text in stored.contents.items() if n.startswith("trees/")}
     views: list[View] = [view for view in VIEWS if view in about["views"]]
     if not views:
         raise ValueError("it has no view")
@@ -177,7 +176,7 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
         added=tuple(find_family(name).load(stored.contents, found) for name in added),
         views={},
         updates=tuple(about["updates"]),
-        occurrence=None if occurrence is None else _load_occurrence(stored, occurrence),
+        occurrence=None if occurrence is None else OccurrenceModel.from_json(occurrence, trees),
         observed_until=None if observed is None else TimeAxis(dataset.axis.unit).parse(observed),
     )
     return replace(model, views={view: _load_view(stored, view, model) for view in views})
@@ -195,7 +194,11 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
         )
         for number, entry in enumerate(about["kinds"])
     )
-    reranker, support = stored.text(RERANKER.format(view=view)), None
+    data, reranker, support = model.dataset, None, None
+    if (trees := RERANKER.format(view=view)) in stored.contents:
+        mirrors = Mirrors.learned(data.train, len(data.predicates))
+        text = stored.contents[trees].decode()
+        reranker = Reranker(text, mirrors, model.config.reranker.candidates)
     sets = {
         field: PredictionSets(*(arrays[f"{field}.{name}"] for name in STRATA))
         for field in SETS
@@ -207,7 +210,7 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
     if baseline := stored.about["baseline"]:
         saved = SavedScorer(
             folder=stored.path,
-            dataset=model.dataset,
+            dataset=data,
             graph=model.graph.seen_in(view),
             config=model.config,
             view=view,
@@ -218,10 +221,10 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
         classifier=LinearSoftmax(_weights(arrays), arrays["bias"], calibration),
         kinds=tuple(kinds),
         report=dict(about["report"]),
-        reranker=None if reranker is None else _load_reranker(reranker, model),
+        reranker=reranker,
         support=support,
         scorer=scorer,
-        counted=_load_counted(about["counting"], model.dataset),
+        counted=_load_counted(about["counting"], data),
         **sets,
     )
 
@@ -240,17 +243,6 @@ def _load_counted(entry: dict[str, Any] | None, data: Dataset) -> Counted | None
     if min(kernel.pair_decay, kernel.entity_decay) <= 0:
         raise ValueError("counting forgets at no distance: expected decays above 0")
     return Counted(float(entry["weight"]), kernel, dating_of(data.train, len(data.predicates)))
-
-
-def _load_reranker(text: str, model: Model) -> Reranker:
-    data = model.dataset
-    mirrors = Mirrors.learned(data.train, len(data.predicates))
-    return Reranker(text, mirrors, model.config.reranker.candidates)
-
-
-def _load_occurrence(stored: CheckedFolder, about: dict[str, Any]) -> OccurrenceModel:
-    texts = {e["window"]: stored.text(OCCURRENCE.format(**e)) for e in about["horizons"]}
-    return OccurrenceModel.from_json(about, {w: t for w, t in texts.items() if t is not None})
 
 
 def data_about(dataset: Dataset, graph: TemporalGraph) -> dict[str, Any]:

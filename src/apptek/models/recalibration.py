@@ -13,13 +13,12 @@ import numpy as np
 from apptek.arrays import Floats, Ints, Longs, Matrix
 from apptek.evaluation.calibration import (
     Calibration,
-    balance_calibration,
     expected_calibration_error,
-    fit_calibration,
     top_predictions,
 )
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.prediction_sets import USUAL_COVERAGE, PredictionSets, Strata
+from apptek.evaluation.ranking import calibrate
 from apptek.facts.facts import Dataset, Split, join_facts
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.facts.times import UNKNOWN
@@ -43,11 +42,8 @@ class _Asked:
 
     def calibrated(self, fitted: FittedView) -> FittedView:
         """Return the view with the calibration and the prediction sets of these facts."""
-        best, _ = top_predictions(self.scores)
-        correct = (best == self.truths) | self.known.contains(best)
-        calibration = fit_calibration(self.scores, correct)
-        if fitted.reranker is not None:
-            calibration = balance_calibration(self.scores, correct, calibration)
+        balanced = fitted.reranker is not None
+        calibration, *_ = calibrate(self.scores, self.truths, self.known, balanced=balanced)
         shares = calibration.probabilities(self.scores)
         sets = PredictionSets.of(shares, self.truths, self.strata, instead=fitted.sets)
         classifier = replace(fitted.classifier, calibration=calibration)

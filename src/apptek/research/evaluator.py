@@ -9,7 +9,7 @@ from apptek.arrays import Matrix
 from apptek.config import View
 from apptek.errors import ApptekError
 from apptek.evaluation.filters import Filter
-from apptek.evaluation.ranking import Evaluation, calibrate
+from apptek.evaluation.ranking import MOST_CALIBRATED, Evaluation, TuningQueries
 from apptek.evaluation.scorer import (
     Candidates,
     ViewScorer,
@@ -170,7 +170,8 @@ class Evaluator:
         if probabilities is None and len(data.valid):
             first = scores(held_out_queries(data.valid.first(1)))
             if first.shape[1] == count:
-                probabilities = calibrate(scores, data).probabilities
+                tuning = TuningQueries.of(data, MOST_CALIBRATED)
+                probabilities = tuning.calibration(scores(tuning.queries)).probabilities
         if not self.rolling:
             return ViewScorer(scores, probabilities)
         if not callable(getattr(scorer, "observe", None)):

@@ -4,7 +4,7 @@ The linear fit looks at one shard at a time, so that its memory does not grow wi
 queries. The re-ranker (preset max) joins all shards: its memory grows up to `fit.queries`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,7 +20,7 @@ from apptek.facts.times import UNKNOWN
 from apptek.features.space import FeatureSpace
 from apptek.models.fitting.stages import Fit
 from apptek.models.model import rolling_graph
-from apptek.ragged import Ragged, hstack, vstack
+from apptek.ragged import Ragged, vstack
 from apptek.resuming import StageCache
 from apptek.seeding import generator
 
@@ -83,22 +83,24 @@ class StoredExamples(Sequence[Examples]):
         stored = self.cache.load(stage, check=check)
         assert stored is not None
         arrays, record = stored
-        rows = Ragged.stored(arrays, record["width"])
+        rows = Ragged(arrays["offsets"], arrays["columns"], record["width"], arrays.get("values"))
         others = Ragged(arrays["other_offsets"], arrays["others"])
-        if check:
-            rows.checked(), others.checked()
         return Examples(rows, arrays["labels"], others)
 
 
 def store_examples(cache: StageCache, stage: str, examples: Examples) -> None:
     """Keep a shard in a cache."""
+    rows = examples.rows
     arrays: Arrays = {
-        **examples.rows.arrays(),
+        "offsets": rows.offsets,
+        "columns": rows.columns,
         "labels": examples.labels,
         "other_offsets": examples.others.offsets,
         "others": examples.others.columns,
     }
-    cache.save(stage, arrays, {"width": examples.rows.width})
+    if rows.values is not None:
+        arrays["values"] = rows.values
+    cache.save(stage, arrays, {"width": rows.width})
 
 
 def with_more(shards: Sequence[Examples], more: Examples) -> Sequence[Examples]:
@@ -201,7 +203,8 @@ def _training_examples(
     def make(number: int) -> Examples:
         part, place = parts[number], (number, len(parts))
         queries = training_queries(train, part)
-        features = _features(fit, space, queries, f"train, {view}", place)
+        with fit.stage(f"features of train, {view}", *place):
+            features = space.rows(queries)
         known = others.part(starts[number], starts[number + 1])
         return Examples(features, train.predicates[part], known)
 
@@ -242,32 +245,7 @@ def _tuning_examples(
         facts, queries = data.train.take(drawn), training_queries(data.train, drawn)
     if not len(facts):
         return facts, queries, None
-    features = _features(fit, space, queries, f"valid, {view}")
+    with fit.stage(f"features of valid, {view}"):
+        features = space.rows(queries)
     known = known_predicates(facts, (data.train, data.valid, data.test))
     return facts, queries, Examples(features, facts.predicates, known)
-
-
-def _features(
-    fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int] = (0, 1)
-) -> Ragged:
-    """Return the features of queries; added parts come from the work folder if they are there."""
-    added = list(_added_rows(fit, space, queries, name, place))
-    with fit.stage(f"features of {name}", *place):
-        own = FeatureSpace(space.graph, space.parts[: len(space.parts) - len(added)])
-        return hstack([own.rows(queries), *added] if own.parts else added)
-
-
-def _added_rows(
-    fit: Fit, space: FeatureSpace, queries: Queries, name: str, place: tuple[int, int]
-) -> Iterator[Ragged]:
-    """Yield the features of each added part, which take long to compute and so are stored."""
-    for part in space.added:
-        with fit.stage(f"apply {part.name}", *place):
-            stage = f"{part.name} of {name}" + (f", {place[0]}" if place[1] > 1 else "")
-            stored = fit.cache.load(stage)
-            if stored is not None:
-                rows = Ragged.stored(stored[0], len(part)).checked()
-            else:
-                rows = FeatureSpace(space.graph, (part,)).rows(queries)
-                fit.cache.save(stage, rows.arrays())
-        yield rows

@@ -10,33 +10,25 @@ which each adds to the weight for its own predicate ("what happened happens agai
 learned beside the weights, without penalty, and are part of the weights when the fit is done.
 """
 
-import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Floats, Ints, Longs, Matrix, available_memory
+from apptek.arrays import Floats, Ints, Longs
 from apptek.compiling import fast, in_threads
 from apptek.config import ClassifierConfig
-from apptek.errors import ApptekError
-from apptek.evaluation.calibration import (
-    Calibration,
-    balance_calibration,
-    expected_calibration_error,
-    fit_calibration,
-    softmax,
-    top_predictions,
-)
-from apptek.evaluation.ranking import filtered_mrr
+from apptek.evaluation.ranking import calibrate, filtered_mrr
 from apptek.features.history import Copies
 from apptek.models.fitting.examples import Examples
 from apptek.models.linear_softmax import LinearSoftmax, SparseWeights
 
 Pass = list[tuple[int, Ints]]  # one epoch: shards, and the order of the examples in each
 LEAST_TUNING = 50  # queries of valid; with fewer, nothing is chosen on them
-MOST_DENSE = 100_000_000  # weights; with more, only those of what was seen together are kept
+# Weights of all fits that run at once; where one needs more, only those of what was seen together
+# are kept.
+MOST_DENSE = 100_000_000
 LEAST_TOGETHER = 3  # training queries with a feature and a predicate, for a weight of its own
 _MASKED = np.float32(-1e30)  # finite: differences of it are numbers
 
@@ -89,10 +81,8 @@ def fit_linear_softmax(
     fewer than LEAST_TUNING queries nothing is chosen: all epochs with the first l2 and the first
     weight of counting. Without any, the temperature is 1.
     """
-    tuning_count = 0 if valid is None else len(valid)
-    threads = fits_at_once(train[0].rows.width, class_count, tuning_count)
     passes = [shuffled_pass(train, rng) for _ in range(config.epochs)]
-    if valid is None or tuning_count < LEAST_TUNING:
+    if valid is None or len(valid) < LEAST_TUNING:
         model = descend(train, class_count, config, config.l2[0], passes, copies)
         report = FitReport(config.l2[0], config.epochs, config.counting[0])
         return (model, report) if valid is None else calibrated(model, report, valid, counted)
@@ -101,6 +91,8 @@ def fit_linear_softmax(
         descent = Descent(train, class_count, config, config.l2[number], copies)
         return _best_epoch(descent, valid, passes, counted)
 
+    at_once = max(1, MOST_DENSE // max(1, train[0].rows.width * class_count))
+    threads = None if at_once >= len(config.l2) else at_once
     fits = in_threads(fit, range(len(config.l2)), threads)
     model, best, _ = max(fits, key=lambda fit: fit[1].valid_mrr)
     tried = tuple(epoch for _, _, epochs in fits for epoch in epochs)
@@ -113,7 +105,7 @@ def calibrated(
 ) -> tuple[LinearSoftmax, FitReport]:
     """Return the classifier calibrated on valid beside counting, and how good it is there."""
     scores = beside(model.scores(valid.rows), counted, report.counting)
-    calibration, before, after = calibrate(scores, valid)
+    calibration, before, after = calibrate(scores, valid.labels, valid.others)
     mrr = filtered_mrr(scores, valid.labels, valid.others)
     report = replace(report, valid_mrr=mrr, ece_before=before, ece_after=after)
     return replace(model, calibration=calibration), report
@@ -137,32 +129,6 @@ def descend(
     for shuffled in passes:
         descent.run_epoch(shuffled)
     return descent.model()
-
-
-def fits_at_once(feature_count: int, class_count: int, tuning_count: int) -> int | None:
-    """Return how many values of l2 can be tried at once; None: memory sets no limit.
-
-    Raises an ApptekError if there is too little memory for one. Each needs its weights, their sums
-    of squares, the best weights so far and those of the last epoch, and the scores of valid.
-    """
-    if feature_count * class_count > MOST_DENSE:
-        return 1
-    needed = 4 * class_count * (4 * feature_count + 2 * tuning_count)
-    available = available_memory()
-    if available is None:
-        return None
-    if needed > available:
-        raise ApptekError(
-            f"the fit needs {_gigabytes(needed)} of memory for {feature_count:,} features x "
-            f"{class_count:,} predicates, and {_gigabytes(available)} is free: merge rare "
-            "predicates, or use fewer features, such as --set 'history.kernels=[\"ever\"]'"
-        )
-    at_once = available // max(needed, 1)
-    return at_once if at_once < (os.cpu_count() or 1) else None
-
-
-def _gigabytes(count: int) -> str:
-    return f"{count / 1e9:,.1f} GB"
 
 
 def _best_epoch(
@@ -193,23 +159,6 @@ def _best_epoch(
         if epoch - best.epoch >= config.patience:
             break
     return kept, best, epochs
-
-
-def calibrate(
-    scores: Matrix, examples: Examples, *, balanced: bool = False
-) -> tuple[Calibration, float, float]:
-    """Return the calibration for the scores of examples, and the error without and with it.
-
-    balanced  whether it is the one that is right on average, not the likeliest one
-    """
-    best, before = top_predictions(softmax(scores))
-    correct = (best == examples.labels) | examples.others.contains(best)
-    calibration = fit_calibration(scores, correct)
-    if balanced:
-        calibration = balance_calibration(scores, correct, calibration)
-    _, after = top_predictions(calibration.probabilities(scores))
-    error_before = expected_calibration_error(before, correct)
-    return calibration, error_before, expected_calibration_error(after, correct)
 
 
 class Descent:

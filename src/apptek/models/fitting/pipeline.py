@@ -17,8 +17,12 @@ from apptek.config import View
 from apptek.errors import ConfigError, DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.prediction_sets import PredictionSets, Strata
-from apptek.evaluation.ranking import calibrate as calibrate_scorer
-from apptek.evaluation.ranking import expected_ranks, filtered_mrr
+from apptek.evaluation.ranking import (
+    MOST_CALIBRATED,
+    TuningQueries,
+    calibrate,
+    filtered_mrr,
+)
 from apptek.extras import require_trees
 from apptek.facts.facts import SPLITS, Dataset, join_facts
 from apptek.facts.protocols import apply_protocol
@@ -30,17 +34,18 @@ from apptek.features.support import count_support
 from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import WorkingView
-from apptek.models.counted import (
+from apptek.models.counting import (
     FREQUENCY,
     MOST_FACTS,
     MOST_SHARES,
     MOST_TRIED,
+    VARIANTS,
+    Asked,
     Counted,
-    KnownAnswers,
     choose_counts,
+    counted_ranks,
     is_surely_better,
 )
-from apptek.models.counting import VARIANTS
 from apptek.models.counting_kernels import dating_of
 from apptek.models.fitting.examples import (
     Examples,
@@ -54,11 +59,9 @@ from apptek.models.fitting.linear_fit import (
     MOST_DENSE,
     FitReport,
     beside,
-    calibrate,
     calibrated,
     descend,
     fit_linear_softmax,
-    fits_at_once,
     shuffled_pass,
 )
 from apptek.models.fitting.stages import Fit, FitOptions
@@ -141,7 +144,7 @@ def _fit_baseline(fit: Fit) -> Model:
     model = _new_model(
         fit, TemporalGraph.of(fit.dataset), baseline=name, no_forecasts=f"it is the baseline {name}"
     )
-    width = len(fit.dataset.predicates)
+    width, tuning = len(fit.dataset.predicates), TuningQueries.of(fit.dataset, MOST_CALIBRATED)
     for view in fitted_views(name, fit.dataset):
         task = FitTask(
             dataset=fit.dataset,
@@ -153,7 +156,8 @@ def _fit_baseline(fit: Fit) -> Model:
         )
         scorer, report = find_baseline(name).fit(task)
         no_weights = np.zeros((0, width), np.float32), np.zeros(width, np.float32)
-        classifier = LinearSoftmax(*no_weights, calibrate_scorer(scorer.scores, fit.dataset))
+        calibration = tuning.calibration(scorer.scores(tuning.queries))
+        classifier = LinearSoftmax(*no_weights, calibration)
         views[view] = FittedView(classifier=classifier, kinds=(), report=report, scorer=scorer)
     # The clock of a resumed run does not count the time before it was stopped.
     fit.seconds["fit"] = None if fit.options.resume else time.monotonic() - started
@@ -201,8 +205,6 @@ def _fit_view(fit: Fit, model: Model, view: View) -> FittedView:
     """Fit the weights of one view: its own early stop, calibration and re-ranker."""
     kinds, graph = _kinds(fit, view), model.graph.seen_in(view)
     space = make_space(graph, fit.dataset, fit.config, model.clock, kinds, model.added)
-    # Before the features are made, which takes long where there are many.
-    fits_at_once(len(space), graph.predicate_count, 0)
     if fit.config.reranker.rounds and len(space) * graph.predicate_count > MOST_DENSE:
         raise DataError(
             f"{graph.predicate_count:,} predicates are too many for the trees of `max`: "
@@ -282,7 +284,7 @@ def _with_trees(fit: Fit, made: ViewExamples, chosen: _Chosen) -> _Chosen:
     # With little data the trees overfit: keep them only if they raise the MRR.
     if mrr <= (chosen.report.valid_mrr or 0.0):
         return chosen
-    calibration, _, after = calibrate(scores, tuning, balanced=True)
+    calibration, _, after = calibrate(scores, tuning.labels, tuning.others, balanced=True)
     classifier = replace(chosen.classifier, calibration=calibration)
     report = replace(chosen.report, valid_mrr=mrr, ece_after=after)
     return replace(chosen, classifier=classifier, report=report, reranker=reranker, scores=scores)
@@ -331,7 +333,7 @@ def _choose_counts(fit: Fit, made: ViewExamples) -> tuple[Counted | None, Floats
     return counted, None if tuning is None else counted.log_shares(made.seen.graph, made.queries)
 
 
-def _known_answers(made: ViewExamples, *, newer: bool) -> list[KnownAnswers]:
+def _known_answers(made: ViewExamples, *, newer: bool) -> list[Asked]:
     """Return the tuning queries, and where they are few, training queries that hide their own fact.
 
     newer  whether these are of the newer half of the facts, which have a past; undated facts count
@@ -340,8 +342,8 @@ def _known_answers(made: ViewExamples, *, newer: bool) -> list[KnownAnswers]:
     graph, tuning, rows = made.space.graph, made.tuning, made.rows
     answers, most = [], min(MOST_TRIED, -(-MOST_SHARES // graph.predicate_count))
     if tuning is not None:
-        asked = made.queries, tuning.labels, tuning.others
-        answers = [KnownAnswers(made.seen.graph, *asked).spread(most)]
+        asked = TuningQueries(made.queries, tuning.labels, tuning.others)
+        answers = [(made.seen.graph, asked.spread(most))]
         if len(tuning) >= most:
             return answers
     positions = graph.axis.positions(graph.facts.times[rows])
@@ -351,8 +353,8 @@ def _known_answers(made: ViewExamples, *, newer: bool) -> list[KnownAnswers]:
     rows = rows[is_newer == newer]
     facts = graph.facts.take(rows)
     known = known_predicates(facts, (graph.facts,))
-    of_train = KnownAnswers(graph, training_queries(graph.facts, rows), facts.predicates, known)
-    return [*answers, of_train.spread(most - len(made.queries))]
+    of_train = TuningQueries(training_queries(graph.facts, rows), facts.predicates, known)
+    return [*answers, (graph, of_train.spread(most - len(made.queries)))]
 
 
 def _has_signal(made: ViewExamples, counted: Counted, scores: Floats) -> bool:
@@ -363,14 +365,12 @@ def _has_signal(made: ViewExamples, counted: Counted, scores: Floats) -> bool:
     """
     tuning, frequency = made.tuning, replace(counted, kernel=FREQUENCY)
     assert tuning is not None
-    asked = KnownAnswers(made.seen.graph, made.queries, tuning.labels, tuning.others)
-    ranks = expected_ranks(scores, tuning.labels, tuning.others)
-    if is_surely_better(ranks, asked.ranks(frequency)):
+    asked = TuningQueries(made.queries, tuning.labels, tuning.others)
+    usual = counted_ranks(frequency, [(made.seen.graph, asked)])
+    if is_surely_better(asked.ranks(scores), usual):
         return True
     answers = _known_answers(made, newer=False)
-    ours, theirs = (
-        np.concatenate([part.ranks(by) for part in answers]) for by in (counted, frequency)
-    )
+    ours, theirs = (counted_ranks(by, answers) for by in (counted, frequency))
     return len(ours) < LEAST_JUDGED or is_surely_better(ours, theirs)
 
 

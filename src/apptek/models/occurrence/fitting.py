@@ -20,13 +20,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from apptek.arrays import Bools, Doubles, read_only
-from apptek.evaluation.calibration import newton
-from apptek.evaluation.logistic import fit_logistic
+from apptek.evaluation.calibration import fit_logistic, newton
 from apptek.extras import require_trees
 from apptek.facts.times import TimeAxis, Unit
 from apptek.features.clock import Clock
-from apptek.models.occurrence.counts import NAMES, SIGNS, PairCounts
-from apptek.models.occurrence.events import Events
 from apptek.models.occurrence.model import (
     PAIR_LONG,
     Effects,
@@ -39,6 +36,7 @@ from apptek.models.occurrence.model import (
     hazards_of,
     is_busy,
 )
+from apptek.models.occurrence.pair_counts import NAMES, SIGNS, Events, PairCounts
 from apptek.models.occurrence.snapshots import (
     Outcomes,
     counts_at,

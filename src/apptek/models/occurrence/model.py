@@ -31,7 +31,7 @@ from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.extras import parse_trees
 from apptek.features.clock import Clock
 from apptek.models.entity_ranking.ranker import EntityRanker
-from apptek.models.occurrence.counts import NAMES
+from apptek.models.occurrence.pair_counts import NAMES
 
 _PLAIN = ("all_facts", "either", "fitted_until", "stride")  # as JSON has them
 PAIR_LONG, PAIR_EVER = NAMES.index("pair long"), NAMES.index("pair ever")
@@ -352,9 +352,9 @@ class OccurrenceModel:
         larger, smaller = np.maximum(forward, backward), np.minimum(forward, backward)
         return either_way(larger, smaller, self.either)
 
-    def trees(self) -> dict[int, str]:
-        """Return the text of the trees, where there are any, by the length of the window."""
-        return {h.window: h.trees.text for h in self.horizons if h.trees is not None}
+    def trees(self) -> dict[str, str]:
+        """Return the text of the trees, where there are any, by the name of their file."""
+        return {_file_of(h.window): h.trees.text for h in self.horizons if h.trees is not None}
 
     def to_json(self) -> dict[str, Any]:
         """Return everything but the trees, for `json_bytes`."""
@@ -379,7 +379,7 @@ class OccurrenceModel:
         }
 
     @classmethod
-    def from_json(cls, about: Mapping[str, Any], trees: Mapping[int, str]) -> "OccurrenceModel":
+    def from_json(cls, about: Mapping[str, Any], trees: Mapping[str, str]) -> "OccurrenceModel":
         """Return the model of `to_json` and `trees`."""
         if tuple(about["features"]) != NAMES:
             raise ValueError("the occurrence model has other features than this version")
@@ -400,9 +400,13 @@ def either_way(larger: Doubles, smaller: Doubles, independent: float) -> Doubles
     return chances
 
 
-def _horizon(entry: Mapping[str, Any], texts: Mapping[int, str]) -> Horizon:
+def _file_of(window: int) -> str:
+    return f"trees/occurrence-{window}.txt"
+
+
+def _horizon(entry: Mapping[str, Any], texts: Mapping[str, str]) -> Horizon:
     scale = entry["trees"]
-    trees = None if scale is None else Trees(texts[entry["window"]], *scale)
+    trees = None if scale is None else Trees(texts[_file_of(entry["window"])], *scale)
     acquainted, strangers = (_regression(entry[name]) for name in ("acquainted", "strangers"))
     busy = entry["busy"] and _regression(entry["busy"])
     effects = tuple(

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from apptek.arrays import Bools, Doubles, Longs, find_sorted
-from apptek.models.occurrence.events import Events, Meetings, Pairs, pair_keys
+from apptek.models.occurrence.pair_counts import Events, Meetings, Pairs, pair_keys
 
 MOST_ROWS = 100_000  # seen pairs that are drawn from all snapshots
 STRANGERS = 20_000  # unseen pairs without an event in the window, in the same way

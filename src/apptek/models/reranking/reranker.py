@@ -8,6 +8,7 @@ import numpy as np
 
 from apptek.arrays import Floats
 from apptek.errors import ModelError
+from apptek.evaluation.calibration import log_softmax
 from apptek.extras import parse_trees
 from apptek.features.space import FeatureSpace
 from apptek.models.reranking.candidates import (
@@ -100,9 +101,3 @@ def _topic(feature: str) -> str:
     if kind in _TOPICS:
         return _TOPICS[kind]
     return rest.split(" ")[0] if kind in ("part", "own", "near", "seen", "now") else STANDING
-
-
-def log_softmax(scores: Floats) -> Floats:
-    """The logarithms of the softmax of each row."""
-    shifted = scores - scores.max(axis=1, keepdims=True)
-    return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)), np.float32)
