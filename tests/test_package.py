@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -105,7 +106,8 @@ def test_each_extra_is_enough_for_what_it_is_for(
         for top in {path.parts[0] for path in about.files or [] if path.parts[0] != ".."}:
             if not (site / top).exists():
                 (site / top).symlink_to(Path(str(about.locate_file(top))))
-    rows = [f"{'AB'[n % 2]},p{n % 3},{'BA'[n % 2]},2014-01-{n % 28 + 1:02}" for n in range(80)]
+    days = [date(2014, 1, 1) + timedelta(n) for n in range(300)]
+    rows = [f"{'AB'[n % 2]},p{n % 3},{'BA'[n % 2]},{day}" for n, day in enumerate(days)]
     (tmp_path / "facts.csv").write_text("\n".join(["subject,predicate,object,time", *rows]))
     (tmp_path / "queries.csv").write_text("subject,object,time\nA,B,2014-01-05\n")
     python = tmp_path / "env" / "bin" / "python"
