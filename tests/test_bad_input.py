@@ -17,15 +17,11 @@ from apptek.reading.reader import read_dataset
 GOOD = b"a\tp\tb\t2014-05-13\n"
 FORMS = EXPECTED
 COUNTED = re.compile(r" \((?:[0-9,]+ bad of|all of) [^)]*\)$")  # how many rows are bad
+WIDTH = "3, 4 or 5 columns (--columns or --read delimiter= may help)"
 ROWS = {  # a bad row, and its error
-    b"a\tp": "row: found 2 columns, expected 3, 4 or 5 columns",
-    b"a": "row: found 1 column, expected 3, 4 or 5 columns",
-    b"a\tp\tb\tx\t1\t2": "row: found 6 columns (--columns says which to take), "
-    "expected 3, 4 or 5 columns",
-    b"a,p,b,2014-05-13": "row: found 1 column (4 if separated by ',': see --read delimiter=), "
-    "expected 3, 4 or 5 columns",
-    b"a;p;b": "row: found 1 column (3 if separated by ';': see --read delimiter=), "
-    "expected 3, 4 or 5 columns",
+    b"a\tp": f"row: found 2 columns, expected {WIDTH}",
+    b"a,p,b,2014-05-13": f"row: found 1 column, expected {WIDTH}",
+    b"a\tp\tb\tx\t1\t2": f"row: found 6 columns, expected {WIDTH}",
     b"\tp\tb\t2014-05-13": "column 1 (subject): found nothing, expected a name",
     b"a\t\tb\t2014-05-13": "column 2 (predicate): found nothing, expected a name",
     b"a\tp\t\t2014-05-13": "column 3 (object): found nothing, expected a name",
@@ -55,12 +51,7 @@ QUOTED = {  # the same in .csv
     b'a,p,"b,2014-05-13': "row: found a quote that is wrong in 'a,p,\"b,2014-05-13', expected "
     'quotes around whole cells, doubled within them: ""',
     b'a,p,"",2014-05-13': "column 3 (object): found nothing, expected a name",
-    b"a;p;b;2014-05-13": "row: found 1 column (4 if separated by ';': see --read delimiter=), "
-    "expected 3, 4 or 5 columns",
-    b"a, b\tp\tb\t2014-05-13": "row: found 2 columns (4 if separated by '\\t': see --read "
-    "delimiter=), expected 3, 4 or 5 columns",
-    b"a\tp\tb\t2014-05-13": "row: found 1 column (4 if separated by '\\t': see --read delimiter=), "
-    "expected 3, 4 or 5 columns",
+    b"a;p;b;2014-05-13": "row: found 1 column, expected 4 columns",
 }
 
 
@@ -86,10 +77,9 @@ def test_a_bad_row_is_named_with_its_line(
 def test_a_bad_row_of_csv_is_named_with_its_line(tmp_path: Path, row: bytes, fault: str) -> None:
     good = GOOD.replace(b"\t", b",")
     path = write(tmp_path / "facts.csv", b"head,relation,tail,time\n" + good + row + b"\n" + good)
-    layout = fault.replace("column 4:", "column 4 (time):").replace("3, 4 or 5 c", "4 c")
-    assert fault_of(path) == f"facts.csv:3: {layout}"
+    assert fault_of(path) == f"facts.csv:3: {fault}"
     path.write_bytes(good + row + b"\n" + good)
-    assert fault_of(path) == f"facts.csv:2: {fault}"
+    assert fault_of(path).startswith(f"facts.csv:2: {fault.partition(', expected')[0]}")
 
 
 @pytest.mark.parametrize("block_bytes", [1, 40, 1 << 25])
@@ -116,7 +106,7 @@ def test_a_file_of_bad_rows_alone_is_refused_even_when_they_are_skipped(tmp_path
     write(tmp_path / "train.tsv", GOOD)
     write(tmp_path / "test.tsv", "a\tp\nb\tp\n")
     assert fault_of(tmp_path, skip_bad=True) == (
-        "test.tsv:1: row: found 2 columns, expected 3, 4 or 5 columns (all rows of it are bad)"
+        f"test.tsv:1: row: found 2 columns, expected {WIDTH} (all rows of it are bad)"
     )
 
 

@@ -118,6 +118,7 @@ def test_a_page_tells_everything(predictor: Predictor, tmp_path: Path) -> None:
         assert draw_svg(drawing) in text
         alone = [r for r in found.all_reasons() if r.facts and not r.same_as]
         assert text.count("<svg ") == 1 + len(alone)
+        assert text.count("<details open>") == min(len(alone), 3)  # the rest is folded
         for reason in alone:  # every reason of this model is a topology
             assert draw_svg(draw_topology(asked_of(found), reason.facts)) in text
             first = reason.facts[0]

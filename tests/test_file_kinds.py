@@ -509,4 +509,4 @@ def test_a_file_of_nothing_but_bad_rows_is_not_read_to_its_end(
 ) -> None:
     monkeypatch.setattr("apptek.reading.collector.MAX_DEFECTS_COUNTED", 10)
     path = write(tmp_path / "facts.tsv", f"a\tp\tb\t{DAY}\n" + "x\n" * 50)
-    assert fault_of(path).endswith("expected 3, 4 or 5 columns (and 9 more bad rows)")
+    assert fault_of(path).endswith("may help) (and 9 more bad rows)")

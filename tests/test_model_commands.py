@@ -35,25 +35,6 @@ def query_of(folder: Path, row: int = 0) -> tuple[str, str, str]:
     return (*names, data.axis.format(int(test.times[row])))
 
 
-def test_evaluate_prints_what_scripts_rely_on(folder: Path) -> None:
-    done = apptek("evaluate", str(folder / "model"), "--json", "--result", str(folder / "r.json"))
-    assert done.returncode == 0, done.stderr
-    assert "next:" not in done.stderr
-    metrics = json.loads(done.stdout)
-    keys = {"dataset", "split", "protocol", "queries", "mrr", "hits_at_1", "hits_at_3", "ece"}
-    assert keys | {"hits_at_10"} <= set(metrics)
-    for group in (
-        "seen_pair", "unseen_pair", "unseen_entity", "mirrored", "not_mirrored", "dated", "undated",
-    ):  # fmt: skip
-        assert metrics[group] is None or metrics[group]["queries"] > 0
-    result = json.loads((folder / "r.json").read_text())
-    assert result["metrics"]["mrr"] == metrics["mrr"]
-    assert result["model"] == "apptek_paper"
-    assert " fit " in result["command"]
-    assert " && " in result["command"]
-    assert {"settings", "seconds", "machine", "commit", "format", "seed"} <= set(result)
-
-
 # The default preset
 
 
@@ -89,26 +70,10 @@ def test_an_agent_is_trained_and_compared(folder: Path) -> None:
     assert (
         json.loads((folder / "agent" / "result.json").read_text())["metrics"] == result["metrics"]
     )
-    again = apptek(*words)
-    assert again.returncode == 1
-    assert "agent exists already; choose another folder or remove it" in again.stderr
-
-
-def test_the_controls_connect_more_where_a_query_sees_its_own_fact(folder: Path) -> None:
-    rewards = {}
-    for hides in ("true", "false"):
-        words = (
-            "paper",
-            "train",
-            str(folder / "world"),
-            "--out",
-            str(folder / f"controls-{hides}"),
-        )
-        done = apptek(*words, "--controls", "--set", f"agent.hide_query={hides}", "--json")
-        assert done.returncode == 0, done.stderr
-        rewards[hides] = json.loads(done.stdout)["metrics"]
-    assert rewards["false"]["train"]["random"] > rewards["true"]["train"]["random"]
-    assert rewards["false"]["valid"] == rewards["true"]["valid"]
+    more = (str(folder / "controls"), "--controls", "--set", "agent.hide_query=false", "--json")
+    shown = json.loads(apptek(*words[:-1], *more).stdout)["metrics"]
+    assert shown["train"]["random"] > result["metrics"]["train"]["random"]  # it sees its own fact
+    assert shown["valid"]["random"] == result["metrics"]["valid"]["random"]
 
 
 def test_a_model_that_was_not_fitted_to_look_ahead_says_so_beyond_the_last_fact(

@@ -13,44 +13,25 @@ import pytest
 from model_folders import rewrite_manifest
 from mutations import ANSWERED, DAMAGES, REFUSED, damage_and_ask, outcome
 
-from apptek.config import preset
 from apptek.errors import ModelError
-from apptek.facts.facts import Dataset
 from apptek.models import manifest
 from apptek.models.manifest import open_folder, verify_folder
 from apptek.models.model_folder import load_model
-from apptek.predictor import Predictor
-from apptek.setting_rules import with_settings
-from apptek.synthetic.world import make_world
+from benchmarks.torture_files import known_query, models_of
 
-QUICK = ["classifier.epochs=1", "classifier.l2=[3.0]"]
-TREES = [*QUICK, "reranker.rounds=5", "reranker.least_rows=20", "reranker.candidates=4"]
 MODELS = ("default", "max", "recency")
 BATCH = 50  # seeds for one process
 
 
 @pytest.fixture(scope="module")
-def data() -> Dataset:
-    return make_world(600, 0).dataset
+def query() -> list[str]:
+    return known_query()
 
 
 @pytest.fixture(scope="module")
-def query(data: Dataset) -> list[str]:
-    facts = data.train
-    ends = (data.entities[int(facts.subjects[0])], data.entities[int(facts.objects[0])])
-    return [*ends, data.axis.format(int(facts.times[0]))]
-
-
-@pytest.fixture(scope="module")
-def models(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+def models(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A folder of each kind that is written."""
-    place = tmp_path_factory.mktemp("mutations")
-    folders = {name: place / name for name in MODELS}
-    for name, settings in (("default", QUICK), ("max", TREES)):
-        config = with_settings(preset(name), settings)
-        Predictor.fit(data, model=name, config=config, folder=folders[name])
-    Predictor.fit(data, model="recency", folder=folders["recency"])
-    return folders
+    return models_of(tmp_path_factory.mktemp("mutations"))
 
 
 def test_the_page_about_the_folder_names_every_file(models: dict[str, Path]) -> None:

@@ -124,8 +124,6 @@ def test_an_actor_without_facts_before_the_window_has_nobody_to_list(predictor: 
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["?", "?", "2020-01-01", "--predicate", "Consult"], "both '?'"),
-        (["Koronia", "?", "2020-01-01"], "--predicate"),
         (["Koronia", "Kestaria", "2020-01-01", "--predicate", "Consult"], "'?'"),
         (
             ["Koronia", "?", "2020-01-01", "--predicate", "Consult", "--coverage", "0.9"],

@@ -18,7 +18,7 @@ register_baseline    lets a model of your own take part in fit, evaluate, contes
 Names are imported when they are first asked for, so that `import apptek` costs nothing.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -54,32 +54,16 @@ __all__ = [
     "read_dataset",
     "register_baseline",
 ]
-_HOMES = {
-    "Answer": "apptek.results",
-    "Dataset": "apptek.facts.facts",
-    "Evaluator": "apptek.research.evaluator",
-    "Explanation": "apptek.results",
-    "Facts": "apptek.facts.facts",
-    "Forecast": "apptek.results",
-    "PredicateClassifier": "apptek.classifier",
-    "Predictor": "apptek.predictor",
-    "Query": "apptek.results",
-    "Splitting": "apptek.facts.protocols",
-    "TemporalGraph": "apptek.graph.temporal_graph",
-    "UnknownName": "apptek.errors",
-    "make_world": "apptek.synthetic.world",
-    "read_dataset": "apptek.reading.reader",
-    "register_baseline": "apptek.models.registry",
-}
 
 
 def lazy_names(
-    package: str, homes: Mapping[str, str]
+    package: str, modules: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package that imports its names when asked for.
 
-    homes  the module of each name
+    modules  the names of each module
     """
+    homes = {name: module for module, names in modules.items() for name in names}
 
     def find(name: str) -> Any:
         if name not in homes:
@@ -89,4 +73,19 @@ def lazy_names(
     return find, lambda: sorted(import_module(package).__all__)
 
 
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "apptek.results": ("Answer", "Explanation", "Forecast", "Query"),
+        "apptek.facts.facts": ("Dataset", "Facts"),
+        "apptek.research.evaluator": ("Evaluator",),
+        "apptek.classifier": ("PredicateClassifier",),
+        "apptek.predictor": ("Predictor",),
+        "apptek.facts.protocols": ("Splitting",),
+        "apptek.graph.temporal_graph": ("TemporalGraph",),
+        "apptek.errors": ("UnknownName",),
+        "apptek.synthetic.world": ("make_world",),
+        "apptek.reading.reader": ("read_dataset",),
+        "apptek.models.registry": ("register_baseline",),
+    },
+)

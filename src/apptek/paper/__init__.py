@@ -32,30 +32,22 @@ Where each part of the paper is, and the test that compares it with a slow refer
 4 Tables and figures: reproduce.py, figures.py. Each deviation is in docs/deviations.md.
 """
 
+from itertools import chain
+
 from apptek import lazy_names
 
-_HOMES = {
-    "Agent": "agent",
-    "DecisionProcess": "environment",
-    "Environment": "environment",
-    "Episodes": "environment",
-    "Fingerprint": "fingerprint",
-    "Learner": "dqn",
-    "QNetwork": "fingerprint",
-    "Replay": "replay_memory",
-    "TemporalGraphEnv": "gym",
-    "TemporalGraphVectorEnv": "gym",
-    "Topologies": "features",
-    "Trainer": "trainer",
-    "apply_topologies": "application",
-    "connect": "connection",
-    "mine": "topologies",
-    "play": "environment",
-    "replay": "connection",
-    "topologies_of": "features",
-    "topology_set": "topologies",
-    "walk": "connection",
+_MODULES = {
+    "apptek.paper.agent": ("Agent",),
+    "apptek.paper.environment": ("DecisionProcess", "Environment", "Episodes", "play"),
+    "apptek.paper.fingerprint": ("Fingerprint", "QNetwork"),
+    "apptek.paper.dqn": ("Learner",),
+    "apptek.paper.replay_memory": ("Replay",),
+    "apptek.paper.gym": ("TemporalGraphEnv", "TemporalGraphVectorEnv"),
+    "apptek.paper.features": ("Topologies", "topologies_of"),
+    "apptek.paper.trainer": ("Trainer",),
+    "apptek.paper.application": ("apply_topologies",),
+    "apptek.paper.connection": ("connect", "replay", "walk"),
+    "apptek.paper.topologies": ("mine", "topology_set"),
 }
-__all__ = list(_HOMES)
-_MODULES = {name: f"{__name__}.{home}" for name, home in _HOMES.items()}
+__all__ = list(chain.from_iterable(_MODULES.values()))
 __getattr__, __dir__ = lazy_names(__name__, _MODULES)

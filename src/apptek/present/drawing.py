@@ -69,16 +69,10 @@ class Asked:
 class Bundle:
     """Facts with the same ends and the same predicate, and the reasons that cite them."""
 
-    source: str
+    names: tuple[str, str]  # the two entities
     predicate: str
-    target: str
     facts: dict[int, CitedFact] = field(default_factory=dict)
     reasons: set[int] = field(default_factory=set)
-
-    @property
-    def names(self) -> tuple[str, str]:
-        """The two entities."""
-        return self.source, self.target
 
     @property
     def ends(self) -> frozenset[str]:
@@ -148,7 +142,7 @@ def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
     bundles: dict[tuple[str, str, str], Bundle] = {}
     for fact, number in facts:
         key = (fact.subject, fact.predicate, fact.object)
-        bundle = bundles.setdefault(key, Bundle(*key))
+        bundle = bundles.setdefault(key, Bundle((key[0], key[2]), fact.predicate))
         bundle.facts.setdefault(fact.fact, fact)
         bundle.reasons |= {number} - {0}
     return sorted(bundles.values(), key=lambda b: (not b.reasons, -len(b.reasons), -len(b.facts)))
@@ -219,7 +213,7 @@ class _Layout:
 
     def _lines(self) -> list[Line]:
         """Return the bundles of each line: the question, a lane, or all of a pair."""
-        question = Bundle(self.asked.subject, self.asked.label, self.asked.object)
+        question = Bundle((self.asked.subject, self.asked.object), self.asked.label)
         lines: dict[frozenset[str], Line] = {}
         for bundle in self.bundles:
             if bundle.ends == self.ends or not bundle.ends <= self.places.keys():
@@ -263,22 +257,16 @@ class _Layout:
         aside: Kind = "bystander" if self._is_aside(first) else "path"
         (x1, y1, _), (x2, y2, _) = (self.places[name] for name in first.names)
         x, y = self._middle(first)
+        control = (round(2 * x - (x1 + x2) / 2, 1), round(2 * y - (y1 + y2) / 2, 1))
         return DrawnEdge(
-            source=ids[first.source],
-            target=ids[first.target],
+            source=ids[first.names[0]],
+            target=ids[first.names[1]],
             kind=aside if facts else "question",
             predicate=asked.shown(first.predicate) if facts else asked.label,
             date=first.when if facts else asked.when,
             facts=facts,
             reasons=tuple(sorted(set().union(*(bundle.reasons for bundle in line)))),
-            curve=(
-                x1,
-                y1,
-                round(2 * x - (x1 + x2) / 2, 1),
-                round(2 * y - (y1 + y2) / 2, 1),
-                x2,
-                y2,
-            ),
+            curve=(x1, y1, *control, x2, y2),
             tone=f"tone-{group}" if group in TONES else "",
             thickness=round(min(1.6 + 0.7 * math.log2(max(len(facts), 1)), 5.0), 2),
         )

@@ -111,7 +111,7 @@ def contrast_words(two: Two, changes: tuple[results.Change, ...]) -> tuple[str, 
     answers, told = _answers(two), _told(two, changes)
     gains = second.log_odds > first.log_odds
     main = next((change for change in told if (change.change > 0) == gains), None)
-    why = f", mainly because {_because(two, main)}" if main else ""
+    why = f", mainly because {_words(two, main)}" if main else ""
     words = [f"{answers}."]
     for label, towards in ((first.runner_up_label, False), (first.label, True)):
         some = [change for change in told if (change.change > 0) == towards][:TOLD]
@@ -131,7 +131,7 @@ def _answers(two: Two) -> str:
 
 
 def _told(two: Two, changes: tuple[results.Change, ...]) -> list[results.Change]:
-    """Return the changes that are large enough; types of entities do not change.
+    """Return the changes of facts that are large enough.
 
     A reason whose counts alone do not point its way is left out.
     """
@@ -144,7 +144,8 @@ def _told(two: Two, changes: tuple[results.Change, ...]) -> list[results.Change]
     parts = [
         change
         for change in changes
-        if change.kind != "trait" and not doubtful & {change.first_sentence, change.second_sentence}
+        if change.kind in ("history", "topology")
+        and not doubtful & {change.first_sentence, change.second_sentence}
     ]
     least = SMALL * max((abs(change.change) for change in parts), default=0.0)
     return [change for change in parts if abs(change.change) >= max(least, 1e-9)]
@@ -154,13 +155,6 @@ def asked_at(explanation: results.Explanation) -> str:
     """Return the time of a question: on 2014-05-11, in 1999."""
     undated = is_undated(explanation.time)
     return "for the undated question" if undated else at_time(explanation.time)
-
-
-def _because(two: Two, change: results.Change) -> str:
-    """Return what follows "because": a clause, or what trees or counting look at."""
-    if change.kind in ("reranker", "counting"):
-        return f"of {change.second_sentence or change.first_sentence}"
-    return _words(two, change)
 
 
 def _words(two: Two, change: results.Change) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from itertools import pairwise
+from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
@@ -206,20 +206,17 @@ def _trim_names(rows: FactCollector) -> list[str]:
     No two names of one width become one, and nothing but ASCII spaces is left out.
     """
     trimmed: dict[str, None] = {}
-    for split in SPLITS:
+    for split, role in product(SPLITS, NAME_ROLES):
+        columns = rows.columns.get(role, [])
         batches = [number for number, batch in enumerate(rows.batches) if batch.split == split]
-        for role in NAME_ROLES if batches else ():
-            columns = rows.columns[role]
-            names = [columns[number].dictionary for number in batches]
-            bare = [pc.utf8_trim(each, " ") for each in names]
-            if names == bare or not _are_padded(names, bare):
-                continue
+        names = [columns[number].dictionary for number in batches]
+        bare = [pc.utf8_trim(each, " ") for each in names]
+        if names != bare and _are_padded(names, bare):
             trimmed[role] = None
             for number, texts in zip(batches, bare, strict=True):
                 columns[number] = pa.DictionaryArray.from_arrays(columns[number].indices, texts)
-    if not trimmed:
-        return []
-    return [f"the spaces that pad a column were left out of the names: {' and '.join(trimmed)}"]
+    note = "the spaces that pad a column were left out of the names"
+    return [f"{note}: {' and '.join(trimmed)}"] if trimmed else []
 
 
 def _are_padded(names: list[pa.Array], bare: list[pa.Array]) -> bool:

@@ -123,22 +123,12 @@ def parts_of_rows(
             parts.append(_part_of(alike, layout, file, expected))
         else:
             wanted = "3, 4 or 5 columns" if layout.free else counted(layout.width, "column")
-            defects += [Defect(file, number, "row", _width(row), wanted) for number, row in alike]
+            wanted += " (--columns or --read delimiter= may help)" * layout.free
+            found = counted(width, "column")
+            defects += [Defect(file, number, "row", found, wanted) for number, _ in alike]
     first, *others = parts or [_part_of([], layout, file, expected)]
     yield replace(first, defects=[*first.defects, *defects], position=position)
     yield from others
-
-
-def _width(row: Sequence[Any]) -> str:
-    """Say how many columns a row has, with advice where they are very few or many."""
-    columns = counted(len(row), "column")
-    if len(row) > 5:
-        return f"{columns} (--columns says which to take)"
-    for separator in (",", "\t", ";", "|", " "):
-        count = max(len(str(cell).split(separator)) for cell in row)
-        if len(row) < 3 <= count:
-            return f"{columns} ({count} if separated by {separator!r}: see --read delimiter=)"
-    return columns
 
 
 def _part_of(rows: list[Row], layout: ColumnLayout, file: str, expected: str) -> Part:

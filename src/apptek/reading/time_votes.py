@@ -182,11 +182,9 @@ class TimeVotes:
         used = self.good & (counts > 0)
         if not self.order and (used & (self.written["order"] == OPEN)).any():
             text = self._first_text(used & (self.written["order"] == OPEN))
-            separator = next(c for c in text if not c.isdigit())
-            forms = [separator.join(form) for form in (("%d", "%m", "%Y"), ("%m", "%d", "%Y"))]
             raise TimeFormatError(
-                f"the dates may be read in two ways, such as {text!r}: "
-                f"say --date-format {forms[0]} or --date-format {forms[1]}"
+                f"the dates may be read in two ways, such as {text!r}: say --date-format "
+                f"{_pattern(text, 'dmy')} or --date-format {_pattern(text, 'mdy')}"
             )
         written = self.written.copy()
         written["kind"][~used] = NOTHING
@@ -241,14 +239,18 @@ class TimeVotes:
         """Return a pattern of strptime, ISO 8601, or integer."""
         ordered = known & (self.written["order"] > 0)
         if self.order and ordered.any():
-            text = self._first_text(ordered).strip('" ')
-            separator = next(character for character in text if not character.isdigit())
-            return separator.join(("%d", "%m", "%Y") if self.order == "dmy" else ("%m", "%d", "%Y"))
+            return _pattern(self._first_text(ordered), self.order)
         pattern = "" if self.order else self.date_format
         return "integer" if self.kind == INTEGER else pattern or "ISO 8601"
 
     def _first_text(self, texts: Bools) -> str:
         return str(self.texts[int(np.flatnonzero(texts)[0])].as_py())
+
+
+def _pattern(text: str, order: str) -> str:
+    """Return the pattern of strptime of a date such as 13.05.2014."""
+    separator = next(c for c in text.strip('" ') if not c.isdigit())
+    return separator.join(("%d", "%m", "%Y") if order == "dmy" else ("%m", "%d", "%Y"))
 
 
 def _are_dates(written: Written) -> bool:

@@ -16,30 +16,22 @@ Evaluator, compare_results          rank any scorer; compare result files
 The other modules here run experiments: their result files are the source of tables and figures.
 """
 
+from itertools import chain
+
 from apptek import lazy_names
 
-_HOMES = {
-    "Config": "apptek.config",
-    "DecisionProcess": "apptek.paper.environment",
-    "Evaluator": "apptek.research.evaluator",
-    "FitTask": "apptek.models.scorers",
-    "Queries": "apptek.facts.queries",
-    "SavedScorer": "apptek.models.scorers",
-    "Scorer": "apptek.models.scorers",
-    "TemporalGraph": "apptek.graph.temporal_graph",
-    "check_baseline": "apptek.research.checks",
-    "check_feature_part": "apptek.research.checks",
-    "check_scorer": "apptek.research.checks",
-    "compare_results": "apptek.research.compare",
-    "held_out_queries": "apptek.facts.queries",
-    "own_baseline": "apptek.models.scorers",
-    "preset": "apptek.config",
-    "FeatureFamily": "apptek.features.space",
-    "register_baseline": "apptek.models.registry",
-    "register_features": "apptek.features.space",
-    "training_queries": "apptek.facts.queries",
-    "with_settings": "apptek.setting_rules",
+_MODULES = {
+    "apptek.config": ("Config", "preset"),
+    "apptek.paper.environment": ("DecisionProcess",),
+    "apptek.research.evaluator": ("Evaluator",),
+    "apptek.models.scorers": ("FitTask", "SavedScorer", "Scorer", "own_baseline"),
+    "apptek.facts.queries": ("Queries", "held_out_queries", "training_queries"),
+    "apptek.graph.temporal_graph": ("TemporalGraph",),
+    "apptek.research.checks": ("check_baseline", "check_feature_part", "check_scorer"),
+    "apptek.research.compare": ("compare_results",),
+    "apptek.features.space": ("FeatureFamily", "register_features"),
+    "apptek.models.registry": ("register_baseline",),
+    "apptek.setting_rules": ("with_settings",),
 }
-__all__ = list(_HOMES)
-
-__getattr__, __dir__ = lazy_names(__name__, _HOMES)
+__all__ = list(chain.from_iterable(_MODULES.values()))
+__getattr__, __dir__ = lazy_names(__name__, _MODULES)

@@ -150,18 +150,15 @@ def _check_comparable(
 
 
 def _names(firsts: Sequence[_RankedResult]) -> list[str]:
-    """Return the models' names; if two are equal, the file's name; if these are, its path."""
-    results = [item.result for item in firsts]
-    names = [
-        one.model + (ROLLING if one.rolling else PAST_ONLY * one.is_past_only) for one in results
+    """Return the models' names; of models with the same name, the file of each."""
+    views = [
+        ROLLING if one.result.rolling else PAST_ONLY * one.result.is_past_only for one in firsts
     ]
-    paths = [item.path for item in firsts]
-    for others in ([path.stem for path in paths], [str(path) for path in paths]):
-        shared = {name for name in names if names.count(name) > 1}
-        names = [
-            other if name in shared else name for name, other in zip(names, others, strict=True)
-        ]
-    return names
+    names = [one.result.model + view for one, view in zip(firsts, views, strict=True)]
+    return [
+        name if names.count(name) == 1 else str(one.path)
+        for name, one in zip(names, firsts, strict=True)
+    ]
 
 
 def _compared_model(name: str, group: Sequence[_RankedResult]) -> ComparedModel:

@@ -138,10 +138,6 @@ def read_result(path: Path) -> Result:
     """Return a result file; ApptekError where it is damaged or of another format."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
-    except IsADirectoryError:
-        raise ApptekError(
-            f"{path} is a folder, not a result file: apptek evaluate MODEL --result FILE writes one"
-        ) from None
     except OSError as error:
         raise ApptekError(f"{path} is not a result file: {error.strerror}") from None
     except ValueError as error:
