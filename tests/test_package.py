@@ -5,7 +5,6 @@ import shutil
 import subprocess
 import sys
 import tomllib
-from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
@@ -64,12 +63,12 @@ def test_the_wheel_has_every_file_and_no_compiled_kernel(installed: Path) -> Non
 SERVED = "from apptek.server.served_model import ServedModel as M; served = M.open(Path('model'))"
 # What each extra is for; a text that begins with a word of the command line is a command.
 TRIED = {
-    "": ["explain model A B 2014-03-01", "forecast model A B --days 7", "tutorial first-model"],
-    "agent": ["paper train facts.csv --out agent --set agent.epochs=0.1"],
+    "": ["watch model --days 7", "audit model --out suspects.csv", "tutorial first-model"],
+    "agent": ["paper train world --out agent --set agent.epochs=0.1"],
     "excel": ["watch model --out watch.xlsx"],
     "figures": ["python from apptek.paper.figures import FIGURES; import matplotlib.figure"],
     "gym": ["python import apptek.paper.gym"],
-    "max": ["fit facts.csv --model max --set reranker.rounds=2 --out trees"],
+    "max": ["fit world --model max --set reranker.rounds=2 --out trees"],
     "mcp": ["mcp --help", f"python from apptek.server.mcp_server import create_server; {SERVED}"],
     "ray": ["python import ray; from apptek.engine import use_engine"],
     "rdf": ["predict model --queries queries.csv --out answers.ttl"],
@@ -106,12 +105,9 @@ def test_each_extra_is_enough_for_what_it_is_for(
         for top in {path.parts[0] for path in about.files or [] if path.parts[0] != ".."}:
             if not (site / top).exists():
                 (site / top).symlink_to(Path(str(about.locate_file(top))))
-    days = [date(2014, 1, 1) + timedelta(n) for n in range(300)]
-    rows = [f"{'AB'[n % 2]},p{n % 3},{'BA'[n % 2]},{day}" for n, day in enumerate(days)]
-    (tmp_path / "facts.csv").write_text("\n".join(["subject,predicate,object,time", *rows]))
     (tmp_path / "queries.csv").write_text("subject,object,time\nA,B,2014-01-05\n")
     python = tmp_path / "env" / "bin" / "python"
-    for command in ("fit facts.csv --out model", *TRIED[extra]):
+    for command in ("data make-world world --facts 1200", "fit world --out model", *TRIED[extra]):
         run_alone(python, command, installed, tmp_path)
 
 
