@@ -96,16 +96,6 @@ def hold_in(held: list[Any]) -> Callable[[Any], None]:
     return hold
 
 
-def scroll_to(page: Page, part: str, shown: str) -> None:
-    """Scroll until what is fetched only in sight is shown: what is above may still grow."""
-
-    def is_shown() -> bool:
-        page.locator(part).scroll_into_view_if_needed()
-        return page.locator(shown).count() > 0
-
-    comes(page, is_shown, True)
-
-
 def too_wide(page: Page) -> int:
     """By how many pixels the page is wider than its window."""
     return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))

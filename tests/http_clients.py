@@ -56,16 +56,14 @@ class LoadResult:
         return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
-def encode_request(
-    address: str, path: str, body: Any = None, kind: str = "application/json"
-) -> bytes:
-    """The bytes of a request: a POST if it has a body, else a GET. A body of bytes is sent so."""
+def encode_request(address: str, path: str, body: Any = None) -> bytes:
+    """The bytes of a request: a POST of JSON if it has a body, else a GET."""
     host = urlsplit(address).netloc
     if body is None:
         return f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
-    content = body if isinstance(body, bytes) else json.dumps(body).encode()
+    content = json.dumps(body).encode()
     head = (
-        f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: {kind}\r\n"
+        f"POST {path} HTTP/1.1\r\nHost: {host}\r\nContent-Type: application/json\r\n"
         f"Content-Length: {len(content)}\r\n\r\n"
     )
     return head.encode() + content

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_drawing import explained, explanations, fact
 
-from apptek.present.drawing import FURTHER, MOST, Asked, draw_answer, draw_topology
+from apptek.present.drawing import Asked, draw_answer, draw_topology
 from apptek.present.drawing_parts import Drawing
 from apptek.present.html import draw_svg
 from apptek.results import CitedFact, Explanation
@@ -101,7 +101,7 @@ PREDICATES = ("P", "Express intent to engage in diplomatic cooperation", "Yield"
 
 @pytest.mark.parametrize("width", [340.0, 420.0, 640.0, 900.0, 1400.0])
 def test_no_label_covers_a_name_or_another_label_in_any_graph(width: float) -> None:
-    """Random facts among people with names of any length; some are nearby, some expanded."""
+    """Random facts among people with names of any length."""
     for seed in range(100):
         rng = Random(seed)
         lengths = [rng.randint(1, 44) for _ in range(rng.randint(2, 14))]
@@ -114,13 +114,8 @@ def test_no_label_covers_a_name_or_another_label_in_any_graph(width: float) -> N
             )
             for number, predicate in enumerate(rng.choices(PREDICATES, k=rng.randint(0, 40)))
         ]
-        cut, later = sorted(rng.choices(range(len(facts) + 1), k=2))
-        drawing = draw_answer(
-            explained(facts[:cut], [], (names[0], names[1], "P" * lengths[0], "Q")),
-            width=width,
-            nearby=facts[cut:later],
-            expanded={rng.choice(names): facts[later:]},
-        )
+        ends = (names[0], names[1], "P" * lengths[0], "Q")
+        drawing = draw_answer(explained(facts, [], ends), width=width)
         assert_nothing_covered(drawing)
 
 
@@ -166,32 +161,6 @@ def test_repeated_facts_are_one_line_with_a_count() -> None:
     assert line.facts == (0, 1, 2, 3, 4)
     assert line.texts[0].words.endswith("\N{MULTIPLICATION SIGN}5")
     assert line.reasons == (1,)
-
-
-def test_the_periphery_is_added_once_for_each_entity() -> None:
-    explanation = explained(facts_of(1, 0, 9, 0), [])
-    near = [replace(fact("S", f"n{row % 3}", "subject", False), fact=90 + row) for row in range(9)]
-    few = draw_answer(explanation, width=1000)
-    more = draw_answer(explanation, width=1000, nearby=near)
-    assert len([n for n in few.nodes if n.role == "bystander"]) == MOST
-    assert len([n for n in more.nodes if n.role == "bystander"]) == MOST + FURTHER
-    assert_sound(more, explanation)
-
-
-@pytest.mark.parametrize("width", [340.0, 1000.0])
-@pytest.mark.parametrize("name", ["m0", "l1", "S"])
-def test_whom_an_expanded_entity_deals_with_is_drawn_at_the_edges(name: str, width: float) -> None:
-    explanation = explained(facts_of(1, 2, 3, 1), [])
-    own = [replace(fact(name, f"x{row % 5}", "subject", False), fact=90 + row) for row in range(9)]
-    own.append(replace(fact(name, "r0", "subject", False), fact=99))  # who stands there already
-    before = draw_answer(explanation, width=width)
-    after = draw_answer(explanation, width=width, expanded={name: own, "nobody": own})
-    assert_sound(after, explanation)
-    ids = {node.name: node.id for node in after.nodes}
-    fresh = ids.keys() - {node.name for node in before.nodes}
-    assert fresh == {f"x{row}" for row in range(5)}
-    lines = {(edge.source, edge.target) for edge in after.edges}
-    assert all((ids[name], ids[each]) in lines for each in fresh)
 
 
 def test_long_ways_are_drawn_from_left_to_right() -> None:

@@ -13,14 +13,12 @@ import pytest
 from command_line import apptek
 from fastapi.testclient import TestClient
 from mcp import Client
-from pyarrow import ipc
 from service_parts import client_of, problem
 
 from apptek.errors import ApptekError, TimeFormatError, UnknownName
 from apptek.forecast.backtest import backtest
 from apptek.predictor import Predictor, Query
 from apptek.present.tables import to_arrow
-from apptek.server.arrow_batches import ARROW
 from apptek.server.mcp_server import create_server
 from apptek.server.served_model import ServedModel
 
@@ -108,15 +106,6 @@ def test_the_service_flags_and_counts_them_too(client: TestClient, queries: list
     assert (found["far_times"], found["unknown"]) == (2, 2)
     assert [answer["far_time"] for answer in found["answers"]] == IS_FAR
     assert [answer["calibrated"] for answer in found["answers"]] == [True, False, True, False]
-    sent, headers = pa.BufferOutputStream(), {"Content-Type": ARROW}
-    asked = pa.Table.from_pylist(body["queries"])
-    with ipc.new_stream(sent, asked.schema) as writer:
-        writer.write_table(asked)
-    content = sent.getvalue().to_pybytes()
-    table = client.post("/api/predict?top=1", content=content, headers=headers)
-    rows = ipc.open_stream(table.content).read_all()
-    assert rows.column("far_time").to_pylist() == IS_FAR
-    assert rows.column("calibrated").to_pylist() == [True, False, True, False]
 
 
 def test_a_file_of_queries_flags_and_counts_them_too(
@@ -234,12 +223,17 @@ def test_the_forecast_of_an_assistant_has_the_lengths_of_the_command(
         assert "Extra inputs" not in refused
 
 
-def test_a_repeated_parameter_is_refused(client: TestClient, query: Query) -> None:
+def test_a_repeated_or_unknown_parameter_is_refused(client: TestClient, query: Query) -> None:
     pair = f"subject={query.subject}&object={query.object}"
     assert client.get(f"/api/pair?{pair}").status_code == 200
     found = problem(client.get(f"/api/pair?{pair}&object=x"), 422)
     assert found["detail"] == "The parameter 'object' is given twice."
     assert found["where"] == "object"
+    found = problem(client.get(f"/api/pair?{pair}&veiw=past_only"), 422)
+    assert found["detail"].startswith("This address has no parameter 'veiw'. It has from, limit")
+    body = {"subject": query.subject, "object": query.object}
+    assert "It has none" in problem(client.post("/api/predict?top=3", json=body), 422)["detail"]
+    assert client.get("/?any=thing").status_code == 200
 
 
 def test_a_lead_that_is_too_long_is_the_reason_and_the_longest_is_told(

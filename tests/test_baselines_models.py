@@ -83,36 +83,6 @@ def test_data_without_valid_facts_is_refused(data: Dataset) -> None:
         Predictor.fit(replace(data, valid=nothing), model="pair")
 
 
-@pytest.fixture(scope="module")
-def commands_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A world, two baselines of it and their results, made by commands."""
-    folder = tmp_path_factory.mktemp("commands")
-    made = apptek("data", "make-world", str(folder / "world"), "--facts", "1000")
-    assert made.returncode == 0, made.stderr
-    for name in ("frequency", "recency"):
-        words = ("fit", str(folder / "world"), "--model", name, "--out", str(folder / name))
-        fitted = apptek(*words)
-        assert fitted.returncode == 0, fitted.stderr
-        assert fitted.stdout == ""
-        result = str(folder / f"{name}.json")
-        done = apptek("evaluate", str(folder / name), "--json", "--result", result)
-        assert done.returncode == 0, done.stderr
-        assert (
-            json.loads(done.stdout)["mrr"] == json.loads(Path(result).read_text())["metrics"]["mrr"]
-        )
-    return folder
-
-
-def test_a_result_says_what_was_run(commands_folder: Path) -> None:
-    result = json.loads((commands_folder / "recency.json").read_text())
-    assert result["model"] == "recency"
-    assert result["seconds"]["fit"] > 0
-    assert " --model recency " in result["command"]
-    assert " && " in result["command"]
-    assert result["tuning"]["chosen"]["pair"] == 1.0
-    assert {"settings", "machine", "commit", "format", "seed", "groups", "ranks"} <= set(result)
-
-
 def without_torch(*words: str) -> subprocess.CompletedProcess[str]:
     """Runs a command where torch is not installed."""
     code = (
@@ -126,11 +96,11 @@ def without_torch(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.gate
-def test_counting_works_without_torch(commands_folder: Path) -> None:
-    done = without_torch("evaluate", str(commands_folder / "recency"), "--json")
+def test_counting_works_without_torch(folder: Path, world: Path, tmp_path: Path) -> None:
+    done = without_torch("evaluate", str(folder), "--json")
     assert done.returncode == 0, done.stderr
-    world, new = str(commands_folder / "world"), str(commands_folder / "new")
-    refused = without_torch("fit", world, "--model", "de_simple", "--out", new)
+    new = str(tmp_path / "new")
+    refused = without_torch("fit", str(world), "--model", "de_simple", "--out", new)
     assert refused.returncode == 1
     assert "de_simple needs torch" in refused.stderr
 
@@ -183,11 +153,9 @@ def test_places_for_models_that_are_none_are_refused(data: Dataset, tmp_path: Pa
         Predictor.fit(data, model="pair", folder=tmp_path / "model", resume=True)
 
 
-def test_brackets_in_a_folders_name_are_shown_as_they_are(
-    commands_folder: Path, tmp_path: Path
-) -> None:
+def test_brackets_in_a_folders_name_are_shown_as_they_are(world: Path, tmp_path: Path) -> None:
     out = tmp_path / "[bold]m"
-    done = apptek("fit", str(commands_folder / "world"), "--model", "frequency", "--out", str(out))
+    done = apptek("fit", str(world), "--model", "frequency", "--out", str(out))
     assert done.returncode == 0, done.stderr
     assert "[bold]m" in done.stderr
 

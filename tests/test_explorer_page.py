@@ -1,6 +1,5 @@
 """The page as a person uses it, in a real browser."""
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -15,7 +14,6 @@ from browser_pages import (
     fresh_page,
     hold_in,
     link,
-    scroll_to,
     settles,
 )
 from http_clients import running_service
@@ -87,7 +85,7 @@ def test_from_the_first_letter_to_the_shared_view(
     second = bars.nth(1).locator(".name").inner_text().split("\n")[0]
     bars.nth(1).click()
     expect(page.locator("#answer")).to_contain_text(second)
-    expect(page.locator("#rather")).to_contain_text("less probable than")
+    expect(page.locator("#story")).to_contain_text(f"Not {second}")
     comes_to(page, predicate=second)
     expect(page.locator("#graph svg .node")).not_to_have_count(0)
     page.locator("#reasons .reason").nth(1).click()
@@ -98,11 +96,8 @@ def test_from_the_first_letter_to_the_shared_view(
     expect(again.locator("#answer")).to_contain_text(second)
     page.mouse.move(0, 0)  # nothing is pointed at, and no reason has the focus
     page.locator("#answer-card").focus()
-    for each in (page, again):
-        scroll_to(each, "#timelines", "#lanes svg")
-    for part in ("#graph svg", "#lanes"):
-        one, other = page.locator(part), again.locator(part)
-        comes(page, lambda: one.inner_html() == other.inner_html(), True)  # noqa: B023
+    one, other = (each.locator("#graph svg") for each in (page, again))
+    comes(page, lambda: one.inner_html() == other.inner_html(), True)
     again.context.close()
 
     page.go_back()
@@ -157,37 +152,13 @@ def test_no_text_of_the_graph_covers_another(
     page: Page, address: str, query: dict[str, str], width: int
 ) -> None:
     page.set_viewport_size({"width": width, "height": 900})
-    page.goto(link(address, nearby="1", **query))
+    page.goto(link(address, **query))
     expect(page.locator("#graph svg .label").first).to_be_attached()
     assert page.locator("#graph svg").evaluate(COVERED) == []
 
 
 def test_the_graph_is_explored_by_keyboard(page: Page, address: str, query: dict[str, str]) -> None:
     page.goto(link(address, **query))
-    nodes = page.locator("#graph svg .node")
-    expect(nodes.nth(2)).to_be_attached()
-    before = nodes.count()
-    nearby = page.get_by_label("Show other facts near in time")
-    nearby.check()
-    comes_to(page, nearby="1")
-    comes(page, lambda: nodes.count() > before, True)
-    outer = page.locator("#graph svg .node.bystander")
-    expect(outer.locator("text.name")).to_have_count(outer.count())
-    expect(outer.locator("text.when")).to_have_count(outer.count())
-    nearby.uncheck()
-    comes(page, nodes.count, before)
-    nodes.nth(2).focus()
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Draw its own facts nearest in time").click()
-    comes(page, lambda: nodes.count() > before, True)
-    names = page.locator("#graph svg .node > title").all_text_contents()
-    assert len(set(names)) == len(names)  # each entity is drawn once
-    page.reload()  # the address has it
-    comes(page, lambda: nodes.count() > before, True)
-    nodes.nth(2).focus()
-    page.keyboard.press("Enter")
-    page.get_by_role("button", name="Hide its own facts again").click()
-    comes(page, nodes.count, before)
     node = page.locator("#graph svg .node:not(.subject):not(.object)").first
     name = node.locator("title").text_content() or ""
     node.focus()
@@ -203,62 +174,39 @@ def test_the_graph_is_explored_by_keyboard(page: Page, address: str, query: dict
     comes_to(page, subject=name, object=query["object"])
 
 
-def test_the_view_is_exported(page: Page, address: str, query: dict[str, str]) -> None:
-    page.goto(link(address, nearby="1", **query))
+def test_the_drawing_is_saved(page: Page, address: str, query: dict[str, str]) -> None:
+    page.goto(link(address, **query))
     expect(page.locator("#graph svg .node").first).to_be_attached()
-    content: dict[str, bytes] = {}
-    for kind in ("SVG", "PNG", "JSON"):
-        with page.expect_download() as waited:
-            page.get_by_role("button", name=kind, exact=True).click()
-        content[kind] = waited.value.path().read_bytes()
-        assert waited.value.suggested_filename.endswith(f".{kind.lower()}")
-    svg = content["SVG"].decode()
+    with page.expect_download() as waited:
+        page.get_by_role("button", name="Save as SVG").click()
+    assert waited.value.suggested_filename.endswith(".svg")
+    svg = waited.value.path().read_text("utf-8")
     assert svg.startswith("<svg")
     assert "--query: #f2a33a" in svg
     assert "<script" not in svg
-    assert content["PNG"].startswith(b"\x89PNG")
-    assert len(content["PNG"]) > 10_000
-    found = json.loads(content["JSON"])
-    assert found["explanation"]["subject"] == query["subject"]
-    assert found["answer"]["predicates"]
 
 
-def test_the_timelines_come_into_sight_and_have_the_range_of_the_ribbon(
+def test_the_facts_of_a_pair_are_fetched_when_they_are_unfolded(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     page.goto(link(address, **query))
-    lanes = page.locator("#lanes svg")
     expect(page.locator("#ribbon .handle")).to_be_visible()
     settles(page)
     paths = [urlsplit(url).path for url in asked if "/api/" in url]
     assert paths == ["/api/model", "/api/explain", "/api/ribbon"]  # this model makes no forecasts
-    scroll_to(page, "#timelines", "#lanes svg")
-    names = f"{query['subject']} → {query['object']}"
-    expect(page.locator("#lanes h3").first).to_have_text(names)
-    counts = page.locator("#lanes .counts").first.locator(".legend b").all_inner_texts()
-    shown = page.locator("#ribbon .title .count").first
-    expect(shown).to_contain_text(f"{sum(map(int, counts))} fact")
-    summary = page.locator("#history summary")
-    expect(summary).to_contain_text("held out: no answer uses them")  # a fact of valid
-    summary.click()
-    expect(page.locator("#history tr").filter(has_text="held out").first).to_contain_text(
-        query["time"]
-    )
-    before = page.locator("#lanes").inner_html()
-    page.get_by_role("button", name="Show fewer days").click()
-    expect(page).to_have_url(re.compile("span="))
-    scroll_to(page, "#timelines", "#lanes svg")
-    comes(page, lambda: page.locator("#lanes").inner_html() != before, True)
-    expect(lanes.first).to_be_visible()
+    counts = sum(map(int, page.locator("#legend b").all_inner_texts()))
+    page.locator("#history summary").click()
+    expect(page.locator("#history tr").first).to_be_visible()
+    assert page.locator("#history tr").count() >= counts  # undated ones are listed, too
 
 
 def test_an_unknown_name_leads_to_the_right_one_and_is_answered_on_request(
     page: Page, address: str, query: dict[str, str]
 ) -> None:
     unknown = query["subject"] + "q"
-    page.goto(link(address, steps="", expand='["who?"]', **(query | {"subject": unknown})))
+    page.goto(link(address, steps="", **(query | {"subject": unknown})))
     alert = page.get_by_role("alert")
     expect(alert).to_contain_text(f"'{unknown}' is not in this data. Did you mean …?")
     expect(page.locator("#result")).to_be_hidden()
@@ -337,9 +285,6 @@ def test_the_token_is_asked_for(browser: Browser, served: ServedModel) -> None:
         page.get_by_role("button", name="Continue").click()
         expect(page.get_by_label("The token")).to_have_value("")  # asked for again
         expect(page.get_by_role("alert")).to_contain_text("missing or wrong")
-        page.get_by_label("The token").fill("żółw")  # not to be sent at all
-        page.get_by_role("button", name="Continue").click()
-        expect(page.get_by_role("alert")).to_contain_text("no token can have")
         page.get_by_label("The token").fill("secret")
         page.get_by_role("button", name="Continue").click()
         expect(page.locator(".sample").first).to_be_visible()
@@ -385,13 +330,12 @@ def test_waiting_and_problems_of_a_part_are_shown_and_leave_nothing_old_beside_t
     page.goto(link(address, **query))
     expect(page.locator("#reasons .reason").first).to_be_visible()
     settles(page)
-    scroll_to(page, "#timelines", "[role=alert]")
+    page.locator("#history summary").click()
     expect(page.get_by_role("alert")).to_have_count(1)
-    expect(page.locator("#history")).to_be_hidden()
     page.unroute("**/api/pair*")
     page.get_by_role("button", name="Try again").click()
-    scroll_to(page, "#timelines", "#history summary")
     expect(page.get_by_role("alert")).to_have_count(0)
+    expect(page.locator("#reasons .reason").first).to_be_visible()
 
     held: list[Any] = []
     page.route("**/api/explain", hold_in(held))
@@ -400,9 +344,6 @@ def test_waiting_and_problems_of_a_part_are_shown_and_leave_nothing_old_beside_t
     comes(page, held.__len__, 1)
     held[0].continue_()
     expect(page.locator("#graph-card")).not_to_have_attribute("data-waiting", "")
-    page.get_by_role("button", name="Show more", exact=True).focus()
-    page.keyboard.press("Enter")
-    expect(page.locator("#bars .bar").nth(10)).to_be_focused()
     page.unroute("**/api/explain")
     page.route("**/api/explain", lambda route: route.abort())
     second = page.locator("#bars .bar").nth(1)
@@ -413,37 +354,10 @@ def test_waiting_and_problems_of_a_part_are_shown_and_leave_nothing_old_beside_t
     expect(page.locator("#answer")).to_be_empty()
     expect(page.locator("#reasons .reason")).to_have_count(0)
     expect(page.locator("#graph svg")).to_have_count(0)
-    for kind in ("SVG", "PNG", "JSON"):
-        expect(page.get_by_role("button", name=kind, exact=True)).to_be_disabled()
+    expect(page.get_by_role("button", name="Save as SVG")).to_be_disabled()
     page.get_by_role("button", name="Ask").click()
     expect(page.get_by_role("alert")).to_contain_text("still running")
     page.unroute("**/api/explain")
     page.get_by_role("button", name="Try again").click()
     expect(page.locator("#bars .bar").first).to_be_visible()
     expect(page.get_by_role("alert")).to_have_count(0)
-
-
-@SLOW
-def test_a_suggested_predicate_is_asked_for(
-    page: Page, address: str, query: dict[str, str], served: ServedModel
-) -> None:
-    name = served.predictor.model.dataset.predicates[0]
-    page.goto(link(address, predicate=f"{name}q", **query))
-    page.get_by_role("alert").get_by_role("button", name=name, exact=True).click()
-    expect(page.locator("#answer")).to_contain_text(name)
-    comes_to(page, predicate=name)
-
-
-@SLOW
-def test_probabilities_add_up_by_class_beside_the_predicates(
-    page: Page, address: str, query: dict[str, str], served: ServedModel
-) -> None:
-    page.goto(link(address, **query))
-    (answer,) = served.predictor.predict([Query(**query)])
-    expect(page.locator("#shares h3")).to_have_text(["By class"])
-    expect(page.locator("#shares ol .name")).to_have_text([one.name for one in answer.by_class][:6])
-    groups = [one.name for one in answer.by_group if one.probability >= 0.005]
-    shown = page.locator("#meter li")
-    expect(shown).to_have_count(len(groups))
-    for place, name in enumerate(groups):
-        expect(shown.nth(place)).to_contain_text(name)

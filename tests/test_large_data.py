@@ -82,20 +82,6 @@ def test_of_some_entities_everything_is_known(monkeypatch: pytest.MonkeyPatch) -
     assert np.isin(candidates.objects, members).all()
 
 
-@pytest.mark.slow
-def test_forecasts_are_learned_from_some_entities_of_large_data(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    data = make_world(6_000, 2).dataset
-    whole = Predictor.fit(data)
-    monkeypatch.setattr(learning, "MOST_EVENTS", 4_000)
-    some = Predictor.fit(data)
-    names = [data.entities[int(data.test.subjects[0])], data.entities[int(data.test.objects[0])]]
-    chances = [p.forecast(names[0], names[1], days=30).probability for p in (whole, some)]
-    assert chances[0] != chances[1]
-    assert np.log(chances[1] / chances[0]) == pytest.approx(0, abs=1.5)
-
-
 def test_evaluate_on_some_queries(tmp_path: Path) -> None:
     predictor = Predictor.fit(WORLD, folder=tmp_path / "model")
     before = files_of(tmp_path / "model")

@@ -173,19 +173,6 @@ def forecast(model: OccurrenceModel, events: Events, pairs: Pairs, window: int) 
     return model.occurrence(features, met, window).probabilities
 
 
-def test_who_acts_often_is_expected_to_act_and_longer_windows_hold_more() -> None:
-    events = busy_world()
-    model = fitted_model(events)
-    pairs = pairs_of([(0, 1, 120), (1, 0, 120), (-1, 1, 120), (-1, -1, 120)])
-    by_window = {window: forecast(model, events, pairs, window) for window in (1, 2, 5, 20)}
-    busy, _, unknown, nobody = by_window[5].tolist()
-    assert busy > 0.6
-    assert nobody <= unknown < busy / 2
-    chances = [by_window[window][0] for window in (1, 2, 5, 20)]
-    assert chances == sorted(chances)
-    assert by_window[1][0] == pytest.approx(1 - math.exp(-0.8 / 3), abs=0.12)
-
-
 def test_probabilities_hold_in_weeks_that_the_model_has_not_seen() -> None:
     events = busy_world(days=300)
     model = fitted_model(events.before(200))

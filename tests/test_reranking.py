@@ -216,21 +216,6 @@ def test_trees_that_do_not_improve_the_ranking_are_left_out(tmp_path: Path) -> N
     assert reports[0]["valid_mrr"] == reports[1]["valid_mrr"]
 
 
-def test_what_the_trees_make_of_two_days_is_told(predictor: Predictor, data: Dataset) -> None:
-    told = 0
-    for row in range(20):
-        query = query_about(data, data.test, row)
-        found = predictor.contrast(query, "2019-05-05")
-        largest = found.changes[0]
-        if largest.kind == "reranker":
-            told += 1
-            words = largest.second_sentence or largest.first_sentence
-            assert words in found.paragraph
-            if (largest.change > 0) == (found.second.log_odds > found.first.log_odds):
-                assert f"mainly because of {words}." in found.sentence
-    assert told
-
-
 def test_damaged_trees_are_refused(folder: Path, tmp_path: Path, data: Dataset) -> None:
     broken = tmp_path / "broken"
     shutil.copytree(folder, broken)

@@ -16,9 +16,6 @@ from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import with_earlier_facts
 from apptek.results import to_dict
-from apptek.server import answers
-from apptek.server.requests import ExplainBody
-from apptek.server.served_model import ServedModel
 from apptek.setting_rules import with_settings
 
 
@@ -253,22 +250,3 @@ def test_a_few_facts_on_the_day_of_the_cut_make_no_random_split(by_time: Dataset
     moved[: len(moved) // 2] = last
     test = Facts(facts.subjects, facts.predicates, facts.objects, moved, moved)
     assert not replace(by_time, test=test).lies_beyond_train("test")
-
-
-def test_the_periphery_of_an_answer_ahead_shows_only_what_was_known(
-    data: Dataset, shared_model: SharedModel
-) -> None:
-    served = ServedModel.open(shared_model("past_only"))
-    train = data.train.take(data.train.dated)
-    distances: list[int] = []
-    for row in range(0, len(train), 200):
-        body = ExplainBody(
-            subject=data.entities[int(train.subjects[row])],
-            object=data.entities[int(train.objects[row])],
-            time=data.axis.format(int(train.times[row])),
-        )
-        near = answers.explain(served, body).periphery
-        assert all(fact.until == "?" or fact.until < body.time for fact in near)
-        distances += [fact.distance for fact in near if fact.distance is not None]
-    assert len(distances) > 20
-    assert max(distances) < 0

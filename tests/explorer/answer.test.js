@@ -4,20 +4,8 @@ import assert from "node:assert/strict";
 import { served, timeless } from "./without_browser.js";
 import { noteTexts } from "../../src/apptek/server/explorer/notices.js";
 import { rankingOf, withSelected } from "../../src/apptek/server/explorer/ranking.js";
-import {
-  aboutOf,
-  bundlesOf,
-  chosenOf,
-  pathFirst,
-} from "../../src/apptek/server/explorer/reasons.js";
-import {
-  comparisonOf,
-  isAbout,
-  isOnlyAhead,
-  notesOf,
-  storyOf,
-  Tones,
-} from "../../src/apptek/server/explorer/story.js";
+import { aboutOf, chosenOf, pathFirst } from "../../src/apptek/server/explorer/reasons.js";
+import { isAbout, isOnlyAhead, notesOf, Tones } from "../../src/apptek/server/explorer/story.js";
 import { changeText, WhatIf } from "../../src/apptek/server/explorer/what_if.js";
 
 const ranked = (...names) => names.map((predicate) => ({ predicate, label: predicate }));
@@ -54,43 +42,6 @@ Deno.test("after the last fact, and without a time, only the past is used", () =
   assert.ok(isOnlyAhead("past_only", { time: "?" }, axis));
   assert.ok(!isOnlyAhead("past_only", { time: "5" }, axis)); // it was chosen
   assert.ok(!isOnlyAhead("all_facts", { time: "6" }, axis));
-});
-
-Deno.test("the answer is compared with the other that is most probable", () => {
-  const explanation = {
-    predicate: "a",
-    ranked: ranked("a", "b"),
-    runner_up: "b",
-    runner_up_label: "B",
-    runner_up_probability: 0.25,
-  };
-  assert.equal(comparisonOf(explanation), "rather than B (25.0 %)");
-  const less = { ...explanation, ranked: ranked("b", "a") };
-  assert.equal(comparisonOf(less), "less probable than B (25.0 %)");
-  assert.equal(comparisonOf({ ...explanation, runner_up: "a" }), "the data has no other predicate");
-});
-
-Deno.test("a reason that alone points the other way is left out, or told as such", () => {
-  const reason = (sentence, contradicts) => ({ sentence, support: { contradicts } });
-  const [late, paid, left] = [reason("late", true), reason("paid", false), reason("left", false)];
-  const story = (reasons, against) => storyOf({ reasons, against, label: "x" });
-  assert.equal(story([late, paid], [late]), "Paid.");
-  assert.equal(story([late], []), "Late (which alone would not point to 'x').");
-  assert.equal(story([paid], [paid, left]), "Paid. But: left.");
-});
-
-Deno.test("a recorded fact comes first", () => {
-  const labels = [{ predicate: "04", label: "plays for" }];
-  const asked = { known: ["04", "05"], ranked: labels, reasons: [], against: [] };
-  assert.match(storyOf(asked), /^Recorded: plays for and 05\. No specific evidence/);
-});
-
-Deno.test("the story is the strongest reason for it and the strongest against it", () => {
-  const one = { sentence: "they have met" };
-  assert.equal(storyOf({ reasons: [one], against: [] }), "They have met.");
-  const both = { reasons: [one, { sentence: "x" }], against: [{ sentence: "not lately" }] };
-  assert.equal(storyOf(both), "They have met. But: not lately.");
-  assert.match(storyOf({ reasons: [], against: [] }), /^No specific evidence/);
 });
 
 Deno.test("notes are left out by their kind, never by their words", () => {
@@ -173,32 +124,10 @@ Deno.test("facts on the path come first; of a history every fact counts", () => 
   assert.deepEqual(pathFirst(undefined), [[], []]);
 });
 
-Deno.test("facts are bundled by partner where one of several comes repeatedly", () => {
-  const fact = (object) => ({ subject: "s", object });
-  const facts = [fact("x"), fact("y"), fact("x")];
-  const partners = [{ entity: "x" }, { entity: "y" }];
-  const bundles = bundlesOf({ family: "rate_out", partners, facts });
-  assert.deepEqual(
-    bundles.map(({ entity, facts: own }) => [entity, own.length]),
-    [
-      ["x", 2],
-      ["y", 1],
-    ],
-  );
-  assert.deepEqual(bundlesOf({ family: "out", partners, facts: facts.slice(0, 2) }), []);
-  assert.deepEqual(bundlesOf(undefined), []);
-});
-
 const whatIfOf = (state, answer = ANSWER) => {
   const page = { state, answer };
   return new WhatIf(page, { onChange: () => assert.fail("nothing was struck out") });
 };
-
-Deno.test("at most a hundred facts are struck out", () => {
-  const numbers = Array.from({ length: 101 }, (_, number) => number);
-  assert.deepEqual(whatIfOf({ without: numbers.join(",") }).facts, numbers.slice(0, 100));
-  assert.deepEqual(whatIfOf({}).facts, []);
-});
 
 Deno.test("without facts, the whole answer is asked for, too, unless the page has it", async () => {
   const sent = {
@@ -247,11 +176,9 @@ Deno.test("what changes without facts is said with both probabilities", () => {
   assert.equal(changeText(a, b), "The answer would be b (75.0 %) instead of a (50.0 %).");
 });
 
-Deno.test("nothing is said about time where no fact has one", () => {
-  const explanation = { notes: ["No fact is dated ?."], reasons: [], against: [] };
+Deno.test("of data without times, all facts are used", () => {
   const axis = { timeless: true, position: () => null, last_position: 0 };
   timeless(() => {
     assert.ok(!isOnlyAhead("all_facts", { time: "?" }, axis));
-    assert.ok(!/\b(time|date|day)/.test(storyOf(explanation)));
   });
 });

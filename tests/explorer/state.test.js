@@ -6,12 +6,10 @@ import {
   addressOf,
   questionChanges,
   readFacts,
-  readNames,
   readState,
   readSteps,
   readSupposed,
   readZoom,
-  toggled,
   writeSteps,
   writeSupposed,
 } from "../../src/apptek/server/explorer/state.js";
@@ -65,22 +63,6 @@ Deno.test("any range in the address is inside the data, or nothing", () => {
   for (const text of none) assert.equal(shown(text), null, text);
 });
 
-Deno.test("names are a list of texts, or none", () => {
-  assert.deepEqual(readNames('["a","b|c"]'), ["a", "b|c"]);
-  for (const text of [undefined, "", "x", "{}", "7", "null", "[1,null]"]) {
-    assert.deepEqual(readNames(text), [], text);
-  }
-  assert.equal(readNames(JSON.stringify(Array.from({ length: 99 }, String))).length, 20);
-});
-
-Deno.test("an entity that is expanded again is folded", () => {
-  const one = toggled(undefined, "a");
-  const both = toggled(one, "b & c");
-  assert.deepEqual(readNames(both), ["a", "b & c"]);
-  assert.equal(toggled(both, "b & c"), one);
-  assert.equal(toggled(one, "a"), null);
-});
-
 Deno.test("a new question leaves behind what belonged to the earlier one", () => {
   const state = {
     subject: "a",
@@ -92,7 +74,6 @@ Deno.test("a new question leaves behind what belonged to the earlier one", () =>
     without: "7",
     steps: "x",
     page: "audit",
-    expand: "[]",
     span: "1..9",
     days: "30",
   };

@@ -24,7 +24,6 @@ FINDINGS = ("predicate", "direction", "interval")  # in which way a fact may be 
 PRIOR = 0.01  # the share of facts that are taken to be wrong in each way
 NOISE = 0.3  # 1: errors have predicates as often as they occur; 0: each as often
 LIFT = 0.1  # both were tried on ICEWS14 with errors planted in it
-MOST_JUDGED = 100_000  # facts of a served model that are judged: a few seconds
 SMOOTHING = 5.0  # facts of the usual shares that each entity gets on top
 _LEAST = 1e-30
 
@@ -126,12 +125,6 @@ def audit_facts(judge: Judge, chosen: Longs | None = None) -> Audit:
         direction_odds=np.where(judged, direction_odds, -np.inf),
         partners=np.where(judged, impossible_partners(facts, axis), -1),
     )
-
-
-def spread_evenly(facts: AnyInts, most: int) -> Longs:
-    """Return at most so many of the facts, evenly spread."""
-    rows = np.linspace(0, len(facts) - 1, min(most, len(facts))).astype(np.int64)
-    return facts[rows].astype(np.int64)
 
 
 def _log_noise(predicates: Ints, count: int) -> Doubles:

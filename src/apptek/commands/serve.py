@@ -80,8 +80,9 @@ def mcp(context: typer.Context, options: McpOptions, reach: ReachOptions) -> Non
     """Serve a model's questions as tools for assistants: the Model Context Protocol.
 
     An assistant starts this command and talks to it over standard input and output. Its
-    tools are search_entities, predict, explain, forecast, history and audit. With --http, by
-    default only this machine can connect; with --host other machines can, and need a token.
+    tools are search_entities, predict, explain, forecast, partners, rank_entities, watch and
+    history. With --http, by default only this machine can connect; with --host other machines
+    can, and need a token.
 
     Example: `apptek mcp model`
     """

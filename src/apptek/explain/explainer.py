@@ -393,16 +393,14 @@ def contrast(
     other: str,
     predicate: str | None = None,
     against: str | None = None,
-    queries: Queries | None = None,
 ) -> Contrast:
     """What changes between the time of a query and another time.
 
     The answer at the first time is weighed against that at the second; where both are the same, or
-    a predicate is named, against its runner-up, unless `against` names another one. `queries` are
-    the ids of the query at both times, where they were looked up already.
+    a predicate is named, against its runner-up, unless `against` names another one.
     """
     asked = (query, replace(query, time=other))
-    ids = answerer.queries_of(asked) if queries is None else queries
+    ids = answerer.queries_of(asked)
     chances = answerer.ranked(ids).probabilities
     chosen, compared = contrasted(answerer, chances, predicate, against)
     names = answerer.model.dataset.predicates

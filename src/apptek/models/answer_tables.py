@@ -4,7 +4,7 @@ Its rows become `Answer` objects, or one table of Arrow without an object per an
 dictionaries there, so that a name that is in ten rows is written once.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from apptek.arrays import Bools, Ints, Longs, Matrix
+from apptek.arrays import Bools, Longs, Matrix
 from apptek.config import VIEWS, View
 from apptek.errors import check_count
 from apptek.evaluation.predicate_classes import LEVELS, PredicateWords
@@ -77,36 +77,6 @@ class AskedColumns:
             [getattr(query, name) for query in queries] for name in ("subject", "object", "time")
         )
         return cls(*(pa.array(column, pa.string()).dictionary_encode() for column in columns))
-
-    def __len__(self) -> int:
-        return len(self.subjects)
-
-    def ids(
-        self, entity: Callable[[str, str, int], int | None], time: Callable[[str, str, int], int]
-    ) -> Queries:
-        """The queries as ids, each distinct text looked up once.
-
-        Both functions get a text, the name of its column and its first row; None is -1.
-        """
-        return Queries(
-            _looked_up(self.subjects, "subject", entity),
-            _looked_up(self.objects, "object", entity),
-            _looked_up(self.times, "time", time),
-            np.full(len(self), -1, np.int32),
-        )
-
-
-def _looked_up(
-    column: pa.DictionaryArray, name: str, look_up: Callable[[str, str, int], int | None]
-) -> Ints:
-    codes: Ints = column.indices.to_numpy()
-    used, first_rows = np.unique(codes, return_index=True)
-    ids = np.zeros(len(column.dictionary), np.int32)
-    order = np.argsort(first_rows)  # so that the first row that is wrong is the one to be told
-    for code, row in zip(used[order].tolist(), first_rows[order].tolist(), strict=True):
-        found = look_up(column.dictionary[code].as_py(), name, row)
-        ids[code] = -1 if found is None else found
-    return ids[codes]
 
 
 @dataclass(frozen=True)

@@ -40,7 +40,7 @@ LANE, ROW = 38.0, 66.0  # between lines from subject to object, and between enti
 GAP = 120.0  # between columns, at least
 BULGE = 52.0  # of a line between two entities of one column
 MOST = 6  # lanes, entities between the two, and entities at each edge
-FURTHER = 4  # entities more in each part where facts of the periphery are asked for
+FURTHER = 4  # entities more in each part of the drawing of steps
 MAX_LETTERS = 48  # of a label
 STOPS = (0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)  # places of a label along its line
 SIDES = ("subject", "both", "object")  # of entities between the two, from left to right
@@ -88,23 +88,10 @@ class Bundle:
         return f"nearest {date}" if date and len(facts) > 1 else date
 
 
-def draw_answer(
-    explanation: Explanation,
-    *,
-    width: float = WIDTH,
-    nearby: Sequence[CitedFact] = (),
-    expanded: Mapping[str, Sequence[CitedFact]] | None = None,
-) -> Drawing:
-    """Return the drawing of an answer.
-
-    nearby    further facts of the two to draw in the periphery
-    expanded  further facts of other entities, drawn if the entity itself is
-    """
-    expanded = expanded or {}
+def draw_answer(explanation: Explanation, *, width: float = WIDTH) -> Drawing:
+    """Return the drawing of an answer."""
     facts = [(fact, r.number) for r in explanation.all_reasons() for fact in r.facts]
-    facts += [(fact, 0) for more in (nearby, *expanded.values()) for fact in more]
-    most = MOST + (FURTHER if nearby else 0)
-    return _Layout(asked_of(explanation), width, facts, most, expanded).drawing()
+    return _Layout(asked_of(explanation), width, facts, MOST).drawing()
 
 
 def asked_of(explanation: Explanation) -> Asked:
@@ -134,7 +121,7 @@ def draw_topology(
         step, _, predicate = words.partition(". ")
         return f"{step}. {asked.shown(predicate)}"
 
-    return _Layout(replace(asked, groups=steps, shown=shown), width, numbered, most, ()).drawing()
+    return _Layout(replace(asked, groups=steps, shown=shown), width, numbered, most).drawing()
 
 
 def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
@@ -151,15 +138,13 @@ def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
 class _Layout:
     """Where each entity of a drawing goes, and what is written where.
 
-    facts     each with the number of the reason that cites it; 0: none
-    most      entities between the two, and at each edge
-    expanded  further entities whose own facts are drawn
+    facts  each with the number of the reason that cites it; 0: none
+    most   entities between the two, and at each edge
     """
 
     def __init__(
-        self, asked: Asked, width: float, facts: Iterable[tuple[CitedFact, int]], most: int,
-        expanded: Iterable[str],
-    ) -> None:  # fmt: skip
+        self, asked: Asked, width: float, facts: Iterable[tuple[CitedFact, int]], most: int
+    ) -> None:
         self.asked, self.bundles = asked, _bundled(facts)
         self.ends = frozenset((asked.subject, asked.object))
         self.lanes = [b for b in self.bundles if b.ends == self.ends][:MOST]
@@ -176,16 +161,14 @@ class _Layout:
         self._place("object", self.width - END, CENTRE, [asked.object])
         for number, column in enumerate(columns, 1):
             self._place("meeting", END + self.gap * number, top, column)
-        for centres in (self.ends, expanded):
-            self._place_beside({*centres} & self.places.keys(), most, {*between, *self.places})
-        self.centres = {*self.ends, *expanded}
+        self._place_beside(most, {*between, *self.places})
 
-    def _place_beside(self, centres: set[str], most: int, known: set[str]) -> None:
-        """Put the partners of some entities at the nearer edge, below all others."""
+    def _place_beside(self, most: int, known: set[str]) -> None:
+        """Put the partners of subject and object at the nearer edge, below all others."""
         right: dict[str, bool] = {}  # whether they are at the right edge
         for bundle in self.bundles:
             for centre, name in (bundle.names, bundle.names[::-1]):
-                if centre in centres and name not in known:
+                if centre in self.ends and name not in known:
                     right.setdefault(name, self.places[centre][0] > self.width / 2)
         top = self.bottom + 30
         for is_right, x in ((False, EDGE), (True, self.width - EDGE)):
@@ -218,7 +201,7 @@ class _Layout:
         for bundle in self.bundles:
             if bundle.ends == self.ends or not bundle.ends <= self.places.keys():
                 continue
-            if len(bundle.ends) > 1 and (not self._is_aside(bundle) or bundle.ends & self.centres):
+            if len(bundle.ends) > 1 and (not self._is_aside(bundle) or bundle.ends & self.ends):
                 lines.setdefault(bundle.ends, []).append(bundle)
         return [*([b] for b in (question, *self.lanes) if len(b.ends) > 1), *lines.values()]
 

@@ -307,13 +307,6 @@ def _connection_notes(explanation: Explanation) -> list[Note]:
     return notes
 
 
-def missing_facts_notes(facts: Collection[int]) -> list[Note]:
-    """Return a note on the facts to leave out that the model does not have."""
-    numbers = list(dict.fromkeys(facts))
-    text = f"The model has no fact with the number {listed(list(map(str, numbers)))}."
-    return [Note("fact", text, {"facts": numbers})] if numbers else []
-
-
 def meeting_words(explanation: Explanation, reason: Reason, mark: str = "") -> str:
     """Return where the sides meet: in direct contact, or in other entities, marked by `mark`."""
     ends = (explanation.subject, explanation.object)

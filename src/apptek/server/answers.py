@@ -2,50 +2,42 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
-from itertools import chain
-
-import numpy as np
 
 from apptek.arrays import Longs
-from apptek.compiling import in_threads
-from apptek.explain.explainer import cited_fact, with_labels_of
 from apptek.explain.explainer import explain as explain_query
 from apptek.explain.without_facts import without_facts
-from apptek.features.space import CoreFact, Side
-from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answer_tables import AskedColumns
 from apptek.present.drawing import WIDTH, draw_answer
-from apptek.present.explanation_words import missing_facts_notes
-from apptek.results import Answer, CitedFact, Explanation, Query, Reason, extended
-from apptek.server.requests import ExplainBody, PredictBatch, PredictQuery, check_batch
+from apptek.results import Explanation, Query, Reason, extended
+from apptek.server.problem_json import ServiceError
+from apptek.server.requests import ExplainBody, PredictBatch, PredictBody, PredictQuery
 from apptek.server.responses import Answers, ServedExplanation
 from apptek.server.served_model import ServedModel
+from apptek.server.timelines import describe_fact
 
-CHUNK = 250  # queries of a batch that one thread answers
-NEAREST = 12  # facts of the periphery on each side
-SIDES: tuple[Side, Side] = ("subject", "object")
+MAX_PAIRS = 100_000  # (query, predicate) pairs that a batch returns
 
 
-def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
-    """Return the answers to one query or to a batch."""
+def predict(served: ServedModel, body: PredictBody) -> Answers:
+    """Return the most probable predicates for one query, or for a batch."""
     answerer = served.answerer(body.view)
     if isinstance(body, PredictBatch):
         asked = [Query(each.subject, each.object, each.time) for each in body.queries]
-        columns = AskedColumns.of(asked)
-        ids = served.batch(columns, lambda column, row: f"queries.{row}.{column}")
+        ids = served.batch(asked)
     else:
         question = served.question(body, body.view, allow_unknown=body.allow_unknown)
         asked, ids = [question.query], question.ids
-    if body.coverage is not None:  # a set may have all predicates
-        check_batch(len(ids), len(answerer.model.dataset.predicates))
-
-    def answer_chunk(start: int) -> Sequence[Answer]:
-        part = ids.take(np.arange(start, min(start + CHUNK, len(ids))))
-        table = answerer.table(answerer.ranked(part), top=body.top, coverage=body.coverage)
-        return table.answers(asked[start : start + CHUNK])
-
-    answers = [*chain(*in_threads(answer_chunk, range(0, len(asked), CHUNK)))]
+    # A set may have all predicates.
+    top = body.top if body.coverage is None else len(answerer.model.dataset.predicates)
+    if len(ids) * top > MAX_PAIRS:
+        raise ServiceError(
+            422,
+            f"A batch may return at most {MAX_PAIRS:,} predicates, not {len(ids):,} x {top:,}.",
+            advice="Split it into several requests.",
+            where="queries",
+            title="The batch is too large",
+        )
+    table = answerer.table(answerer.ranked(ids), top=body.top, coverage=body.coverage)
+    answers = table.answers(asked)
     if isinstance(body, PredictQuery):
         answers = [replace(answers[0], what_if=served.what_if(question, body.suppose))]
     names = [*(query.subject for query in asked), *(query.object for query in asked)]
@@ -58,14 +50,13 @@ def predict(served: ServedModel, body: PredictQuery | PredictBatch) -> Answers:
 
 
 def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
-    """Return an explanation with its drawing and the periphery."""
+    """Explain a predicate: contributions, the facts behind them, and a drawing of the graph."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
     served.check_predicates(predicate=body.predicate, against=body.against)
     whole = answerer = question.answerer
-    known = len(whole.model.graph.facts)
-    kept = None
-    without = [fact for fact in dict.fromkeys(body.without) if fact < known]
+    without, kept = list(dict.fromkeys(body.without)), None
     if without:
+        _check_facts(without, len(whole.model.graph.facts))
         part = without_facts(whole, question.ids, without)
         answerer, kept = part.answerer, part.kept
     explanation = explain_query(
@@ -74,44 +65,24 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
     )  # fmt: skip
     if kept is not None:
         explanation = _renamed(explanation, kept)
-    # As the answer saw it: with past_only, facts of that day or later must not show.
-    graph = whole.views[explanation.view].space.graph
-    shown = {fact.fact for reason in explanation.all_reasons() for fact in reason.facts}
-    shown |= set(without)
-    nearest = partial(_nearest, served, graph, question.time, shown)
-    expanded = {
-        name: nearest(entity)
-        for name in body.expand
-        if (entity := whole.entities.find(name)) is not None
-    }
-    periphery: list[CitedFact] = []
-    for entity, side in zip(question.ends, SIDES, strict=True):
-        if entity >= 0:
-            periphery += nearest(entity, side)
-            shown |= {fact.fact for fact in periphery}  # one between the two is listed once
-    nearby = periphery if body.nearby else []
-    drawing = draw_answer(
-        with_labels_of(whole, explanation, [*nearby, *chain(*expanded.values())]),
-        width=body.width or WIDTH, nearby=nearby, expanded=expanded,
-    )  # fmt: skip
-    missing = missing_facts_notes([fact for fact in body.without if fact >= known])
+    asked = replace(question, answerer=answerer)
+    what_if = served.what_if(asked, body.suppose, body.predicate, against=body.against)
     return extended(
         ServedExplanation,
-        replace(
-            explanation,
-            notes=(*explanation.notes, *missing),
-            similar=question.similar,
-            what_if=served.what_if(
-                replace(question, answerer=answerer),
-                body.suppose,
-                body.predicate,
-                against=body.against,
-            ),
-        ),
-        drawing=drawing,
-        periphery=periphery,
-        without=[_as_seen(served, graph, fact, question.time) for fact in without],
+        replace(explanation, similar=question.similar, what_if=what_if),
+        drawing=draw_answer(explanation, width=body.width or WIDTH),
+        without=[describe_fact(served.model, fact) for fact in without],
     )
+
+
+def _check_facts(facts: Sequence[int], count: int) -> None:
+    if max(facts) >= count:
+        raise ServiceError(
+            422,
+            f"The model has no fact with the number {max(facts)}.",
+            advice="Take the numbers from the `facts` of reasons.",
+            where="without",
+        )
 
 
 def _renamed(explanation: Explanation, kept: Longs) -> Explanation:
@@ -126,22 +97,3 @@ def _renamed(explanation: Explanation, kept: Longs) -> Explanation:
         reasons=tuple(map(renamed, explanation.reasons)),
         against=tuple(map(renamed, explanation.against)),
     )
-
-
-def _nearest(
-    served: ServedModel, graph: TemporalGraph, code: int, shown: set[int], entity: int,
-    side: Side = "subject",
-) -> list[CitedFact]:  # fmt: skip
-    """Return those of the N_tknn facts of an entity that are not shown yet, the nearest first."""
-    nearest = graph.nearest([entity], [code], served.model.config.agent.tknn)[0].tolist()
-    near = [number for number in nearest if number >= 0 and number not in shown][:NEAREST]
-    return [_as_seen(served, graph, number, code, side) for number in near]
-
-
-def _as_seen(
-    served: ServedModel, graph: TemporalGraph, fact: int, code: int, side: Side = "subject"
-) -> CitedFact:
-    """Return a fact as an answer sees it: with past_only, without an end in the future."""
-    core = CoreFact(fact, side, step=0, action=int(graph.facts.predicates[fact]), on_path=False)
-    seen = cited_fact(served.model.dataset, graph, served.position(code), core)
-    return replace(seen, expanded_by="")

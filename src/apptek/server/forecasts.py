@@ -45,26 +45,18 @@ def window_keywords(served: ServedModel, body: WindowBody) -> dict[str, Any]:
     Raises a ServiceError if the model makes no forecasts, or for what is wrong with them.
     """
     require_forecasts(served)
-    for text, where in ((body.start, "from"), (body.until, "until")):
-        if text is not None:
-            served.time(text, where)
     forecaster, length = served.predictor.forecaster, body.length
     with refusing((length.given() or ["from"])[0], title=NOT_A_WINDOW, advice=WINDOW):
         forecaster.window(body.start, length)
-    served.check_predicates(predicate=body.predicate)
-    where = "class" if body.class_ is not None else "group"
-    with refusing(where, title=NOT_EVENTS, advice=ONE_FILTER):
-        read_filter(forecaster, body.predicate, body.class_, body.group)
-    chosen = {name: getattr(length, name) for name in length.given()}
     events = {"predicate": body.predicate, "class_": body.class_, "group": body.group}
-    return {"start": body.start, **events, **chosen}
+    named = [name for name, text in events.items() if text is not None]
+    with refusing((named or [""])[-1].rstrip("_"), title=NOT_EVENTS, advice=ONE_FILTER):
+        read_filter(forecaster, **events)
+    return {"start": body.start, **events, **{n: getattr(length, n) for n in length.given()}}
 
 
-def make_forecast(served: ServedModel, body: ForecastBody) -> Forecast:
-    """Return the forecast of a pair, with names similar to unknown ones.
-
-    Raises a ServiceError if the model, the names or the window allow no forecast.
-    """
+def forecast(served: ServedModel, body: ForecastBody) -> Forecast:
+    """Forecast whether an event happens between two entities in a window, and what kind."""
     keywords = window_keywords(served, body)
     served.pair(body.subject, body.object, allow_unknown=body.allow_unknown)
     with supposing():
@@ -74,11 +66,11 @@ def make_forecast(served: ServedModel, body: ForecastBody) -> Forecast:
         )  # fmt: skip
 
 
-def make_partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
-    """Return the forecast of an actor's partners. Raises a ServiceError if there is none."""
+def partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
+    """Whom an actor will act on in a window, and who will act on it, most probable first."""
     keywords = window_keywords(served, body)
     if not body.members:
-        served.entity(body.actor, "actor")
+        served.ids({"actor": body.actor})
     advice = "Name an actor with facts before the window."
     with refusing("actor", title="No partners", advice=advice):
         return served.predictor.forecast(
@@ -86,12 +78,11 @@ def make_partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
         )
 
 
-def make_ranking(served: ServedModel, body: EntitiesBody) -> EntityRanking:
-    """Return the ranking of the missing entity. Raises a ServiceError if there is none."""
+def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
+    """Rank the entities for the missing subject or object of a fact."""
     require_forecasts(served)
-    for where, name in (("subject", body.subject), ("object", body.object)):
-        if name is not None:
-            served.entity(name, where)
+    given = {"subject": body.subject, "object": body.object}
+    served.ids({where: name for where, name in given.items() if name is not None})
     served.check_predicates(predicate=body.predicate)
     served.time(body.time, "time")
     advice = "Give a subject or an object, a predicate and a time near the facts."
@@ -113,9 +104,9 @@ def require_forecasts(served: ServedModel) -> None:
 
 
 def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
-    """Return the outlook of a pair. A ServiceError if the model or the window allows none."""
-    forecast, forecaster = make_forecast(served, body), served.predictor.forecaster
-    window = forecaster.window(forecast.first, Length(steps=forecast.length))
+    """Return a forecast, and how often similar forecasts came true."""
+    made, forecaster = forecast(served, body), served.predictor.forecaster
+    window = forecaster.window(made.first, Length(steps=made.length))
     leads = forecaster.occurrence.leads  # few: such forecasts are counted for each of them
     lead = min(leads, key=lambda learned: abs(learned - window.lead))
     past = served.background.start(
@@ -125,9 +116,9 @@ def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
     counted = within(PATIENCE, past)
     happened = _happened(served, body, window)
     return Outlook(
-        forecast=forecast,
+        forecast=made,
         counting=not past.done(),
-        reliability=None if counted is None else counted.near(forecast.probability),
+        reliability=None if counted is None else counted.near(made.probability),
         happened=happened[0],
         happened_until=happened[1],
     )

@@ -10,14 +10,12 @@ import logging
 import os
 import socket
 import sys
-import time
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -35,15 +33,10 @@ LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 TRUSTED_PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's variable: whose X-Forwarded-For is trusted
 LogFormat = Literal["text", "json"]
 MakeApp = Callable[[ServedModel, RequestLimits], ASGIApp]
-CONNECTIONS = 4096
 BACKLOG = 1024
-OTHER_FILES = 128  # files that a process needs besides its connections
-FILES = CONNECTIONS + BACKLOG + OTHER_FILES  # files that are enough
-LAST_SECONDS = 0.5  # seconds in which requests are still accepted when the service ends
-Waiting = dict["DeadlineProtocol", None]  # connections without a request, the oldest first
+FILES = 5248  # that are enough: connections, a backlog of them, and some of our own
+HEAD_SECONDS = 10.0
 GRACE = 5  # seconds, besides the time limit of an answer, in which the service ends
-LINES = 30
-_MINUTE = 60.0
 
 
 def is_loopback(host: str) -> bool:
@@ -91,10 +84,10 @@ def serve(
         messages().print(
             f"{data} is served at {address} (Ctrl+C stops it)", markup=False, soft_wrap=True
         )
-        limits = connection_limits()
+        raise_file_limit()
         config = uvicorn.Config(
-            app, http=connection_factory(limits), backlog=limits.backlog, ws="none",  # type: ignore[arg-type]
-            lifespan="on", log_config=None, access_log=False, server_header=False,
+            app, http=DeadlineProtocol, backlog=BACKLOG, ws="none", lifespan="on",
+            log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=int(requests.seconds) + GRACE,
             proxy_headers=bool(os.environ.get(TRUSTED_PROXIES)),
         )  # fmt: skip
@@ -123,35 +116,10 @@ def _listen(host: str, port: int) -> socket.socket:
     return listener
 
 
-class LogLimit(logging.Filter):
-    """Passes the first records of each minute."""
-
-    def __init__(self, records: int = LINES) -> None:
-        super().__init__()
-        self._records = records
-        self._start = -_MINUTE
-        self._passed = self._left_out = 0
-
-    def filter(self, record: logging.LogRecord) -> bool:
-        """Return whether to log a record; the first one after dropped ones gives their number."""
-        now = time.monotonic()
-        if now - self._start >= _MINUTE:
-            if self._left_out:
-                record.msg = f"{record.getMessage()} ({self._left_out:,} others were dropped)"
-                record.args = ()
-            self._start, self._passed, self._left_out = now, 0, 0
-        self._passed += 1
-        self._left_out += self._passed > self._records
-        return self._passed <= self._records
-
-
 def log_to_stderr(log: LogFormat = "text") -> None:
-    """Send the log of the service and its libraries to stderr, within the limit.
-
-    As JSON, there is also a line for each request, without a limit.
-    """
+    """Send the log of the service and its libraries to stderr; as JSON, also each request."""
     handler, requests = logging.StreamHandler(), logging.StreamHandler()
-    handler.addFilter(LogLimit())
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not what clients do wrong
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     if log == "json":
@@ -162,46 +130,16 @@ def log_to_stderr(log: LogFormat = "text") -> None:
         of_requests.setLevel(logging.INFO)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ConnectionLimits:
-    """The limits of all connections together. Beyond them connections are closed."""
-
-    connections: int = CONNECTIONS  # open at the same time
-    backlog: int = BACKLOG  # that the system queues until the server accepts them
-    seconds: float = 10.0  # for the whole head of a request, and for an answer to be taken
-
-    @classmethod
-    def within(cls, files: int) -> "ConnectionLimits":
-        """Return the limits in a process that may open so many files.
-
-        A connection is a file as soon as it is accepted, and up to a whole backlog of them is
-        accepted before the first one is counted.
-        """
-        backlog = max(8, min(BACKLOG, files // 4))
-        return cls(
-            connections=max(8, min(CONNECTIONS, files - backlog - OTHER_FILES)), backlog=backlog
-        )
-
-
 class DeadlineProtocol(H11Protocol):
-    """A connection that must send the whole head of a request, and take its answer, in time.
+    """A connection that must send the whole head of a request, and take its answer, in time."""
 
-    Beyond the maximal number of connections, the connection that has waited longest for a request
-    is closed; if all of them are being answered, the new one is closed.
-    """
-
-    def __init__(self, *args: Any, waiting: Waiting, limits: ConnectionLimits, **more: Any) -> None:
-        super().__init__(*args, **more)
-        self._waiting, self._limits = waiting, limits
-        self._deadline: asyncio.TimerHandle | None = None
-        self._unsent = 0
-        self._is_ending = False
+    seconds = HEAD_SECONDS  # for the head, and for the next part of an answer to be taken
+    _deadline: asyncio.TimerHandle | None = None
+    _unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Start to wait for a request."""
         super().connection_made(transport)
-        if len(self.connections) > self._limits.connections:
-            next(iter(self._waiting), self).abort()
         self._watch()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -212,8 +150,6 @@ class DeadlineProtocol(H11Protocol):
     def handle_events(self) -> None:
         """Stop waiting when the head of a request is there."""
         super().handle_events()
-        if self._is_ending and self._has_request:
-            self.cycle.keep_alive = False
         self._watch()
 
     def on_response_complete(self) -> None:
@@ -231,71 +167,36 @@ class DeadlineProtocol(H11Protocol):
         super().resume_writing()
         self._watch()
 
-    def shutdown(self) -> None:
-        """Close the connection after its answer, or soon: a request may be on its way."""
-        self._is_ending = True
-        if self._has_request:
-            super().shutdown()
-        else:
-            self.loop.call_later(LAST_SECONDS, self._close_without_request)
-
-    def _close_without_request(self) -> None:
-        if not (self._has_request or self.transport.is_closing()):
-            super().shutdown()
-
-    def abort(self) -> None:
-        """Close the connection now, whatever was not sent."""
-        self._stop_waiting()
-        self.transport.abort()
-
-    @property
-    def _has_request(self) -> bool:
-        return self.cycle is not None and not self.cycle.response_complete
-
     def _watch(self) -> None:
-        if self._has_request and not self.flow.write_paused:
+        has_request = self.cycle is not None and not self.cycle.response_complete
+        if has_request and not self.flow.write_paused:
             self._stop_waiting()
         elif self._deadline is None:
-            self._waiting[self] = None
             self._set_deadline()
 
     def _set_deadline(self) -> None:
         self._unsent = self.transport.get_write_buffer_size()
-        self._deadline = self.loop.call_later(self._limits.seconds, self._check_progress)
+        self._deadline = self.loop.call_later(self.seconds, self._check_progress)
 
     def _check_progress(self) -> None:
         if self.transport.get_write_buffer_size() < self._unsent:  # a large answer is being taken
             self._set_deadline()
         else:
-            self.abort()
+            self._stop_waiting()
+            self.transport.abort()
 
     def _stop_waiting(self) -> None:
-        self._waiting.pop(self, None)
         if self._deadline is not None:
             self._deadline.cancel()
             self._deadline = None
 
 
-def connection_factory(limits: ConnectionLimits) -> Callable[..., DeadlineProtocol]:
-    """Make the connections of one server."""
-    return partial(DeadlineProtocol, waiting={}, limits=limits)
-
-
-def connection_limits() -> ConnectionLimits:
-    """Raise the limit of open files as far as useful; return the limits of connections."""
-    return ConnectionLimits.within(_raise_file_limit())
-
-
-def _raise_file_limit() -> int:
-    """Return the number of files that this process may open, raised as far as useful."""
-    try:
+def raise_file_limit() -> None:
+    """Raise the number of files that this process may open, as far as useful and allowed."""
+    with suppress(ImportError, OSError, ValueError):  # a system without such limits
         import resource
-    except ImportError:  # a system without such limits
-        return FILES
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(OSError, ValueError):
+
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+        if soft != resource.RLIM_INFINITY and soft < wanted:
             resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-            return wanted
-    return FILES if soft == resource.RLIM_INFINITY else soft

@@ -6,50 +6,26 @@ What it returns is a result of `results.py`, and so is the schema.
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, is_dataclass, replace
-from functools import partial
 from inspect import Parameter, Signature, getdoc
 from typing import Annotated, Any, TypeVar
 
-import numpy as np
 from pydantic import BaseModel, Field, create_model
 
+from apptek import results
 from apptek.arrays import Ints
-from apptek.audit.audit import MOST_JUDGED
-from apptek.audit.report import suspects_of, table_of_facts
 from apptek.explain.explainer import explain as explain_query
 from apptek.facts.times import UNKNOWN
-from apptek.graph.lookups import dated_in, ends_of, facts_between, facts_of
+from apptek.graph.lookups import dated_in, ends_of, facts_between
 from apptek.present.explanation_words import answer_notes
 from apptek.present.wording import CONDITION
-from apptek.results import (
-    ActorForecast,
-    Answer,
-    EntityRanking,
-    Explanation,
-    Forecast,
-    Note,
-    Reason,
-    SuspectFact,
-    described,
-    extended,
-    record,
-    to_dict,
-)
-from apptek.server.forecasts import make_forecast, make_partners, make_ranking
-from apptek.server.lists import WatchedPairs, audited, watched_pairs
+from apptek.results import Note, Reason, described, extended, record, to_dict
+from apptek.server import forecasts, requests
 from apptek.server.model_info import find_entities
-from apptek.server.requests import (
-    EntitiesBody,
-    ExplainBody,
-    ForecastBody,
-    Name,
-    PartnersBody,
-    PredictQuery,
-    WatchBody,
-)
+from apptek.server.requests import Name
 from apptek.server.responses import Entities, Fact
 from apptek.server.served_model import ServedModel
 from apptek.server.timelines import describe_fact, read_window
+from apptek.server.watch import WatchedPairs, watched_pairs
 
 FACTS = 8  # cited with a reason
 LATEST = 5  # facts cited with a forecast
@@ -129,22 +105,15 @@ class HistoryBody(BaseModel):
     limit: Annotated[int, Field(ge=1, le=200)] = 50
 
 
-class AuditBody(BaseModel):
-    """Which facts to list."""
-
-    entity: Annotated[Name | None, Field(description="Only facts of this entity.")] = None
-    limit: Annotated[int, Field(ge=1, le=50)] = 10
-
-
 @record
-class Prediction(Answer):
+class Prediction(results.Answer):
     """An answer with its notes."""
 
     notes: tuple[Note, ...] = described("What the probabilities assume, and more.", default=())
 
 
 @record
-class PairForecast(Forecast):
+class PairForecast(results.Forecast):
     """A forecast of a pair with its last facts."""
 
     latest: tuple[Fact, ...] = described("The last facts before the window.", default=())
@@ -161,15 +130,6 @@ class HistoryPage:
     next_offset: int | None = described("The start of the next page; null if this is the last.")
 
 
-@record
-class AuditResult:
-    """The least plausible facts, most suspicious first. Unusual is not the same as wrong."""
-
-    facts: int = described("The number of facts that the model uses.")
-    judged: int = described("The number of facts that were judged.")
-    suspects: tuple[SuspectFact, ...] = described("The least plausible ones.")
-
-
 @_tool(SearchBody)
 def search_entities(served: ServedModel, body: SearchBody) -> Entities:
     """Find entities by name: those whose name, or a word in it, begins with the text.
@@ -180,8 +140,8 @@ def search_entities(served: ServedModel, body: SearchBody) -> Entities:
     return find_entities(served, body.text, body.limit)
 
 
-@_tool(PredictQuery, "subject", "object", "time", "view", "top", "coverage", "suppose")
-def predict(served: ServedModel, body: PredictQuery) -> Prediction:
+@_tool(requests.PredictQuery, "subject", "object", "time", "view", "top", "coverage", "suppose")
+def predict(served: ServedModel, body: requests.PredictQuery) -> Prediction:
     """Which predicate (kind of event or relation) holds between subject and object at a time?
 
     Returns ranked predicates. Their probabilities are conditional on an event between the
@@ -198,8 +158,8 @@ def predict(served: ServedModel, body: PredictQuery) -> Prediction:
     return extended(Prediction, answer, notes=tuple(answer_notes(answer)))
 
 
-@_tool(ExplainBody, "subject", "object", "time", "predicate", "against", "view", "suppose")
-def explain(served: ServedModel, body: ExplainBody) -> Explanation:
+@_tool(requests.ExplainBody, "subject", "object", "time", "predicate", "against", "view", "suppose")
+def explain(served: ServedModel, body: requests.ExplainBody) -> results.Explanation:
     """Why this predicate between subject and object at a time, and not another?
 
     Explains the most probable predicate, or `predicate`, compared with the runner-up, or
@@ -225,8 +185,8 @@ def _shortened(reason: Reason) -> Reason:
     return replace(reason, facts=reason.cited[0][:FACTS])
 
 
-@_tool(ForecastBody, "subject", "object", *WINDOW, *EVENTS, "top", "suppose")
-def forecast(served: ServedModel, body: ForecastBody) -> PairForecast:
+@_tool(requests.ForecastBody, "subject", "object", *WINDOW, *EVENTS, "top", "suppose")
+def forecast(served: ServedModel, body: requests.ForecastBody) -> PairForecast:
     """Forecast whether an event will happen between two entities in a window, when, and what kind.
 
     Only facts before the window are used. `probability` is the chance of at least one fact,
@@ -236,7 +196,7 @@ def forecast(served: ServedModel, body: ForecastBody) -> PairForecast:
     With `suppose`, `what_if` compares the chances without and with facts that are supposed to
     happen before.
     """
-    made, graph = make_forecast(served, body), served.model.graph
+    made, graph = forecasts.forecast(served, body), served.model.graph
     facts = facts_between(graph, *served.pair(body.subject, body.object))
     starts, _ = ends_of(graph, facts)
     first = served.position(served.time(made.first, "from"))
@@ -244,28 +204,28 @@ def forecast(served: ServedModel, body: ForecastBody) -> PairForecast:
     return extended(PairForecast, made, latest=_facts(served, before[-LATEST:]))
 
 
-@_tool(PartnersBody, "actor", "members", *WINDOW, *EVENTS, "top")
-def partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
+@_tool(requests.PartnersBody, "actor", "members", *WINDOW, *EVENTS, "top")
+def partners(served: ServedModel, body: requests.PartnersBody) -> results.ActorForecast:
     """Whom will an actor act on in a window of time, and who will act on it?
 
     Each partner has the chance of at least one such fact, the change against the window
     before, the most probable predicates, the median time to the next fact, and a reason.
     """
-    return make_partners(served, body)
+    return forecasts.partners(served, body)
 
 
-@_tool(EntitiesBody)
-def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
+@_tool(requests.EntitiesBody)
+def rank_entities(served: ServedModel, body: requests.EntitiesBody) -> results.EntityRanking:
     """Which entity is the missing object, or the missing subject, of a fact at a time?
 
     Give the subject or the object. Probabilities presume that there is such a fact. Only facts
     before the time are used. Entities without evidence share `others_probability`.
     """
-    return make_ranking(served, body)
+    return forecasts.rank_entities(served, body)
 
 
-@_tool(WatchBody, "entity", "country", "alert", *WINDOW, *EVENTS, "limit")
-def watch(served: ServedModel, body: WatchBody) -> WatchedPairs:
+@_tool(requests.WatchBody, "entity", "country", "alert", *WINDOW, *EVENTS, "limit")
+def watch(served: ServedModel, body: requests.WatchBody) -> WatchedPairs:
     """Which pairs should be watched: whose chance of an event changes most in a window?
 
     Each has its chance, that of the window before, the most probable predicates and the cause of
@@ -297,31 +257,5 @@ def history(served: ServedModel, body: HistoryBody) -> HistoryPage:
     )
 
 
-@_tool(AuditBody)
-def audit(served: ServedModel, body: AuditBody, max_judged: int = MOST_JUDGED) -> AuditResult:
-    """Which recorded facts look wrong? The least plausible ones, each with a reason.
-
-    Each fact is hidden in turn and predicted. The list has unlikely predicates, subject and
-    object that seem swapped, and impossible dates. A fact on this list is unusual, which is
-    not the same as wrong: a person has to check it.
-    """
-    graph = served.model.graph
-    of_entity = None
-    if body.entity is not None:
-        of_entity = facts_of(graph, served.entity(body.entity, "entity"))
-    if of_entity is None or len(graph.facts) <= max_judged:
-        whole = partial(audited, served, max_judged)
-        found, judged = served.background.start(f"audit of {max_judged}", whole).result()
-    else:
-        found, judged = audited(served, max_judged, of_entity)
-    order = found.order[: len(judged)]
-    if of_entity is not None:
-        judged = np.intersect1d(judged, of_entity)
-        order = order[np.isin(order, of_entity)]
-    table = table_of_facts(found, order[: body.limit], body.limit)
-    return AuditResult(len(graph.facts), len(judged), tuple(suspects_of(table, body.limit)))
-
-
 def _facts(served: ServedModel, facts: Ints) -> tuple[Fact, ...]:
-    model = served.model
-    return tuple(describe_fact(model.dataset, model.graph, fact) for fact in facts.tolist())
+    return tuple(describe_fact(served.model, fact) for fact in facts.tolist())

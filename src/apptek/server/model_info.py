@@ -5,31 +5,23 @@ from dataclasses import asdict
 import numpy as np
 
 from apptek.facts.predicate_table import PredicateTable
-from apptek.facts.times import UNKNOWN
+from apptek.forecast.window import time_of
 from apptek.paper.features import topologies_of
+from apptek.server import responses
 from apptek.server.requests import QueryFields
-from apptek.server.responses import (
-    CountedName,
-    Counts,
-    Entities,
-    ModelInfo,
-    PredicateOut,
-    Predicates,
-    Span,
-)
 from apptek.server.served_model import ServedModel
 
 
-def describe_model(served: ServedModel) -> ModelInfo:
-    """Return the model's data, settings, metrics, counts and time span."""
+def describe_model(served: ServedModel) -> responses.ModelInfo:
+    """Return data set, settings, metrics, counts and time span of the model, and sample queries."""
     model = served.model
     data = model.dataset
-    return ModelInfo(
+    return responses.ModelInfo(
         dataset=data.name,
         preset=model.preset,
         protocol=model.protocol,
         seed=model.seed,
-        counts=Counts(
+        counts=responses.Counts(
             entities=len(data.entities),
             predicates=len(data.predicates),
             facts=len(model.graph.facts),
@@ -46,46 +38,45 @@ def describe_model(served: ServedModel) -> ModelInfo:
     )
 
 
-def _describe_span(served: ServedModel) -> Span:
-    data = served.model.dataset
-    facts = served.model.graph.facts
-    dated = facts.times[facts.dated]
-    positions = data.axis.positions(dated)
-    first = int(dated[positions.argmin()]) if len(dated) else UNKNOWN
-    last = int(dated[positions.argmax()]) if len(dated) else UNKNOWN
-    return Span(
-        unit=data.axis.unit,
-        mixed=data.axis.mixed,
-        first=data.axis.format(first),
-        last=data.axis.format(last),
+def _describe_span(served: ServedModel) -> responses.Span:
+    axis, facts = served.model.dataset.axis, served.model.graph.facts
+    ends = (served.span.first, served.span.last)
+    first, last = (time_of(axis, at) if facts.dated.any() else "?" for at in ends)
+    return responses.Span(
+        unit=axis.unit,
+        mixed=axis.mixed,
+        first=first,
+        last=last,
         first_position=served.span.first,
         last_position=served.span.last,
         beyond=served.beyond,
-        undated=len(facts) - len(dated),
+        undated=int((~facts.dated).sum()),
     )
 
 
-def find_entities(served: ServedModel, text: str, limit: int) -> Entities:
+def find_entities(served: ServedModel, text: str, limit: int) -> responses.Entities:
     """Entities that match what was typed, or else similar names."""
     names = served.model.dataset.entities
     matches = served.index.search(text, limit)
     meant = served.predictor.answerer.entities.find(text)
     if meant is not None and meant not in matches:  # an alias
         matches = [meant, *matches][:limit]
-    return Entities(
-        entities=[CountedName(name=names[i], facts=int(served.counts[i])) for i in matches],
+    return responses.Entities(
+        entities=[
+            responses.CountedName(name=names[i], facts=int(served.counts[i])) for i in matches
+        ],
         near=[] if matches else served.index.near(text),
     )
 
 
-def list_predicates(served: ServedModel) -> Predicates:
-    """Return all predicates with the number of their facts."""
+def list_predicates(served: ServedModel) -> responses.Predicates:
+    """Return all predicates, and how often each is used."""
     data, facts = served.model.dataset, served.model.graph.facts
     counts = np.bincount(facts.predicates, minlength=len(data.predicates)).tolist()
     labels = data.labels or PredicateTable()
-    return Predicates(
+    return responses.Predicates(
         predicates=[
-            PredicateOut(
+            responses.PredicateOut(
                 name=name,
                 facts=count,
                 label=labels.label(name),

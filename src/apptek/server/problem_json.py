@@ -32,10 +32,6 @@ TITLES = {
     500: "The service failed",
     503: "The service is busy",
 }
-_ADVICE = {
-    404: "See /api/openapi.json for the addresses that exist.",
-    405: "See /api/openapi.json for the methods of each address.",
-}
 # After 400 the end of the body is unknown, after 408 it is unread: no further requests.
 _HEADERS = {
     400: {"Connection": "close"},
@@ -94,19 +90,30 @@ class ServiceError(ApptekError):
         )
 
 
-def unknown_name(error: UnknownName, where: str = "") -> ServiceError:
-    """Return the problem for an unknown name."""
-    choice = "Choose one of the suggestions, or find" if error.suggestions else "Find"
-    return ServiceError(
-        404,
-        error.sentence,
-        advice=f"{choice} names with /api/entities?q=. Where a body has `allow_unknown`, it gives "
-        "a general answer.",
-        where=where,
-        suggestions=error.suggestions,
-        unknown={one.name: one.suggestions for one in (error, *error.others)},
-        title="Unknown entity",
-    )
+def problem_of(
+    error: ApptekError,
+    where: str = "",
+    title: str = "",
+    advice: str = "Change the request as the detail says.",
+) -> ServiceError:
+    """Return the problem for an error of the library that rejects a request."""
+    if isinstance(error, ServiceError):
+        return error
+    if isinstance(error, UnknownName):
+        choice = "Choose one of the suggestions, or find" if error.suggestions else "Find"
+        return ServiceError(
+            404,
+            error.sentence,
+            advice=f"{choice} names with /api/entities?q=. Where a body has `allow_unknown`, it "
+            "gives a general answer.",
+            where=where,
+            suggestions=error.suggestions,
+            unknown={one.name: one.suggestions for one in (error, *error.others)},
+            title="Unknown entity",
+        )
+    message = str(error)
+    detail = f"{message[:1].upper()}{message[1:]}."
+    return ServiceError(422, detail, advice=advice, where=where, title=title)
 
 
 @contextmanager
@@ -114,14 +121,8 @@ def refusing(where: str, *, title: str, advice: str) -> Iterator[None]:
     """Turn the error of the library that rejects a request into a problem."""
     try:
         yield
-    except ServiceError:
-        raise
-    except UnknownName as error:
-        raise unknown_name(error, where) from None
     except ApptekError as error:
-        message = str(error)
-        detail = f"{message[:1].upper()}{message[1:]}."
-        raise ServiceError(422, detail, advice=advice, where=where, title=title) from None
+        raise problem_of(error, where, title, advice) from None
 
 
 def quoted(text: str) -> str:
@@ -150,18 +151,9 @@ def describe_as_problem_json(app: FastAPI) -> None:
 def add_error_handlers(app: FastAPI) -> None:
     """Turn every error of the app into a problem."""
 
-    @app.exception_handler(ServiceError)
-    async def service_error(_: Request, error: ServiceError) -> Response:
-        return error.response()
-
-    @app.exception_handler(UnknownName)
-    async def name_error(_: Request, error: UnknownName) -> Response:
-        return unknown_name(error).response()
-
     @app.exception_handler(ApptekError)
     async def apptek_error(_: Request, error: ApptekError) -> Response:
-        advice = "Change the request as the detail says."
-        return ServiceError(422, str(error), advice=advice).response()
+        return problem_of(error).response()
 
     @app.exception_handler(RequestValidationError)
     async def validation_error(_: Request, error: RequestValidationError) -> Response:
@@ -169,13 +161,10 @@ def add_error_handlers(app: FastAPI) -> None:
 
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
-        advice = _ADVICE.get(
-            error.status_code, "See /api/openapi.json for what the service accepts."
-        )
         detail = f"{request.method} {shortened(request.url.path, MAX_QUOTED)}: {error.detail}"
-        return ServiceError(
-            error.status_code, detail, advice=advice, headers=error.headers
-        ).response()
+        advice = "See /api/openapi.json for the addresses that exist, and their methods."
+        status, headers = error.status_code, error.headers
+        return ServiceError(status, detail, advice=advice, headers=headers).response()
 
     @app.exception_handler(Exception)
     async def unexpected_error(request: Request, error: Exception) -> Response:

@@ -20,7 +20,7 @@ from apptek.server.served_model import ServedModel
 CARDS = 9  # one large, the others in rows of two or four
 CANDIDATES = 1500  # facts that the cards are chosen from
 ENOUGH = 200  # candidates of test; of fewer, those of train are better ones
-CONFIDENT = (0.35, 0.97)  # a nearly certain answer is not interesting
+CERTAIN = 0.97  # a nearly certain answer is not interesting
 WORDS = 8  # characters of a search text that are used
 NAMES = 3  # entities that a search offers besides
 STOP_WORDS = frozenset(
@@ -85,17 +85,15 @@ def striking_questions(served: ServedModel) -> Questions:
     truths = facts.predicates[rows]
     first = ranked.probabilities.argmax(axis=1)
     chances = ranked.probabilities[np.arange(len(rows)), first]
-    low, high = CONFIDENT
-    right = first == truths
-    striking = right & (chances > low) & (chances < high)
+    right = first == truths  # never a wrong answer
+    good = right & (chances < CERTAIN)
     fewest = np.minimum(served.counts[facts.subjects[rows]], served.counts[facts.objects[rows]])
     times_seen = np.bincount(data.train.predicates, minlength=len(data.predicates))
     # The rarer a predicate, the more an answer says.
     surprise = np.log2(1 + chances * len(data.train) / (1 + times_seen[first]))
-    worth = np.sqrt(fewest) * surprise
-    order = np.lexsort((np.arange(len(rows)), -worth, ~striking, ~right))
-    good = striking if striking.sum() >= CARDS else right  # never a wrong answer
-    chosen = _different(order[: int(good.sum())], facts.take(rows))
+    worth = np.where(good if good.sum() >= CARDS else right, np.sqrt(fewest) * surprise, 0.0)
+    order = np.argsort(-worth, kind="stable")[: np.count_nonzero(worth)]
+    chosen = _different(order, facts.take(rows))
     return Questions(
         note=examples_note(
             served.model.fitted(view).report.get("quality"),

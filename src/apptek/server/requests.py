@@ -1,4 +1,4 @@
-"""The bodies of requests, and how large a batch may be."""
+"""The bodies of requests."""
 
 from typing import Annotated, Any, Literal
 
@@ -6,10 +6,8 @@ from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_val
 from pydantic_core import PydanticCustomError
 
 from apptek.forecast.window import Length
-from apptek.server.problem_json import ServiceError
 
 MAX_BATCH = 5_000  # queries
-MAX_PAIRS = 100_000  # (query, predicate) pairs to return
 MOST_WATCHED = 200  # pairs of a watch list
 
 Name = Annotated[str, Field(min_length=1, max_length=10_000)]
@@ -106,43 +104,10 @@ class PredictBatch(_StrictBody):
     Queries with unknown names get a general answer, and are flagged and counted.
     """
 
-    queries: Annotated[list[QueryFields], Field(min_length=1, fail_fast=True)]
+    queries: Annotated[list[QueryFields], Field(min_length=1, max_length=MAX_BATCH, fail_fast=True)]
     top: Top = 10
     coverage: Coverage = None
     view: View = None
-
-    @model_validator(mode="before")
-    @classmethod
-    def _check_size(cls, body: Any) -> Any:
-        # Before pydantic looks at each query: millions of invalid ones would cost much memory.
-        if isinstance(body, dict) and isinstance(body.get("queries"), list):
-            check_batch(len(body["queries"]), 0)
-        return body
-
-    @model_validator(mode="after")
-    def _check_pairs(self) -> "PredictBatch":
-        check_batch(len(self.queries), self.top)
-        return self
-
-
-def check_batch(rows: int, top: int) -> None:
-    """Raise a ServiceError if a batch has too many queries, or asks for too many predicates.
-
-    Of a stream that is read in pieces, `rows` may be those of the first ones.
-    """
-    if rows > MAX_BATCH:
-        limit = f"at most {MAX_BATCH:,} queries; this batch has more"
-    elif rows * top > MAX_PAIRS:
-        limit = f"at most {MAX_PAIRS:,} predicates to return, not {rows:,} queries x top {top:,}"
-    else:
-        return
-    raise ServiceError(
-        422,
-        f"A batch may have {limit}.",
-        advice="Split it into several requests.",
-        where="queries",
-        title="The batch is too large",
-    )
 
 
 def _form(body: Any) -> str:
@@ -170,14 +135,6 @@ class ExplainBody(QueryFields):
     width: float | None = Field(
         default=None, ge=200, le=4000, description="The width of the drawing."
     )
-    nearby: bool = Field(
-        default=False, description="Whether to draw the periphery, too, as far as it fits."
-    )
-    expand: list[Name] = Field(
-        default=[],
-        max_length=20,
-        description="Entities of the drawing whose nearest facts in time are drawn, too.",
-    )
     allow_unknown: AllowUnknown = False
     suppose: Suppose = []
 
@@ -191,22 +148,6 @@ class CounterfactualBody(QueryFields):
     add: bool = Field(
         default=False,
         description="Whether to look for single facts whose addition changes the answer.",
-    )
-    view: View = None
-    allow_unknown: AllowUnknown = False
-
-
-class ContrastBody(QueryFields):
-    """A query, and another time to compare it with."""
-
-    versus: Time
-    predicate: Name | None = Field(
-        default=None,
-        description="The predicate to explain at both times; by default the first answer.",
-    )
-    against: Name | None = Field(
-        default=None,
-        description="The predicate to compare with; by default the answer at `versus`.",
     )
     view: View = None
     allow_unknown: AllowUnknown = False

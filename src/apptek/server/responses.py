@@ -5,7 +5,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, Field
 
 from apptek.present.drawing_parts import Drawing
-from apptek.results import Answer, CitedFact, Explanation, described, record
+from apptek.results import Answer, Explanation, described, record
 from apptek.server.requests import QueryFields
 
 SIMILAR = "Names similar to the unknown ones, for the first 50 of them."
@@ -151,8 +151,6 @@ class EntityTimeline(Timeline):
 class PairHistory(BaseModel):
     """The facts from subject to object, and those from object to subject.
 
-    held_out: those of valid and test, in both directions, that answers do not use; their `fact`
-    is -1. Timelines do not count them.
     latest: when the latest fact of the pair began; null if none is dated.
     """
 
@@ -160,16 +158,12 @@ class PairHistory(BaseModel):
     object: str
     forward: Timeline
     backward: Timeline
-    held_out: list[Fact]
     latest: str | None
 
 
 @record
 class ServedExplanation(Explanation):
-    """An explanation with a drawing of its reasons and the facts around them."""
+    """An explanation with a drawing of its reasons."""
 
     drawing: Drawing = described("All reasons in one drawing.", default=None)
-    periphery: list[CitedFact] = described(
-        "The facts nearest in time on both sides that no reason cites.", default_factory=list
-    )
-    without: list[CitedFact] = described("The facts that were left out.", default_factory=list)
+    without: list[Fact] = described("The facts that were left out.", default_factory=list)

@@ -9,17 +9,11 @@ from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.facts.queries import Queries
 from apptek.forecast.learning import codes_at
 from apptek.forecast.window import Window, time_of
-from apptek.graph.lookups import between, by_time, dated_in
+from apptek.graph.lookups import between, by_time, dated_in, ends_of
 from apptek.models.model import Model
 from apptek.results import VIEW
-from apptek.server.responses import Fact
 from apptek.server.served_model import ServedModel
-from apptek.server.timelines import (
-    describe_fact,
-    describe_held_out,
-    held_out_facts,
-    layers_of,
-)
+from apptek.server.timelines import layers_of
 
 STEPS = 400  # the most times to answer; a longer range is sampled evenly
 MARKS = 3000  # facts per direction to return
@@ -29,7 +23,6 @@ class Layer(BaseModel):
     """A class of predicates whose probabilities are added up."""
 
     name: str
-    predicates: list[int] = Field(description="Which of the listed predicates belong to it.")
 
 
 class ListedPredicate(BaseModel):
@@ -41,16 +34,12 @@ class ListedPredicate(BaseModel):
 
 
 class Mark(BaseModel):
-    """A fact of the pair: its time and its predicate, both as positions.
-
-    fact: its number; -1 for a fact of valid or test that answers do not use.
-    """
+    """A fact of the pair: its time and its predicate, both as positions."""
 
     fact: int
     start: int
     end: int
     predicate: int
-    date: str
 
 
 class RibbonDirection(BaseModel):
@@ -68,7 +57,6 @@ class RibbonDirection(BaseModel):
 class Ribbon(BaseModel):
     """The answers about a pair over a range of times."""
 
-    level: str = Field(description="What a layer is: group, class or predicate.")
     layers: list[Layer]
     predicates: list[ListedPredicate]
     positions: list[int]
@@ -89,20 +77,11 @@ def ribbon(
     ranked = [answerer.ranked(Queries(*ends, codes, none)) for ends in ((one, other), (other, one))]
     chances = [each.probabilities for each in ranked]
     means = np.mean([each.mean(axis=0) for each in chances], axis=0)
-    level, classes = layers_of(served, means)
+    classes = layers_of(served, means)
     (forward, backward), used = _directions(model, pair, chances, classes, window, top)
     labels, listed = answerer.labels, [model.dataset.predicates[predicate] for predicate in used]
     return Ribbon(
-        level=level,
-        layers=[
-            Layer(
-                name=name,
-                predicates=[
-                    place for place, p in enumerate(used) if classes.of_predicate[p] == row
-                ],
-            )
-            for row, name in enumerate(classes.names)
-        ],
+        layers=[Layer(name=name) for name in classes.names],
         predicates=[
             ListedPredicate(name=name, label=labels.label(name), layer=layer)
             for name, layer in zip(listed, classes.of_predicate[used].tolist(), strict=True)
@@ -133,18 +112,16 @@ def _directions(
         dated_in(graph, by_time(graph, between(graph, *way)), window.first, window.last)[:MARKS]
         for way in ways
     ]
-    unused = [held_out_facts(model, *way, window) for way in ways]
-    listed = [order.ravel() for order in orders] + [facts.predicates for facts in unused]
-    listed += [graph.facts.predicates[facts] for facts in rows]
-    used = np.unique(np.concatenate(listed))
+    listed = [order.ravel() for order in orders]
+    used = np.unique(np.concatenate([*listed, *(graph.facts.predicates[facts] for facts in rows)]))
     place = np.full(len(classes.of_predicate), -1, np.int64)
     place[used] = np.arange(len(used))
     directions = []
-    for way, each, order, facts, held_out in zip(ways, chances, orders, rows, unused, strict=True):
+    for way, each, order, facts in zip(ways, chances, orders, rows, strict=True):
         best = _rounded(np.take_along_axis(each, order, 1))
-        described = [describe_fact(data, graph, fact) for fact in facts.tolist()]
-        marks = _marks(described, place[graph.facts.predicates[facts]])
-        marks += _marks(describe_held_out(model, held_out), place[held_out.predicates])
+        first, last = (ends.tolist() for ends in ends_of(graph, facts))
+        places = place[graph.facts.predicates[facts]].tolist()
+        columns = zip(facts.tolist(), first, last, places, strict=True)
         directions.append(
             RibbonDirection(
                 subject=data.entities[way[0]],
@@ -154,19 +131,10 @@ def _directions(
                     list(zip(*both, strict=True))
                     for both in zip(place[order].tolist(), best, strict=True)
                 ],
-                marks=marks,
+                marks=[Mark(fact=f, start=a, end=b, predicate=p) for f, a, b, p in columns],
             )
         )
     return directions, used.tolist()
-
-
-def _marks(facts: list[Fact], predicates: Longs) -> list[Mark]:
-    """Return the dated ones of some facts; `predicates` are the places of theirs."""
-    return [
-        Mark(fact=fact.fact, start=fact.start, end=fact.end, predicate=place, date=fact.date)
-        for fact, place in zip(facts, predicates.tolist(), strict=True)
-        if fact.start is not None and fact.end is not None
-    ][:MARKS]
 
 
 def _rounded(values: Matrix | Doubles) -> list[list[float]]:

@@ -5,7 +5,7 @@ import hmac
 import math
 import re
 import time
-from collections import deque
+from collections import Counter
 from dataclasses import dataclass, field
 from ipaddress import ip_address, ip_network
 
@@ -35,7 +35,6 @@ ANSWERS = ("/api", "/mcp")  # where the model answers; the explorer's files need
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
 ALLOWED = 10  # wrong tokens of one address within a minute
 MINUTE = 60.0
-_ADDRESSES = 10_000  # that are remembered
 
 
 class WrongTokens:
@@ -45,22 +44,20 @@ class WrongTokens:
     """
 
     def __init__(self) -> None:
-        self._times: dict[str, deque[float]] = {}
+        self._counts: Counter[str] = Counter()
+        self._end = 0.0  # of the minute that is counted
 
     def add(self, address: str) -> None:
         """Count a wrong token."""
-        times = self._times.pop(_key(address), deque(maxlen=ALLOWED))
-        times.append(time.monotonic())
-        self._times[_key(address)] = times  # the last one
-        if len(self._times) > _ADDRESSES:
-            del self._times[next(iter(self._times))]
+        if time.monotonic() > self._end:
+            self._counts.clear()
+            self._end = time.monotonic() + MINUTE
+        self._counts[_key(address)] += 1
 
     def seconds_to_wait(self, address: str) -> float:
         """Return for how many seconds this address must wait; 0 if it need not."""
-        times = self._times.get(_key(address))
-        if times is None or len(times) < ALLOWED:
-            return 0.0
-        return max(0.0, times[0] + MINUTE - time.monotonic())
+        is_many = self._counts[_key(address)] >= ALLOWED
+        return max(0.0, self._end - time.monotonic()) if is_many else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +92,8 @@ class SecurityMiddleware:
                 headers = MutableHeaders(scope=message)
                 for name, value in HEADERS.items():
                     headers[name] = value
-                headers.setdefault("Cache-Control", "no-store")
+                is_answer = scope["path"].startswith(ANSWERS)
+                headers.setdefault("Cache-Control", "no-store" if is_answer else "no-cache")
                 if self.digest:
                     headers[DIGEST_HEADER] = self.digest
             await send(message)

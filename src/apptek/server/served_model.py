@@ -2,7 +2,7 @@
 
 import shutil
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -14,7 +14,8 @@ import numpy as np
 
 from apptek.arrays import Ints
 from apptek.config import View
-from apptek.errors import ApptekError, ModelError, TimeFormatError, UnknownName
+from apptek.errors import ApptekError, ModelError, UnknownName
+from apptek.explain.explainer import find_predicate
 from apptek.explain.what_if import what_if
 from apptek.facts.facts import Dataset
 from apptek.facts.name_matching import NameIndex, entity_counts
@@ -23,7 +24,6 @@ from apptek.facts.times import UNKNOWN
 from apptek.forecast.window import Window
 from apptek.graph.lookups import ends_of
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
-from apptek.models.answer_tables import AskedColumns
 from apptek.models.answerer import Answerer
 from apptek.models.asked_queries import query_of_fact
 from apptek.models.manifest import model_digest, open_folder, verify_folder
@@ -31,7 +31,7 @@ from apptek.models.model import Model
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.predictor import Predictor, Query
 from apptek.results import WhatIf
-from apptek.server.problem_json import ServiceError, quoted, refusing, unknown_name
+from apptek.server.problem_json import problem_of, refusing
 from apptek.server.requests import QueryFields, SupposedBody
 from apptek.server.workers import BackgroundWork
 
@@ -39,8 +39,9 @@ SAMPLES = 4
 BEYOND = 30  # the most steps after the last fact to show
 UNKNOWN_NAMES = 50  # unknown names of a batch for which similar names are returned
 FAR_TIME = "A time far from all facts"
+NOT_A_TIME = "Not a time of this data"
+NO_PREDICATE = "Unknown predicate"
 CANDIDATES = 400  # tuning facts that the samples are chosen from
-_SHARED_MEMORY = Path("/dev/shm")  # noqa: S108 - where there is no other place, as in a container
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +57,6 @@ class Question:
     ids: Queries
     answerer: Answerer
     similar: dict[str, list[str]]
-
-    @property
-    def ends(self) -> tuple[int, int]:
-        """The ids of subject and object."""
-        return int(self.ids.subjects[0]), int(self.ids.objects[0])
 
     @property
     def time(self) -> int:
@@ -99,7 +95,6 @@ class ServedModel:
         predictor.explain(samples[0])
         if model.occurrence is not None:
             predictor.forecast(samples[0].subject, samples[0].object, steps=1)
-        model.graph.nearest([0], [UNKNOWN], model.config.agent.tknn)  # for the periphery
         asked = predictor.answerer.queries_of(samples[:1])
         process = DecisionProcess(predictor.answerer.main.space.graph, model.config.agent)
         Environment(process, asked)  # for the steps of the agent
@@ -126,30 +121,26 @@ class ServedModel:
         """The index of the entities' names; waits until it is built."""
         return self.pending_index.result()
 
-    def entity(self, name: str, where: str, *, allow_unknown: bool = False) -> int:
-        """Return the id of an entity; below 0 for an unknown name, if unknown names are allowed.
-
-        Raises a ServiceError with similar names if it is not.
-        """
-        return self._ids({where: name}, allow_unknown=allow_unknown)[0]
-
     def pair(self, subject: str, object_: str, *, allow_unknown: bool = False) -> tuple[int, int]:
-        """Return the ids of two entities, as `entity` gives them."""
+        """Return the ids of two entities."""
         names = {"subject": subject, "object": object_}
-        one, other = self._ids(names, allow_unknown=allow_unknown)
+        one, other = self.ids(names, allow_unknown=allow_unknown)
         return one, other
 
-    def _ids(self, names: dict[str, str], *, allow_unknown: bool) -> list[int]:
-        """Return the ids of names, each by the field that has it."""
+    def ids(self, names: dict[str, str], *, allow_unknown: bool = False) -> list[int]:
+        """Return the ids of names, each by the field that has it; below 0 for an unknown name.
+
+        Raises a ServiceError with similar names if unknown names are not allowed.
+        """
         answerer = self.predictor.answerer
         ids = [answerer.entity_id(name) for name in names.values()]
-        if min(ids) < 0:
+        if min(ids, default=0) < 0:
             _ = self.index  # it is built once: wait for it, instead of building another
             try:
                 answerer.entities.check(*names.values(), allow_unknown=allow_unknown)
             except UnknownName as error:
                 where = next(field for field, name in names.items() if name == error.name)
-                raise unknown_name(error, where) from None
+                raise problem_of(error, where) from None
         return ids
 
     def question(self, fields: QueryFields, view: View | None, *, allow_unknown: bool) -> Question:
@@ -157,7 +148,8 @@ class ServedModel:
         query = Query(fields.subject, fields.object, fields.time)
         code = self.time(query.time, "time")
         pair = self.pair(query.subject, query.object, allow_unknown=allow_unknown)
-        self.check_near(code, "time")
+        with refusing("time", title=FAR_TIME, advice="/api/model has the span of the facts."):
+            self.predictor.answerer.seen.check_time(code)
         ids = Queries(*(np.asarray([value], np.int32) for value in (*pair, code, -1)))
         similar = self.similar((query.subject, query.object), pair)
         return Question(query, ids, self.answerer(view), similar)
@@ -182,16 +174,14 @@ class ServedModel:
                 against=against, queries=question.ids,
             )  # fmt: skip
 
-    def batch(self, asked: AskedColumns, where: Callable[[str, int], str]) -> Queries:
+    def batch(self, asked: Sequence[Query]) -> Queries:
         """Look up many queries, among them some with unknown names.
 
-        Raises a ServiceError for a text that cannot be a name or a time; `where` says of a column
-        and a row how to call them.
+        Raises a ServiceError that names the query if a text cannot be a name or a time.
         """
-        return asked.ids(
-            lambda text, *place: self.entity(text, where(*place), allow_unknown=True),
-            lambda text, *place: self.time(text, where(*place)),
-        )
+        advice = f"Write {self.model.dataset.axis.expected}."
+        with refusing("queries", title=NOT_A_TIME, advice=advice):
+            return self.predictor.answerer.queries_of(asked)
 
     def similar(self, names: Iterable[str], ids: Iterable[int]) -> dict[str, list[str]]:
         """Return names similar to those with an id below 0, for the first few (it is slow)."""
@@ -202,20 +192,11 @@ class ServedModel:
         resolver = self.predictor.answerer.entities
         return {name: resolver.suggestions(name) for name in islice(unknown, UNKNOWN_NAMES)}
 
-    def predicate(self, name: str, where: str, status: int = 422) -> int:
+    def predicate(self, name: str, where: str) -> int:
         """Return the id of a predicate. An unknown one is a ServiceError with similar names."""
-        resolver = self.predictor.answerer.predicate_names
-        predicate = resolver.find(name)
-        if predicate is None:
-            raise ServiceError(
-                status,
-                f"The model knows no predicate {quoted(name)}.",
-                advice="/api/predicates lists all predicates.",
-                where=where,
-                suggestions=resolver.suggestions(name[:200]),
-                title="Unknown predicate",
-            )
-        return predicate
+        resolver, names = self.predictor.answerer.predicate_names, self.model.dataset.predicates
+        with refusing(where, title=NO_PREDICATE, advice="/api/predicates lists all predicates."):
+            return find_predicate(name, resolver, names)
 
     def check_predicates(self, **names: str | None) -> None:
         """Raise a ServiceError for the first unknown predicate, by the field that names it."""
@@ -226,22 +207,9 @@ class ServedModel:
     def time(self, text: str, where: str) -> int:
         """Return the code of a time. Raises a ServiceError that says how times are written."""
         axis = self.model.dataset.axis
-        try:
+        advice = f"Write {axis.expected}, or ? if the time is unknown."
+        with refusing(where, title=NOT_A_TIME, advice=advice):
             return axis.parse(text)
-        except TimeFormatError as error:
-            raise ServiceError(
-                422,
-                f"{quoted(text)} cannot be read: expected {error.expected}.",
-                advice=f"Write {axis.expected}, or ? if the time is unknown.",
-                where=where,
-                title="Not a time of this data",
-            ) from None
-
-    def check_near(self, code: int, where: str) -> None:
-        """Raise a ServiceError for a time of a single question that is far from all facts."""
-        advice = "/api/model has the span of the facts."
-        with refusing(where, title=FAR_TIME, advice=advice):
-            self.predictor.answerer.seen.check_time(code)
 
     def position(self, code: int) -> int:
         """Return the position of a time on the axis; UNKNOWN for an unknown time."""
@@ -283,30 +251,16 @@ def private_copy(folder: Path) -> Iterator[Path]:
     no room for a copy. The errors of the block name the folder instead of its copy.
     """
     open_folder(folder)
-    place = temporary_place()
-    private = Path(tempfile.mkdtemp(prefix="apptek-serve-", dir=place))  # for this user only
-    copy = private / "model"
-    try:
+    with tempfile.TemporaryDirectory(prefix="apptek-serve-") as private:  # for this user only
+        copy = Path(private, "model")
         try:
             shutil.copytree(folder, copy)
-        except (OSError, shutil.Error) as error:
-            reason = getattr(error, "strerror", None) or "a file cannot be read"
+            verify_folder(copy)
+            yield copy
+        except ModelError as error:
+            raise ModelError(str(error).replace(str(copy), str(folder))) from None
+        except OSError as error:
+            reason = error.strerror or "a file cannot be read"
             raise ApptekError(
-                f"{folder} cannot be copied to {place}: {reason}; set TMPDIR to another folder"
+                f"{folder} cannot be copied to {private}: {reason}; set TMPDIR to another folder"
             ) from None
-        verify_folder(copy)
-        yield copy
-    except ModelError as error:
-        raise ModelError(str(error).replace(str(copy), str(folder))) from None
-    finally:
-        shutil.rmtree(private, ignore_errors=True)
-
-
-def temporary_place() -> Path:
-    """Return the folder for temporary files; ApptekError if there is none."""
-    try:
-        return Path(tempfile.gettempdir())
-    except FileNotFoundError:
-        if _SHARED_MEMORY.is_dir():
-            return _SHARED_MEMORY
-        raise ApptekError("there is no folder for a copy of the model: set TMPDIR to one") from None

@@ -1,7 +1,6 @@
 """The paper's exploration step by step: a predicate expands both sides, until they meet."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -54,45 +53,37 @@ class Steps(BaseModel):
     drawing: Drawing
 
 
-@dataclass(frozen=True, slots=True)
-class _Episode:
-    """A played episode: where the sides meet, and their facts.
-
-    After they have met, these are the facts on the shortest paths from one to the other.
-    """
-
-    environment: Environment
-    met: set[int]
-    facts: Sequence[CoreFact]
-
-
 def explore(served: ServedModel, body: StepsBody) -> Steps:
-    """Play the steps. Raises a ServiceError if one of them cannot be taken."""
+    """Return the entities that both sides reach by some predicates, and the next steps."""
     question = served.question(body, body.view, allow_unknown=False)
     answerer, queries = question.answerer, question.ids
     view = answerer.view_of(queries)
     model = served.model
     process, names = DecisionProcess(view.space.graph, model.config.agent), model.dataset.predicates
     trail = from_names([names[served.predicate(s, "steps")] for s in body.steps], names)
-    played = _play(process, queries, trail)
+    environment, met, facts = _play(process, queries, trail)
     left = process.config.max_steps - len(trail)
-    over = bool(played.met) or left <= 0
+    over = bool(met) or left <= 0
     entities = served.model.dataset.entities
     return Steps(
         steps=[names[action] for action in trail],
-        met=bool(played.met),
-        meeting=[entities[entity] for entity in sorted(played.met)],
+        met=bool(met),
+        meeting=[entities[entity] for entity in sorted(met)],
         over=over,
         left=max(left, 0),
-        choices=[]
-        if over
-        else _choices(served, process, queries, trail, played.environment.edges[0]),
+        choices=[] if over else _choices(served, process, queries, trail, environment.edges[0]),
         agent=None if over else _of_agent(served, queries, trail),
-        drawing=_drawing(question, process.graph, played, body.width or WIDTH),
+        drawing=_drawing(question, process.graph, facts, body.width or WIDTH),
     )
 
 
-def _play(process: DecisionProcess, queries: Queries, trail: tuple[int, ...]) -> _Episode:
+def _play(
+    process: DecisionProcess, queries: Queries, trail: tuple[int, ...]
+) -> tuple[Environment, set[int], Sequence[CoreFact]]:
+    """Play an episode; return it, where the sides meet, and their facts.
+
+    After they have met, these are the facts on the shortest paths from one to the other.
+    """
     environment, cores, _ = replay(process, queries, trail)
     if environment.steps[0] < len(trail):
         raise ServiceError(
@@ -108,7 +99,7 @@ def _play(process: DecisionProcess, queries: Queries, trail: tuple[int, ...]) ->
     connection = connect(process, queries, trail)
     if connection is not None:
         facts = [fact for fact in connection.core if fact.on_path]
-    return _Episode(environment, reached[0] & reached[1], facts)
+    return environment, reached[0] & reached[1], facts
 
 
 def _choices(
@@ -136,13 +127,15 @@ def _choices(
     return sorted(found, key=lambda choice: not choice.meets)[:CHOICES]
 
 
-def _drawing(question: Question, graph: TemporalGraph, played: _Episode, width: float) -> Drawing:
+def _drawing(
+    question: Question, graph: TemporalGraph, reached: Sequence[CoreFact], width: float
+) -> Drawing:
     """Return a drawing of what was reached, like that of an answer's reasons."""
     answerer, queries = question.answerer, question.ids
     explanation = explain_query(answerer, question.query, most=0, queries=queries)
     moment = int(graph.axis.positions(queries.times[:1])[0])
     dataset = answerer.model.dataset
-    facts = [cited_fact(dataset, graph, moment, core) for core in played.facts]
+    facts = [cited_fact(dataset, graph, moment, core) for core in reached]
     labelled = with_labels_of(answerer, explanation, facts)
     return draw_topology(asked_of(labelled), facts, width=width, most=MOST + FURTHER)
 

@@ -4,12 +4,11 @@ import numpy as np
 
 from apptek.arrays import Doubles, Ints, Longs
 from apptek.evaluation.predicate_classes import LEVELS, PredicateClasses
-from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.forecast.partners import members_of
 from apptek.forecast.window import Window
 from apptek.graph.lookups import between, by_time, dated_in, ends_of, facts_between, facts_of
-from apptek.graph.temporal_graph import TemporalGraph, positions_of
+from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import Model
 from apptek.present.wording import when_text
 from apptek.server.problem_json import ServiceError, quoted
@@ -19,7 +18,6 @@ from apptek.server.served_model import ServedModel
 PARTS = 120  # the most counts over a window
 SEVERAL = 6  # predicates with their own layer, if there are no classes
 OTHERS = "other"
-NO_FACT = -1  # the id of a fact that is not in the graph
 
 
 def read_window(
@@ -72,13 +70,13 @@ def entity_timeline(
     data, graph = served.model.dataset, served.model.graph
     group = members_of(served.predictor.answerer, name)
     if not (members and group):
-        group = [served.entity(name, "name"), *group[1:]]
+        group = [*served.ids({"name": name}), *group[1:]]
     ids = group if members else group[:1]
     facts = by_time(graph, np.unique(np.concatenate([facts_of(graph, one) for one in ids])))
-    timeline = timeline_of(data, graph, facts, window, limit)
+    timeline = timeline_of(served.model, facts, window, limit)
     inside = dated_in(graph, facts, window.first, window.last)
     of_all = graph.facts.predicates[inside]
-    _, layers = layers_of(served, np.bincount(of_all, minlength=len(data.predicates)))
+    layers = layers_of(served, np.bincount(of_all, minlength=len(data.predicates)))
     sides = []
     for ends in (graph.facts.subjects, graph.facts.objects):
         own = inside[np.isin(ends[inside], ids)]
@@ -94,7 +92,7 @@ def entity_timeline(
     )
 
 
-def layers_of(served: ServedModel, weights: Doubles | Longs) -> tuple[str, PredicateClasses]:
+def layers_of(served: ServedModel, weights: Doubles | Longs) -> PredicateClasses:
     """Return groups of predicates if the model has them, else classes, else single predicates.
 
     A predicate without a class, or that is none of those with the largest weights, is `other`.
@@ -103,12 +101,12 @@ def layers_of(served: ServedModel, weights: Doubles | Longs) -> tuple[str, Predi
     for level in reversed(LEVELS):
         found = words.levels.get(level)
         if found is not None and (level == "group" or len(found) <= 2 * SEVERAL):
-            return level, _with_others(found.names, found.of_predicate)
+            return _with_others(found.names, found.of_predicate)
     largest = np.argsort(-weights, kind="stable")[:SEVERAL]
     of_predicate = np.full(len(weights), -1, np.int32)
     of_predicate[largest] = np.arange(len(largest), dtype=np.int32)
     names = tuple(words.labels[predicate] for predicate in largest.tolist())
-    return "predicate", _with_others(names, of_predicate)
+    return _with_others(names, of_predicate)
 
 
 def _with_others(names: tuple[str, ...], of_predicate: Ints) -> PredicateClasses:
@@ -133,103 +131,54 @@ def pair_history(
     served: ServedModel, subject: str, object_: str, window: Window, limit: int
 ) -> PairHistory:
     """Return the timelines between two entities, one for each direction."""
-    model = served.model
-    data, graph = model.dataset, model.graph
+    data, graph = served.model.dataset, served.model.graph
     source, target = served.pair(subject, object_)
-    ways = ((source, target), (target, source))
     forward, backward = (
-        timeline_of(data, graph, by_time(graph, between(graph, *way)), window, limit)
-        for way in ways
+        timeline_of(served.model, by_time(graph, between(graph, *way)), window, limit)
+        for way in ((source, target), (target, source))
     )
     starts = ends_of(graph, facts_between(graph, source, target))[0]
     dated = starts[starts != UNKNOWN]
-    held_out = [
-        fact
-        for way in dict.fromkeys(ways)
-        for fact in describe_held_out(model, held_out_facts(model, *way, window))[:limit]
-    ]
     return PairHistory(
         subject=data.entities[source],
         object=data.entities[target],
         forward=forward,
         backward=backward,
-        held_out=held_out,
         latest=TimeAxis(data.axis.unit).format(int(dated.max())) if len(dated) else None,
     )
 
 
-def timeline_of(
-    data: Dataset, graph: TemporalGraph, facts: Ints, window: Window, limit: int
-) -> Timeline:
+def timeline_of(model: Model, facts: Ints, window: Window, limit: int) -> Timeline:
     """Return the facts inside a window: the first `limit` with names, and how many there are.
 
     Undated facts are counted and listed separately.
     """
-    inside = dated_in(graph, facts, window.first, window.last)
-    undated = facts[ends_of(graph, facts)[0] == UNKNOWN]
+    inside = dated_in(model.graph, facts, window.first, window.last)
+    undated = facts[ends_of(model.graph, facts)[0] == UNKNOWN]
     return Timeline(
         total=len(inside),
         undated=len(undated),
         first=window.first,
         last=window.last,
-        facts=[describe_fact(data, graph, int(fact)) for fact in inside[:limit]],
-        without_date=[describe_fact(data, graph, int(fact)) for fact in undated[:limit]],
+        facts=[describe_fact(model, int(fact)) for fact in inside[:limit]],
+        without_date=[describe_fact(model, int(fact)) for fact in undated[:limit]],
     )
 
 
-def describe_fact(data: Dataset, graph: TemporalGraph, fact: int) -> Fact:
+def describe_fact(model: Model, fact: int) -> Fact:
     """Return a fact of the graph with its names and dates."""
-    (first,), (last,) = ends_of(graph, np.asarray([fact]))
-    return _described(data, graph.facts, fact, (int(first), int(last)), number=fact)
-
-
-def held_out_facts(model: Model, subject: int, object_: int, window: Window) -> Facts:
-    """Return the facts of valid and test from one to another that the graph does not hold.
-
-    Facts inside the window come in order of time, then undated ones. O(facts of the splits);
-    a model that answers from all facts has none.
-    """
-    data, graph = model.dataset, model.graph
-    parts = [
-        split.take(np.flatnonzero((split.subjects == subject) & (split.objects == object_)))
-        for split in (data.valid, data.test)
-    ]
-    facts = join_facts(*parts)
-    own = graph.facts.take(between(graph, subject, object_))
-    known = set(zip(own.predicates.tolist(), own.since.tolist(), own.until.tolist(), strict=True))
-    rows = zip(facts.predicates.tolist(), facts.since.tolist(), facts.until.tolist(), strict=True)
-    facts = facts.take(np.asarray([row not in known for row in rows], np.bool_))
-    first, last = _ends(model, facts)
-    inside = (first == UNKNOWN) | ((first <= window.last) & (last >= window.first))
-    facts, first = facts.take(inside), first[inside]
-    return facts.take(np.lexsort((first, first == UNKNOWN)))
-
-
-def _ends(model: Model, facts: Facts) -> tuple[Ints, Ints]:
-    since, until = positions_of(facts, model.graph.axis, model.graph.open_end)
-    return np.where(since == UNKNOWN, until, since), np.where(until == UNKNOWN, since, until)
-
-
-def describe_held_out(model: Model, facts: Facts) -> list[Fact]:
-    """Return held-out facts with their names and dates; they have no id."""
-    ends = zip(*(ends.tolist() for ends in _ends(model, facts)), strict=True)
-    return [_described(model.dataset, facts, row, each) for row, each in enumerate(ends)]
-
-
-def _described(
-    data: Dataset, facts: Facts, row: int, ends: tuple[int, int], number: int = NO_FACT
-) -> Fact:
-    """Return a row of facts, whose first and last position are `ends`, in words."""
-    since, until = (data.axis.format(int(codes[row])) for codes in (facts.since, facts.until))
-    start, end = ends if ends[0] != UNKNOWN else (None, None)
+    data, graph, facts = model.dataset, model.graph, model.graph.facts
+    since, until = (data.axis.format(int(codes[fact])) for codes in (facts.since, facts.until))
+    (start,), (end,) = ends_of(graph, np.asarray([fact]))
+    is_dated = start != UNKNOWN
     return Fact(
-        fact=number,
-        subject=data.entities[int(facts.subjects[row])],
-        predicate=data.predicates[int(facts.predicates[row])],
-        object=data.entities[int(facts.objects[row])],
+        fact=fact,
+        subject=data.entities[int(facts.subjects[fact])],
+        predicate=data.predicates[int(facts.predicates[fact])],
+        object=data.entities[int(facts.objects[fact])],
         since=since,
         until=until,
         date=when_text(since, until),
-        start=start,
-        end=end,
+        start=int(start) if is_dated else None,
+        end=int(end) if is_dated else None,
     )

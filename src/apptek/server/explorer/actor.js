@@ -5,7 +5,7 @@ import { get, getReady, post, predicates, timelinePath } from "./api.js";
 import { CountCharts } from "./counts_chart.js";
 import { byId, el, questionLink, soft, span, waiting } from "./dom.js";
 import { windowOf } from "./forecast.js";
-import { chanceColumns, eventChoice, groupsOf, lengthChoice, watchColumns } from "./list_pages.js";
+import { chanceColumns, eventChoice, groupsOf, lengthChoice, watchColumns } from "./watch.js";
 import { plainTable } from "./list_table.js";
 import { addressOf } from "./state.js";
 import { counted, percent, shown } from "./wording.js";
@@ -70,7 +70,7 @@ export class ActorPage {
       { title: `What ${name} did`, counts: does },
       { title: `What was done to ${name}`, counts: receives },
     ];
-    const cards = this.charts.cards(charts, { layers, first, last }, "h2");
+    const cards = this.charts.cards(charts, { layers, first, last });
     return this.axis.timeless ? [] : [el("div", { class: "two" }, ...cards)];
   }
 

@@ -8,7 +8,7 @@ export function enableAsking(isEnabled) {
 }
 
 export function bindControls(page, actions) {
-  const { fields, ask, query, update, explain, zoom } = actions;
+  const { fields, ask, query, zoom } = actions;
   byId("ask").addEventListener("submit", (event) => {
     event.preventDefault();
     const { subject, object, time } = fields();
@@ -26,16 +26,9 @@ export function bindControls(page, actions) {
       ask({ ...query(), without, view: button.dataset.view || null });
     });
   }
-  byId("nearby").addEventListener("change", async ({ target }) => {
-    await update({ nearby: target.checked ? "1" : null });
-    if (page.explanation) await explain();
-  });
   byId("counterfactual").addEventListener("click", actions.findSmallest);
-  byId("more").addEventListener("click", actions.showMore);
   byId("span-in").addEventListener("click", () => zoom(2));
   byId("span-out").addEventListener("click", () => zoom(0.5));
   byId("span-all").addEventListener("click", () => zoom(null));
-  for (const button of all("[data-export]")) {
-    button.addEventListener("click", () => actions.save(button.dataset.export));
-  }
+  byId("save").addEventListener("click", actions.save);
 }

@@ -6,20 +6,6 @@ import { counted, shown } from "./wording.js";
 
 const { d3 } = globalThis;
 const [HEIGHT, TOP, AXIS, SIDE] = [120, 16, 22, 10]; // pixels
-const PARTS = 120; // the most bars
-
-// The facts of a direction of the ribbon by layer and part of the time.
-export function countsOf(marks, { layers, predicates, positions }) {
-  const [first, last] = [positions[0], positions.at(-1)];
-  const length = last - first + 1;
-  const parts = Math.min(PARTS, length);
-  const counts = layers.map(() => Array.from({ length: parts }, () => 0));
-  for (const { start, predicate } of marks) {
-    const at = Math.min(Math.max(start, first), last) - first;
-    counts[predicates[predicate].layer][Math.floor((at * parts) / length)] += 1;
-  }
-  return counts;
-}
 
 export class CountCharts {
   constructor(container, axis) {
@@ -29,8 +15,8 @@ export class CountCharts {
   }
 
   // A card for each of some charts, all of one scale. charts: title and counts (layer by part);
-  // span: the names of the layers, and the first and the last position; heading: of each card
-  cards(charts, { layers, first, last }, heading) {
+  // span: the names of the layers, and the first and the last position
+  cards(charts, { layers, first, last }) {
     const named = layers.map((name) => ({ name }));
     const [tones, order] = [tonesOf(named), layerOrder(named)];
     const sums = charts.flatMap(({ counts }) => d3.transpose(counts).map((part) => d3.sum(part)));
@@ -47,7 +33,7 @@ export class CountCharts {
         return el("li", {}, swatch(tones[layer]), `${shown(layers[layer])} `, total);
       });
       const legend = el("ul", { class: "legend" }, ...totals);
-      return el("section", { class: "card counts" }, el(heading, {}, title), legend, frame);
+      return el("section", { class: "card counts" }, el("h2", {}, title), legend, frame);
     });
   }
 

@@ -36,12 +36,11 @@ export const toned = (tone) => ({ "--tone": `var(--${tone})` });
 export const swatch = (tone) => el("span", { class: "swatch", style: toned(tone) });
 
 // A bar that is filled up to a share.
-export const track = (share, kind = "", ...marks) =>
+export const track = (share, kind = "") =>
   el(
     "span",
     { class: "track" },
     el("span", { class: `fill ${kind}`, style: { width: `${Math.min(100 * share, 100)}%` } }),
-    ...marks,
   );
 
 // A link to a question, which the page itself opens.
@@ -106,12 +105,6 @@ export async function waiting(elements, work) {
     clearTimeout(timer);
     mark(false);
   }
-}
-
-// The filter of d3's zoom: a wheel alone and a single finger scroll the page and do not zoom.
-export function isZoomGesture(event) {
-  if (event.type === "wheel") return event.ctrlKey || event.metaKey;
-  return event.touches ? event.touches.length > 1 : !event.button;
 }
 
 // Marks the link of the page that is shown.

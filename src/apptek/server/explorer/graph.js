@@ -1,7 +1,7 @@
 // The graph of an answer. Its layout comes from present/drawing.py and its look from
 // present/templates, so that page and file show the same. Here entities can be asked about.
 
-import { all, button, byId, el, isZoomGesture, put, set } from "./dom.js";
+import { button, byId, el, put, set } from "./dom.js";
 import { shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
@@ -9,18 +9,12 @@ const PAUSE = 200; // milliseconds without another change of the width
 const ROLES = { meeting: "both deal with it", bystander: "one of them deals with it" };
 
 export class Graph {
-  // onAsk(role, name): ask about an entity; onExpand(name): draw its own facts, or no longer;
-  // expanded(): the names of those that are; onResize: a drawing of another width is needed.
-  constructor(container, { onAsk, onExpand, expanded, onResize }) {
-    this.onExpand = onExpand;
-    this.expanded = expanded;
+  // onAsk(role, name): ask about an entity; onResize: a drawing of another width is needed.
+  constructor(container, { onAsk, onResize }) {
     this.container = container;
     this.onAsk = onAsk;
     this.scroller = el("div", { class: "scroller" });
     container.replaceChildren(this.scroller);
-    byId("zoom-in").addEventListener("click", () => this.zoomBy(1.4));
-    byId("zoom-out").addEventListener("click", () => this.zoomBy(1 / 1.4));
-    byId("zoom-fit").addEventListener("click", () => this.zoomBy(null));
     new ResizeObserver(() => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.isUnfit() && onResize(), PAUSE);
@@ -54,7 +48,7 @@ export class Graph {
     this.drawNodes(nodes);
     this.writeLabels(edges.filter(({ pill }) => pill));
     writeTexts(this.view.append("g").datum(drawing));
-    this.listen(svg);
+    this.listen();
     this.scroller.replaceChildren(svg.node());
     const again = this.nodes.filter((node) => node.name === name).node();
     again?.focus({ preventScroll: true });
@@ -107,10 +101,7 @@ export class Graph {
     if (isDrawn) this.draw(explanation.drawing);
     else if (explanation) this.empty(`No facts connect them${timely(" around that time")}.`);
     else this.empty("There is no explanation to draw.");
-    byId("nearby").disabled = !explanation;
-    for (const tool of all("#zoom-in, #zoom-out, #zoom-fit, [data-export]")) {
-      tool.disabled = tool.dataset.export === "json" ? !explanation : !isDrawn;
-    }
+    byId("save").disabled = !isDrawn;
   }
 
   empty(message) {
@@ -129,13 +120,7 @@ export class Graph {
     this.nodes.classed("dim", (node) => !near.has(node.id));
   }
 
-  listen(svg) {
-    this.zoom = d3
-      .zoom()
-      .scaleExtent([0.5, 5])
-      .filter(isZoomGesture)
-      .on("zoom", ({ transform }) => this.view.attr("transform", transform));
-    svg.call(this.zoom).on("dblclick.zoom", null);
+  listen() {
     this.nodes
       .on("click", (event, node) => this.openMenu(event.currentTarget, node))
       .on("keydown", (event, node) => {
@@ -145,13 +130,6 @@ export class Graph {
       });
   }
 
-  // null: back to the original size
-  zoomBy(factor) {
-    const svg = d3.select(this.svg);
-    if (factor) svg.call(this.zoom.scaleBy, factor);
-    else svg.call(this.zoom.transform, d3.zoomIdentity);
-  }
-
   // What can be done with an entity. The browser closes the menu and gives the focus back.
   openMenu(element, node) {
     const item = (label, action) =>
@@ -159,16 +137,12 @@ export class Graph {
         menu.hidePopover();
         action();
       });
-    const words = this.expanded().includes(node.name)
-      ? "Hide its own facts again"
-      : `Draw its own facts${timely(" nearest in time")}`;
     const menu = el(
       "div",
       { class: "menu", popover: "auto", "aria-label": shown(node.name), ontoggle: removeClosed },
       el("p", {}, shown(node.name)),
       item("Make it the subject", () => this.onAsk("subject", node.name)),
       item("Make it the object", () => this.onAsk("object", node.name)),
-      item(words, () => this.onExpand(node.name)),
     );
     this.container.append(menu);
     menu.showPopover();

@@ -1,34 +1,32 @@
 // The explorer: a question in; its answer, ribbon, reasons, graph and forecast out.
 // The address is the state.
 
-import { get, post } from "./api.js";
+import { get } from "./api.js";
 import { Axis, TimeField } from "./axis.js";
 import { Combobox } from "./combobox.js";
 import { bindControls, enableAsking } from "./controls.js";
 import { all, byId, markCurrent, waiting } from "./dom.js";
-import { exportView } from "./export.js";
+import { saveDrawing } from "./export.js";
 import { FirstScreen } from "./first_screen.js";
 import { ForecastPanel } from "./forecast.js";
 import { Graph } from "./graph.js";
 import { showModel } from "./model_summary.js";
 import { Pages } from "./pages.js";
 import { clearProblems, guardedBy, showNotes } from "./notices.js";
-import { Ranking, rankingOf, showMeter, showShares } from "./ranking.js";
-import { chosenOf, lightFacts, Reasons, showFacts } from "./reasons.js";
+import { Ranking, showMeter } from "./ranking.js";
+import { chosenOf, Reasons, showFacts } from "./reasons.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { rankedAt, sharesAt } from "./ribbon_shape.js";
 import { QuestionSearch } from "./search.js";
-import { FRESH, questionChanges, readNames, readState, readZoom } from "./state.js";
-import { queryOf, toggled, writeState } from "./state.js";
+import { FRESH, queryOf, questionChanges, readState, readZoom, writeState } from "./state.js";
 import { StepByStep } from "./steps.js";
-import { clearAnswer, EXPLAINED, isAbout, markOld, notesOf } from "./story.js";
-import { showAnswer, showHeadline, showViews, Tones } from "./story.js";
+import { clearAnswer, isAbout, notesOf, showAnswer, showHeadline } from "./story.js";
+import { showViews, Tones } from "./story.js";
 import { SupposeForm } from "./suppose.js";
-import { latestTime, Timelines } from "./timeline.js";
+import { latestTime, PairFacts } from "./pair_facts.js";
 import { WhatIf } from "./what_if.js";
 import { shown, timely } from "./wording.js";
 
-const TOP = 30; // predicates that are fetched
 const OF = { name: "subject", actor: "subject" }; // fields of problems, as the address names them
 const [NARROW, TITLE] = [760, document.title]; // pixels, as in screens.css
 /** @type {any} */
@@ -39,8 +37,6 @@ const object = new Combobox(byId("object-field"), { id: "object", label: "On who
 void new QuestionSearch(byId("search-field"), { onAsk: (question) => ask(question) });
 const graph = new Graph(byId("graph"), {
   onAsk: (role, name) => ask({ ...query(), [role]: name }),
-  onExpand: (name) => push({ expand: toggled(page.state.expand, name) }).then(explain),
-  expanded: () => readNames(page.state.expand),
   onResize: () => page.explanation && explain(),
 });
 const push = (changes) => update(changes, { push: true });
@@ -52,11 +48,11 @@ const tones = new Tones();
 const ranking = new Ranking({ onSelect: choosePredicate });
 const reasons = new Reasons({
   onSelect: (reason) => update({ reason }).then(showReason),
-  onPoint: (reason) => lightFacts(reason, graph, ribbon),
+  onPoint: (reason) => graph.light(reason && [reason.number, reason.same_as].filter(Boolean)),
 });
 // These need the time axis of the model, and are made as soon as it is known.
 /** @type {any} */
-let [axis, time, timelines, ribbon, forecasts, first, pages] = [];
+let [axis, time, pairFacts, ribbon, forecasts, first, pages] = [];
 
 const query = () => queryOf(page.state);
 
@@ -84,10 +80,10 @@ function start() {
     const model = await waiting([byId("ask")], get("/api/model"));
     enableAsking(true);
     axis = new Axis({ ...model.span, timeless: model.span.undated === model.counts.facts });
-    const { forecasts: hasForecasts, counts } = model;
-    Object.assign(page, { forecasts: hasForecasts, most: Math.min(TOP, counts.predicates) });
+    const { forecasts: hasForecasts } = model;
+    page.forecasts = hasForecasts;
     time = new TimeField(byId("time-field"), axis);
-    timelines = new Timelines(byId("lanes"), axis, (work) => guarded("timelines", work));
+    pairFacts = new PairFacts((work) => guarded("timelines", work));
     ribbon = new Ribbon(byId("ribbon"), axis, { onDay: moveDay, onSpan: changeSpan });
     forecasts = new ForecastPanel(axis, (days) => update({ days }).then(loadForecast));
     first = new FirstScreen(axis, { onAsk: ask });
@@ -123,21 +119,19 @@ async function restore() {
   subject.value = state.subject ?? "";
   object.value = state.object ?? "";
   time.value = state.time || axis.last;
-  byId("nearby").checked = state.nearby === "1";
   const listed = pages.open(state);
   const complete = !listed && Boolean(state.subject && state.object);
   markCurrent(listed ? state.page : "");
   byId("ask").hidden = listed;
   byId("welcome").hidden = listed || complete;
   if (complete) {
-    markOld([...EXPLAINED, "ranking"], !isAbout(page.explanation, state));
+    byId("result").inert = !isAbout(page.explanation, state); // what it shows is of an earlier question
     ribbon.keepOnly(state);
     await answer();
     return;
   }
   byId("result").hidden = true;
   page.answer = null;
-  timelines.clear();
   ribbon.clear();
   await guarded("list", () => (listed ? pages : first).show(state, signal), signal);
 }
@@ -147,8 +141,7 @@ function ask(changes) {
   return update(questionChanges(page.state, changes), { push: true }).then(restore);
 }
 
-// A question needs three requests: its explanation, then ribbon and forecast side by side. The
-// timelines are fetched when they become visible.
+// A question needs three requests: its explanation, then ribbon and forecast side by side.
 function answer() {
   const { signal } = page.answering;
   const work = async () => {
@@ -161,7 +154,8 @@ function answer() {
     result.hidden = false; // the graph takes its width from it
     result.classList.toggle("stale", !page.explanation);
     await waiting([byId("ask")], fetchExplanation(renew("explaining"))).catch((problem) => {
-      result.hidden ||= !signal.aborted;
+      if (problem.name === "AbortError") return; // another explanation is on its way
+      result.hidden = true;
       throw problem;
     });
     if (signal.aborted) return;
@@ -171,32 +165,17 @@ function answer() {
   return guarded("answer", work, signal);
 }
 
-// All predicates that are worth a line, not only the first.
-function showMore() {
-  const { signal } = page.answering;
-  const work = async () => {
-    const body = { ...asking(), view: view(), top: TOP };
-    const { answers } = await waiting([byId("ranking")], post("/api/predict", body, signal));
-    if (signal.aborted) return;
-    const shownBefore = byId("bars").children.length;
-    page.answer.predicates = rankingOf(answers[0]);
-    showRanking();
-    byId("bars").children[shownBefore]?.querySelector("button").focus(); // the button has gone
-  };
-  return guarded("more", work, signal);
-}
-
 async function loadRibbon() {
   const { time: when } = page.state;
   byId("ribbon-card").hidden = axis.timeless || when === "?" || page.unknown.length > 0;
   const span = readZoom(page.state.span);
-  timelines.show(query(), page.unknown);
+  const { subject: one, object: other } = query();
+  pairFacts.show(page.unknown.length ? null : { subject: one, object: other });
   if (byId("ribbon-card").hidden) return;
   const loading = ribbon.load(query(), { view: view(), span });
   const data = await waiting([byId("ribbon-card")], loading);
   tones.learn(data);
   showLegend(byId("legend"), data);
-  timelines.showCounts(data);
   showRanking();
 }
 
@@ -264,7 +243,7 @@ async function choosePredicate(predicate) {
   if (innerWidth <= NARROW) byId("answer-card").scrollIntoView({ block: "start" });
 }
 
-const showRanking = () => page.answer && ranking.showAnswer(page, tones);
+const showRanking = () => page.answer && ranking.show(page, tones);
 
 function explain() {
   const signal = renew("explaining");
@@ -279,8 +258,6 @@ async function fetchExplanation(signal) {
     predicate: page.state.predicate,
     view: view(),
     width: Math.min(graph.width, 1400),
-    nearby: page.state.nearby === "1",
-    expand: readNames(page.state.expand),
   };
   const key = JSON.stringify([query(), view()]);
   const [explanation, answered] = await whatIf.explain(body, key, signal).catch((problem) => {
@@ -288,7 +265,7 @@ async function fetchExplanation(signal) {
     throw problem;
   });
   if (signal.aborted) return;
-  markOld([...EXPLAINED, "ranking"], false);
+  byId("result").inert = false;
   page.unknown = Object.keys(explanation.similar);
   byId("show-steps").disabled = page.unknown.length > 0;
   byId("answer-card").classList.toggle("general", page.unknown.length > 0);
@@ -298,16 +275,16 @@ async function fetchExplanation(signal) {
   }
   page.explanation = explanation;
   showNotes(notesOf(explanation, axis));
-  showShares(explanation, tones);
+  const { by_class: classes, by_group: groups } = explanation;
+  showMeter(groups.length ? groups : classes, tones);
   whatIf.show(answered.predicates, explanation);
-  update({ without: explanation.without.map(({ fact }) => fact).join(",") }); // what is no fact goes
   showRanking();
   showReason();
 }
 
 // Removes an earlier explanation, so that it is not shown next to a problem.
 function clearExplanation() {
-  markOld(EXPLAINED, false);
+  byId("result").inert = false;
   Object.assign(page, { explanation: null, chosen: null });
   clearAnswer();
   showNotes([]);
@@ -333,17 +310,13 @@ bindControls(page, {
   fields: () => ({ subject, object, time }),
   ask,
   query,
-  update,
-  explain,
-  showMore,
   zoom: (factor) => ribbon.zoomBy(factor),
   findSmallest: () => {
     const { signal } = page.answering;
     const work = () => whatIf.findSmallest({ ...asking(), view: view() }, signal);
     return guarded("counterfactual", work, signal);
   },
-  save: (kind) =>
-    guarded("export", () => exportView(kind, graph.svg, page.answer, page.explanation)),
+  save: () => guarded("export", () => saveDrawing(graph.svg, page.explanation)),
 });
 addEventListener("popstate", () => axis && restore());
 start();

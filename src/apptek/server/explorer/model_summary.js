@@ -13,9 +13,7 @@ export function showModel({ dataset, counts, span, forecasts }, { axis }) {
     " at a time: see the likely event, the reasons, and the forecast.",
     ", and why.",
   );
-  byId("lede").textContent =
-    `This model answers from ${known} (${dataset}${when}). ` +
-    `Ask what one actor does to another${questions}`;
+  byId("lede").textContent = `Ask what one actor does to another${questions}`;
   const facts = counts.facts > counts.train ? "all" : "the training";
   byId("footer").textContent =
     `Answers come from ${facts} facts of ${dataset}: ${known}, ${counted(counts.predicates, "predicate")}${when}. ` +

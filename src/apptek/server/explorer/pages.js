@@ -1,16 +1,16 @@
-// The pages besides the questions: the watch list, the audit, an actor, and help.
+// The pages besides the questions: the watch list, an actor, and help.
 
 import { ActorPage } from "./actor.js";
 import { byId } from "./dom.js";
-import { ListPages } from "./list_pages.js";
+import { WatchPage } from "./watch.js";
 
 export class Pages {
   // onChange(changes of the state): the page is to be shown otherwise.
   constructor(axis, { onAsk, onChange, forecasts }) {
-    const lists = new ListPages(axis, { onAsk, onFilter: onChange });
+    const watch = new WatchPage(axis, { onAsk, onFilter: onChange });
     const actor = new ActorPage(axis, { onAsk, onChange, forecasts });
     const help = { show: () => null };
-    this.pages = { watch: lists, audit: lists, actor, help };
+    this.pages = { watch, actor, help };
   }
 
   // Makes room for the page that the address names, and returns whether it names one.

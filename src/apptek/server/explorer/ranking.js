@@ -3,8 +3,6 @@
 import { byId, el, replaceChoices, span, swatch, toned, track } from "./dom.js";
 import { labelled, percent, shown } from "./wording.js";
 
-const CLASSES = 6; // classes that are shown
-
 // The predicates of an explanation or an answer, and which of them are known.
 export const rankingOf = ({ ranked, known, predicates, labels, probabilities }) =>
   (
@@ -38,37 +36,21 @@ export class Ranking {
     this.onSelect = onSelect;
   }
 
-  // The predicates of an answer; after facts were struck out, with what they were before.
-  showAnswer({ answer, explanation, state, most }, tones) {
-    const whole = answer.predicates;
+  // The predicates of an answer, or of the explanation after facts were struck out.
+  show({ answer, explanation, state }, tones) {
     const words = explanation ? setWords(explanation) : "";
     byId("set").textContent = words;
     byId("set").hidden = !words;
-    const isKnown = new Map(whole.map(({ predicate, known }) => [predicate, known]));
-    const now = state.without && explanation?.without.length ? explanation.ranked : null;
-    const struck = now?.map((each) => ({ ...each, known: isKnown.get(each.predicate) }));
-    const selected = state.predicate ?? (now ? explanation : whole[0]).predicate;
-    this.show(withSelected(struck ?? whole, selected, explanation), {
-      selected,
-      tones,
-      before: now && new Map(whole.map((each) => [each.predicate, each.probability])),
-      hasMore: !now && whole.length < most,
-    });
-  }
-
-  // before: probabilities to compare with, or null; hasMore: there are further ones to fetch
-  show(predicates, { selected, tones, before, hasMore }) {
-    this.tones = tones;
-    this.before = before;
+    const isStruck = state.without && explanation?.without.length;
+    const ranked = isStruck ? rankingOf(explanation) : answer.predicates;
+    const selected = state.predicate ?? ranked[0].predicate;
+    const predicates = withSelected(ranked, selected, explanation);
     const most = Math.max(...predicates.map(({ probability }) => probability), 1e-9);
-    replaceChoices(
-      byId("bars"),
-      predicates.map((ranked) => this.row(ranked, most, selected)),
-    );
-    byId("more").hidden = !hasMore;
+    const rows = predicates.map((each) => this.row(each, { most, selected, tones }));
+    replaceChoices(byId("bars"), rows);
   }
 
-  row({ predicate, label, probability, known }, most, selected) {
+  row({ predicate, label, probability, known }, { most, selected, tones }) {
     const title = "A recorded fact has this predicate";
     const tag = known ? el("span", { class: "tag", title }, "known") : null;
     return el(
@@ -79,45 +61,16 @@ export class Ranking {
         {
           type: "button",
           class: "bar",
-          style: toned(this.tones.ofPredicate(predicate)),
+          style: toned(tones.ofPredicate(predicate)),
           "aria-pressed": String(predicate === selected),
           onclick: () => this.onSelect(predicate),
         },
         span("name", labelled(predicate, label), tag),
         span("value", percent(probability)),
-        track(probability / most, "tone", this.ghost(predicate, most)),
+        track(probability / most, "tone"),
       ),
     );
   }
-
-  // Where the bar ended before facts were struck out.
-  ghost(predicate, most) {
-    const before = this.before?.get(predicate);
-    if (before === undefined) return null;
-    return el("span", {
-      class: "ghost",
-      style: { left: `${Math.min((100 * before) / most, 100)}%` },
-    });
-  }
-}
-
-// The classes of predicates with the sums of their probabilities.
-export function showShares({ by_class: classes, by_group: groups }, tones) {
-  showMeter(groups.length ? groups : classes, tones);
-  const most = Math.max(classes[0]?.probability ?? 0, 1e-9);
-  const rows = classes
-    .slice(0, CLASSES)
-    .map(({ name, probability }) =>
-      el(
-        "li",
-        { class: "share-row" },
-        span("name", shown(name)),
-        span("value", percent(probability)),
-        track(probability / most),
-      ),
-    );
-  const parts = rows.length ? [el("h3", {}, "By class"), el("ol", {}, ...rows)] : [];
-  byId("shares").replaceChildren(...parts);
 }
 
 // One bar of all groups side by side.

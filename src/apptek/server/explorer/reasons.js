@@ -1,6 +1,6 @@
 // The reasons of an explanation: what each adds to the log-odds, and the facts it cites.
 
-import { all, button, byId, el, replaceChoices, soft, span, track } from "./dom.js";
+import { button, byId, el, replaceChoices, soft, span, track } from "./dom.js";
 import { counted, shown, signed, timely } from "./wording.js";
 
 const OPEN = 12; // facts that are shown at once; the others unfold
@@ -97,16 +97,6 @@ export class Reasons {
   }
 }
 
-// Lights the facts of a reason in graph, ribbon and list; null: all are alike again.
-export function lightFacts(reason, graph, ribbon) {
-  const facts = reason?.facts.map(({ fact }) => fact) ?? null;
-  graph.light(reason ? [reason.number, reason.same_as].filter(Boolean) : null);
-  ribbon.light(facts);
-  for (const row of all("[data-fact]")) {
-    row.classList.toggle("lit", Boolean(facts?.includes(Number(row.dataset.fact))));
-  }
-}
-
 // Small reasons taken together; they unfold.
 function groupOf({ title, log_odds: value, members }, further, scale) {
   const label = `${shown(title)} (${counted(members.length, "reason")})`;
@@ -145,14 +135,9 @@ export function pathFirst(reason) {
 export function showFacts(reason, onStrike) {
   const [path, others] = pathFirst(reason);
   const folded = [...path.slice(OPEN), ...others];
-  const bundles = bundlesOf(reason);
   byId("facts-title").textContent = reason ? `The facts of reason ${reason.number}` : "Facts";
-  byId("facts").replaceChildren(...statisticsOf(reason));
-  if (bundles.length) {
-    byId("facts").append(...bundles.map((bundle) => bundleOf(bundle, onStrike)));
-    return;
-  }
-  byId("facts").append(
+  byId("facts").replaceChildren(
+    ...statisticsOf(reason),
     path.length
       ? table(path.slice(0, OPEN), onStrike)
       : soft(reason ? `This reason is ${aboutOf(reason)}; it cites no facts.` : NO_REASON),
@@ -178,23 +163,6 @@ function statisticsOf(reason) {
   return parts;
 }
 
-// The facts of one entity by partner, where there are several and one of them repeatedly.
-export function bundlesOf(reason) {
-  const { partners = [], facts = [], family = "" } = reason ?? {};
-  if (partners.length < 2 || partners.length === facts.length) return [];
-  const partner = (fact) => (family.endsWith("out") ? fact.object : fact.subject);
-  return partners.map(({ entity }) => ({
-    entity,
-    facts: facts.filter((fact) => partner(fact) === entity),
-  }));
-}
-
-function bundleOf({ entity, facts }, onStrike) {
-  const label = `${counted(facts.length, "fact")} with ${shown(entity)}`;
-  const open = facts.length <= OPEN ? "" : null;
-  return el("details", { open }, el("summary", {}, label), table(facts, onStrike));
-}
-
 export function table(facts, onStrike = null) {
   const strike = (fact) => {
     const words = `${shown(fact.subject)} ${shown(fact.predicate)} ${shown(fact.object)}`;
@@ -212,7 +180,7 @@ export function table(facts, onStrike = null) {
   const row = (fact) =>
     el(
       "tr",
-      { "data-fact": fact.fact },
+      {},
       el(
         "td",
         {},

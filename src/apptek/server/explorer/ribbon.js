@@ -139,7 +139,7 @@ export class Ribbon {
       class: "dot",
       cx: (dot) => dot.x,
       cy: (dot) => dot.y,
-      r: (dot) => Math.min(1.8 + 0.5 * Math.log2(dot.facts.length), 3.4),
+      r: (dot) => Math.min(1.8 + 0.5 * Math.log2(dot.marks.length), 3.4),
     });
     const base = side < 0 ? TITLE - 9 : this.height - 8;
     const room = Math.floor((this.x.range()[1] - SIDE) / LETTER);
@@ -275,15 +275,6 @@ export class Ribbon {
     const widest = this.container.clientWidth - this.tip.offsetWidth;
     this.tip.style.left = `${Math.max(Math.min(x + 14, widest), 0)}px`;
     this.tip.style.top = `${y < MIDDLE ? y + 18 : y - this.tip.offsetHeight - 12}px`;
-  }
-
-  // Lights the dots of some facts and dims the others; null: all are alike.
-  light(facts) {
-    if (!this.svg) return;
-    const wanted = facts && new Set(facts);
-    const is = (dot) => Boolean(wanted) && dot.facts.some((fact) => wanted.has(fact));
-    this.svg.classed("lighting", Boolean(wanted));
-    this.svg.selectAll("circle.dot").classed("lit", is);
   }
 
   // Less or more time around the day than was asked for last; null: all of it.

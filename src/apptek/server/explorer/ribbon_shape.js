@@ -73,8 +73,7 @@ export function dotsOf(marks, predicates, x, width) {
     const { layer } = predicates[mark.predicate];
     const column = Math.floor(x(mark.start + 0.5) / width);
     const key = `${column} ${layer}`;
-    const dot = dots.get(key) ?? { x: (column + 0.5) * width, layer, facts: [], marks: [] };
-    dot.facts.push(mark.fact);
+    const dot = dots.get(key) ?? { x: (column + 0.5) * width, layer, marks: [] };
     dot.marks.push(mark);
     dots.set(key, dot);
   }

@@ -1,7 +1,7 @@
 // The view in the address, so that it can be shared and gone back to.
 
 const FIELDS = [
-  "page", // watch, audit, actor or help; else a question
+  "page", // watch, actor or help; else a question
   "subject",
   "object",
   "time",
@@ -16,8 +16,6 @@ const FIELDS = [
   "country",
   "class",
   "group",
-  "nearby",
-  "expand", // entities of the graph whose own facts are drawn
   "span", // of the ribbon and the timelines
   "days", // of the forecast and the watch list; where times are no days, steps
   "steps", // of the exploration; present: it is shown instead of the reasons
@@ -58,27 +56,21 @@ export const readFacts = (text) =>
     .filter((part) => /^\d{1,9}$/.test(part))
     .map(Number);
 
-function readList(text) {
+// The facts that are supposed: [subject, predicate, object, time] each in the address.
+export function readSupposed(text) {
+  let facts = [];
   try {
-    const items = JSON.parse(text || "[]");
-    return Array.isArray(items) ? items.slice(0, 20) : [];
+    facts = JSON.parse(text || "[]");
   } catch {
     return [];
   }
-}
-
-/**
- * The names of a list in the address; anything else is none.
- * @param {string | null | undefined} text
- * @returns {string[]}
- */
-export const readNames = (text) => readList(text).filter((name) => typeof name === "string");
-
-// The facts that are supposed: [subject, predicate, object, time] each in the address.
-export const readSupposed = (text) =>
-  readList(text)
-    .filter((fact) => readNames(JSON.stringify(fact)).length === 4)
+  const isFact = (fact) =>
+    Array.isArray(fact) && fact.length === 4 && fact.every((part) => typeof part === "string");
+  return (Array.isArray(facts) ? facts : [])
+    .filter(isFact)
+    .slice(0, 20)
     .map(([subject, predicate, object, time]) => ({ subject, predicate, object, time }));
+}
 
 export const writeSupposed = (facts) =>
   facts.length
@@ -86,14 +78,6 @@ export const writeSupposed = (facts) =>
         facts.map(({ subject, predicate, object, time }) => [subject, predicate, object, time]),
       )
     : null;
-
-// The list with a name added, or without it if it was there; null: it is empty.
-export function toggled(text, name) {
-  const names = readNames(text);
-  const others = names.filter((each) => each !== name);
-  const kept = others.length < names.length ? others : [...names, name];
-  return kept.length ? JSON.stringify(kept) : null;
-}
 
 // The steps of the exploration, as one text.
 export const readSteps = (text) =>
@@ -116,5 +100,5 @@ const LISTED = { page: null, entity: null, country: null, class: null, group: nu
 export function questionChanges(state, changes) {
   const isSamePair = changes.subject === state.subject && changes.object === state.object;
   const ranges = isSamePair ? {} : { span: null, general: null };
-  return { ...FRESH, ...LISTED, expand: null, ...ranges, ...changes };
+  return { ...FRESH, ...LISTED, ...ranges, ...changes };
 }

@@ -23,7 +23,6 @@ export class StepByStep {
     const playing = text != null;
     byId("show-reasons").setAttribute("aria-pressed", String(!playing));
     byId("show-steps").setAttribute("aria-pressed", String(playing));
-    byId("graph-tools").hidden = playing;
     byId("steps").hidden = !playing;
     return playing;
   }

@@ -4,7 +4,7 @@ import { all, byId, el, span } from "./dom.js";
 import { noteTexts } from "./notices.js";
 import { toneOf, tonesOf } from "./ribbon_shape.js";
 import { addressOf } from "./state.js";
-import { counted, percent, recordedWords, shown, timely } from "./wording.js";
+import { counted, percent, shown, timely } from "./wording.js";
 
 // The colours of classes and predicates, as the ribbon has told them.
 export class Tones {
@@ -28,25 +28,8 @@ export class Tones {
   }
 }
 
-// What an explanation is shown in.
-export const EXPLAINED = [
-  "answer-words",
-  "meter",
-  "story",
-  "notice",
-  "what-if",
-  "reasons-card",
-  "facts-card",
-  "graph-card",
-];
-
 export const isAbout = (explanation, state) =>
   ["subject", "object", "time"].every((field) => explanation?.[field] === state[field]);
-
-// Whether what some elements show belongs to an earlier question: then it cannot be used.
-export function markOld(ids, isOld) {
-  for (const id of ids) byId(id).inert = isOld;
-}
 
 const actorLink = (name) =>
   el(
@@ -76,39 +59,7 @@ export function showHeadline({ subject, object, time }, { label, probability, wi
 // late: the day has moved on since, and the headline is already that of a later one
 export function showAnswer(explanation, late) {
   if (!late) showHeadline(explanation, explanation);
-  byId("rather").textContent = comparisonOf(explanation);
-  byId("story").textContent = storyOf(explanation);
-}
-
-// The answer beside the one that it is compared with.
-export function comparisonOf(explanation) {
-  const { predicate, ranked, runner_up: other } = explanation;
-  if (other === predicate) return "the data has no other predicate";
-  const words = ranked[0].predicate === predicate ? "rather than" : "less probable than";
-  const share = percent(explanation.runner_up_probability);
-  return `${words} ${shown(explanation.runner_up_label)} (${share})`;
-}
-
-const sentence = (text) => `${shown(text).charAt(0).toUpperCase()}${shown(text).slice(1)}`;
-
-// The strongest reason for the answer as one sentence, and the strongest against it; before both,
-// what is recorded. A reason whose counts alone do not point its way is shown only where there is
-// no other, with that remark.
-export function storyOf(explanation) {
-  const { known = [], ranked } = explanation;
-  const labels = known.map((name) => ranked.find((each) => each.predicate === name)?.label ?? name);
-  return [recordedWords(labels), whyOf(explanation)].filter(Boolean).join(" ");
-}
-
-const isClear = ({ support }) => !support?.contradicts;
-
-function whyOf({ reasons, against, label }) {
-  if (!reasons.length) return "No specific evidence: this is the most common outcome.";
-  const pro = reasons.find(isClear) ?? reasons[0];
-  const con = against.find((reason) => isClear(reason) && reason.sentence !== pro.sentence);
-  const remark = isClear(pro) ? "" : ` (which alone would not point to '${shown(label)}')`;
-  const because = `${sentence(pro.sentence)}${remark}.`;
-  return con ? `${because} But: ${shown(con.sentence)}.` : because;
+  byId("story").textContent = shown(explanation.sentence);
 }
 
 // Whether only the past can be used: beyond the last fact, and at no known time.
@@ -123,7 +74,7 @@ export function showViews(view, state, axis) {
   const isAhead = !axis.timeless && axis.position(state.time) >= axis.last_position;
   byId("answer-card").classList.toggle("ahead", isAhead);
   if (isAhead) byId("answer").before(byId("occurrence"));
-  else byId("rather").after(byId("occurrence"));
+  else byId("answer").after(byId("occurrence"));
   for (const button of all("[data-view]")) {
     const pastOnly = button.dataset.view === "past_only";
     button.setAttribute("aria-pressed", String(pastOnly === (view === "past_only")));
@@ -133,7 +84,7 @@ export function showViews(view, state, axis) {
 }
 
 export function clearAnswer() {
-  for (const id of ["asked", "answer", "rather", "story"]) byId(id).replaceChildren();
+  for (const id of ["asked", "answer", "story"]) byId(id).replaceChildren();
   byId("meter").replaceChildren();
   byId("what-if").hidden = true;
 }

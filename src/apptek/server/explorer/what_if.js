@@ -6,8 +6,6 @@ import { rankingOf } from "./ranking.js";
 import { readFacts, readSupposed, writeSupposed } from "./state.js";
 import { counted, percent, shown, signed, timely } from "./wording.js";
 
-const MOST = 100; // facts that the service leaves out at once
-const TOO_MANY = `Only ${MOST} facts can be struck out at once.`;
 const NOTHING = "No set of up to 40 facts that were tried would change the answer.";
 
 const factText = ({ subject, predicate, object, date }) =>
@@ -22,7 +20,7 @@ export class WhatIf {
 
   // The facts that are struck out, by number.
   get facts() {
-    return readFacts(this.page.state.without).slice(0, MOST);
+    return readFacts(this.page.state.without);
   }
 
   // The facts that are supposed.
@@ -42,12 +40,7 @@ export class WhatIf {
   }
 
   async strike(facts) {
-    const struck = [...new Set([...this.facts, ...facts])];
-    if (struck.length > MOST) {
-      byId("reasons-note").textContent = TOO_MANY;
-      return;
-    }
-    await this.change(struck);
+    await this.change([...new Set([...this.facts, ...facts])]);
     byId("what-if").scrollIntoView({ block: "center" });
   }
 
@@ -96,9 +89,7 @@ export class WhatIf {
     const { without: facts, what_if: supposed } = after;
     box.hidden = facts.length === 0 && !supposed;
     for (const note of all("[data-whole]")) note.hidden = facts.length === 0;
-    const isCut = readFacts(this.page.state.without).length > MOST;
     const removed = [
-      isCut ? el("p", {}, TOO_MANY) : "",
       el(
         "p",
         {},

@@ -31,24 +31,6 @@ export function signed(value) {
   return `${value < 0 && digits !== "0.00" ? "−" : "+"}${digits}`;
 }
 
-// What the facts hold for a query, which comes before any answer.
-export const recordedWords = (labels) =>
-  labels.length ? `Recorded: ${listed(labels.map(shown))}.` : "";
-
-// A, B and C; after the first few: A, B, C, D and 3 more.
-export function listed(names, most = 4) {
-  const ends = names.length > most ? `${names.length - most} more` : names.at(-1);
-  const first = names.slice(0, names.length > most ? most : -1);
-  return [...(first.length ? [first.join(", ")] : []), ends].join(" and ");
-}
-
-// When a fact holds: 2014-05-11, 1999 to 2003, since 1999, until 2003.
-export function dateText({ since, until }) {
-  if (since === until) return since === "?" ? "undated" : since;
-  if (until === "?") return `since ${since}`;
-  return since === "?" ? `until ${until}` : `${since} to ${until}`;
-}
-
 export function counted(count, noun) {
   if (count === 1) return `1 ${noun}`;
   const plural = /[^aeiou]y$/.test(noun) ? `${noun.slice(0, -1)}ies` : `${noun}s`;

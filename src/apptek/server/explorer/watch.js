@@ -1,23 +1,20 @@
-// The two lists: pairs to watch, and facts that look wrong. Each row opens its question.
+// The pairs to watch, and what the watch list and the page of an actor share. Each row opens its
+// question.
 
 import { get, getReady, predicates, saveFrom } from "./api.js";
 import { button, byId, el, questionLink, set, span, swatch, track, waiting } from "./dom.js";
 import { windowOf } from "./forecast.js";
 import { showList } from "./list_table.js";
 import { toneOf } from "./ribbon_shape.js";
-import { counted, dateText, percent, shown, timely } from "./wording.js";
+import { counted, percent, shown } from "./wording.js";
 
 const { d3 } = globalThis;
-const FINDINGS = { predicate: "predicate", direction: "direction", interval: "dates" };
 const LIMIT = 200; // pairs that the service lists
 const EVENTS = ["group", "class", "predicate"]; // by what events can be chosen
 const FILTERS = ["entity", "country", ...EVENTS];
+const COMPARING = "The chances of all pairs are compared with those before. This takes a moment, once.";
 
-const comparing = () => "The chances of all pairs are compared with those before.";
-const judging = ({ facts }) =>
-  `Each of ${facts.toLocaleString("en")} facts is hidden in turn and predicted from the others.`;
-
-export class ListPages {
+export class WatchPage {
   // onFilter(changes of the state): another list is to be shown.
   constructor(axis, { onAsk, onFilter }) {
     this.axis = axis;
@@ -27,35 +24,16 @@ export class ListPages {
 
   async show(state, signal) {
     byId("list").replaceChildren(el("p", { class: "empty" }, "Looking …"));
-    const work = state.page === "watch" ? this.showWatch(state, signal) : this.showAudit(signal);
-    await work.catch((problem) => {
-      if (!signal.aborted) byId("list").replaceChildren(...this.wayBack(state));
-      throw problem;
-    });
-  }
-
-  // After a filter that fits nothing, the way to the whole list.
-  wayBack(state) {
-    const none = Object.fromEntries(FILTERS.map((name) => [name, null]));
-    const isFiltered = FILTERS.some((name) => state[name]);
-    return isFiltered ? [button("Show the whole list", () => this.onFilter(none))] : [];
-  }
-
-  // A list, asked for until it is there. wordsOf(found): what is being done meanwhile.
-  whole(path, values, signal, wordsOf) {
-    const tell = (found) => {
-      const words = `${wordsOf(found)} This takes a moment, once.`;
-      byId("list").replaceChildren(el("p", { class: "empty", role: "status" }, words));
-    };
-    return waiting([byId("list")], getReady(path, values, signal, tell));
-  }
-
-  async showWatch(state, signal) {
     const steps = windowOf(this.axis, state.days);
     const filters = Object.fromEntries(FILTERS.map((name) => [name, state[name]]));
     const asked = { ...filters, steps, limit: LIMIT };
-    const work = this.whole("/api/watch", asked, signal, comparing);
-    const [found, known] = await Promise.all([work, predicates()]);
+    const tell = () =>
+      byId("list").replaceChildren(el("p", { class: "empty", role: "status" }, COMPARING));
+    const list = waiting([byId("list")], getReady("/api/watch", asked, signal, tell));
+    const [found, known] = await Promise.all([list, predicates()]).catch((problem) => {
+      if (!signal.aborted) byId("list").replaceChildren(...this.wayBack(state));
+      throw problem;
+    });
     if (signal.aborted) return;
     const [window, what] = [windowText(found), chanceOf(found.event)];
     const { first, last, rows } = found;
@@ -67,17 +45,18 @@ export class ListPages {
       {
         rows,
         columns: watchColumns(found, groupsOf(known), this.onAsk),
-        order: 3,
-        filters: {
-          "Rising and falling": null,
-          rising: (row) => row.change > 0,
-          falling: (row) => row.change < 0,
-        },
         tools: [lengthChoice(this.axis, steps, this.onFilter), ...this.filterFields(state, known)],
         files: [button("CSV", () => download("csv")), button("Excel", () => download("xlsx"))],
         none: `No chance ${what} changes by one percentage point or more ${next}.`,
       },
     );
+  }
+
+  // After a filter that fits nothing, the way to the whole list.
+  wayBack(state) {
+    const none = Object.fromEntries(FILTERS.map((name) => [name, null]));
+    const isFiltered = FILTERS.some((name) => state[name]);
+    return isFiltered ? [button("Show the whole list", () => this.onFilter(none))] : [];
   }
 
   // What the list is limited to: an entity, a country, some events.
@@ -102,45 +81,6 @@ export class ListPages {
       field("country", "Any country", { title: "Police (India) is of India" }),
       eventChoice(known, state, this.onFilter),
     ];
-  }
-
-  async showAudit(signal) {
-    const work = this.whole("/api/audit", {}, signal, judging);
-    const [{ rows, facts }, known] = await Promise.all([work, predicates()]);
-    if (signal.aborted) return;
-    const groups = groupsOf(known);
-    const kinds = [...new Set(rows.map(({ predicate }) => groups.get(predicate)))].filter(Boolean);
-    const isOf = (kind) => [kind, ({ predicate }) => groups.get(predicate) === kind];
-    const columns = [
-      {
-        title: "Fact",
-        value: (row) => `${shown(row.subject)} · ${shown(row.label)} · ${shown(row.object)}`,
-        cell: (row, name) => {
-          const { subject, object, since: time, predicate } = row;
-          const link = questionLink({ subject, object, time, predicate }, this.onAsk, {}, name);
-          return [swatch(toneOf(groups.get(predicate))), link];
-        },
-      },
-      ...timely([{ title: "When", value: (row) => dateText(row) }], []),
-      {
-        title: "Suspicion",
-        value: (row) => row.suspicion,
-        cell: ({ suspicion: probability }) => chanceCell({ probability }),
-      },
-      { title: "What looks wrong", value: findingText },
-      { title: "Why", value: (row) => shown(row.reason), soft: true },
-    ];
-    showList(
-      "Facts that look wrong",
-      `The ${rows.length} least plausible of ${facts.toLocaleString("en")} facts. Suspicion is the probability that something is wrong, if one in a hundred facts is. A rare event can be true and look wrong.`,
-      {
-        rows,
-        columns,
-        order: timely(2, 1),
-        filters: { "All kinds": null, ...Object.fromEntries(kinds.toSorted().map(isOf)) },
-        none: "No fact looks wrong.",
-      },
-    );
   }
 }
 
@@ -215,11 +155,6 @@ export function eventChoice(known, state, onChange) {
   };
   const all = el("option", { value: "" }, "All events");
   return el("select", { "aria-label": "Events", onchange }, all, ...options);
-}
-
-export function findingText({ finding, expected_label: label, expected_probability: share }) {
-  if (finding === "predicate") return `rather ${shown(label)} (${percent(share)})`;
-  return finding === "direction" ? "the other direction" : FINDINGS[finding];
 }
 
 export const changeText = (change) =>

@@ -1,0 +1,49 @@
+// All facts between two entities as a list, and the time of the latest.
+
+import { get } from "./api.js";
+import { byId, waiting } from "./dom.js";
+import { table } from "./reasons.js";
+
+const LIMIT = 600; // facts that are listed
+
+/**
+ * The latest time at which something happened between two; null if none is known.
+ * @param {{subject: string, object: string}} query
+ * @param {AbortSignal} signal
+ * @returns {Promise<string | null>}
+ */
+export async function latestTime({ subject, object }, signal) {
+  const pair = await get("/api/pair", { subject, object, limit: 1 }, signal).catch((problem) => {
+    if (problem.status !== 404) throw problem;
+    return { latest: null }; // one of them is not in the data
+  });
+  return pair.latest;
+}
+
+export class PairFacts {
+  // guarded(work): does some work, and shows its problem. Nothing is fetched before it is unfolded.
+  constructor(guarded) {
+    const [, body] = byId("history").children;
+    byId("history").addEventListener("toggle", ({ newState }) => {
+      if (newState === "open" && this.pair) guarded(() => this.fetch(body));
+    });
+  }
+
+  // Folds the list: it is that of another pair; null: there is none.
+  show(pair) {
+    this.fetching?.abort();
+    this.pair = pair;
+    byId("history").open = false;
+    byId("timelines").hidden = !pair;
+  }
+
+  async fetch(body) {
+    this.fetching = new AbortController();
+    const asked = get("/api/pair", { ...this.pair, limit: LIMIT }, this.fetching.signal);
+    const { subject, object, forward, backward } = await waiting([byId("timelines")], asked);
+    const ways = subject === object ? [forward] : [forward, backward];
+    const facts = ways.flatMap((way) => [...way.facts, ...way.without_date]);
+    facts.sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity) || 0);
+    body.replaceChildren(table(facts));
+  }
+}
