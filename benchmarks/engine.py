@@ -7,12 +7,16 @@ size of the largest worker, sampled while it works.
 import operator
 import os
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 
+from apptek.commands.answer_file import answer_file
 from apptek.engine import EngineName, map_queries, use_engine
 from apptek.evaluation.scorer import evaluate_split
 from apptek.facts.facts import Dataset
@@ -71,16 +75,34 @@ def _measure(name: EngineName, data: Dataset) -> tuple[dict[str, float], float]:
                 fit = seconds(lambda: Predictor.fit(data, folder=out))
                 predictor, found = Predictor.load(out), list[float]()
                 evaluate = seconds(lambda: found.append(_mrr(predictor)))
+                answers = _answer_costs(predictor, Path(folder))
                 figures = {
                     "start_seconds": start if name != "threads" else 0.0,
                     "fit_seconds": fit,
                     "evaluate_seconds": evaluate,
                     "processor_seconds": _processor_seconds() - spent,
                     "worker_peak_mb": memory.peak()[0],
-                }
+                } | answers
     finally:
         memory.stop()
     return figures, found[0]
+
+
+def _answer_costs(predictor: Predictor, folder: Path) -> dict[str, float]:
+    """Answer a file of queries: the processor time of this process, and of all, per query."""
+    data = predictor.model.dataset
+    facts = data.test.take(np.arange(min(len(data.test), QUERIES)))
+    names = data.entities.array
+    columns = {"subject": names.take(facts.subjects), "object": names.take(facts.objects)}
+    columns["time"] = pa.array(map(data.axis.format, facts.times.tolist()))
+    pq.write_table(pa.table(columns), folder / "queries.parquet")
+    everyone, driver = _processor_seconds(), time.process_time()
+    answer_file(predictor, folder / "queries.parquet", folder / "answers.parquet", top=3)
+    driver, everyone = time.process_time() - driver, _processor_seconds() - everyone
+    return {
+        "answer_driver_us": 1e6 * driver / len(facts),
+        "answer_all_us": 1e6 * everyone / len(facts),
+    }
 
 
 def _mrr(predictor: Predictor) -> float:

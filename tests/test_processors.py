@@ -8,15 +8,19 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from model_folders import files_of
 
+from apptek.array_file import read_arrays
 from apptek.compiling import processor
+from apptek.models.manifest import ARRAYS
 from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world, write_world
 
 FIT = """
 import sys
+from apptek.models.manifest import ARRAYS
 from apptek.predictor import Predictor
 Predictor.fit(sys.argv[1], folder=sys.argv[2])
 """
@@ -45,7 +49,13 @@ def test_a_narrower_processor_fits_the_same_model(tmp_path: Path) -> None:
     here, there = files_of(tmp_path / "here"), files_of(tmp_path / "there")
     assert here.keys() == there.keys()
     different = {name for name in here if here[name] != there[name]}
-    assert different <= {"model.json"}  # what numerical minimisers have found
+    # What numerical minimisers have found, and the thresholds of prediction sets, which rest on it.
+    assert different <= {"model.json", ARRAYS}
+    arrays = [read_arrays(tmp_path / name / ARRAYS)[0] for name in ("here", "there")]
+    assert arrays[0].keys() == arrays[1].keys()
+    for name, array in arrays[0].items():
+        tolerance = 1e-5 if ".sets." in name else 0
+        np.testing.assert_allclose(arrays[1][name], array, atol=tolerance, rtol=0, err_msg=name)
     found = [numbers(json.loads(files["model.json"])) for files in (here, there)]
     assert found[0] == pytest.approx(found[1], abs=1e-4, rel=1e-3)
 

@@ -157,7 +157,8 @@ def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles, chosen: Lo
         axis=1,
     )
     settled = is_mirrored(facts) | (facts.subjects == facts.objects)
-    odds = features @ DirectionPrior.fit(features[chosen[~settled[chosen]]]).weights
+    weights = DirectionPrior.fit(features[chosen[~settled[chosen]]]).weights
+    odds = np.einsum("nf,f->n", features, weights)
     return np.where(settled, np.inf, odds)
 
 

@@ -94,7 +94,7 @@ class Calibration:
         """The temperature of each row: (B, R) -> (B,)."""
         if not any(self.shape):
             return np.full(len(scores), self.temperature)
-        logs = math.log(self.temperature) + np.asarray(self.shape) @ _undecided(scores)
+        logs = math.log(self.temperature) + np.einsum("k,kn->n", self.shape, _undecided(scores))
         return np.exp(np.clip(logs, *_LOG_RANGE))
 
     def probabilities(self, scores: Matrix) -> Matrix:
@@ -178,7 +178,9 @@ def _odds_of_others(
     shapes = np.stack([np.ones(len(scores)), *_undecided(scores)[:degree]])
 
     def odds(parameters: Doubles) -> Doubles:
-        of_row = np.exp(np.clip(parameters @ shapes, *_LOG_RANGE)).astype(gaps.dtype)
+        of_row = np.exp(np.clip(np.einsum("k,kn->n", parameters, shapes), *_LOG_RANGE)).astype(
+            gaps.dtype
+        )
         sums: Doubles = np.exp(gaps / of_row[:, None]).sum(axis=1, dtype=np.float64)
         return sums
 
@@ -221,21 +223,22 @@ def fit_logistic(
     """The coefficients under which the hits are likeliest: P(hit) = 1 / (1 + e^-(offset + x b)).
 
     The penalty (penalty / 2 * b b) keeps them finite where the features decide everything. A step
-    is halved until it descends.
+    is halved until it descends. Sums are made by einsum: those of BLAS depend on its threads.
     """
 
     def loss(at: Doubles) -> float:
-        odds = offsets + features @ at
+        odds = offsets + np.einsum("nf,f->n", features, at)
         losses = weights * (np.logaddexp(0.0, odds) - hits * odds)
         return float(losses.sum() + penalty / 2 * at @ at)
 
     point = np.zeros(features.shape[1])
     lowest = loss(point)
     for _ in range(_LOGISTIC_STEPS):
-        shares = np.exp(-np.logaddexp(0.0, -(offsets + features @ point)))
-        slope = features.T @ (weights * (shares - hits)) + penalty * point
+        shares = np.exp(-np.logaddexp(0.0, -(offsets + np.einsum("nf,f->n", features, point))))
+        slope = np.einsum("nf,n->f", features, weights * (shares - hits)) + penalty * point
         spread = (weights * shares * (1.0 - shares))[:, None]
-        curvature = features.T @ (features * spread) + penalty * np.eye(len(point))
+        curvature = np.einsum("ni,nj->ij", features, features * spread)
+        curvature += penalty * np.eye(len(point))
         step = np.linalg.solve(curvature, slope)
         while (lower := loss(point - step)) > lowest and np.abs(step).max(
             initial=0.0

@@ -22,7 +22,7 @@ from apptek.models.answer_tables import RankedPredicates
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.present.explanation_words import name_notes
 from apptek.present.sentences import Ends, fact_sentence
-from apptek.results import Addition, Counterfactual, Outcome, Query, unknown_names
+from apptek.results import Addition, CitedFact, Counterfactual, Outcome, Query, unknown_names
 
 MOST = 40  # facts that may be taken away
 LISTED = 10  # single facts that would change the answer, told at most
@@ -67,8 +67,7 @@ def counterfactual(
     view = answerer.view_of(queries)
     if view.space.history is None or view.space.added:
         raise ApptekError("counterfactuals need a model of the preset default or max")
-    data, scored = answerer.model.dataset, view.scored(queries)
-    names = data.predicates
+    scored, names = view.scored(queries), answerer.model.dataset.predicates
     if len(names) < 2:
         raise ApptekError("the data has a single predicate: there is no other answer")
     probabilities = view.probabilities(scored.scores)[0]
@@ -83,15 +82,7 @@ def counterfactual(
     (about,) = answerer.table(ranked, top=1).answers([query])
     subject, object_ = about.meant_subject or query.subject, about.meant_object or query.object
     evidence = Evidence(answerer, view, scored, Ends(subject, object_))
-    cited = [
-        cited_fact(
-            evidence.model.dataset,
-            evidence.graph,
-            evidence.moment,
-            CoreFact(fact, "both", 1, 0, True),
-        )
-        for fact in facts
-    ]
+    cited = [_cited(evidence, fact) for fact in facts]
     outcome = trial.outcome(trial.scores(facts)) if facts else None
     additions = _additions(trial, evidence) if add else None
     outcomes = [outcome, *(each.outcome for each in additions or ())]
@@ -101,17 +92,13 @@ def counterfactual(
     found = Counterfactual(
         subject=subject,
         object=object_,
-        time=data.axis.format(int(queries.times[0])),
+        time=answerer.model.dataset.axis.format(int(queries.times[0])),
         view=view.name,
         answer=names[answer],
         probability=float(probabilities[answer]),
         target=target,
-        removed=tuple(replace(fact, expanded_by=fact.predicate) for fact in cited),
-        sentences=tuple(
-            fact_sentence(answerer.labels, fact.subject, fact.predicate, fact.object, fact.date)
-            + (f" ({fact.apart})" if fact.apart else "")
-            for fact in cited
-        ),
+        removed=tuple(cited),
+        sentences=tuple(_sentence(answerer, fact) for fact in cited),
         outcome=outcome,
         additions=additions,
         unseen_subject=about.unseen_subject,
@@ -123,6 +110,18 @@ def counterfactual(
     asked, later = ((query.subject, subject), (query.object, object_)), about.later
     notes = name_notes(unknown_names(found, later), asked, later, query.time)
     return replace(found, notes=tuple(notes))
+
+
+def _cited(evidence: Evidence, fact: int) -> CitedFact:
+    core, data = CoreFact(fact, "both", 1, 0, True), evidence.model.dataset
+    cited = cited_fact(data, evidence.graph, evidence.moment, core)
+    return replace(cited, expanded_by=cited.predicate)
+
+
+def _sentence(answerer: Answerer, fact: CitedFact) -> str:
+    names = (fact.subject, fact.predicate, fact.object)
+    apart = f" ({fact.apart})" if fact.apart else ""
+    return fact_sentence(answerer.labels, *names, fact.date) + apart
 
 
 @dataclass(frozen=True, slots=True)

@@ -82,13 +82,14 @@ def explain(
     compared = compared_predicates(answerer, probabilities[0], predicate, against)
     chosen, runner_up = compared
     temperature = float(classifier.calibration.temperatures(scored.scores)[0])
+    about: dict[str, Any] = {"dataset": model.dataset.name, "preset": model.preset}
+    about |= {"protocol": model.protocol, "format": FORMAT}
     ends = Ends(answer.meant_subject or query.subject, answer.meant_object or query.object)
     evidence = Evidence(answerer, view, scored, ends)
     contributions = _contributions(evidence, chosen, runner_up, temperature)
     for_it, opposed, further = _parts(contributions, max(most, 0))
     reasons = _reasons(evidence, [*for_it, *opposed], compared)
     sets, bias = view.fitted.sets, classifier.bias.astype(np.float64)
-    set_size = None if sets is None else int(answerer.set_sizes(ranked, USUAL_COVERAGE)[0])
     score_bias = float(bias[chosen]) + evidence.constant
     odds_bias = float(bias[chosen] - bias[runner_up]) / temperature
     explanation = Explanation(
@@ -107,13 +108,8 @@ def explain(
         against=reasons[len(for_it) :],
         further=further,
         groups=group_all(further, ends, view.name),
-        set_size=set_size,
-        model={
-            "dataset": model.dataset.name,
-            "preset": model.preset,
-            "protocol": model.protocol,
-            "format": FORMAT,
-        },
+        set_size=None if sets is None else int(answerer.set_sizes(ranked, USUAL_COVERAGE)[0]),
+        model=about,
         asked_subject=query.subject,
         asked_object=query.object,
         **{name: getattr(answer, name) for name in OF_ANSWER},

@@ -226,7 +226,7 @@ def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:
 
     def loss(independent: float) -> float:
         both = either_way(larger, smaller, independent).clip(1e-12, 1 - 1e-12)
-        return -float(weights @ np.where(happened, np.log(both), np.log1p(-both)))
+        return -float((weights * np.where(happened, np.log(both), np.log1p(-both))).sum())
 
     return min((step / 100 for step in range(101)), key=loss)
 

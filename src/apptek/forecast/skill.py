@@ -125,7 +125,7 @@ def group_skill(rows: Judged) -> GroupSkill | None:
     logs = np.where(rows.happened, np.log(chances), np.log1p(-chances))
 
     def mean(values: Doubles) -> float:
-        return float(rows.weights @ values / total)
+        return float((rows.weights * values).sum() / total)
 
     happened = rows.happened.astype(np.float64)
     share, brier = mean(happened), mean((rows.chances - happened) ** 2)

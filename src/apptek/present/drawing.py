@@ -26,6 +26,8 @@ from apptek.present.drawing_parts import (
     Role,
     Text,
     fitting,
+    point_of,
+    with_label,
 )
 from apptek.present.wording import percent
 from apptek.results import CitedFact, Explanation
@@ -293,14 +295,14 @@ class _Layout:
         free = max(abs(edge.curve[4] - edge.curve[0]) - 60, 15 * LETTER)
         room = min(int(free / LETTER), MAX_LETTERS)
         label, date = _label_of(edge.predicate, line, room), fitting(edge.date, room)
-        points = [self._middle(line[0]), *(_point_of(edge.curve, stop) for stop in STOPS)]
-        written = (_with_label(edge, label, date, point) for point in points)
+        points = [self._middle(line[0]), *(point_of(edge.curve, stop) for stop in STOPS)]
+        written = (with_label(edge, label, date, point) for point in points)
         if free_place := next(filter(self._reserves, written), None):
             return free_place
         number, (source, target) = f"[{len(self.legend) + 1}]", line[0].names
         fact = (source, _label_of(edge.predicate, line), target, edge.date)
         self.legend.append(f"{number} {' | '.join(map(printable, fact))}")
-        numbered = (_with_label(edge, number, "", point) for point in points)
+        numbered = (with_label(edge, number, "", point) for point in points)
         return next(filter(self._reserves, numbered), edge)
 
     def _reserves(self, edge: DrawnEdge) -> bool:
@@ -316,24 +318,8 @@ class _Layout:
         return is_free
 
 
-def _with_label(edge: DrawnEdge, words: str, date: str, point: Point) -> DrawnEdge:
-    """Return the edge with its predicate and its date written around a point."""
-    x, y = point
-    wide, high = max(cell_len(words), cell_len(date)) * LETTER + 10, 30.0 if date else 18.0
-    texts = [Text(x, y - 2 if date else y + 4, words, "", "middle")]
-    texts += [Text(x, y + 11, date, "when", "middle")] * bool(date)
-    return replace(edge, pill=(x - wide / 2, y - high / 2, wide, high), texts=tuple(texts))
-
-
 def _label_of(predicate: str, line: Line, room: int = 10_000) -> str:
     """Return a predicate with the number of its facts, and of those with other predicates."""
     own, more = len(line[0].facts), sum(len(bundle.facts) for bundle in line[1:])
     many = (f" \N{MULTIPLICATION SIGN}{own}" if own > 1 else "") + (f" +{more}" if more else "")
     return fitting(predicate, max(room - len(many), 4)) + many
-
-
-def _point_of(curve: Sequence[float], at: float) -> Point:
-    """Return a point of a quadratic curve; at: 0 is its start, 1 its end."""
-    shares = ((1 - at) ** 2, 2 * at * (1 - at), at**2)
-    x, y = (sum(s * v for s, v in zip(shares, curve[axis::2], strict=True)) for axis in (0, 1))
-    return round(x, 1), round(y, 1)

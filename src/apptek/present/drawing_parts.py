@@ -1,6 +1,7 @@
-"""The parts of a drawing as data, and its texts: cut where they are too long."""
+"""The parts of a drawing as data, and its texts: cut where they are too long, and labels."""
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from rich.cells import cell_len, set_cell_size
@@ -91,3 +92,19 @@ def fitting(words: str, room: int) -> str:
     """Return a text of at most so many letters, with an ellipsis where some were cut."""
     words = printable(words)
     return words if cell_len(words) <= room else set_cell_size(words, room - 1).rstrip() + "…"
+
+
+def with_label(edge: DrawnEdge, words: str, date: str, point: Point) -> DrawnEdge:
+    """Return the edge with its predicate and its date written around a point."""
+    x, y = point
+    wide, high = max(cell_len(words), cell_len(date)) * LETTER + 10, 30.0 if date else 18.0
+    texts = [Text(x, y - 2 if date else y + 4, words, "", "middle")]
+    texts += [Text(x, y + 11, date, "when", "middle")] * bool(date)
+    return replace(edge, pill=(x - wide / 2, y - high / 2, wide, high), texts=tuple(texts))
+
+
+def point_of(curve: Sequence[float], at: float) -> Point:
+    """Return a point of a quadratic curve; at: 0 is its start, 1 its end."""
+    shares = ((1 - at) ** 2, 2 * at * (1 - at), at**2)
+    x, y = (sum(s * v for s, v in zip(shares, curve[axis::2], strict=True)) for axis in (0, 1))
+    return round(x, 1), round(y, 1)

@@ -142,7 +142,7 @@ def _fit(found: Candidates, truths: Longs, known: Ragged) -> EntityRanker:
     wanted = np.append(features[is_truth].sum(axis=0, dtype=np.float64), float((~has_truth).sum()))
 
     def loss(parameters: Doubles) -> tuple[float, Doubles, Doubles]:
-        values = features @ parameters[:-1].astype(np.float32)
+        values = np.einsum("nf,f->n", features, parameters[:-1].astype(np.float32))
         shares, of_others = _shares(values.astype(np.float64), offsets, parameters[-1])
         own = np.concatenate([shares[is_truth], of_others[~has_truth]])
         penalty = 0.5 * PENALTY * float(parameters @ parameters)
@@ -155,8 +155,8 @@ def _fit(found: Candidates, truths: Longs, known: Ragged) -> EntityRanker:
         means = _sums(weighted, rows, len(truths))
         means = np.concatenate([means, of_others[:, None]], axis=1)
         gradient = wanted - means.sum(axis=0) - PENALTY * parameters
-        curvature = -means.T @ means + PENALTY * np.eye(len(parameters))
-        curvature[:-1, :-1] += (features.T @ weighted).astype(np.float64)
+        curvature = -np.einsum("ni,nj->ij", means, means) + PENALTY * np.eye(len(parameters))
+        curvature[:-1, :-1] += np.einsum("ni,nj->ij", features, weighted, dtype=np.float64)
         curvature[-1, -1] += of_others.sum()
         step, before = np.linalg.solve(curvature, gradient), value
         for length in 0.5 ** np.arange(8):
