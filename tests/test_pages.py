@@ -125,7 +125,19 @@ def _constants(tree: ast.Module, name: str) -> set[str]:
 def test_every_titled_error_has_a_section() -> None:
     titles = problem_titles()
     assert len(titles) > 20
-    assert titles <= set(re.findall("^### (.+)$", PAGES["docs/errors.md"], re.M))
+    parts = PAGES["docs/errors.md"].split("\n## ")
+    question, data, service = (set(re.findall("^### (.+)$", part, re.M)) for part in parts[1:])
+    assert titles <= question | data | service
+    assert question | service <= titles  # a problem that is gone has no section
+
+
+def test_every_route_that_a_page_names_exists() -> None:
+    described = json.loads((ROOT / "tests" / "golden" / "openapi.json").read_text("utf-8"))
+    known = {*described["paths"], "/api/openapi.json", "/api/metrics"}
+    for name, text in PAGES.items():
+        if name != "CHANGELOG.md":
+            named = set(re.findall(r"`(?:GET |POST )?(/api/[a-z{}/.-]+)", text))
+            assert named <= known, name
 
 
 def test_the_figures_are_those_of_the_result_files() -> None:

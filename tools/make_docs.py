@@ -66,7 +66,7 @@ USUAL_RUNS = (
 RESULTS = {
     Answer: "`predict --json`, `Predictor.predict`",
     Explanation: "`explain --json`, `Predictor.explain`, `POST /api/explain`",
-    Contrast: "`explain --versus TIME --json`, `Predictor.contrast`, `POST /api/contrast`",
+    Contrast: "`explain --versus TIME --json`, `Predictor.contrast`",
     Counterfactual: "`explain --counterfactual --json`, `Predictor.counterfactual`, "
     "`POST /api/counterfactual`",
     ActorForecast: "`forecast MODEL ACTOR --json`, `Predictor.forecast(actor)`, "
