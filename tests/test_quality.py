@@ -281,11 +281,11 @@ def test_evaluate_names_the_splits_and_views_that_there_are(explored_model: Path
             Evaluator(predictor.model.dataset, split=evaluated)
 
 
-def test_an_unknown_keyword_of_a_forecast_is_named(
+def test_an_unknown_keyword_of_a_forecast_is_named_with_those_that_exist(
     explored_model: Path,
 ) -> None:
     predictor = Predictor.load(explored_model)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'dayz'"):
-        predictor.forecast("Coresia", "Falgard", dayz=3)
-    with pytest.raises(TypeError, match="unexpected keyword argument 'dayz'"):
+    with pytest.raises(TypeError, match=r"unknown keyword 'dayz'; .*until, days"):
+        predictor.forecast(*predictor.model.dataset.entities[:2], dayz=3)
+    with pytest.raises(TypeError, match=r"unknown keyword 'dayz'; .*until, days"):
         predictor.watch(dayz=3)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
@@ -514,6 +514,9 @@ class Predictor:
     def _window(self, start: When, length: dict[str, Any]) -> "Window":
         from apptek.forecast.window import Length
 
+        known = [each.name for each in fields(Length)]
+        if unknown := [name for name in length if name not in known]:
+            raise TypeError(f"unknown keyword {unknown[0]!r}; expected one of: {', '.join(known)}")
         until = {"until": time_text(length["until"])} if length.get("until") is not None else {}
         return self.forecaster.window(time_text(start) or None, Length(**length | until))
 
