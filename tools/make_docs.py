@@ -51,8 +51,8 @@ and `paper` where that is another one. `--set reranker.rounds=100` changes one, 
 several times; a list is written as in JSON: `--set 'classifier.l2=[0.0, 3.0]'`. What a model was
 fitted with is in its `model.json`. `make docs` rebuilds this page.
 
-The last column is the measured effect, where a recorded run changed this setting alone: the change
-of MRR, the data and the split. The runs of `default` are older than the fit that starts from
+A table of measured effects follows where recorded runs changed one setting alone: the change of
+MRR, the data and the split. The runs of `default` are older than the fit that starts from
 counting. One seed each: differences below .002 may be chance
 ([results.md](results.md)).
 """
@@ -127,19 +127,19 @@ def settings_page() -> str:
                     for name, changed in others.items()
                     if (name_of_key := f"{section.name}.{key.name}") in changed
                 ),
-                "measured effect": "; ".join(effects.get(f"{section.name}.{key.name}", [])),
             }
             for key in fields(kind)
         ]
-        table = markdown(rows)
-        parts.append(f"## {section.name}\n\n{inspect.getdoc(kind)}\n\n{table}\n")
+        parts.append(f"## {section.name}\n\n{inspect.getdoc(kind)}\n\n{markdown(rows)}\n")
+        if measured := [effect for effect in effects if f"`{section.name}." in effect["setting"]]:
+            parts.append(f"Measured effect:\n\n{markdown(measured)}\n")
     return "\n".join(parts)
 
 
-def measured_effects() -> dict[str, list[str]]:
+def measured_effects() -> list[dict[str, str]]:
     """What changing a setting did to the MRR in recorded runs, by the name of the setting."""
     results = read_results(ROOT / "paper" / "results")
-    effects: dict[str, list[str]] = {}
+    effects = []
     for usual in (results[name] for name in USUAL_RUNS):
         about = ("model", "dataset", "protocol", "split", "seed")
         for result in results.values():
@@ -151,10 +151,16 @@ def measured_effects() -> dict[str, list[str]]:
             ((key, value),) = changes.items()
             section, _, name = key.partition(".")
             difference = result.metrics["mrr"] - usual.metrics["mrr"]
-            words = change_words(value, usual.settings[section].get(name))
-            where = f"{title_of(result.dataset)} {result.split}"
-            effects.setdefault(key, []).append(f"{words}: {difference:+.4f} ({where})")
-    return {key: sorted(texts) for key, texts in effects.items()}
+            effects.append(
+                {
+                    "setting": f"`{key}`",
+                    "changed to": change_words(value, usual.settings[section].get(name)),
+                    "change of MRR": f"{difference:+.4f}",
+                    "model and data": f"`{result.model.removeprefix('apptek_')}`, "
+                    f"{title_of(result.dataset)} {result.split}",
+                }
+            )
+    return sorted(effects, key=lambda effect: (effect["setting"], effect["changed to"]))
 
 
 def change_words(value: Any, usual: Any) -> str:
