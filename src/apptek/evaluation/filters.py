@@ -97,7 +97,8 @@ def groups(queries: Facts, train: Facts, predicates: Names) -> dict[str, Bools]:
     pairs = (
         _without_predicate(part, "static") for part in (queries, between_asked(train, queries))
     )
-    pair_seen = np.isin(*fact_keys(*pairs))
+    query_keys, train_keys = fact_keys(*pairs)
+    pair_seen: Bools = np.isin(query_keys, train_keys)
     mirrored = _mirror_occurs(queries, train, predicates)
     return {
         "unseen_entity": ~seen,

@@ -121,6 +121,7 @@ def evaluate_forecast(
     split: Split = "test",
     *,
     rolling: bool,
+    priors: Doubles | None = None,
 ) -> dict[str, dict[str, Any]]:
     """The metrics under the four ways of the forecasting literature to rank, ready for JSON.
 
@@ -132,7 +133,8 @@ def evaluate_forecast(
     The caller sees to it that no query sees a fact of its own time or later. `rolling`: whether the
     scorer sees every earlier fact, those of valid and test included.
     """
-    priors = direction_priors(data, split, rolling=rolling)
+    if priors is None:
+        priors = direction_priors(data, split, rolling=rolling)
     asked = _with_reversals(data.split(split))  # each query is scored once for all four
     score, ends = _by_rows(scorer, asked), range(0, max(len(asked), 1), CHUNK)
     scores = np.concatenate([score(start, min(start + CHUNK, len(asked))) for start in ends])
