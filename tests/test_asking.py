@@ -251,22 +251,6 @@ def test_a_lead_that_is_too_long_is_the_reason_and_the_longest_is_told(
         backtest(forecaster, last - first + 10, start, lead=1)
 
 
-def test_a_baseline_flags_far_times_and_unknown_names(
-    predictor: Predictor, queries: list[Query]
-) -> None:
-    baseline = Predictor.fit(predictor.model.dataset, model="frequency")
-    answers = baseline.predict(queries)
-    assert [answer.far_time for answer in answers] == IS_FAR
-    assert [answer.unknown_names for answer in answers] == [
-        [],
-        [],
-        ["Someone"],
-        ["Nobody at all"],
-    ]
-    with pytest.raises(ValueError, match="top is"):
-        baseline.predict(queries, top=-1)
-
-
 def test_no_text_of_the_golden_files_tells_one_of_something_as_many() -> None:
     wrong = re.compile(
         r"(?<![\d.,:])1 (more )?"

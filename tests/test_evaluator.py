@@ -1,7 +1,7 @@
 """Any scorer is ranked as our own models are, and its result joins the comparisons."""
 
 import re
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from apptek.config import preset
 from apptek.errors import ApptekError
 from apptek.evaluation.calibration import softmax
 from apptek.evaluation.scorer import ViewScorer, evaluate_forecast
-from apptek.facts.facts import Dataset, Facts, join_facts
+from apptek.facts.facts import Dataset
 from apptek.facts.protocols import split_facts
 from apptek.facts.queries import Queries
 from apptek.research.compare import compare_results
@@ -131,51 +131,6 @@ def test_forecasts_of_our_models_are_the_same_by_either_way(
         assert np.array_equal(report.ranks, expected.ranks)
 
 
-@dataclass
-class Watcher:
-    """Remembers what it is shown, and which facts it has been shown when a query comes."""
-
-    data: Dataset
-    seen: list[Facts] = field(default_factory=list)
-
-    def scores(self, queries: Queries) -> Matrix:
-        counts = np.zeros(len(self.data.predicates), np.float32)
-        if self.seen:
-            facts = join_facts(*self.seen)
-            np.add.at(counts, facts.predicates, 1)
-            positions = self.data.axis.positions
-            dated = queries.times[queries.times != np.iinfo(np.int32).min]
-            if len(queries) < len(self.data.valid):  # the calibration asks about all of valid
-                assert positions(facts.times).max() < positions(dated).min(initial=2**31 - 1)
-        return np.tile(counts, (len(queries), 1))
-
-    def observe(self, facts: Facts) -> None:
-        self.seen.append(facts)
-
-
-def test_rolling_shows_every_earlier_fact_once_and_no_later_one(by_time: Dataset) -> None:
-    watcher = Watcher(by_time)
-    report = Evaluator(by_time, rolling=True).evaluate(watcher)
-    assert (report.result.view, report.result.rolling) == ("past_only", True)
-    shown = join_facts(*watcher.seen)
-    positions = by_time.axis.positions
-    test, valid = by_time.test, by_time.valid
-    last = positions(test.times).max()
-    expected = len(valid) + int((positions(test.times) < last).sum())
-    assert len(shown) == expected - int((~valid.dated).sum())
-    assert (np.diff(positions(shown.times)) >= 0).all()
-    ranks = []
-    for row in range(len(test)):
-        before = join_facts(valid, test)
-        before = before.take(positions(before.times) < positions(test.times)[row])
-        counts = np.bincount(before.predicates, minlength=len(by_time.predicates))
-        moment = (test.subjects, test.objects, test.since, test.until)
-        same = np.all([column == column[row] for column in moment], axis=0)
-        left_out = set(test.predicates[same].tolist())
-        ranks.append(expected_rank(counts.tolist(), int(test.predicates[row]), left_out))
-    assert report.ranks.tolist() == ranks
-
-
 def test_a_result_joins_the_comparisons(
     predictor: Predictor, data: Dataset, tmp_path: Path
 ) -> None:
@@ -231,7 +186,7 @@ def test_masks_of_infinity_rank_last_and_tie(data: Dataset) -> None:
 def test_what_cannot_be_evaluated_is_refused(
     data: Dataset, by_time: Dataset, predictor: Predictor
 ) -> None:
-    with pytest.raises(ApptekError, match=r"a scorer has a method observe\(facts\)"):
+    with pytest.raises(ApptekError, match="rolling needs a fitted model: register_baseline"):
         Evaluator(by_time, rolling=True).evaluate(lambda q: hashed(q, len(by_time.predicates)))
     with pytest.raises(ApptekError, match="cannot be 'all_facts': the test facts lie after train"):
         Evaluator(by_time, view="all_facts")

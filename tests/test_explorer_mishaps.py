@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import parse_qs, quote, urlsplit
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from browser_pages import (
@@ -137,74 +137,11 @@ def test_each_click_zooms_the_ribbon_also_after_a_failure(
     expect(page.get_by_role("alert")).to_have_count(0)
 
 
-def test_struck_out_facts_stay_so_in_both_views_and_ribbon_and_forecast_show_all(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    opened(page, address, **query)
-    notes = page.get_by_text("With all facts.")
-    expect(notes.first).to_be_hidden()
-    strike_first(page)
-    expect(page.locator("#ribbon-card").get_by_text("With all facts.")).to_be_visible()
-    expect(page.locator("#forecast-card").get_by_text("With all facts.")).to_be_visible()
-    struck = state(page)["without"]
-    page.get_by_role("button", name="Only the past").click()
-    comes_to(page, view="past_only", without=struck)
-    expect(page.locator("#asked")).to_contain_text("without 1 fact")
-    page.get_by_role("button", name="Undo all").click()
-    expect(notes.first).to_be_hidden()
-
-
 def test_a_list_that_fails_is_not_looked_for(page: Page, address: str) -> None:
     page.route("**/api/watch*", lambda route: route.abort())
     page.goto(link(address, page="watch"))
     expect(page.get_by_role("alert")).to_contain_text("does not answer")
     expect(page.locator("#list")).to_be_empty()
-
-
-def test_a_forecast_that_fails_late_is_no_problem_of_the_first_screen(
-    page: Page, address: str
-) -> None:
-    held: list[Any] = []
-    page.goto(address)
-    page.route("**/api/outlook", hold_in(held))
-    page.locator("#hero-link").click()
-    comes(page, held.__len__, 1)
-    page.go_back()
-    expect(page.locator("#welcome")).to_be_visible()
-    held[0].abort()
-    settles(page)
-    expect(page.get_by_role("alert")).to_have_count(0)
-
-
-# Where the name of a lane ends and its count begins, in pixels.
-ENDS = """title => {
-  const [name, count] = [title.firstChild.length, title.querySelector("tspan").textContent.length];
-  const side = (from, size, edge) => [...Array(size).keys()].map((at) => edge(from + at));
-  const right = (at) => title.getExtentOfChar(at).x + title.getExtentOfChar(at).width;
-  const left = (at) => title.getExtentOfChar(at).x;
-  return [Math.max(...side(0, name, right)), Math.min(...side(name + 1, count - 1, left))];
-}"""
-
-
-def test_the_count_stands_after_a_name_that_is_written_from_the_right(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    name = "שלום עולם"
-
-    def as_if_known(route: Any) -> None:
-        real = route.request.url.replace(quote(name), quote(query["subject"]))
-        real = real.replace(quote(name).replace("%20", "+"), quote(query["subject"]))
-        body = route.request.post_data
-        known = body.replace(name, query["subject"]) if body else None
-        route.fulfill(response=route.fetch(url=real, post_data=known))
-
-    page.route("**/api/**", as_if_known)
-    page.goto(link(address, **(query | {"subject": name})))
-    expect(page.locator("#forecast .chance")).to_be_visible()
-    title = page.locator("#ribbon .title").first
-    expect(title).to_contain_text(re.compile(r"\d+ facts"))
-    end, begin = title.evaluate(ENDS)
-    assert end <= begin
 
 
 def test_the_focus_stays_where_something_was_done(

@@ -155,26 +155,6 @@ def test_the_day_moves_while_the_ribbon_is_on_its_way(
     )
 
 
-@SLOW
-def test_without_a_time_the_latest_one_of_the_pair_is_asked_about(
-    page: Page, address: str, query: dict[str, str], predictor: Predictor
-) -> None:
-    graph = predictor.model.graph
-    ends = {predictor.answerer.entities.find(query[side]) for side in ("subject", "object")}
-    between = [
-        {int(one), int(other)} == ends
-        for one, other in zip(graph.facts.subjects, graph.facts.objects, strict=True)
-    ]
-    latest = predictor.model.dataset.axis.format(int(graph.facts.times[between].max()))
-    opened(page, address, subject=query["subject"], object=query["object"])
-    comes_to(page, time=latest)
-    expect(page.locator("#asked")).to_contain_text(latest)
-    expect(page.locator("#time")).to_have_value(latest)
-    page.goto(link(address, subject=query["subject"], object="nobody at all", general="1"))
-    expect(page.locator("#notice")).to_contain_text("nobody at all is not in the facts")
-    expect(page.locator("#time")).to_have_value(state(page)["time"])
-
-
 def test_past_only_uses_only_what_was_known_then(
     page: Page, address: str, query: dict[str, str], predictor: Predictor, explored_model: Path
 ) -> None:
@@ -224,27 +204,6 @@ def test_the_forecast_has_a_chance_and_its_reliability(
     made = predictor.forecast(query["subject"], query["object"], query["time"], days=30)
     expect(page.locator("#forecast .chance b")).to_have_text(percent(made.probability))
     comes_to(page, days="30")
-
-
-@SLOW
-def test_a_forecast_of_another_question_is_not_shown(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    opened(page, address, **query)
-    held: list[Any] = []
-    page.route("**/api/outlook", hold_in(held))
-    page.get_by_role("button", name="Swap subject and object").click()
-    expect(page.locator("#asked")).to_contain_text(f"{query['object']} → {query['subject']}")
-    expect(page.locator("#forecast .chance")).to_be_hidden()
-    comes(page, held.__len__, 1)
-    held[0].continue_()
-    expect(page.locator("#forecast .chance")).to_be_visible()
-    page.locator("#ribbon .handle").focus()
-    page.keyboard.press("ArrowRight")
-    comes(page, held.__len__, 2)
-    expect(page.locator("#forecast .chance")).to_be_hidden()
-    held[1].continue_()
-    expect(page.locator("#forecast .chance")).to_be_visible()
 
 
 def test_a_reason_lights_its_facts_in_the_graph(
@@ -403,25 +362,6 @@ def test_the_first_screen_answers(page: Page, address: str) -> None:
 
 
 @SLOW
-def test_pictures_follow_the_width_of_the_window(
-    page: Page, address: str, query: dict[str, str]
-) -> None:
-    page.goto(address)
-    expect(page.locator("#hero svg")).to_be_visible()
-    width_of = "document.querySelector('{}').clientWidth"
-    free = f"{width_of.format('.hero-link')} - {width_of.format('#hero svg')}"
-    for width in (500, 1500):
-        page.set_viewport_size({"width": width, "height": 900})
-        comes(page, lambda: 20 <= page.evaluate(free) <= 60, True)
-    opened(page, address, **query)
-    drawing = page.locator("#graph svg")
-    fits = "e => Math.abs(e.dataset.width / e.clientWidth - 1) < 0.1"
-    for width in (400, 1500):
-        page.set_viewport_size({"width": width, "height": 900})
-        comes(page, lambda: drawing.evaluate(fits), True)
-
-
-@SLOW
 @pytest.mark.parametrize("width", [400, 1000])
 def test_long_words_break_no_layout(
     page: Page, address: str, query: dict[str, str], width: int
@@ -488,39 +428,6 @@ def test_the_watch_list_is_sorted_and_opens_its_questions(page: Page, address: s
     )
     rows.first.get_by_role("link").click()
     expect(page.locator("#forecast .chance")).to_be_visible()
-
-
-@SLOW
-@pytest.mark.parametrize(
-    ("path", "view", "part"),
-    [
-        ("watch", "/?page=watch", "table.list"),
-        ("questions", "/", "#hero-link"),
-    ],
-)
-def test_what_is_still_computed_is_said_so_and_comes_by_itself(
-    page: Page, address: str, path: str, view: str, part: str
-) -> None:
-    later: list[Any] = []
-
-    def not_ready_at_first(route: Any) -> None:
-        response = route.fetch()
-        found = response.json()
-        later.append(found)
-        rows = "rows" if "rows" in found else "questions"
-        if len(later) < 3:
-            route.fulfill(response=response, json=found | {"ready": False, rows: []})
-        else:
-            route.fulfill(response=response)
-
-    page.route(f"**/api/{path}*", not_ready_at_first)
-    page.goto(f"{address}{view}")
-    waits = page.locator("[role=status]:visible").filter(has_text=re.compile("moment|Finding"))
-    expect(waits).to_be_visible()
-    expect(page.locator(part)).to_have_count(0)
-    expect(page.locator(part)).to_be_visible()
-    expect(waits).to_have_count(0)
-    assert len(later) >= 3
 
 
 def test_on_a_phone_a_chosen_predicate_shows_and_the_graph_fits(

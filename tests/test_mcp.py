@@ -205,12 +205,6 @@ def test_the_pages_of_a_history_are_all_facts_between_the_two(
     assert [as_tuple(f) for f in window["facts"]] == [fact for fact in pages if fact[3] == day]
 
 
-def test_names_are_found_by_their_beginning(ask: Ask, query: Query) -> None:
-    found = ask("search_entities", text=query.subject, limit=3)
-    assert found["entities"][0]["name"] == query.subject
-    assert ask("search_entities", text="qqqqqq")["entities"] == []
-
-
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [

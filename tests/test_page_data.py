@@ -342,18 +342,6 @@ def test_a_watch_list_begins_with_the_largest_change(forecasting: ServedModel) -
     assert changes == sorted(changes, reverse=True)
 
 
-def test_predictions_ahead_are_those_of_a_predictor_as_of_then(
-    client: TestClient, served: ServedModel, query: dict[str, str]
-) -> None:
-    early = Predictor.load(served.folder, past_only=True)
-    expected = early.explain(Query(**query))
-    found = client.post("/api/explain", json=query | {"view": "past_only"}).json()
-    assert found["view"] == "past_only"
-    assert found["predicate"] == expected.predicate
-    assert found["sentence"] == expected.sentence
-    assert found["probability"] == pytest.approx(expected.probability)
-
-
 def test_both_sides_are_expanded_step_by_step_until_they_meet(
     client: TestClient, served: ServedModel, query: dict[str, str]
 ) -> None:

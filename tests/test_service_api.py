@@ -159,11 +159,6 @@ def test_the_timeline_of_an_entity_is_complete_and_in_order(
     assert len(part["facts"]) == min(2, part["total"])
 
 
-def test_a_name_with_slashes_is_a_name(client: TestClient) -> None:
-    said = problem(client.get("/api/entity/a%2F..%2Fb/timeline"), 404)
-    assert "a/../b" in said["detail"]
-
-
 def test_an_unknown_entity_gets_near_names(client: TestClient, served: ServedModel) -> None:
     query = tuning_query(served)
     name = query["subject"] + "q"

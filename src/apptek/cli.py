@@ -169,7 +169,7 @@ def _tell_usage_error(error: Any) -> None:
         _tell_error(f"{name} was removed; {OPTIONS[name]}")
         return
     where = error.ctx.command_path if error.ctx else "apptek"
-    text = error.format_message().rstrip(".")
+    text = error.format_message().replace("Value error, ", "").rstrip(".")  # from Literals in typer
     _tell_error(f"{text}; see `{where} --help`")
 
 

@@ -94,7 +94,8 @@ class Calibration:
         """The temperature of each row: (B, R) -> (B,)."""
         if not any(self.shape):
             return np.full(len(scores), self.temperature)
-        logs = math.log(self.temperature) + np.einsum("k,kn->n", self.shape, _undecided(scores))
+        changes: Doubles = np.einsum("k,kn->n", self.shape, _undecided(scores))
+        logs = math.log(self.temperature) + changes
         return np.exp(np.clip(logs, *_LOG_RANGE))
 
     def probabilities(self, scores: Matrix) -> Matrix:

@@ -68,7 +68,7 @@ class DirectionPrior:
 
     def log_probabilities(self, features: Doubles) -> Doubles:
         """Log P(s -> o) and log P(o -> s) of each row: (n, 18) -> (n, 2)."""
-        odds = np.einsum("nf,f->n", features, self.weights)
+        odds: Doubles = np.einsum("nf,f->n", features, self.weights)
         return -np.logaddexp(0.0, np.stack([-odds, odds], axis=1))
 
 

@@ -92,8 +92,13 @@ def groups(queries: Facts, train: Facts, predicates: Names) -> dict[str, Bools]:
     not_mirrored   all others
     dated, undated whether the query has a time
     """
-    seen = _occurs(queries.subjects, train) & _occurs(queries.objects, train)
-    pair_seen = _pair_occurs(queries, train)
+    ends = np.concatenate([train.subjects, train.objects])
+    seen = np.isin(queries.subjects, ends) & np.isin(queries.objects, ends)
+    pairs = (
+        _without_predicate(part, "static") for part in (queries, between_asked(train, queries))
+    )
+    query_keys, train_keys = fact_keys(*pairs)
+    pair_seen: Bools = np.isin(query_keys, train_keys)
     mirrored = _mirror_occurs(queries, train, predicates)
     return {
         "unseen_entity": ~seen,
@@ -104,16 +109,6 @@ def groups(queries: Facts, train: Facts, predicates: Names) -> dict[str, Bools]:
         "dated": queries.dated,
         "undated": ~queries.dated,
     }
-
-
-def _occurs(entities: Ints, train: Facts) -> Bools:
-    return np.isin(entities, train.subjects) | np.isin(entities, train.objects)
-
-
-def _pair_occurs(queries: Facts, train: Facts) -> Bools:
-    facts = (queries, between_asked(train, queries))
-    query_keys, train_keys = fact_keys(*(_without_predicate(part, "static") for part in facts))
-    return np.isin(query_keys, train_keys)
 
 
 def _mirror_occurs(queries: Facts, train: Facts, predicates: Names) -> Bools:

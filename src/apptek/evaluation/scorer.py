@@ -6,16 +6,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from apptek.arrays import Doubles, Longs, Matrix
+from apptek.arrays import Doubles, Matrix
 from apptek.config import VIEWS
 from apptek.errors import ApptekError
 from apptek.evaluation.direction import direction_priors
 from apptek.evaluation.filters import Filter, known_predicates
 from apptek.evaluation.prediction_sets import SetSizes
 from apptek.evaluation.ranking import CHUNK, Evaluation, EvaluationQueries, evaluate_scores
-from apptek.facts.facts import SPLITS, Dataset, Facts, Split, join_facts, with_inverses
+from apptek.facts.facts import SPLITS, Dataset, Facts, Split, with_inverses
 from apptek.facts.queries import Queries, draw_evenly, held_out_queries
-from apptek.facts.times import UNKNOWN
 from apptek.seeding import generator
 
 Scores = Callable[[Queries], Matrix]  # of all predicates for some queries: (B, R)
@@ -189,33 +188,6 @@ def _looked_up(asked: Queries, scores: Matrix) -> Scores:
     """Return the scores of queries that were asked before, by query."""
     row_of = {key: row for row, key in enumerate(_keys(asked))}
     return lambda queries: scores[[row_of[key] for key in _keys(queries)]]
-
-
-def rolling_scores(
-    scores: Scores, observe: Callable[[Facts], None], data: Dataset, split: Split
-) -> Scores:
-    """Return the scores of a foreign scorer that is shown valid and test as time goes on.
-
-    Queries are asked in the order of their times, each with its reversal. Before those of a time
-    are asked, `observe` gets the facts of valid and test that have started since, strictly before
-    that time, in their order. Undated facts are never shown; undated queries come first.
-    """
-    asked = _with_reversals(data.split(split))
-    facts = join_facts(data.valid, data.test)
-    facts = facts.take(facts.dated)
-    starts = data.axis.positions(facts.times)
-    facts, starts = facts.take(np.argsort(starts, kind="stable")), np.sort(starts)
-    moments, shown = data.axis.positions(asked.times), 0
-    order: list[Longs] = []
-    parts: list[Matrix] = []
-    for moment in np.unique(moments).tolist():
-        until = shown if moment == UNKNOWN else int(np.searchsorted(starts, moment))
-        if until > shown:
-            observe(facts.take(np.arange(shown, until)))
-            shown = until
-        order.append(np.flatnonzero(moments == moment))
-        parts.append(scores(asked.take(order[-1])))
-    return _looked_up(asked, np.concatenate(parts)[np.argsort(np.concatenate(order))])
 
 
 def _with_reversals(facts: Facts) -> Queries:

@@ -156,19 +156,17 @@ class TemporalGraph:
         *,
         hidden: npt.ArrayLike | None = None,
         traversal: Traversal = "both",
-        strict: bool = False,
     ) -> Ints:
         """N_tknn of n entities, each at a time code: (n, k) facts, nearest first, padded with -1.
 
         hidden  for each look-up the fact that must not be seen (nor its twins), or -1.
-        strict  only facts that are nearer than the k-th, all of them where there are fewer than k
         An entity of -1 is unknown to the graph and has no facts.
         """
         entities, codes = np.asarray(entities, np.int32), np.asarray(times, np.int32)
         moments = self.axis.positions(codes)
         masked = np.asarray(np.full(len(entities), -1) if hidden is None else hidden, np.int32)
         nearest = np.empty((len(entities), k), np.int32)
-        directions = self.directions(traversal, strict=strict)
+        directions = self.directions(traversal)
 
         def look_up(start: int) -> None:
             rows = slice(start, start + CHUNK)

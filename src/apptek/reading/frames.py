@@ -144,21 +144,14 @@ def open_frame(frame: Any, options: ReadOptions, name: str) -> Content:
 
 def read_query_texts(frame: Any, roles: tuple[str, ...] = QUERY_ROLES) -> list[tuple[str, ...]]:
     """Subject, object and time of each row of a frame, as texts; errors count rows from 1."""
-    columns = query_text_columns(table_of(frame), "frame", roles)
-    return list(zip(*(column.cast(pa.string()).to_pylist() for column in columns), strict=True))
-
-
-def query_text_columns(
-    table: pa.Table, name: str, roles: tuple[str, ...] = QUERY_ROLES
-) -> list[pa.DictionaryArray]:
-    """Subjects, objects and times of a table as dictionaries of distinct texts."""
+    table, name = table_of(frame), "frame"
     layout, _ = named_layout([str(column) for column in table.column_names], None, name, roles)
     part = good_rows(part_of(table, layout, name), name, {})
     for defect in part.defects:
         raise DataError(str(defect))
     texts = [part.table.column(role).cast(pa.string()).combine_chunks() for role in roles]
     texts[2:] = [without_midnights(text) for text in texts[2:]]
-    return [text.dictionary_encode() for text in texts]
+    return list(zip(*(text.to_pylist() for text in texts), strict=True))
 
 
 def open_parquet(file: Path, options: ReadOptions, name: str, roles: Roles = None) -> Content:

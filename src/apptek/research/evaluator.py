@@ -18,7 +18,6 @@ from apptek.evaluation.scorer import (
     checked_scores,
     evaluate_forecast,
     evaluate_split,
-    rolling_scores,
 )
 from apptek.facts.facts import Facts, Split
 from apptek.facts.protocols import Protocol, apply_protocol
@@ -49,8 +48,8 @@ class Evaluator:
     view        what the scorer sees: all_facts, any training fact; past_only, only facts before a
                 query's time, which the scorer has to see to. By default all_facts, unless the split
                 lies beyond train
-    rolling     past_only, and the facts of valid and test are shown when their time has passed: the
-                scorer has a method `observe(facts)`, which is called with them as time goes on
+    rolling     past_only, and the facts of valid and test are shown when their time has passed: for
+                fitted models, also your own by `register_baseline`
     filtering   the known predicates that a ranking excludes: raw, static or time-aware
     candidates  R: the predicates of (s, ?, o, t); 2R: those of (o, ?, s, t) as well. A scorer may
                 return 2 R columns then, the reversed second; R columns get a direction prior
@@ -161,6 +160,10 @@ class Evaluator:
             raise ApptekError(
                 f"a scorer is a function of queries, or has a method scores, not {scorer!r}"
             )
+        if self.rolling:
+            raise ApptekError(
+                "rolling needs a fitted model: register_baseline, with a scorer that has with_facts"
+            )
         data, count = self.dataset, len(self.dataset.predicates)
         widths = (count,) if self.candidates == "R" else (count, 2 * count)
 
@@ -172,11 +175,7 @@ class Evaluator:
             if first.shape[1] == count:
                 tuning = TuningQueries.of(data, MOST_CALIBRATED)
                 probabilities = tuning.calibration(scores(tuning.queries)).probabilities
-        if not self.rolling:
-            return ViewScorer(scores, probabilities)
-        if not callable(getattr(scorer, "observe", None)):
-            raise ApptekError("to be evaluated rolling, a scorer has a method observe(facts)")
-        return ViewScorer(rolling_scores(scores, scorer.observe, data, self.split), probabilities)
+        return ViewScorer(scores, probabilities)
 
     def __repr__(self) -> str:
         seen = "rolling" if self.rolling else self.view

@@ -19,11 +19,6 @@ from apptek.resuming import StageCache
 TypeTable = Mapping[str, Mapping[str, str]]  # kind of type -> entity -> type
 
 
-def time_left(seconds: float) -> str:
-    """Return the remaining time in words."""
-    return f"about {round(seconds / 60)} min left" if seconds >= 60 else "less than a minute left"
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitOptions:
     """How a model is fitted, whatever the data.
@@ -104,8 +99,8 @@ class Fit:
         if parts > 1:
             told = f"{name}, part {part + 1} of {parts}"
         if name in self.seconds and parts > 1:
-            left = self.seconds[name] / self.done[name] * (parts - part)
-            told += f", {time_left(left)}"
+            left = self.seconds[name] / self.done[name] * (parts - part) / 60
+            told += f", about {round(left)} min left" if left >= 1 else ", less than a minute left"
         self.options.progress(told, part, parts)
         start = time.monotonic()
         yield
