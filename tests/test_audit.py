@@ -15,7 +15,7 @@ from worlds import dataset_of, facts_of, plain_facts
 
 from apptek.audit.audit import FINDINGS, Audit, Roles, audit_facts, is_mirrored
 from apptek.audit.judge import Judge, all_in_train, cross_fit, impossible_partners
-from apptek.audit.report import Reasons, audit_table, table_of_facts
+from apptek.audit.report import Reasons, audit_table
 from apptek.evaluation.calibration import area_under_curve
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import training_queries
@@ -73,16 +73,6 @@ def test_a_fact_is_not_judged_by_its_own_label() -> None:
         one, other = (judge.views[fold].fitted.classifier for judge in judges)
         same = np.array_equal(one.weights, other.weights) and np.array_equal(one.bias, other.bias)
         assert same == (fold == own)
-
-
-def test_some_facts_are_judged_as_all_of_them_are(world: Dataset, audited: Audit) -> None:
-    chosen = np.arange(5, len(audited.odds), 3)
-    some = audit_facts(audited.judge, chosen)
-    np.testing.assert_array_equal(some.predicate_odds[chosen], audited.predicate_odds[chosen])
-    judged = np.isin(np.arange(len(some.odds)), chosen)
-    assert np.isneginf(some.odds[~judged]).all()
-    first = table_of_facts(some, some.order[:3], 3)
-    assert first.equals(audit_table(some, 3).slice(0, 3))
 
 
 def test_the_same_seed_gives_the_same_audit(world: Dataset, audited: Audit) -> None:

@@ -193,7 +193,7 @@ def test_a_time_of_python_is_written_as_the_data_would(when: Any, text: str) -> 
     assert time_text(when) == text
 
 
-@pytest.mark.parametrize("when", [True, 1.5, object(), [1]])
+@pytest.mark.parametrize("when", [True, False, np.bool_(False), 1.5, object(), [1]])
 def test_what_is_no_time_is_refused(when: Any) -> None:
     with pytest.raises(DataError, match="found the time"):
         time_text(when)

@@ -25,6 +25,7 @@ from apptek.forecast.window import Length, Window, read_window, usual_length
 from apptek.models.manifest import json_bytes
 from apptek.models.model import last_supported
 from apptek.models.model_folder import load_model
+from apptek.models.occurrence.fitting import Period
 from apptek.models.occurrence.model import (
     BUSY,
     PAIR_EVER,
@@ -247,6 +248,17 @@ def test_a_fit_sets_a_mistyped_date_aside(predictor: Predictor, tmp_path: Path) 
 )
 def test_the_observed_time_ends_where_enough_facts_are(positions: list[int], last: int) -> None:
     assert last_supported(np.asarray(positions, np.int32)) == last
+
+
+def test_a_fit_learns_from_the_time_that_was_observed() -> None:
+    facts = [
+        (f"e{n % 3}", f"p{n % 2}", f"e{(n + 1) % 3}", f"2014-01-{1 + n % 28}") for n in range(84)
+    ]
+    config = with_settings(preset("default"), ["classifier.epochs=1"])
+    model = Predictor.fit(facts, config=config, observed_until="2014-02-20").model
+    assert model.dataset.axis.format(model.last_observed or 0) == "2014-02-20"
+    events = _events([(day % 2, 1 - day % 2, day) for day in range(9)])
+    assert (Period.of(events).last, Period.of(events, 20).last) == (8, 20)
 
 
 def test_watched_pairs_are_compared_with_the_forecast_of_the_same_lead(

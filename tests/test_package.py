@@ -1,3 +1,4 @@
+import os
 import pydoc
 import re
 import shlex
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import apptek
+from apptek.research import provenance
 from tools.dependencies import CORE, closure
 
 ROOT = Path(__file__).parents[1]
@@ -114,6 +116,23 @@ def test_each_extra_is_enough_for_what_it_is_for(
 def test_every_extra_is_tried() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     assert {*project["optional-dependencies"], ""} - {"dev"} == set(TRIED)
+
+
+def test_asking_for_the_commit_writes_nothing_into_the_repository(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if shutil.which("git") is None:
+        pytest.skip("there is no git")
+    file, index = tmp_path / "file", tmp_path / ".git" / "index"
+    file.write_text("x")
+    who = ["-c", "user.name=A", "-c", "user.email=a@b.c"]
+    for words in (["init", "-q"], ["add", "file"], ["commit", "-qm", "file"]):
+        subprocess.run(["git", "-C", str(tmp_path), *who, *words], check=True)
+    os.utime(file, (1, 1))  # git would note the new time in its index
+    before = index.read_bytes()
+    monkeypatch.setattr(provenance, "_ROOT", tmp_path)
+    assert provenance.commit()
+    assert index.read_bytes() == before
 
 
 def test_no_file_of_the_project_is_data_or_names_a_machine() -> None:

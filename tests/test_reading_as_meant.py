@@ -82,6 +82,11 @@ READ = [  # a file of .csv, its facts, and the start of its only note
     ("subj,rel,obj\na,p,b\n", [("a", "p", "b", "?", "?")], ""),
     ("a,p,b,2014-05-14T00:30+14:00\n", [FACT], ""),
     (HEADED + HEADED, [FACT], "the header occurs again"),
+    (
+        2 * "subject,predicate,object\na,p,b\n",
+        [("a", "p", "b", "?", "?")],
+        "the header occurs again",
+    ),
     (f"\ufeffa,p,b,{DAY}\n" * 2, [FACT], ""),
     *(
         (f"a,p,b,{time}\n", [FACT], "")

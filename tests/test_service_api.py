@@ -229,6 +229,8 @@ def test_addresses_and_methods_that_do_not_exist(client: TestClient) -> None:
         problem(response, 405)
         assert response.headers["allow"] == allowed
     problem(client.get("/nothing"), 404)
+    for asked in ("q=a&viev=past_only", "q=a&q=b"):  # ignored, they would give another answer
+        problem(client.get(f"/api/entities?{asked}"), 422)
 
 
 names = st.one_of(

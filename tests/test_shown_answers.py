@@ -148,6 +148,7 @@ def test_names_facts_and_no_answers_say_what_they_are() -> None:
     small = Dataset.from_facts(facts, splitting=Splitting(train=1, valid=0))
     assert repr(small.entities) == "<4 names: 'a', 'b', 'c', ...>"
     assert repr(small.predicates) == "<2 names: 'p', 'q'>"
+    assert (small.entities[:3], small.entities[-1:]) == (["a", "b", "c"], ["d"])
     assert repr(small.train) == "<3 facts, 1 undated>"
     assert repr(small.train.first(1)) == "<1 fact>"
     assert repr(Answers()) == "no answers"

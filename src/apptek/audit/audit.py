@@ -71,10 +71,10 @@ class Roles:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The facts of a graph, judged: all of them, or some.
+    """The facts of a graph, judged.
 
-    predicate_odds  the log-odds that its predicate is wrong; minus infinity: it was not judged
-    direction_odds  the log-odds that subject and object are exchanged; minus infinity as above
+    predicate_odds  the log-odds that its predicate is wrong
+    direction_odds  the log-odds that subject and object are exchanged
     partners        the fact that its dates contradict, itself where they contradict each other; -1
     """
 
@@ -103,28 +103,19 @@ class Audit:
         return np.where(self.partners >= 0, 2, exchanged)
 
 
-def audit_facts(judge: Judge, chosen: Longs | None = None) -> Audit:
-    """Asks about every fact of the judge's graph, or the chosen ones, with itself hidden."""
-    facts, axis = judge.model.graph.facts, judge.model.dataset.axis
-    chosen = np.arange(len(facts)) if chosen is None else chosen
-    judged = np.zeros(len(facts), np.bool_)
-    judged[chosen] = True
-    judgements, roles = judge_facts(judge, chosen), Roles.of(facts)
+def audit_facts(judge: Judge) -> Audit:
+    """Ask about every fact of the judge's graph with itself hidden."""
+    facts = judge.model.graph.facts
+    judgements, roles = judge_facts(judge), Roles.of(facts)
     start = np.log(PRIOR / (1 - PRIOR))
     noise = _log_noise(facts.predicates, judge.model.graph.predicate_count)
     own = np.log(np.maximum(judgements.probabilities, _LEAST))
     predicate_odds = start + noise[facts.predicates] - own - LIFT * roles.lift(facts)
     if judge.model.graph.predicate_count == 1:
         predicate_odds = np.full(len(facts), -np.inf)  # there is no other predicate
-    direction_odds = start - direction_log_odds(facts, roles, judgements.leanings, chosen)
-    return Audit(
-        judge=judge,
-        judgements=judgements,
-        roles=roles,
-        predicate_odds=np.where(judged, predicate_odds, -np.inf),
-        direction_odds=np.where(judged, direction_odds, -np.inf),
-        partners=np.where(judged, impossible_partners(facts, axis), -1),
-    )
+    direction_odds = start - direction_log_odds(facts, roles, judgements.leanings)
+    partners = impossible_partners(facts, judge.model.dataset.axis)
+    return Audit(judge, judgements, roles, predicate_odds, direction_odds, partners)
 
 
 def _log_noise(predicates: Ints, count: int) -> Doubles:
@@ -141,11 +132,11 @@ def _count(keys: AnyInts, wanted: AnyInts) -> Longs:
     return np.where(distinct[indices] == wanted, counts[indices], 0)
 
 
-def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles, chosen: Longs) -> Doubles:
+def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles) -> Doubles:
     """Return the log-odds that a fact is directed as it stands, against its reversal: (n,).
 
     Fits a logistic regression on the model's own log-odds and on both roles. Its examples are the
-    chosen facts themselves: nearly all of them are right. Where the reversed fact is recorded as
+    facts themselves: nearly all of them are right. Where the reversed fact is recorded as
     well, or subject and object are the same, there is nothing to exchange: infinite.
     """
     features = np.stack(
@@ -157,7 +148,7 @@ def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles, chosen: Lo
         axis=1,
     )
     settled = is_mirrored(facts) | (facts.subjects == facts.objects)
-    weights = DirectionPrior.fit(features[chosen[~settled[chosen]]]).weights
+    weights = DirectionPrior.fit(features[~settled]).weights
     odds = np.einsum("nf,f->n", features, weights)
     return np.where(settled, np.inf, odds)
 

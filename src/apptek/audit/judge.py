@@ -83,7 +83,7 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """One entry for each fact of the graph; of a fact that was not asked about it says nothing.
+    """One entry for each fact of the graph.
 
     The other predicates that the facts contain for the same subject, object and time are left out:
     a recorded fact is no mistake.
@@ -105,16 +105,16 @@ class Judgements:
         return len(self.ranks)
 
 
-def judge_facts(judge: Judge, chosen: Longs) -> Judgements:
-    """Asks about the chosen facts with each hidden, and about its reversal. O(chosen)."""
+def judge_facts(judge: Judge) -> Judgements:
+    """Ask about each fact with itself hidden, and about its reversal."""
     facts = judge.model.graph.facts
-    queries, known = training_queries(facts), known_predicates(facts.take(chosen), (facts,))
+    queries, known = training_queries(facts), known_predicates(facts, (facts,))
     probabilities, ranks, best, leanings = (np.zeros(len(facts)) for _ in range(4))
     expected = np.zeros(len(facts), np.int32)
-    for start in range(0, len(chosen), AT_ONCE):
-        part = chosen[start : start + AT_ONCE]
-        asked = queries.take(part)
-        own, others = facts.predicates[part], known.part(start, start + len(part))
+    for start in range(0, len(facts), AT_ONCE):
+        part = slice(start, start + AT_ONCE)
+        asked, own = queries.part(part), facts.predicates[part]
+        others = known.part(start, start + len(own))
         scores = judge.scores(asked)
         masked = judge.probabilities(scores).astype(np.float64)
         masked[others.row_of_each, others.flat_columns] = 0.0

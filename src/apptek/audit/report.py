@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from apptek.arrays import Ints, Longs
+from apptek.arrays import Ints
 from apptek.audit.audit import FINDINGS, PRIOR, Audit
 from apptek.databases import Database
 from apptek.explain.explainer import explain
@@ -35,21 +35,13 @@ def audit_table(
     The first `explained` facts get reasons. Rows that were left out because they end before they
     start come first of all. No model was asked about them, so that they have no probabilities.
     """
-    judged = table_of_facts(audit, audit.order, explained)
-    words = audit.judge.model.dataset.labels or PredicateTable()
-    impossible = [_impossible_row(defect, words) for defect in left_out if defect.fact]
-    return pa.concat_tables([pa.Table.from_pylist(impossible, judged.schema), judged])
-
-
-def table_of_facts(audit: Audit, order: Longs, explained: int) -> pa.Table:
-    """Return the rows of these facts, with reasons for the first `explained` ones."""
     data, facts = audit.judge.model.dataset, audit.judge.model.graph.facts
-    judged, odds = audit.judgements, audit.odds
+    judged, odds, order = audit.judgements, audit.odds, audit.order
     words = data.labels or PredicateTable()
     labels = pa.array([words.label(name) for name in data.predicates], pa.string())
     reasons = Reasons(audit) if explained else None
     texts = [reasons.of(int(fact)) for fact in order[:explained]] if reasons else []
-    return pa.table(
+    table = pa.table(
         {
             "subject": _names(data.entities, facts.subjects[order]),
             "predicate": _names(data.predicates, facts.predicates[order]),
@@ -69,6 +61,8 @@ def table_of_facts(audit: Audit, order: Longs, explained: int) -> pa.Table:
             "reason": pa.array([*texts, *[""] * (len(order) - len(texts))], pa.string()),
         }
     )
+    impossible = [_impossible_row(defect, words) for defect in left_out if defect.fact]
+    return pa.concat_tables([pa.Table.from_pylist(impossible, table.schema), table])
 
 
 def suspects_of(table: pa.Table, count: int) -> tuple[SuspectFact, ...]:
