@@ -24,7 +24,7 @@ from apptek.seeding import generator
 from apptek.setting_rules import config_from_json
 
 WEIGHTS = "agent.safetensors"
-DATA = "data.json"  # where the facts of a trained agent are
+DATA = "data.json"  # names the data that the agent was trained on
 CHUNK = 1024  # episodes that one thread plays at a time
 
 
@@ -47,9 +47,10 @@ class Agent:
 
     @classmethod
     def load(cls, folder: Path, data: Dataset | None = None) -> "tuple[Agent, Dataset]":
-        """The agent of a folder and its data: those that it names, or `data`, which must be equal.
+        """Load an agent and its data: the data set that its folder names, or `data`.
 
-        ApptekError where the folder holds no trained agent, or the facts are others.
+        Raise ApptekError if the folder holds no trained agent, or if the agent was trained on other
+        facts.
         """
         config, digest = trained_with(folder)
         if data is None:
@@ -61,7 +62,7 @@ class Agent:
         return cls(process, (folder / WEIGHTS).read_bytes()), data
 
     def values(self, environment: Environment) -> "np.ndarray[Any, np.dtype[np.float32]]":
-        """The Q-values of all actions in every episode, (B, actions); minus infinity: illegal."""
+        """Return the Q-values, (B, actions); an illegal action has minus infinity."""
         values = self.policy.values(environment.states(self.pair_of_fact))
         return np.where(environment.legal, values, np.float32(-np.inf))
 
@@ -89,14 +90,15 @@ class Agent:
 
 
 def pack(network: QNetwork, config: AgentConfig, digest: str) -> bytes:
-    """Return the weights of a network, with its settings and the fingerprint of its facts."""
+    """Return the weights of a network, with its settings and the digest of its facts."""
     weights = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
     about = json.dumps({"settings": asdict(config), "data": digest})
-    return save(weights, metadata={"agent": about})  # one key: their order is not determined
+    # One key, because safetensors does not fix the order of keys.
+    return save(weights, metadata={"agent": about})
 
 
 def trained_with(folder: Path) -> tuple[AgentConfig, str]:
-    """Return the settings of a trained agent and the fingerprint of its facts."""
+    """Return the settings of a trained agent and the digest of its facts."""
     try:
         with safe_open(folder / WEIGHTS, framework="numpy") as file:
             about = json.loads(file.metadata()["agent"])

@@ -25,8 +25,8 @@ from apptek.safe_text import without_passwords
 
 RESULT = "result.json"
 CURVE_POINTS = 200
-WINDOWS = (500, 10_000)  # of the moving averages, as in the paper's figure
-COURSE_PARTS = 100  # of a training, in which the success of a predicate is counted
+WINDOWS = (500, 10_000)  # lengths of the moving averages, as in the paper's figure
+COURSE_PARTS = 100  # training is cut into so many parts to count successes
 SUCCESS = (  # predicates of the paper's figure
     "Make statement", "Consult", "Criticize or denounce", "Demand military aid",
     "Protest violently, riot",
@@ -36,22 +36,22 @@ NORMAL_95 = 1.959963984540054  # half the width of a 95 % interval, in standard 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRun:
-    """An agent to be trained into a folder."""
+    """A training run: the data, the settings, and the folder to write."""
 
     dataset: Dataset
     config: AgentConfig
     folder: Path
     source: str = ""  # what names the data: a folder, a file or a benchmark
     seed: int = 0
-    report: Callable[[int, int], None] | None = None  # told the episodes done, and all of them
+    report: Callable[[int, int], None] | None = None  # receives the episodes done, and their total
 
 
 @one_torch_thread()
 def run_agent(run: AgentRun) -> Result:
-    """Trains an agent, compares it with its controls, and writes its folder as a whole.
+    """Train an agent, compare it with the controls, and write its folder atomically.
 
-    The comparison is on the training queries, each with its own fact hidden or, where the settings
-    say so, left in, and on those of valid.
+    The comparison uses the training queries and the valid queries. The fact of a training query is
+    hidden unless the settings say otherwise.
     """
     with new_folder(run.folder) as folder:
         process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
@@ -66,7 +66,7 @@ def run_agent(run: AgentRun) -> Result:
 
 
 def _measured(run: AgentRun, trainer: Trainer, training_seconds: float) -> dict[str, Any]:
-    """Metrics, curves and times of a trained agent."""
+    """Return the metrics, curves and times of a trained agent."""
     started, agent = time.monotonic(), trainer.agent()
     extras = {
         "rewards": reward_curve(trainer.history),
@@ -85,7 +85,7 @@ def _measured(run: AgentRun, trainer: Trainer, training_seconds: float) -> dict[
 
 
 def run_controls(run: AgentRun) -> Result:
-    """Plays the controls on the queries of train and valid, and writes result.json; no training.
+    """Play the controls on the train and valid queries, and write result.json; train nothing.
 
     How often they connect depends on tknn and on whether a training query sees its own fact.
     """
@@ -108,7 +108,7 @@ def _write(run: AgentRun, folder: Path, **entries: Any) -> Result:
 def rewards_by_split(
     process: DecisionProcess, run: AgentRun, agent: Agent | None = None
 ) -> dict[str, dict[str, Any]]:
-    """The rewards of the controls, and of an agent, on the queries of train and valid."""
+    """Return the rewards of the controls, and of an agent if given, on train and valid."""
     queries_of = {"train": process.training_queries(), "valid": held_out_queries(run.dataset.valid)}
     return {
         split: compare_with_controls(process, queries, agent, seed=run.seed)
@@ -120,7 +120,7 @@ def rewards_by_split(
 def compare_with_controls(
     process: DecisionProcess, queries: Queries, agent: Agent | None = None, *, seed: int
 ) -> dict[str, Any]:
-    """Mean rewards of both controls and of the greedy agent, paired over the queries."""
+    """Return the mean rewards of both controls and of the greedy agent, paired by query."""
     met = {} if agent is None else {"agent": agent.play(queries).met}
     controls = {
         "random": play(process, queries, "random", seed=seed).met,
@@ -136,7 +136,7 @@ def compare_with_controls(
 
 
 def paired_difference(rewards: Bools, control: Bools) -> dict[str, float]:
-    """Rewards minus those of a control: the mean, and its normal 95 % interval."""
+    """Return the mean of rewards minus a control's rewards, with its normal 95 % interval."""
     differences = rewards.astype(np.float64) - control
     mean = float(differences.mean())
     half = NORMAL_95 * float(differences.std(ddof=1)) / len(differences) ** 0.5
@@ -144,7 +144,7 @@ def paired_difference(rewards: Bools, control: Bools) -> dict[str, float]:
 
 
 def reward_curve(history: History) -> dict[str, list[float]]:
-    """The mean reward of the last 500 and 10,000 episodes, at evenly spread points of training."""
+    """Return the mean reward of the last 500 and 10,000 episodes, at even points of training."""
     count = len(history.met)
     # A short training has fewer episodes than points: np.unique drops the repeated ones.
     ends = np.unique(np.linspace(min(500, count), count, CURVE_POINTS).astype(np.intp))
@@ -157,7 +157,7 @@ def reward_curve(history: History) -> dict[str, list[float]]:
 
 
 def moving_means(met: Bools, ends: npt.NDArray[np.intp]) -> npt.NDArray[np.float64]:
-    """The mean reward of the episodes before each end, in windows of 500 and 10,000: (n, 2)."""
+    """Return the mean reward of the 500 and 10,000 episodes before each end, (n, 2)."""
     sums = np.concatenate([[0], np.cumsum(met)])
     starts = np.maximum(ends[:, None] - np.asarray(WINDOWS), 0)  # (n, 2)
     rewards = sums[ends][:, None] - sums[starts]
@@ -166,25 +166,25 @@ def moving_means(met: Bools, ends: npt.NDArray[np.intp]) -> npt.NDArray[np.float
 
 
 def mean_legal_actions(legal_counts: Ints) -> list[float | None]:
-    """The mean number of legal actions before each step, over the episodes that took it."""
+    """Return the mean number of legal actions before each step, over the episodes that took it."""
     steps = [counts[counts > 0] for counts in legal_counts.T]
     return [float(counts.mean()) if len(counts) else None for counts in steps]
 
 
 def success_course(history: History, dataset: Dataset) -> dict[str, dict[str, list[int]]]:
-    """The episodes of each predicate of the paper's figure, and how many of them connected.
+    """Count the episodes, and the connected ones, of each predicate in the paper's figure.
 
-    Data that has none of these predicates: its first ones.
-    Training is cut into parts of equal length; each list has a number for each part.
+    If the data has none of these predicates, count its first ones. Training is cut into
+    COURSE_PARTS parts of equal length; each list has one count per part.
     """
     count, names = len(history.met), list(dataset.predicates)
     predicates = dataset.train.predicates[history.queries]
     parts = np.arange(count) * COURSE_PARTS // max(count, 1)
     course = {}
     for name in [name for name in SUCCESS if name in names] or names[: len(SUCCESS)]:
-        own = predicates == names.index(name)
+        matches = predicates == names.index(name)
         course[name] = {
             key: np.bincount(parts[rows], minlength=COURSE_PARTS).tolist()
-            for key, rows in (("episodes", own), ("connected", own & history.met))
+            for key, rows in (("episodes", matches), ("connected", matches & history.met))
         }
     return course

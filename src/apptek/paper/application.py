@@ -1,18 +1,18 @@
 """Topologies applied to queries: a sparse binary matrix, 1 where the sides meet.
 
-Replaying a topology only ever adds entities to a side: an action adds the other ends of the facts
-with its predicate among the N_tknn facts of every entity that the side has reached. Facts that are
-in the core already lead nowhere new, and an absent predicate adds nothing, so that cores need not
-be kept. Three consequences make it fast:
+Replaying a topology only adds entities to a side. An action takes the N_tknn facts of every entity
+that the side has reached, keeps those with its predicate, and adds their other ends. Facts that are
+already in the core lead nowhere new, and an absent predicate adds nothing, so cores need not be
+kept. Three consequences make it fast:
 
-- what a side becomes depends on what it has reached and on the action alone: it is remembered, and
-  sequences that differ in no-ops share their results;
-- the N_tknn facts of an entity are looked up once for a query, whichever topology needs them;
-- what has met stays met: all topologies that begin with a sequence that connects are 1 at once.
+- What a side becomes depends only on what it has reached and on the action. The result is cached,
+  and sequences that differ in no-ops share it.
+- The N_tknn facts of an entity are looked up once per query, whichever topology needs them.
+- Sides that have met stay met: all topologies that begin with a connecting sequence are 1 at once.
 
-Within a query, entities have numbers of their own, in the order in which they are met. A *set* is
-what a side can have reached: its entities are reach[set_starts[s] : set_starts[s + 1]], and bits of
-bits[s]. `memory` says which set a set becomes by an action.
+Within a query, entities are numbered in the order in which they are reached. A *set* is what a side
+can have reached: its entities are reach[set_starts[s] : set_starts[s + 1]], and also the bits of
+bits[s]. `memory` caches which set a set becomes by an action.
 """
 
 from typing import Any, NamedTuple
@@ -28,12 +28,12 @@ from apptek.paper.episode_kernels import Moves, find_slot
 from apptek.paper.topologies import TopologySet, Trie
 from apptek.ragged import Ragged
 
-CHUNK = 4096  # queries that one thread takes at a time
-ROOM = 1024  # entities that the work space of a query has room for at first
+CHUNK = 4096  # queries per task of a thread
+ROOM = 1024  # initial capacity of the work space, in entities
 
 
 def apply_topologies(process: DecisionProcess, queries: Queries, topologies: TopologySet) -> Ragged:
-    """Which topologies connect which queries, (queries, topologies). Threads over chunks."""
+    """Return which topologies connect which queries, (queries, topologies); chunks in threads."""
     query_columns = process.kernel_queries(queries)
 
     def apply_chunk(start: int) -> tuple[Longs, Ints]:
@@ -50,10 +50,10 @@ def apply_topologies(process: DecisionProcess, queries: Queries, topologies: Top
 def _apply_chunk(
     process: DecisionProcess, queries: QueryColumns, topologies: TopologySet
 ) -> tuple[Longs, Ints]:
-    """The number of ones in each row, and their columns.
+    """Return the number of ones in each row, and their columns.
 
-    A query that finds the work space too small stops the kernel and is tried again with twice the
-    space: most queries need little, a few need very much.
+    If the work space is too small for a query, the kernel stops and that query is retried with
+    twice the space: most queries need little, a few need very much.
     """
     count, room = len(queries[0]), ROOM
     counts, parts = np.zeros(count, np.int64), []
@@ -71,27 +71,27 @@ def _apply_chunk(
 
 
 class Work(NamedTuple):
-    """The arrays that a query is worked on in."""
+    """The work space of a query."""
 
-    keys: Ints  # with numbers and stamps: the table of the numbers of entities
+    keys: Ints  # keys, numbers, stamps: a hash table from entity to number
     numbers: Ints
     stamps: Ints
     entities: Ints
-    fetched: Bools  # whether the facts of an entity have been looked up
-    actions: Ints  # of these facts
-    others: Ints  # the numbers of the entities that they lead to
+    fetched: Bools  # by entity: its facts have been looked up
+    actions: Ints  # by entity: the actions of its facts
+    others: Ints  # by entity: the numbers of the entities that its facts lead to
     degrees: Ints
-    present: Words  # the actions of its facts as bits
+    present: Words  # by entity: the actions of its facts as bits
     reach: Ints
-    set_starts: Longs  # in `reach`
+    set_starts: Longs  # offsets in `reach`
     bits: Words
-    prepared: Bools  # whether legal and memory of a set are there
-    legal: Words  # the actions that a set has
-    memory: Ints  # the set that it becomes by each
+    prepared: Bools  # by set: `legal` and `memory` are filled
+    legal: Words  # by set: its legal actions as bits
+    memory: Ints  # by set and action: the set that it becomes
     path: Longs  # the sets of both sides, by depth in the trie
-    known: Longs  # how many entities have a number
-    set_count: Longs  # how many sets there are
-    space: Space  # the rest is for `nearest_facts`
+    known: Longs  # (1,) number of entities that are numbered
+    set_count: Longs  # (1,) number of sets
+    space: Space  # with `nearest`: the work space of `nearest_facts`
     nearest: Ints
 
 
@@ -131,7 +131,7 @@ def _bit(number: int) -> np.uint64:
 
 @leaf
 def _number_of(entity: int, generation: int, work: Work) -> int:
-    """The number of an entity within the query; a new one where it is met for the first time."""
+    """Return the number of an entity within the query; number it if it is new."""
     slot = find_slot(work.keys, work.stamps, work.keys.size - 1, generation, entity)
     if work.stamps[slot] == generation:
         return int(work.numbers[slot])
@@ -144,7 +144,7 @@ def _number_of(entity: int, generation: int, work: Work) -> int:
 
 @leaf
 def _fetch(moves: Moves, when: int, hidden: int, number: int, generation: int, work: Work) -> bool:
-    """Looks up an entity's N_tknn facts: their actions, and where each leads. False: no space."""
+    """Look up an entity's N_tknn facts: their actions, and where each leads. False: no space."""
     nearest, present, entity = work.nearest, work.present, work.entities[number]
     # Every fact may lead to an entity that has no number yet.
     if work.known[0] + nearest.size > work.entities.size:
@@ -170,7 +170,7 @@ def _fetch(moves: Moves, when: int, hidden: int, number: int, generation: int, w
 def _prepare(
     moves: Moves, when: int, hidden: int, reached: int, generation: int, work: Work
 ) -> bool:
-    """Looks up the facts of a set's entities, and notes which actions it has. False: no space."""
+    """Look up the facts of a set's entities, and store its actions. False: no space."""
     first, stop = work.set_starts[reached], work.set_starts[reached + 1]
     for i in range(first, stop):
         number = work.reach[i]
@@ -188,9 +188,9 @@ def _prepare(
 
 @leaf
 def _expand(reached: int, action: int, work: Work) -> int:
-    """Makes a new set from a set by an action; returns `reached` itself if nothing is new.
+    """Make a new set from a set by an action; return `reached` itself if nothing is new.
 
-    FULL where the work space has no room for the worst case, every known entity.
+    Return FULL if the work space has no room for the worst case, every known entity.
     """
     reach, bits, new_set = work.reach, work.bits, work.set_count[0]
     first, stop = work.set_starts[reached], work.set_starts[reached + 1]
@@ -203,7 +203,7 @@ def _expand(reached: int, action: int, work: Work) -> int:
         reach[end] = reach[i]
         end += 1
     before, grown = end, False
-    # Only the entities of the set as it was are expanded: one step of an episode, not a closure.
+    # Expand only the entities of the original set: one step of an episode, not a closure.
     for i in range(first, stop):
         number = reach[i]
         if not work.present[number, action >> 6] & _bit(action):
@@ -235,9 +235,9 @@ def _disjoint(bits: Words, subject_set: int, object_set: int) -> bool:
 
 @leaf
 def _begin(queries: QueryColumns, query: int, literal: int, work: Work) -> None:
-    """Makes sets 0 and 1 of the two entities of a query.
+    """Make sets 0 and 1 from the two entities of a query.
 
-    The query's index is the generation of the table of numbers: it needs no clearing in between.
+    The query's index is the generation of the table of numbers, so the table needs no clearing.
     """
     work.known[0], work.set_count[0] = 0, 2
     work.set_starts[1], work.set_starts[2] = 1, 2
@@ -249,7 +249,7 @@ def _begin(queries: QueryColumns, query: int, literal: int, work: Work) -> None:
         if entity >= 0:
             number = _number_of(entity, query, work)
             work.reach[side] = number
-            if not literal:  # else the entities of an empty core, which are none
+            if not literal:  # literally, an empty core has no entities
                 work.bits[side, number >> 6] |= _bit(number)
         work.path[side, 0] = side
 
@@ -259,9 +259,9 @@ def apply_from(  # noqa: C901, PLR0912 - one loop: a call for each node would co
     query: int, moves: Moves, queries: QueryColumns, trie: Trie, work: Work, topology_count: int,
     counts: Longs, ones: Ints,
 ) -> int:  # fmt: skip
-    """Applies all topologies to the queries from `query` on; returns the first without space.
+    """Apply all topologies to the queries from `query` on; return the first without space.
 
-    Fills `counts` by query and `ones` with the topologies that connect, one query after the other.
+    Fill `counts` by query, and `ones` with the topologies that connect, query after query.
     """
     actions, depths, firsts, lasts, skips = trie
     subjects, objects, moments, hidden = queries
@@ -293,12 +293,12 @@ def apply_from(  # noqa: C901, PLR0912 - one loop: a call for each node would co
                             return query
                 path[side, depth] = new
                 moved = moved or new != now
-            # Where neither side has moved, they are as disjoint as they were one node above.
+            # If neither side has changed, they are as disjoint as at the parent node.
             if moved and not _disjoint(work.bits, path[0, depth], path[1, depth]):
                 for topology in range(firsts[node], lasts[node]):
                     ones[total] = topology
                     total += 1
-                node = skips[node]  # what has met stays met: so does everything below
+                node = skips[node]  # sides that have met stay met in the whole subtree
             else:
                 node += 1
         counts[query] = total - begin

@@ -1,4 +1,4 @@
-"""One episode as people see it: played step by step, or a topology replayed until it connects."""
+"""One episode for display: played step by step, or a topology replayed until it connects."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -16,16 +16,16 @@ from apptek.seeding import generator
 if TYPE_CHECKING:
     from apptek.paper.agent import Agent
 
-UNDATED = 2**31  # farther than any dated fact
-Core = dict[int, tuple[int, int]]  # the facts of a side, each with the step and action behind it
+UNDATED = 2**31  # sorts after every dated fact
+Core = dict[int, tuple[int, int]]  # the facts of a side, with the step and action that added each
 Nearness = Callable[[int], tuple[int, int]]  # a key to sort facts by: distance in time, then index
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One step of an episode as people see it.
+    """One step of an episode, for display.
 
-    sizes    facts in the core and in the periphery of either side before it
+    sizes    facts in the core and in the periphery of either side before the step
     actions  the legal ones: predicate, its facts in both peripheries, its Q-value (None: a control)
     chosen   the predicate
     added    the facts that join the core of the subject's and of the object's side
@@ -39,7 +39,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Walk:
-    """A played episode: its steps, whether the sides met, and the entities where."""
+    """A played episode: its steps, whether the sides met, and the entities where they met."""
 
     steps: list[Step]
     met: bool
@@ -47,7 +47,7 @@ class Walk:
 
     @property
     def actions(self) -> tuple[int, ...]:
-        """The actions taken: a topology, where the sides met."""
+        """The actions taken; they form a topology if the sides met."""
         return tuple(step.chosen for step in self.steps)
 
 
@@ -81,9 +81,9 @@ def walk(
 def replay(
     process: DecisionProcess, queries: Queries, sequence: Sequence[int], row: int = 0
 ) -> tuple[Environment, tuple[Core, Core], int]:
-    """Replays actions on a query until the sides meet: both cores, and how many were tried.
+    """Replay actions on a query until the sides meet; return both cores and the number of tries.
 
-    An action that is not legal changes nothing.
+    An illegal action changes nothing.
     """
     environment = Environment(process, queries.take(np.arange(row, row + 1)))
     cores: tuple[Core, Core] = {}, {}
@@ -103,7 +103,7 @@ def replay(
 def connect(
     process: DecisionProcess, queries: Queries, sequence: Sequence[int], row: int = 0
 ) -> Connection | None:
-    """Replays a topology on a query until the sides meet; None if they do not."""
+    """Replay a topology on a query until the sides meet; return None if they do not."""
     environment, cores, steps = replay(process, queries, sequence, row)
     if not environment.met[0]:
         return None
@@ -133,7 +133,7 @@ def connect(
 def _facts_in_order(
     cores: tuple[Core, Core], paths: "Sequence[_Paths]", meeting: Sequence[int], nearness: Nearness
 ) -> tuple[CoreFact, ...]:
-    """The facts of both cores: those on a path first, then the others, nearest in time first."""
+    """Return the facts of both cores: those on a path first, then the others by time distance."""
     on_path: dict[int, None] = {}  # a set that keeps its order
     for entity in meeting:
         for layer in (*paths[0].layers_to(entity), *reversed(paths[1].layers_to(entity))):
@@ -145,7 +145,7 @@ def _facts_in_order(
 def core_facts(
     cores: tuple[Core, Core], order: Iterable[int], on_path: set[int]
 ) -> tuple[CoreFact, ...]:
-    """The facts of both cores in this order, each with its side, step and action."""
+    """Return the facts of both cores in this order, each with its side, step and action."""
     either = cores[0] | cores[1]
 
     def side_of(fact: int) -> Side:
@@ -161,7 +161,7 @@ class _Paths:
 
     hops   to every entity
     costs  to every entity: the sum of time distances on the cheapest of its shortest paths
-    back   of every entity: the last facts of its shortest paths, and where these facts come from
+    back   for every entity: the last facts of its shortest paths, and where these facts come from
     """
 
     hops: dict[int, int]
@@ -169,7 +169,7 @@ class _Paths:
     back: dict[int, list[tuple[int, int]]]
 
     def layers_to(self, entity: int) -> list[list[int]]:
-        """The facts on the shortest paths to an entity, hop by hop."""
+        """Return the facts on the shortest paths to an entity, hop by hop."""
         layers: list[list[int]] = []
         ends = [entity]
         while ends := list(dict.fromkeys(ends)):
@@ -180,7 +180,7 @@ class _Paths:
 
 
 def _shortest_paths(facts: Facts, core: Core, start: int, nearness: Nearness) -> _Paths:
-    """Breadth first, the nearest facts in time first."""
+    """Search breadth first from `start`, with the facts nearest in time first."""
     links: dict[int, list[tuple[int, int]]] = {}
     for fact in sorted(core, key=nearness):
         subject, object_ = int(facts.subjects[fact]), int(facts.objects[fact])

@@ -39,8 +39,8 @@ def td_targets(rewards: Floats, done: Bools, best: Floats, *, discount: float) -
 def build_network(
     table: PairTable, predicate_count: int, config: AgentConfig, *, rng: np.random.Generator
 ) -> QNetwork:
-    """The Q-network of these settings, with torch's usual initial weights drawn from `rng`."""
-    with torch.random.fork_rng(devices=[]):  # leaves torch's own generator as it was
+    """Return a Q-network with torch's default initial weights, drawn from `rng`."""
+    with torch.random.fork_rng(devices=[]):  # leaves torch's global generator unchanged
         torch.default_generator.manual_seed(int(rng.integers(2**63)))
         fingerprint = Fingerprint(
             table,
@@ -55,15 +55,15 @@ def build_network(
 
 
 def random_legal(legal: Bools, *, rng: np.random.Generator) -> Ints:
-    """One of the legal actions of each row, all equally likely, (B,); 0 where none is legal."""
+    """Draw a legal action for each row, uniformly, (B,); 0 if none is legal."""
     return nth_legal(legal, rng.integers(np.maximum(legal.sum(axis=1), 1)))
 
 
 class Learner:
     """A Q-network that learns from transitions by RMSprop, with a target network if set.
 
-    It learns on the processor; afterwards the weights of the network are parts of one vector.
-    `gradients` are those of the last update, in the same order.
+    It learns on the CPU. Afterwards the network's weights are views into one vector. `gradients`
+    are those of the last update, in the same order.
     """
 
     def __init__(self, network: QNetwork, config: AgentConfig) -> None:
@@ -78,11 +78,11 @@ class Learner:
         self._encoding, self._valuing = _layout(network)
 
     def learn(self, batch: Batch) -> float:
-        """One update; returns the mean squared error of the values before it."""
+        """Do one update; return the mean squared TD error before it."""
         weights, gradients = self._weights.numpy(), self.gradients
         count = len(batch.actions)
         states = batch.states
-        if self.target is None:  # the network itself looks ahead: both are encoded at once
+        if self.target is None:  # the network values the next states too: encode both at once
             states = join_states(batch.states, batch.next_states)
         distinct, members = distinct_members(states.members)
         encoded = encode_members(weights, *self._encoding, distinct)
@@ -105,7 +105,10 @@ class Learner:
         return loss
 
     def _targets(self, batch: Batch, next_both: Floats) -> Floats:
-        """The targets; `next_both` are the next fingerprints, if the network itself looks ahead."""
+        """Return the TD targets, (B,).
+
+        next_both  the fingerprints of the next states; used only without a target network
+        """
         if self.target is None:
             best = best_values(self._weights.numpy(), *self._valuing, next_both, batch.next_legal)
         else:
@@ -115,14 +118,14 @@ class Learner:
         return td_targets(batch.rewards, batch.done, best, discount=self.config.discount)
 
     def greedy(self, states: States, legal: Bools) -> Ints:
-        """The best legal action of each state, (B,): the lowest of equals, 0 if none is legal."""
+        """Return the best legal action of each state, (B,); ties: the lowest; none legal: 0."""
         with torch.inference_mode():
             return masked_argmax(self.network(states).numpy(), legal)
 
     def act(
         self, states: States, legal: Bools, epsilon: float, *, rng: np.random.Generator
     ) -> Ints:
-        """Each state's best legal action or, with probability epsilon, any legal one, (B,)."""
+        """Return epsilon-greedy actions, (B,): with probability epsilon any legal one."""
         explores = rng.random(len(states)) < epsilon
         actions = np.empty(len(states), np.int32)
         actions[explores] = random_legal(legal[explores], rng=rng)
@@ -144,11 +147,11 @@ def _flatten(network: QNetwork) -> Tensor:
 
 
 def _layout(network: QNetwork) -> tuple[tuple[Longs, Longs, Ints], tuple[int, Longs]]:
-    """Where the vector of a network's weights has what, as the kernels of an update take it.
+    """Return the offsets and sizes of the network's parts in its weight vector, for the kernels.
 
-    For encoding: the sizes of both embeddings, where times and layers begin, and the number of
-    marks; the sizes of the layers; the pairs of the graph. For valuing: where the layers begin,
-    and their sizes.
+    For encoding: an array of both embedding sizes, the offsets of the time embedding and of the
+    layers, and the number of marks; the layer sizes; the columns of all pairs. For the Q-values:
+    the offset of the layers, and their sizes.
     """
     fingerprint = network.fingerprint
     psi, xi = fingerprint.psi.weight, fingerprint.xi.weight
@@ -160,9 +163,9 @@ def _layout(network: QNetwork) -> tuple[tuple[Longs, Longs, Ints], tuple[int, Lo
 
 
 class FrozenPolicy:
-    """The policy of a trained network: every pair is encoded once, and then only looked up.
+    """The policy of a trained network: every pair is encoded once and then looked up.
 
-    Nothing in it changes, so that threads may share it.
+    It is immutable, so threads may share it.
     """
 
     def __init__(self, network: QNetwork) -> None:
@@ -170,7 +173,7 @@ class FrozenPolicy:
         self._encoded = network.fingerprint.encode_all().numpy()  # (P, d_f)
 
     def values(self, states: States) -> Floats:
-        """The values of all actions, (B, actions), as the network gives them."""
+        """Return the Q-values of all actions, (B, actions), as the network gives them."""
         with torch.inference_mode():
             pooled, _ = pool_maxima(self._encoded, states.members, states.offsets)
             values: Floats = self._network.values(torch.from_numpy(pooled)).numpy()

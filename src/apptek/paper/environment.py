@@ -17,14 +17,15 @@ from apptek.paper.episode_kernels import DROP, KEEP, START, Moves, State, advanc
 from apptek.paper.states import MARKS, States
 from apptek.seeding import generator
 
-CHUNK = 2048  # episodes that one thread plays at a time
+CHUNK = 2048  # episodes per task of a thread
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionProcess:
     """The paper's Markov decision process: a graph, and the settings that shape an episode on it.
 
-    They decide which facts an entity shows (tknn, traversal) and what the actions are.
+    The settings decide which facts an entity shows (tknn, traversal) and when an episode is
+    rewarded.
     """
 
     graph: TemporalGraph
@@ -32,11 +33,11 @@ class DecisionProcess:
 
     @property
     def action_count(self) -> int:
-        """Every predicate is an action."""
+        """The number of actions: every predicate is an action."""
         return self.graph.predicate_count
 
     def moves(self) -> Moves:
-        """What a side can be expanded by."""
+        """Return what the kernels need to expand a side."""
         graph, config = self.graph, self.config
         directions = graph.directions(config.traversal, strict=config.tknn_strict)
         columns, count = graph.columns(), graph.predicate_count
@@ -44,7 +45,7 @@ class DecisionProcess:
         return Moves(graph.incidence, columns, directions, count, literal)
 
     def kernel_queries(self, queries: Queries) -> QueryColumns:
-        """The queries as the kernels take them; ApptekError for an entity out of range.
+        """Return the queries as the kernels take them; ApptekError for an entity out of range.
 
         The kernels check no bounds: such an entity would read foreign memory.
         """
@@ -57,7 +58,7 @@ class DecisionProcess:
         return queries.for_kernels(self.graph.axis)
 
     def training_queries(self) -> Queries:
-        """A query for each fact of the graph, with that fact hidden, if the settings say so."""
+        """Return a query for each fact of the graph, with the fact hidden if so set."""
         facts = self.graph.facts
         return training_queries(facts) if self.config.hide_query else held_out_queries(facts)
 
@@ -91,9 +92,9 @@ class Environment:
         return np.greater(self.edges, 0)
 
     def step(self, actions: npt.ArrayLike) -> Bools:
-        """Takes an action in every episode that goes on; returns which of them are rewarded.
+        """Take an action in every running episode; return which of them are rewarded.
 
-        An action of KEEP leaves an episode as it is.
+        An action of KEEP leaves an episode unchanged.
         """
         chosen = np.asarray(actions, np.int32)
         if chosen.shape != self.done.shape:
@@ -107,7 +108,7 @@ class Environment:
         return self._advance(np.where(self.done, np.int32(DROP), chosen))
 
     def restart(self, slots: npt.NDArray[np.intp], queries: Queries) -> None:
-        """Begins other queries in these slots; the other episodes stay as they are."""
+        """Start other queries in these slots; leave the other episodes unchanged."""
         columns = [column.copy() for column in self._queries]
         for column, new in zip(columns, self._process.kernel_queries(queries), strict=True):
             column[slots] = new
@@ -119,9 +120,9 @@ class Environment:
         self._advance(actions)
 
     def states(self, pair_of_fact: Ints) -> States:
-        """The states as the network sees them: the pairs in core and periphery of each side.
+        """Return the network's view of the states: the pairs in core and periphery of each side.
 
-        With marks, if the settings say so.
+        The pairs have marks if the settings say so.
         """
         process, facts = self._process, self._moves.facts
         marks = 1 if process.config.fingerprint == "paper" else MARKS
@@ -130,7 +131,7 @@ class Environment:
         )
 
     def side(self, row: int) -> tuple[Ints, Ints, Ints]:
-        """Entities, core facts and periphery facts of row 2b (subject's) or 2b + 1 (object's)."""
+        """Return entities, core facts and periphery facts of row 2b (subject) or 2b + 1."""
         rows = iter(self._state)
         parts = [
             numbers[offsets[row] : offsets[row + 1]]
@@ -140,11 +141,11 @@ class Environment:
 
     @property
     def nbytes(self) -> int:
-        """Bytes that the episodes take now."""
+        """The bytes that the episodes take now."""
         return sum(array.nbytes for array in (*self._state, *self._queries, self.edges))
 
     def _advance(self, actions: Ints) -> Bools:
-        """Takes these actions; returns which episodes have met by them."""
+        """Take these actions; return which episodes have met by them."""
         rewarded = np.zeros(len(self), np.bool_)
         k, state = self._process.config.tknn, self._state
         self._state = advance(self._moves, k, self._queries, actions, state, self.edges, rewarded)
@@ -174,7 +175,10 @@ def play_in_chunks(
     chunk: int,
     threads: int | None = None,
 ) -> Episodes:
-    """Plays episodes to their end, by a policy for the episodes that begin with each chunk."""
+    """Play episodes to their end, chunk by chunk, in threads.
+
+    policy  takes the index of a chunk's first episode and returns the function that chooses actions
+    """
 
     def play_chunk(start: int) -> Episodes:
         rows = np.arange(start, min(start + chunk, len(queries)))
@@ -203,9 +207,9 @@ def play(
     seed: int = 0,
     threads: int | None = None,
 ) -> Episodes:
-    """Plays episodes to their end by a control: random, or always the action with most edges.
+    """Play episodes to their end by a control: random, or always the action with most edges.
 
-    Each episode has a random stream of its own, so that threads and chunks do not matter.
+    Each episode has its own random stream, so threads and chunks do not change the result.
     """
     seeds = generator(seed, "episodes").integers(0, 2**64, len(queries), np.uint64)
 
@@ -228,7 +232,7 @@ def play(
 
 
 def next_words(words: Words) -> Words:
-    """The next number of each splitmix64 stream, whose states are changed in place."""
+    """Return the next number of each splitmix64 stream; advance the streams in place."""
     words += np.uint64(0x9E3779B97F4A7C15)
     mixed: Words = (words ^ (words >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     mixed = (mixed ^ (mixed >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -236,7 +240,7 @@ def next_words(words: Words) -> Words:
 
 
 def nth_legal(legal: Bools, skipped: npt.NDArray[Any]) -> Ints:
-    """The legal action of each row after so many others, (B,); 0 where none is legal."""
+    """Return the legal action with index `skipped` in each row, (B,); 0 if none is legal."""
     ranks = np.cumsum(legal, axis=1, dtype=np.int32)  # (B, actions)
     actions: Ints = (ranks > skipped[:, None]).argmax(axis=1).astype(np.int32)
     return actions

@@ -26,7 +26,7 @@ State = tuple[Ints, Ints, Ints, Ints, Ints, Ints]  # entities, core, periphery: 
 
 
 class Moves(NamedTuple):
-    """What a side can be expanded by: the facts, in which directions, and how Eq. 3 and 8 are read.
+    """The graph and rules by which a side is expanded: facts, directions, readings of Eq. 3 and 8.
 
     directions  may include STRICT: Eq. 3 to the letter, only facts nearer than the k-th
     literal     1: Eq. 8 to the letter, a side with an empty core has no entities
@@ -41,7 +41,7 @@ class Moves(NamedTuple):
 
 @leaf
 def find_slot(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> int:
-    """The slot of a key, or the free slot where it belongs: one that this generation left alone."""
+    """Return the slot of a key, or the free slot where it belongs: one of an older generation."""
     # The low bits of the product depend on the low bits of the key alone: shift before masking.
     slot = (key * 2654435761 >> 7) & mask
     while stamps[slot] == generation and keys[slot] != key:
@@ -51,7 +51,7 @@ def find_slot(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) ->
 
 @leaf
 def _put(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> bool:
-    """Puts a key into the table; False where it is there already."""
+    """Put a key into the table; return False if it is already there."""
     slot = find_slot(keys, stamps, mask, generation, key)
     if stamps[slot] == generation:
         return False
@@ -62,7 +62,7 @@ def _put(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> bool
 
 @leaf
 def _table_size(count: int) -> int:
-    """The power of two that keeps a table of `count` keys mostly empty."""
+    """Return the power of two that keeps a table of `count` keys mostly empty."""
     size = 64
     while size < 3 * count:
         size *= 2
@@ -71,7 +71,7 @@ def _table_size(count: int) -> int:
 
 @kernel
 def grown(array: Ints, size: int) -> Ints:
-    """The array itself if it has at least `size` places, else a copy with room for more."""
+    """Return the array if it has at least `size` elements, else a larger copy."""
     if size <= array.size:
         return array
     larger = np.empty(max(size, 2 * array.size), np.int32)
@@ -84,7 +84,7 @@ def _add_neighbours(
     moves: Moves, when: int, hidden: int, keys: Ints, stamps: Ints, mask: int, generation: int,
     space: Space, nearest: Ints, entities: Ints, periphery: Ints, size: int,
 ) -> int:  # fmt: skip
-    """Adds the N_tknn facts of new entities to the periphery (Eq. 3); returns its new size."""
+    """Add the N_tknn facts of new entities to the periphery (Eq. 3); return its new size."""
     for entity in entities:
         count = nearest_facts(
             moves.incidence, moves.directions, entity, when, hidden, space, nearest
@@ -101,7 +101,7 @@ def _move_to_core(
     predicates: Ints, action: int, core: Ints, core_count: int, periphery: Ints, size: int,
     keys: Ints, stamps: Ints, mask: int, generation: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Moves the facts of an action to the core (Eq. 7); returns the sizes of core and periphery.
+    """Move the facts of an action to the core (Eq. 7); return the sizes of core and periphery.
 
     Afterwards the table has every fact of both.
     """
@@ -125,11 +125,11 @@ def expand_side(
     moves: Moves, when: int, hidden: int, action: int, entities: Ints, core: Ints, periphery: Ints,
     counts: Longs, keys: Ints, stamps: Ints, clock: Longs, space: Space, nearest: Ints,
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:  # fmt: skip
-    """Expands a side by an action, or, with START, begins it at entities[0] (-1: at none).
+    """Expand a side by an action or, with START, begin it at entities[0] (-1: at none).
 
-    `counts` holds how many entities and facts in core and periphery there are; `clock` holds
-    the last generation of the table. Returns entities, core, periphery, keys and stamps, any of
-    which may have been replaced by a larger array.
+    `counts` holds the numbers of entities, core facts and periphery facts; `clock` holds the last
+    generation of the table. Return entities, core, periphery, keys and stamps: any of these may be
+    a new, larger array.
     """
     if action == START:
         counts[0], counts[1], counts[2] = entities[0] >= 0, 0, 0
@@ -173,7 +173,7 @@ def expand_side(
 
 @leaf
 def sides_meet(one: Ints, other: Ints, keys: Ints, stamps: Ints, clock: Longs) -> bool:
-    """Whether the two sides of an episode have reached a common entity (Eq. 8)."""
+    """Return whether the two sides of an episode have reached a common entity (Eq. 8)."""
     # The table is large enough: it has held these entities, and more, when the side was expanded.
     mask = _table_size(one.size) - 1
     clock[0] += 1
@@ -187,7 +187,7 @@ def sides_meet(one: Ints, other: Ints, keys: Ints, stamps: Ints, clock: Longs) -
 
 @kernel
 def _append(offsets: Ints, values: Ints, row: int, new: Ints, count: int) -> Ints:
-    """Writes row `row` of a ragged array after the rows before it; the array may have grown."""
+    """Append row `row` to a ragged array; return its values, which may be a larger copy."""
     start = offsets[row]
     values = grown(values, start + count)
     values[start : start + count] = new[:count]
@@ -197,7 +197,7 @@ def _append(offsets: Ints, values: Ints, row: int, new: Ints, count: int) -> Int
 
 @kernel
 def _load(offsets: Ints, values: Ints, row: int, into: Ints) -> tuple[Ints, int]:
-    """Copies row `row` of a ragged array to the front of an array, which may grow; its size."""
+    """Copy a row of a ragged array to the front of `into`, which may grow; return its size."""
     count = offsets[row + 1] - offsets[row]
     into = grown(into, count)
     into[:count] = values[offsets[row] : offsets[row + 1]]
@@ -209,12 +209,13 @@ def advance(
     moves: Moves, k: int, queries: QueryColumns, actions: Ints, state: State, edges: Ints,
     met: Bools,
 ) -> State:  # fmt: skip
-    """The state of every episode after its action.
+    """Return the state of every episode after its action.
 
-    Fills `edges` (B, actions) with how many edges either periphery has of each action, and `met`.
+    Fill `edges` (B, actions) with how many edges the two peripheries have of each action, and
+    `met`.
 
     The state is ragged: row 2b is the subject's side of episode b, row 2b + 1 the object's. Instead
-    of an action: START begins the episode, KEEP leaves it as it is, DROP empties it.
+    of an action: START begins the episode, KEEP leaves it unchanged, DROP empties it.
     """
     entity_rows, all_entities, core_rows, all_core, edge_rows, all_edges = state
     rows = 2 * len(actions)
@@ -224,8 +225,8 @@ def advance(
     keys, stamps = np.empty(64, np.int32), np.full(64, -1, np.int32)
     clock, counts = np.zeros(1, np.int64), np.zeros(3, np.int64)
     space, nearest = work_space(k), np.empty(k, np.int32)
-    first_room = np.empty((3, 64), np.int32)
-    entities, core, periphery = first_room[0], first_room[1], first_room[2]
+    initial = np.empty((3, 64), np.int32)
+    entities, core, periphery = initial[0], initial[1], initial[2]
     edges[:] = 0
     for row in range(rows):
         episode, action = row // 2, actions[row // 2]
@@ -266,7 +267,7 @@ def advance(
 
 @leaf
 def _mark_of(ends: tuple[int, int], own: Ints, seen: Ints, reached: Ints, stamp: int) -> int:
-    """What the other side knows of the far end of a fact: the end that is not reached here."""
+    """Return the mark of a periphery fact: what the other side knows of its unreached end."""
     for end in ends:
         if own[end] != stamp:
             if reached[end] == stamp:
@@ -279,16 +280,17 @@ def _mark_of(ends: tuple[int, int], own: Ints, seen: Ints, reached: Ints, stamp:
 def members_of(
     state: State, facts: FactColumns, entity_count: int, pair_of_fact: Ints, marks: int
 ) -> tuple[Ints, Longs]:
-    """The pairs of the facts in core and periphery, ragged by row: members and offsets.
+    """Return the pairs of the facts in core and periphery, ragged by row: members and offsets.
 
-    With MARKS marks, a member is MARKS * pair + mark: IN_CORE, or of a fact in the periphery: its
-    far end is REACHED by the other side, an end of a fact in the other side's periphery (SEEN), or
-    neither (FAR). With 1, the paper's fingerprint, it is the pair alone.
+    With 1 mark, the paper's fingerprint, a member is a pair. With MARKS marks, it is MARKS * pair +
+    mark. The mark is IN_CORE for a core fact. For a periphery fact it describes the far end:
+    REACHED by the other side, SEEN (an end of a fact in the other side's periphery), or FAR
+    (neither).
     """
     entity_rows, entities, core_rows, core, edge_rows, edges = state
     offsets = np.zeros(core_rows.size, np.int64)
     members = np.empty(core.size + edges.size, np.int32)
-    # Who knows an entity, by the row for which that was written last.
+    # An entity is in one of these sets if its entry is the stamp of the current row.
     known = np.zeros((3, entity_count if marks > 1 else 0), np.int32)
     own, seen, reached = known[0], known[1], known[2]
     end = 0

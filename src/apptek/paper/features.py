@@ -47,7 +47,7 @@ class Topologies:
     agent  the weights of the network that found them, as safetensors; None: a control policy did
     """
 
-    process: DecisionProcess  # where they are replayed
+    process: DecisionProcess  # the graph and rules on which they are replayed
     predicates: Names
     found: TopologySet
     mined: Mined
@@ -59,7 +59,7 @@ class Topologies:
         return len(self.found)
 
     def rows(self, queries: Queries) -> Ragged:
-        """The topologies that connect each query."""
+        """Return the topologies that connect each query."""
         connecting = apply_topologies(self.process, queries, self.found)
         if self.weight == 1:
             return connecting
@@ -67,24 +67,24 @@ class Topologies:
         return replace(connecting, values=values)
 
     def names(self, column: int) -> tuple[str, ...]:
-        """The actions of a topology."""
+        """Return the actions of a topology."""
         return tuple(to_names(self.found.sequences[column], self.predicates))
 
     def connection(self, queries: Queries, column: int) -> Connection | None:
-        """How a topology connects the first query."""
+        """Return how a topology connects the first query; None if it does not."""
         return connect(self.process, queries, self.found.sequences[column])
 
     def on(self, graph: TemporalGraph) -> "Topologies":
-        """The same on another graph."""
+        """Return the same topologies on another graph."""
         return replace(self, process=replace(self.process, graph=graph))
 
     def report(self) -> dict[str, Any]:
-        """The share of training episodes in which the sides met."""
+        """Return the share of training episodes in which the sides met."""
         tried, connected = sum(self.mined.tried.values()), sum(self.mined.connected.values())
         return {"mining_success": connected / tried if tried else None}
 
     def files(self) -> dict[str, bytes]:
-        """The topologies by name, where they were mined, and the agent."""
+        """Return the files to store: the topologies with their counts, and the agent."""
         names, mined = self.predicates, self.mined
         stored = {
             "topologies": [to_names(sequence, names) for sequence in self.found.sequences],
@@ -101,7 +101,7 @@ class Topologies:
 
 
 def topologies_of(model: Model) -> Topologies | None:
-    """The part `topologies` of a model, where it has one."""
+    """Return the topologies of a model; None if it has none."""
     return next((part for part in model.added if isinstance(part, Topologies)), None)
 
 
@@ -127,7 +127,7 @@ def load_topologies(files: Mapping[str, bytes], found: Found) -> Topologies:
 
 
 def fit_topologies(task: FamilyFit) -> Topologies:
-    """Finds the topologies that connect the training queries, by the policy of the settings."""
+    """Find the topologies that connect the training queries, by the policy of the settings."""
     found = task.found
     process = DecisionProcess(found.graph, found.config.agent)
     mined, agent = discover(task, process)
@@ -142,7 +142,7 @@ FAMILY = FeatureFamily(fit_topologies, load_topologies)
 
 @one_torch_thread()
 def discover(task: FamilyFit, process: DecisionProcess) -> tuple[Mined, bytes | None]:
-    """The topologies that connect the queries, by the policy of the settings, and its agent."""
+    """Mine topologies by the policy of the settings; return them and the agent's weights."""
     config, queries, predicates = (
         task.found.config.mining, training_queries(task.train), task.train.predicates
     )  # fmt: skip
@@ -160,7 +160,7 @@ def discover(task: FamilyFit, process: DecisionProcess) -> tuple[Mined, bytes | 
 
 
 def _agent_weights(task: FamilyFit, process: DecisionProcess, queries: Queries) -> bytes:
-    """The agent that the user names, that of a fit that was stopped, or a new one."""
+    """Return the weights of the user's agent, of an interrupted fit's agent, or of a new one."""
     from apptek.paper.agent import check_agent
     from apptek.paper.trainer import Trainer
 
@@ -180,7 +180,7 @@ def _agent_weights(task: FamilyFit, process: DecisionProcess, queries: Queries) 
 
 
 def _one_step(process: DecisionProcess, predicates: Ints) -> Mined:
-    """Every action alone, as if it had been mined: a control that needs no episodes."""
+    """Return every action as a topology of one step: a control that needs no episodes."""
     trail = np.arange(process.action_count, dtype=np.int32)[:, None]
     episodes = Episodes(np.ones(len(trail), np.bool_), trail, np.ones_like(trail))
     return mine([episodes], np.resize(predicates[:1], len(trail)), len(trail))

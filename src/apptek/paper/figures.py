@@ -1,6 +1,6 @@
 """The paper's figures rebuilt from results, as SVG and PNG.
 
-A figure is as wide as a column of print, so that it is not scaled: texts have 7 and 8 points. The
+A figure is as wide as a column of print, so that it is not scaled: text is 7 or 8 points high. The
 colours are those of Okabe and Ito; lines that differ in colour also differ in their markers.
 """
 
@@ -26,13 +26,13 @@ WIDTH, PANEL = 3.35, 1.75  # inches: a column, and the height of a panel
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE, GREY = "#CC79A7", "#595959"
 STYLES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"), (GREY, "v"))
-COURSE_WINDOW = 10  # hundredths of a training, over which success is averaged
-LEAST_EPISODES = 5  # in such a window; with fewer there is no point
+COURSE_WINDOW = 10  # success is averaged over so many hundredths of training
+LEAST_EPISODES = 5  # a window with fewer is not drawn
 STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
 def write_figure(name: str, results: Results, folder: Path) -> list[Path]:
-    """Writes NAME.svg and NAME.png from the results of its runs; no file where there are none."""
+    """Write NAME.svg and NAME.png from results; return their paths. Without results, write none."""
     if not results:
         return []
     require_matplotlib()
@@ -50,9 +50,9 @@ def write_figure(name: str, results: Results, folder: Path) -> list[Path]:
 
 
 def _by_panel(recorded: Results) -> dict[str, list[Result]]:
-    """Results by panel: data sets in the paper's order, in each by rising tknn.
+    """Group results by panel: data sets in the paper's order, in each by rising tknn.
 
-    The runs in which a query sees its own fact have a panel of their own.
+    Runs in which a query sees its own fact have a separate panel.
     """
     names = sorted({result.dataset for result in recorded}, key=lambda n: [*TITLES, n].index(n))
     panels: dict[str, list[Result]] = {}
@@ -75,7 +75,7 @@ def _tknn(result: Result) -> int:
 def agent_figure(
     results: Results, draw: "Callable[[Axes, Results], None]", xlabel: str
 ) -> "Figure":
-    """A panel for each data set and reading, in which every tknn has its colour."""
+    """Draw a panel for each data set and setting of `hide_query`, with a colour for each tknn."""
     from matplotlib.figure import Figure
 
     panels = _by_panel(results)
@@ -92,13 +92,13 @@ def agent_figure(
 
 
 def _styled(results: Results) -> Iterator[tuple[Result, dict[str, Any]]]:
-    """Each result with the style of its line."""
+    """Yield each result with the style of its line."""
     for result, (colour, marker) in zip(results, STYLES, strict=False):
         yield result, {"color": colour, "marker": marker, "label": f"tknn {_tknn(result)}"}
 
 
 def _draw_actions(panel: "Axes", results: Results) -> None:
-    """The mean number of legal actions before each step."""
+    """Draw the mean number of legal actions before each step."""
     for result, style in _styled(results):
         means = enumerate(result.extras["legal_actions"], start=1)
         points = [(step, mean) for step, mean in means if mean is not None]
@@ -110,7 +110,7 @@ def _draw_actions(panel: "Axes", results: Results) -> None:
 
 
 def _draw_rewards(panel: "Axes", results: Results) -> None:
-    """The mean reward while the agent learns: of the last 500 episodes, and of the last 10,000."""
+    """Draw the mean reward of the last 500 and of the last 10,000 episodes during training."""
     for result, style in _styled(results):
         curve = result.extras["rewards"]
         episodes = curve["episodes"]
@@ -124,7 +124,7 @@ def _draw_rewards(panel: "Axes", results: Results) -> None:
 
 
 def _draw_success(panel: "Axes", results: Results) -> None:
-    """The share of the episodes of five predicates that connected, over the course of training."""
+    """Draw the share of connected episodes of five predicates over the course of training."""
     for (predicate, course), (colour, marker) in zip(
         results[0].extras["success"].items(), STYLES, strict=False
     ):

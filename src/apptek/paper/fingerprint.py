@@ -2,8 +2,8 @@
 
 X_s = the rows psi(r) || xi(t) of all facts of a side, Phi(s_x) = max over the rows of MLP(X_s), and
 f(s, theta) = MLP(Phi(s_u) || Phi(s_v)): a value for every predicate. The mask Omega sets the values
-of illegal actions to minus infinity: by the paper's product with 0, an illegal action would win
-wherever the legal ones have negative values.
+of illegal actions to minus infinity. The paper multiplies by 0 instead: then an illegal action
+would win whenever all legal ones have negative values.
 """
 
 import itertools
@@ -21,12 +21,13 @@ CHUNK = 65_536  # pairs that `encode_all` encodes at a time: bounds the memory
 class Fingerprint(nn.Module):
     """Phi: predicate and time embeddings of each fact, an MLP, the maximum over the facts.
 
-    psi    the embedding of predicates, xi that of times; where an end of a fact is unknown, xi has
-           one more row for it
-    marks  how many there are: 1 as in the paper, where a member is a pair; else a member is
-           marks * pair + mark, and the mark stands one-hot beside the embeddings
+    psi    the embedding of predicates
+    xi     the embedding of times; if an end of a fact is unknown, xi has one more row for it
+    marks  their number: 1 as in the paper, where a member is a pair; else a member is
+           marks * pair + mark, and the mark is one-hot encoded beside the embeddings
 
-    The distinct pairs of the graph are a buffer that is not saved: a state names pairs by number.
+    The distinct pairs of the graph are a buffer that is not saved: a state refers to pairs by
+    index.
     """
 
     columns: Tensor  # (2 or 3, P): predicates, since, until
@@ -51,7 +52,7 @@ class Fingerprint(nn.Module):
         self.size, self.marks = size, marks
 
     def encode(self, members: Tensor) -> Tensor:
-        """Each member before the maximum, (U, d_f)."""
+        """Return the encoding of each member before max-pooling, (U, d_f)."""
         predicates, *ends = self.columns.index_select(1, members // self.marks)  # (U,) each
         parts = [self.psi(predicates), *map(self.xi, ends)]
         if self.marks > 1:
@@ -61,7 +62,7 @@ class Fingerprint(nn.Module):
         return encoded
 
     def encode_all(self) -> Tensor:
-        """Every possible member before the maximum, (P * marks, d_f), without gradients."""
+        """Return the encoding of every possible member, (P * marks, d_f), without gradients."""
         with torch.no_grad():
             count = self.columns.shape[1] * self.marks
             members = torch.arange(count)
@@ -69,19 +70,19 @@ class Fingerprint(nn.Module):
             return torch.cat([self.encode(members[start : start + CHUNK]) for start in starts])
 
     def forward(self, states: States) -> Tensor:
-        """The fingerprints of all rows, (2B, d_f); each distinct member is encoded once."""
+        """Return the fingerprints of all rows, (2B, d_f); encode each distinct member once."""
         distinct, members = distinct_members(states.members)
         encoded = self.encode(torch.from_numpy(distinct))
         pooled, winners = pool_maxima(encoded.detach().numpy(), members, states.offsets)
         if not torch.is_grad_enabled() or not len(distinct):
             return torch.from_numpy(pooled)
-        # The maximum passes gradients to its winners alone.
+        # Max-pooling passes gradients to the winners only.
         index = torch.from_numpy(winners).long()
         return encoded.gather(0, index.clamp(min=0)).masked_fill(index < 0, 0.0)
 
 
 def mlp(sizes: tuple[int, ...]) -> nn.Sequential:
-    """Linear layers from size to size, ReLU between them, none after the last."""
+    """Return linear layers of these sizes with ReLU between them, but not after the last."""
     layers: list[nn.Module] = []
     for width, height in itertools.pairwise(sizes):
         layers += [nn.Linear(width, height), nn.ReLU(inplace=True)]
@@ -89,7 +90,7 @@ def mlp(sizes: tuple[int, ...]) -> nn.Sequential:
 
 
 def mlp_sizes(layers: nn.Sequential) -> Longs:
-    """The sizes from which `mlp` made these layers."""
+    """Return the sizes from which `mlp` made these layers."""
     linear = [layer for layer in layers if isinstance(layer, nn.Linear)]
     return np.asarray([linear[0].in_features, *(layer.out_features for layer in linear)])
 
@@ -105,17 +106,17 @@ class QNetwork(nn.Module):
         self.layers = mlp((2 * fingerprint.size, *hidden, action_count))
 
     def forward(self, states: States) -> Tensor:
-        """The values of all actions, legal or not, (B, actions)."""
+        """Return the Q-values of all actions, legal or not, (B, actions)."""
         return self.values(self.fingerprint(states))
 
     def values(self, fingerprints: Tensor) -> Tensor:
-        """The values of all actions from fingerprints (2B, d_f), (B, actions)."""
+        """Return the Q-values of all actions, (B, actions), from fingerprints, (2B, d_f)."""
         both = fingerprints.view(-1, 2 * fingerprints.shape[1])  # rows 2b and 2b + 1 side by side
         values: Tensor = self.layers(both)
         return values
 
 
 def masked_argmax(values: Floats, legal: Bools) -> Ints:
-    """The best legal action of each row, (B,): the lowest of equals, 0 where none is legal."""
+    """Return the best legal action of each row, (B,); ties: the lowest; none legal: 0."""
     best: Ints = np.where(legal, values, -np.inf).argmax(axis=1).astype(np.int32)
     return best

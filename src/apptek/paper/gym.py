@@ -25,9 +25,9 @@ Observation = npt.NDArray[np.float32]
 
 
 class TemporalGraphVectorEnv(VectorEnv[Observation, npt.NDArray[np.int64], Any]):
-    """Episodes side by side; an ended one begins its next query in the next step.
+    """Parallel episodes; one that has ended starts another query in the next step.
 
-    queries  those that are drawn from, by default the training queries
+    queries  the queries to draw from, by default the training queries
     """
 
     def __init__(

@@ -9,13 +9,13 @@ import numpy as np
 from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.paper.states import States
 
-State = tuple[Ints, Longs]  # the members of both sides, and how many either side has
-Transition = tuple[State, int, float, State, Bools, bool]  # as Batch has them
+State = tuple[Ints, Longs]  # the members of both sides, and the number on each side
+Transition = tuple[State, int, float, State, Bools, bool]  # one row of a Batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """B transitions."""
+    """A batch of B transitions."""
 
     states: States
     actions: Ints  # (B,)
@@ -28,7 +28,7 @@ class Batch:
 class Replay:
     """The last `capacity` transitions, oldest first.
 
-    A finished episode has no next state: both sides of it are empty.
+    A finished episode has no next state: both its sides are empty.
     """
 
     def __init__(self, capacity: int) -> None:
@@ -73,7 +73,7 @@ class Replay:
 
 
 def _rows_of(states: States) -> list[State]:
-    """Members and sizes of each state, as parts of the same arrays."""
+    """Split a batch into states: the members and sizes of each, as views."""
     bounds = pairwise(states.offsets[::2].tolist())
     return [
         (states.members[start:stop], sizes)

@@ -28,8 +28,8 @@ from apptek.setting_rules import setting_texts
 from apptek.synthetic.world import make_world, write_world
 
 Tell = Callable[[str], None]
-Execute = Callable[[list[str], list[str]], str]  # words to run, words to record; what is printed
-UNRECORDED = ("first_facts", "reading", "bad_row_list")  # of the statistics of data
+Execute = Callable[[list[str], list[str]], str]  # words to run, words to record; returns the output
+UNRECORDED = ("first_facts", "reading", "bad_row_list")  # statistics of data that are not recorded
 SEARCHED = re.compile(r"--set @(\S+)")  # in a run: the best settings of that search
 QUICK_FACTS = 2_000
 TABLES = (
@@ -59,8 +59,8 @@ def reproduce(
 ) -> Reproduction:
     """Execute the missing runs of a table, a figure or all, then make it from the results.
 
-    folder   holds `results`, `figures`, and in `work` what unfinished runs have left
-    execute  runs a command; without it, only what is recorded is shown
+    folder   has the subfolders `results`, `figures`, and `work` for files of unfinished runs
+    execute  runs a command; without it, only recorded results are shown
     only     a pattern for the names of the runs that may be executed
     """
     shown = (*TABLES, *FIGURES) if what == "all" else (what,)
@@ -110,7 +110,7 @@ def run_missing(
 
 
 def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
-    """Execute one run, from where it was stopped, and put its result beside the others."""
+    """Execute one run, from where it was stopped, and move its result to `results`."""
     work, results = folder / "work", folder / "results"
     with writing(folder):
         make_folder(work)

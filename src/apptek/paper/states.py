@@ -1,7 +1,7 @@
 """States as flat arrays: the pairs (predicate, time) that the agent sees on both sides.
 
-The fingerprint knows of a fact only its predicate and time, and the max-pool ignores repeats: so a
-state is two sets of pairs, and each distinct pair has to be encoded once.
+The fingerprint uses only the predicate and time of a fact, and max-pooling ignores repeats. So a
+state is two sets of pairs, and each distinct pair is encoded once.
 """
 
 from dataclasses import dataclass
@@ -21,8 +21,8 @@ class PairTable:
     """The P distinct (predicate, since, until) of a graph's n facts, in this order; read-only.
 
     columns     (2 or 3, P): predicates, since, and until if it differs from since anywhere; times
-                are indices among the graph's distinct times, the last one where unknown
-    time_count  the distinct times, and one more if an end is unknown anywhere
+                are indices among the graph's distinct times, the last one if unknown
+    time_count  the number of distinct times, plus 1 if an end is unknown anywhere
     """
 
     pair_of_fact: Ints  # (n,)
@@ -31,7 +31,7 @@ class PairTable:
 
 
 def pair_table(facts: Facts) -> PairTable:
-    """The distinct pairs of these facts. O(n log n)."""
+    """Return the distinct pairs of these facts. O(n log n)."""
     has_ends = facts.since is not facts.until and not np.array_equal(facts.since, facts.until)
     ends = np.concatenate((facts.since, facts.until)) if has_ends else facts.since
     times, indices = np.unique(ends, return_inverse=True)
@@ -45,21 +45,21 @@ def pair_table(facts: Facts) -> PairTable:
 
 
 def _distinct(first: AnyInts, second: AnyInts) -> tuple[Longs, Longs]:
-    """The row where each distinct (first, second) occurs first, and the index of each row's own."""
+    """Return the first row of each distinct (first, second), and each row's index among them."""
     keys = first.astype(np.int64) * (int(second.max(initial=0)) + 1) + second  # exact: 31 bits each
     _, firsts, indices = np.unique(keys, return_index=True, return_inverse=True)
     return firsts, indices
 
 
-MARKS = 4  # of a fact; a member of a marked state is MARKS * pair + mark
-IN_CORE, FAR, SEEN, REACHED = range(MARKS)  # the last three: what the other side knows of its end
+MARKS = 4  # kinds of marks; a member of a marked state is MARKS * pair + mark
+IN_CORE, FAR, SEEN, REACHED = range(MARKS)  # the last three: the far end, as the other side sees it
 
 
 @dataclass(frozen=True, slots=True)
 class States:
     """B states as a ragged batch of pairs, or of pairs with their marks.
 
-    Row 2b of the 2B rows is the subject side of state b, row 2b + 1 its object side; row r has
+    Row 2b of the 2B rows is the subject side of state b, row 2b + 1 its object side. Row r has
     members[offsets[r]:offsets[r + 1]].
     """
 
@@ -70,28 +70,28 @@ class States:
         return len(self.offsets) // 2
 
     def sizes(self) -> Longs:
-        """The number of members on each side, (B, 2)."""
+        """Return the number of members on each side, (B, 2)."""
         return np.diff(self.offsets).reshape(-1, 2)
 
     def take(self, rows: npt.NDArray[np.intp]) -> "States":
-        """The states of these rows, in that order."""
+        """Return the states of these rows, in that order."""
         both = np.stack((2 * rows, 2 * rows + 1), axis=1).ravel()
         found = Ragged(self.offsets, self.members).take(both)
         return States(found.columns, found.offsets)
 
 
 def join_states(first: States, second: States) -> States:
-    """The states of both, one after the other."""
+    """Concatenate two batches of states."""
     offsets = (first.offsets, second.offsets[1:] + first.offsets[-1])
     return States(np.concatenate((first.members, second.members)), np.concatenate(offsets))
 
 
 @kernel
 def distinct_members(members: Ints) -> tuple[Ints, Ints]:
-    """The distinct members in the order of their first appearance, and each member's index there.
+    """Return the distinct members in order of first appearance, and each member's index there.
 
-    A hash table with open addressing, at most half full: the cost depends on the number of members
-    alone, not on that of all pairs (an array over all of these is no faster for 25,000 of them).
+    Use a hash table with open addressing, at most half full. The cost depends only on the number of
+    members, not on the number of pairs (an array over 25,000 pairs is no faster).
     """
     size = 16
     while size < 2 * members.size:
@@ -116,10 +116,10 @@ def distinct_members(members: Ints) -> tuple[Ints, Ints]:
 
 @kernel
 def pool_maxima(encoded: Floats, members: Ints, offsets: Longs) -> tuple[Floats, Ints]:
-    """The maxima over each row's members, (rows, d); zeros for an empty row; and the winners.
+    """Max-pool each row's members, (rows, d), zeros for an empty row; return also the winners.
 
-    Row r has members[offsets[r]:offsets[r + 1]], which are rows of `encoded` (U, d). winners
-    (rows, d) is the member that has each maximum, the first of equals; -1 for an empty row.
+    Row r has members[offsets[r]:offsets[r + 1]], which are rows of `encoded` (U, d). winners (rows,
+    d) is the member that has each maximum, the first of equals; -1 for an empty row.
     """
     maxima = np.empty((offsets.size - 1, encoded.shape[1]), encoded.dtype)
     winners = np.empty(maxima.shape, np.int32)
@@ -153,9 +153,10 @@ def _higher(best: tuple[float, int], value: float, member: int) -> tuple[float, 
 
 @kernel
 def spread_maxima(gradients: Floats, winners: Ints, count: int) -> tuple[Ints, Floats]:
-    """The rows of `encoded`, `count` in all, that won a maximum, and the gradients of these rows.
+    """Return the rows of `encoded` that won a maximum, and their gradients: pool_maxima backward.
 
-    They are in the order of their first win, and each has the gradients (rows, d) of its maxima.
+    The rows are in the order of their first win. A row's gradient is the sum of the gradients
+    (rows, d) of its maxima. `encoded` has `count` rows.
     """
     indices = np.full(count, -1, np.int32)
     rows = np.empty(min(count, winners.size), np.int32)

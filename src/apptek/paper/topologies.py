@@ -16,7 +16,7 @@ from apptek.facts.facts import Names
 from apptek.facts.predicate_table import PredicateTable
 from apptek.paper.environment import Episodes
 
-EXAMPLES = 3  # queries kept with each topology, for people to look at
+EXAMPLES = 3  # queries kept with each topology, for display
 Actions = tuple[int, ...]
 Trie = tuple[Ints, Ints, Ints, Ints, Ints]  # actions, depths, first, last, skip
 
@@ -25,8 +25,8 @@ Trie = tuple[Ints, Ints, Ints, Ints, Ints]  # actions, depths, first, last, skip
 class TopologySet:
     """Distinct topologies in lexicographic order; the id of a topology is its index.
 
-    They form a trie, given in preorder: node i has an action, a depth (1 for the first action), the
-    topologies [first[i], last[i]) that begin with it, and skip[i], the node after its subtree.
+    The topologies form a trie in preorder. Node i has an action, a depth (1 for the first action),
+    the topologies [first[i], last[i]) that begin with it, and skip[i], the node after its subtree.
     """
 
     sequences: tuple[tuple[int, ...], ...]
@@ -37,14 +37,14 @@ class TopologySet:
 
 
 def topology_set(sequences: Iterable[Sequence[int]]) -> TopologySet:
-    """The set of these action sequences, none of them empty."""
+    """Return the set of these action sequences; ApptekError if one is empty."""
     ordered = tuple(sorted({tuple(int(a) for a in sequence) for sequence in sequences}))
     if ordered and not ordered[0]:
         raise ApptekError("a topology has at least one action")
     nodes: list[tuple[int, ...]] = []  # prefixes in preorder
     first: list[int] = []
     for index, sequence in enumerate(ordered):
-        # In lexicographic order a prefix that is not shared with the sequence before is new.
+        # Sequences are sorted: a prefix that the previous one does not share is new.
         both = zip(ordered[index - 1] if index else (), sequence, strict=False)
         shared = takewhile(lambda pair: pair[0] == pair[1], both)
         for depth in range(len(list(shared)), len(sequence)):
@@ -59,7 +59,7 @@ def topology_set(sequences: Iterable[Sequence[int]]) -> TopologySet:
 
 
 def _skips(depths: Ints) -> Ints:
-    """For each node in preorder, the next one that is not deeper: the one after its subtree."""
+    """Return for each node in preorder the next one that is not deeper: the end of its subtree."""
     skip = np.full(len(depths), len(depths), np.int32)
     open_nodes: list[int] = []
     for node, depth in enumerate(depths.tolist()):
@@ -70,18 +70,18 @@ def _skips(depths: Ints) -> Ints:
 
 
 def describe(sequence: Sequence[int], predicates: Names, labels: PredicateTable) -> str:
-    """A topology in words: expand both sides by 'Make statement', then 'Consult'."""
+    """Describe a topology: expand both sides by 'Make statement', then 'Consult'."""
     names = [f"'{labels.label(name)}'" for name in to_names(sequence, predicates)]
     return "expand both sides by " + ", then ".join(names)
 
 
 def to_names(sequence: Sequence[int], predicates: Names) -> list[str]:
-    """A topology for JSON: the names of its actions."""
+    """Return the names of a topology's actions, for JSON."""
     return [predicates[action] for action in sequence]
 
 
 def from_names(names: Sequence[str], predicates: Names) -> tuple[int, ...]:
-    """The topology with these names; ApptekError for an unknown predicate."""
+    """Return the topology with these names; ApptekError for an unknown predicate."""
     for name in names:
         if predicates.find(name) is None:
             raise ApptekError(f"a topology names the predicate {name!r}, unknown to the data")
@@ -92,8 +92,8 @@ def from_names(names: Sequence[str], predicates: Names) -> tuple[int, ...]:
 class MinedTopology:
     """A topology that connected queries of one predicate.
 
-    queries   how many of them it connected, over all roll-outs
-    examples  rows of the first few of these
+    queries   how many queries it connected, over all roll-outs
+    examples  the rows of the first few of them
     """
 
     predicate: int
@@ -111,15 +111,15 @@ class Mined:
     connected: dict[int, int]  # of these, how many were connected by any topology
 
     def sequences(self) -> set[tuple[int, ...]]:
-        """The distinct topologies of all predicates."""
+        """Return the distinct topologies of all predicates."""
         return {mined.sequence for mined in self.topologies}
 
 
 def mine(rollouts: Iterable[Episodes], predicates: Ints, top: int) -> Mined:
-    """The `top` topologies that connected most queries of each predicate, over all roll-outs.
+    """Return the `top` topologies that connected most queries of each predicate.
 
-    An episode without a step (subject = object) is no topology. Equally frequent: the shorter one
-    first, then the lexicographically smaller.
+    All roll-outs count. An episode without a step (subject = object) is no topology. Ties: the
+    shorter sequence first, then the lexicographically smaller.
     """
     counts: dict[int, Counter[Actions]] = {}
     examples: dict[tuple[int, Actions], list[int]] = {}
@@ -146,7 +146,7 @@ def _most_frequent(counter: Counter[Actions]) -> list[Actions]:
 def _connected(
     episodes: Episodes, predicates: Ints
 ) -> Iterable[tuple[int, Actions, np.ndarray[tuple[int], np.dtype[np.intp]]]]:
-    """Each (predicate, topology) that connected, with the rows of its queries."""
+    """Yield each (predicate, topology) that connected, with the rows of its queries."""
     rows = np.flatnonzero(episodes.met & (episodes.trail[:, 0] >= 0))
     table = np.column_stack([predicates[rows], episodes.trail[rows]])
     distinct, inverse = np.unique(table, axis=0, return_inverse=True)

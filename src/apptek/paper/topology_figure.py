@@ -1,4 +1,4 @@
-"""The paper's figure of topologies: what a model has mined, each drawn on an example query."""
+"""The paper's figure of topologies: the mined topologies of a model, each on an example query."""
 
 import math
 import textwrap
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN_OF_FACT = ("subject", "predicate", "object", "date", "side", "step")
-SHOWN = 2  # topologies of each predicate, side by side, as many as in the paper
+SHOWN = 2  # topologies of each predicate side by side, as in the paper
 WIDTH, SHEET = 6.9, 440.0  # inches of a page, points of a drawing
 SCALE = WIDTH / (SHOWN * 1.03 * SHEET)  # inches of a point
 COLOURS = {"subject": "#E69F00", "object": "#E69F00", "meeting": "#56B4E9", "bystander": "#CC79A7"}
@@ -31,12 +31,12 @@ FACTS = 8  # of an example's path
 
 
 def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """The topologies of each predicate, ready for JSON; those first that connected most episodes.
+    """Return the topologies of each predicate for JSON, ordered by the episodes they connected.
 
-    connected  the episodes of the predicate's training queries that it connected
+    connected  the number of episodes of the predicate's training queries that it connected
     share      their share of all these episodes
-    weight     what it adds to the predicate's score where it connects a query
-    example    one of these queries, and the facts that connect it
+    weight     what it adds to the predicate's score if it connects a query
+    example    one of the connected queries, and the facts that connect it
     """
     names, part = model.dataset.predicates, topologies_of(model)
     if part is None:
@@ -67,7 +67,7 @@ def _weight(model: Model, part: Topologies, mined: MinedTopology) -> float:
 def _example(
     model: Model, part: Topologies, queries: Queries, mined: MinedTopology
 ) -> dict[str, Any] | None:
-    """The example with the fewest facts on its path; None where replaying connects none."""
+    """Return the example with the fewest facts on its path; None if no replay connects."""
     paths = [
         ([fact for fact in connection.core if fact.on_path], row, connection.meeting)
         for row in mined.examples
@@ -94,7 +94,7 @@ def _example(
 
 
 def topologies_figure(results: Sequence[Result]) -> "Figure":
-    """For each predicate the mined topologies with the largest weights, each on an example."""
+    """Draw, for each predicate, the mined topologies with the largest weights, on an example."""
     from matplotlib.figure import Figure
 
     rows = [
@@ -120,7 +120,7 @@ def topologies_figure(results: Sequence[Result]) -> "Figure":
 
 
 def _drawn(predicate: str, example: dict[str, Any] | None) -> Drawing | None:
-    """The facts that connect an example; None where there is none."""
+    """Lay out the facts that connect an example; None without an example."""
     if example is None:
         return None
     facts = [
@@ -136,7 +136,7 @@ def _drawn(predicate: str, example: dict[str, Any] | None) -> Drawing | None:
 
 
 def draw_panel(panel: "Axes", drawing: Drawing, height: float) -> None:
-    """Draws what `present` has laid out: lines, entities and texts."""
+    """Draw the lines, entities and texts of a layout from `present`."""
     from matplotlib.patches import FancyArrowPatch
     from matplotlib.path import Path
 

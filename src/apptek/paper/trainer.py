@@ -22,10 +22,10 @@ IDLE = -1  # the query of a slot that has none
 class Trainer:
     """One training run: `step` until `finished` plays every episode of all epochs and learns.
 
-    Up to `parallel` episodes go on at once, each in a slot; a slot whose episode ends takes the
-    next query. Queries whose subject is their object meet at once: they are not trained on.
+    Up to `parallel` episodes run at once, each in a slot. A slot whose episode ends takes the next
+    query. A query whose subject is its object connects at once, so training skips it.
 
-    episodes_done   how many have ended
+    episodes_done   the number of episodes that have ended
     history         the episodes in the order in which they ended
     """
 
@@ -70,7 +70,7 @@ class Trainer:
         return self.episodes_done == len(self.order)
 
     def step(self) -> None:
-        """One action in every episode that goes on, and the learning that follows from it."""
+        """Take one action in every running episode, store the transitions, and learn."""
         environment = self.environment
         going = np.flatnonzero(self.slots != IDLE)
         states = environment.states(self.table.pair_of_fact).take(going)
@@ -97,7 +97,7 @@ class Trainer:
             self._refill(ended)
 
     def _learn(self, collected: int) -> None:
-        """Does as many updates as the replay ratio asks for, once there is a batch to draw."""
+        """Do the updates that the replay ratio asks for, once the memory holds a batch."""
         self.debt += collected * self.config.replay_ratio
         if len(self.replay) < self.config.batch_size:
             return
@@ -112,7 +112,7 @@ class Trainer:
         self.episodes_done += len(ended)
 
     def _refill(self, free: npt.NDArray[np.intp]) -> None:
-        """Starts the next queries in free slots; an episode that ends at once frees it again."""
+        """Start the next queries in free slots; an episode may end at once and free its slot."""
         while len(free):
             self.slots[free] = IDLE
             queries = self.order[self.started : self.started + len(free)]
@@ -127,11 +127,11 @@ class Trainer:
                 self._record(free)
 
     def weights(self) -> bytes:
-        """The network, with its settings and the fingerprint of its facts."""
+        """Return the network's weights, with its settings and the digest of its facts."""
         return pack(self.learner.network, self.config, self.process.graph.facts.digest())
 
     def agent(self) -> Agent:
-        """The agent as it is now."""
+        """Return the agent with the current weights."""
         return Agent(self.process, self.weights())
 
     def run(self, report: Callable[[int, int], None] | None = None) -> "Trainer":
@@ -152,7 +152,7 @@ class History:
 
 
 def episode_order(queries: Queries, epochs: float, seed: int) -> Ints:
-    """The query of each episode: every one once per epoch, in a new order in each."""
+    """Return the query of each episode: each query once per epoch, reshuffled in each epoch."""
     usable = np.flatnonzero(queries.subjects != queries.objects).astype(np.int32)
     count = round(len(usable) * epochs)
     rounds = -(-count // len(usable)) if len(usable) else 0

@@ -1,13 +1,13 @@
 """Kernels of an update of the Q-network: forward, backward and RMSprop over flat arrays.
 
-The same mathematics as the modules of torch, without their cost per operation, which for networks
-as small as the paper's is nearly all of the time. All weights are in one vector, in the order in
-which torch lists them: psi, xi, the layers of the fingerprint, the layers of the Q-network; each
-layer its weights (outputs, inputs) and then its biases. Sums are added up in the order that is
-written, so that every processor learns the same.
+The mathematics is that of the torch modules. Networks as small as the paper's spend nearly all of
+their time in torch's overhead per operation; the kernels avoid it. All weights are in one vector,
+in torch's order: psi, xi, the layers of the fingerprint, the layers of the Q-network. Each layer
+has its weights (outputs, inputs) and then its biases. Sums are added in the written order, so that
+every processor learns the same.
 
-Layers work on blocks of BLOCK examples side by side: row i of a block, (rows, BLOCK), is output i
-of a layer. The loops over a block become vector instructions.
+Layers process blocks of BLOCK examples: row i of a block, (rows, BLOCK), is output i of a layer.
+The compiler vectorises the loops over a block.
 """
 
 import numpy as np
@@ -21,7 +21,7 @@ SMOOTHING, TINY = 0.99, 1e-8  # alpha and eps of torch.optim.RMSprop
 
 @leaf
 def _add_to_block(left: Floats, right: Floats, results: Floats) -> None:
-    """Adds left @ right, (n,) times (n, BLOCK), to the results: four products at a time."""
+    """Add left @ right, (n,) times (n, BLOCK), to the results: four products at a time."""
     whole = left.size - left.size % 4
     for i in range(0, whole, 4):
         a, b, c, d = left[i], left[i + 1], left[i + 2], left[i + 3]
@@ -35,7 +35,7 @@ def _add_to_block(left: Floats, right: Floats, results: Floats) -> None:
 
 @leaf
 def _add_gradients(slope: Floats, across: Floats, gradients: Floats) -> None:
-    """Adds slope @ across, (BLOCK,) times (BLOCK, inputs), to the gradients of weights."""
+    """Add slope @ across, (BLOCK,) times (BLOCK, inputs), to the gradients of weights."""
     for r in range(0, BLOCK, 4):
         a, b, c, d = slope[r], slope[r + 1], slope[r + 2], slope[r + 3]
         w, x, y, z = across[r], across[r + 1], across[r + 2], across[r + 3]
@@ -45,18 +45,19 @@ def _add_gradients(slope: Floats, across: Floats, gradients: Floats) -> None:
 
 @fast
 def _new_parts(sizes: Longs) -> Floats:
-    """A block for the inputs and one for the outputs of each layer, (layers + 1, rows, BLOCK).
+    """Return zeroed blocks for the inputs and for each layer's outputs, (layers + 1, rows, BLOCK).
 
-    Inputs are 0 where a block is not filled up.
+    They start at 0 because the kernels also compute the unused columns of an incomplete block.
     """
     return np.zeros((sizes.size, sizes.max(), BLOCK), np.float32)
 
 
 @leaf
 def _forward(weights: Floats, start: int, sizes: Longs, parts: Floats, layers: int) -> int:
-    """Fills parts[1 : layers + 1] from parts[0]: outputs of layers, after ReLU but for the last.
+    """Fill parts[1 : layers + 1] from parts[0]: the layers' outputs, with ReLU except the last.
 
-    The layers begin at weights[start]; returns where they end. `parts` is of `_new_parts`.
+    The layers begin at weights[start]; return the offset where they end. `parts` comes from
+    `_new_parts`.
     """
     for layer in range(layers):
         inputs, outputs = sizes[layer], sizes[layer + 1]
@@ -74,7 +75,7 @@ def _forward(weights: Floats, start: int, sizes: Longs, parts: Floats, layers: i
 
 @leaf
 def _output(row: Floats, bias: np.float32, given: Floats, example: int) -> np.float32:
-    """One output of one example, as `_forward` adds it up."""
+    """Return one output of one example; the order of summation is that of `_forward`."""
     output, whole = bias, row.size - row.size % 4
     for i in range(0, whole, 4):
         one = row[i] * given[i, example] + row[i + 1] * given[i + 1, example]
@@ -88,10 +89,10 @@ def _output(row: Floats, bias: np.float32, given: Floats, example: int) -> np.fl
 def _backward(
     weights: Floats, end: int, sizes: Longs, parts: Floats, slopes: Floats, gradients: Floats
 ) -> None:
-    """Adds the gradients of the layers that end at weights[end], and fills slopes[:-1].
+    """Add the gradients of the layers that end at weights[end], and fill slopes[:-1].
 
-    parts is as `_forward` left it; slopes, of the same shape, has the gradients of the outputs in
-    slopes[-1], 0 for the examples that a block is filled up with.
+    `parts` is the result of `_forward`. `slopes` has the same shape; slopes[-1] holds the gradients
+    of the outputs, 0 in the unused columns of a block.
     """
     for layer in range(sizes.size - 2, -1, -1):
         inputs, outputs = sizes[layer], sizes[layer + 1]
@@ -102,7 +103,7 @@ def _backward(
         across = np.ascontiguousarray(given.T)  # (BLOCK, inputs)
         for j in range(outputs):
             slope, row = slopes[layer + 1, j], start + j * inputs
-            if not slope.any():  # nearly all of the last layer, where one action was taken
+            if not slope.any():  # true for most rows of the last layer: an example has one action
                 continue
             total = np.float32(0)
             for r in range(0, BLOCK, 4):
@@ -122,9 +123,9 @@ def _backward(
 
 @fast
 def _embed(weights: Floats, shape: Longs, columns: Ints, members: Ints, block: Floats) -> None:
-    """Fills a block with the embedded predicate and times of up to BLOCK members, and marks."""
+    """Fill a block with the predicate and time embeddings, and marks, of up to BLOCK members."""
     predicate_size, time_size, times, marks = shape[0], shape[1], shape[2], shape[4]
-    starts = np.zeros(BLOCK, np.uint64)  # of one column's embeddings; unsigned: never from the end
+    starts = np.zeros(BLOCK, np.uint64)  # offsets of one column; unsigned: no negative indices
     first = 0
     for column in range(columns.shape[0]):
         size, begin = (time_size, times) if column else (predicate_size, 0)
@@ -146,7 +147,7 @@ def _embed(weights: Floats, shape: Longs, columns: Ints, members: Ints, block: F
 def encode_members(
     weights: Floats, shape: Longs, sizes: Longs, columns: Ints, members: Ints
 ) -> Floats:
-    """Each member before the maximum, (members, d_f). `shape` is of `dqn._layout`."""
+    """Return the encoding of each member, (members, d_f). `shape` comes from `dqn._layout`."""
     size = sizes[-1]
     encoded = np.empty((members.size, size), np.float32)
     parts = _new_parts(sizes)
@@ -163,7 +164,7 @@ def learn_encoding(
     weights: Floats, shape: Longs, sizes: Longs, columns: Ints, members: Ints, slopes_of: Floats,
     gradients: Floats,
 ) -> None:  # fmt: skip
-    """Adds the gradients of embeddings and layers from those of the encoded members, slopes_of."""
+    """Add the gradients of embeddings and layers; slopes_of: gradients of the encoded members."""
     parts = _new_parts(sizes)
     slopes = _new_parts(sizes)
     for first in range(0, members.size, BLOCK):
@@ -180,7 +181,7 @@ def learn_encoding(
 def _add_embedding_gradients(
     slopes: Floats, shape: Longs, columns: Ints, members: Ints, gradients: Floats
 ) -> None:
-    """Adds the slopes of a block that `_embed` filled to the gradients of the embeddings."""
+    """Add the slopes of a block that `_embed` filled to the gradients of the embeddings."""
     predicate_size, time_size, times, marks = shape[0], shape[1], shape[2], shape[4]
     for r in range(members.size):
         pair = members[r] // marks if marks > 1 else members[r]
@@ -196,7 +197,7 @@ def _add_embedding_gradients(
 
 @fast
 def best_values(weights: Floats, start: int, sizes: Longs, both: Floats, legal: Bools) -> Floats:
-    """The highest value of a legal action by example, (B,); minus infinity if none is legal.
+    """Return the highest Q-value of a legal action, (B,); minus infinity if none is legal.
 
     `both` are the fingerprints of both sides, (B, 2 d_f).
     """
@@ -209,7 +210,7 @@ def best_values(weights: Floats, start: int, sizes: Longs, both: Floats, legal: 
         _forward(weights, start, sizes, parts, sizes.size - 1)
         for r in range(len(block)):
             count = 0
-            for action in range(sizes[-1]):  # without a branch, which would be hard to foresee
+            for action in range(sizes[-1]):  # branch-free: the branch would be hard to predict
                 listed[count] = action
                 count += legal[first + r, action]
             best = np.float32(-np.inf)
@@ -224,9 +225,9 @@ def learn_values(
     weights: Floats, start: int, sizes: Longs, both: Floats, actions: Ints, targets: Floats,
     gradients: Floats,
 ) -> tuple[float, Floats]:  # fmt: skip
-    """Adds the gradients of the mean squared error of the actions' values.
+    """Add the gradients of the mean squared error of the actions' Q-values.
 
-    Returns the error, and its gradients by the fingerprints of both sides, (B, 2 d_f).
+    Return the error, and its gradients by the fingerprints of both sides, (B, 2 d_f).
     """
     passed = np.empty_like(both)
     parts = _new_parts(sizes)
@@ -253,7 +254,7 @@ def learn_values(
 def rmsprop(
     weights: Floats, gradients: Floats, squares: Floats, learning_rate: float, weight_decay: float
 ) -> None:
-    """One step of torch's RMSprop on flat vectors; weights and squares are changed in place."""
+    """Do one step of torch's RMSprop on flat vectors; change weights and squares in place."""
     rate, decay = np.float32(learning_rate), np.float32(weight_decay)
     kept, added, tiny = np.float32(SMOOTHING), np.float32(1 - SMOOTHING), np.float32(TINY)
     for i in range(weights.size):

@@ -5,10 +5,11 @@ from typing import Any
 from pydantic import BaseModel, Field
 
 from apptek.forecast.event_filter import read_filter
+from apptek.forecast.forecaster import Forecaster, occurrence_of
 from apptek.forecast.reliability import Reliability, facts_in, past_forecasts
 from apptek.forecast.window import Length, Window, time_of
 from apptek.results import ActorForecast, EntityRanking, Forecast
-from apptek.server.problem_json import ServiceError, refusing
+from apptek.server.problem_json import refusing
 from apptek.server.requests import EntitiesBody, ForecastBody, PartnersBody, WindowBody
 from apptek.server.served_model import ServedModel, supposing
 from apptek.server.workers import within
@@ -44,8 +45,7 @@ def window_keywords(served: ServedModel, body: WindowBody) -> dict[str, Any]:
 
     Raises a ServiceError if the model makes no forecasts, or for what is wrong with them.
     """
-    require_forecasts(served)
-    forecaster, length = served.predictor.forecaster, body.length
+    forecaster, length = forecaster_of(served), body.length
     with refusing((length.given() or ["from"])[0], title=NOT_A_WINDOW, advice=WINDOW):
         forecaster.window(body.start, length)
     events = {"predicate": body.predicate, "class_": body.class_, "group": body.group}
@@ -80,7 +80,7 @@ def partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
 
 def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
     """Rank the entities for the missing subject or object of a fact."""
-    require_forecasts(served)
+    forecaster_of(served)
     given = {"subject": body.subject, "object": body.object}
     served.ids({where: name for where, name in given.items() if name is not None})
     served.check_predicates(predicate=body.predicate)
@@ -92,15 +92,12 @@ def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
         )
 
 
-def require_forecasts(served: ServedModel) -> None:
-    """Raise a ServiceError if the model makes no forecasts."""
-    if served.model.occurrence is None:
-        raise ServiceError(
-            422,
-            f"Why: {served.model.no_forecasts or 'the fit learned too little'}.",
-            advice="Serve a model that was fitted with the preset default or max on dated facts.",
-            title=NO_FORECASTS,
-        )
+def forecaster_of(served: ServedModel) -> Forecaster:
+    """Return the forecaster. Raises a ServiceError if the model makes no forecasts."""
+    advice = "Serve a model that was fitted with the preset default or max on dated facts."
+    with refusing("", title=NO_FORECASTS, advice=advice):
+        occurrence_of(served.model)
+    return served.predictor.forecaster
 
 
 def outlook(served: ServedModel, body: ForecastBody) -> Outlook:

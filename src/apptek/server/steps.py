@@ -146,19 +146,19 @@ def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> 
     weights = None if part is None else part.agent
     if weights is None:
         return None
+
+    def load() -> "Agent":
+        """Return the trained agent on the facts that it was trained on."""
+        from apptek.paper.agent import Agent
+
+        model = with_training_facts(served.model)
+        return Agent(DecisionProcess(model.graph, model.config.agent), weights)
+
     try:
-        agent = served.background.start("agent", lambda: _load_agent(served, weights)).result()
+        agent = served.background.start("agent", load).result()
     except ImportError:
         return None
     environment, _, _ = replay(agent.process, queries, trail)
     if environment.done[0] or not environment.legal.any():
         return None
     return served.model.dataset.predicates[int(agent.values(environment)[0].argmax())]
-
-
-def _load_agent(served: ServedModel, weights: bytes) -> "Agent":
-    """Return the trained agent on the facts that it was trained on."""
-    from apptek.paper.agent import Agent
-
-    model = with_training_facts(served.model)
-    return Agent(DecisionProcess(model.graph, model.config.agent), weights)
