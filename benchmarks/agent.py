@@ -1,4 +1,4 @@
-"""The bench of the agent: random episodes, training, and the cost on a large graph."""
+"""The benchmark of the agent: random episodes, training, and the cost on a large graph."""
 
 from dataclasses import replace
 from functools import partial
@@ -28,12 +28,12 @@ TARGETS = {
     "episode_10m_vs_100k": "at most 3",
     "parallel_4096_tknn_50_bytes": "at most 2 GiB",
 }
-REPEATED = 100  # queries that are asked again and again
+REPEATED = 100  # queries that are repeated
 
 
 @one_torch_thread()
 def bench_agent(*, quick: bool = False) -> BenchReport:
-    """Plays and trains on ICEWS14 (or a world of its size), and plays on a world of 10 M facts.
+    """Play and train on ICEWS14 (or a world of its size), and play on a world of 10 M facts.
 
     Quick: a world of 20,000 facts instead of ICEWS14, and 500 k facts instead of 10 M.
     """
@@ -75,7 +75,7 @@ def bench_agent(*, quick: bool = False) -> BenchReport:
 
 
 def _bench_rollouts(process: DecisionProcess, oracle_episodes: int) -> dict[str, float]:
-    """Seconds per random episode on one thread: with the kernel, and with the reference."""
+    """Return the seconds per random episode on one thread, for the kernel and the reference."""
     queries = training_queries(process.graph.facts)
     rows = generator(0, "bench").permutation(len(queries))[:20_000]
     sample = queries.take(rows)
@@ -101,7 +101,7 @@ def _bench_rollouts(process: DecisionProcess, oracle_episodes: int) -> dict[str,
 
 
 def _train_ms(graph: TemporalGraph, config: AgentConfig, episodes: int) -> float:
-    """Milliseconds per training episode, after everything is compiled."""
+    """Return the milliseconds per training episode, without compilation."""
     queries = training_queries(graph.facts)
     trainer = Trainer(DecisionProcess(graph, replace(config, epochs=1.0)), queries, seed=0)
     for _ in range(30):  # compiles
@@ -116,10 +116,10 @@ def _train_ms(graph: TemporalGraph, config: AgentConfig, episodes: int) -> float
 
 
 def _bench_growth(sizes: tuple[int, ...]) -> tuple[dict[int, float], ...]:
-    """Seconds of a random episode at tknn 25 on one thread, and its edges, by the number of facts.
+    """Return seconds and edges of a random episode (tknn 25, one thread), by number of facts.
 
-    In the second table one query is asked again and again, then the next one, so that their facts
-    stay in the cache: what the first has beyond that is waiting for memory.
+    The second table repeats each query, so that its facts stay in the CPU cache. The difference
+    from the first table is the time spent waiting for memory.
     """
     costs: dict[int, float] = {}
     repeated: dict[int, float] = {}
@@ -143,7 +143,7 @@ def _episode_seconds(process: DecisionProcess, queries: Queries) -> float:
 
 
 def _edges_per_episode(process: DecisionProcess, queries: Queries) -> float:
-    """How many edges random episodes look at, summed over their steps: the work they are."""
+    """Return the mean number of edges in the peripheries, summed over an episode's steps."""
     environment, rng = Environment(process, queries), generator(0, "bench edges")
     seen = 0
     while not environment.done.all():
@@ -154,7 +154,7 @@ def _edges_per_episode(process: DecisionProcess, queries: Queries) -> float:
 
 
 def _parallel_bytes(graph: TemporalGraph) -> int:
-    """The peak bytes of 4,096 parallel episodes at tknn 50 that expand at random."""
+    """Return the peak bytes of 4,096 parallel episodes at tknn 50 with random actions."""
     process = DecisionProcess(graph, AgentConfig(tknn=50))
     rows = generator(0, "bench").permutation(len(graph.facts))[:4096]
     environment = Environment(process, training_queries(graph.facts).take(rows))
@@ -163,6 +163,6 @@ def _parallel_bytes(graph: TemporalGraph) -> int:
         before = environment.nbytes
         draws: Any = rng.random(environment.edges.shape) * environment.legal
         environment.step(draws.argmax(axis=1))
-        # A step builds the new state beside the old one, so both are in memory for a moment.
+        # A step builds the new state beside the old one, so both are in memory at once.
         peak = max(peak, before + environment.nbytes)
     return peak

@@ -1,4 +1,4 @@
-"""The bench of the audit: how many planted errors it finds, beside a baseline."""
+"""The benchmark of the audit: how many planted errors it finds, beside a baseline."""
 
 import time
 from typing import Any
@@ -23,7 +23,7 @@ from benchmarks.planted_errors import (
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
 FIRST = (100, 1000)
-LARGE = 1_000_000  # facts of the world that is audited for the time that it takes
+LARGE = 1_000_000  # facts of the world whose audit is timed
 TARGETS = {
     "predicate_auc": "at least 0.905",
     "predicate_auc_uniform": "at least 0.982",
@@ -32,14 +32,14 @@ TARGETS = {
 
 
 def bench_audit(*, quick: bool = False, data: str | None = None, seed: int = 0) -> BenchReport:
-    """Damages 1 % of the training facts of ICEWS14 and audits them, for each kind of error.
+    """Plant errors in 1 % of the training facts of ICEWS14 and audit them, for each kind of error.
 
     quick  a world of 20,000 facts instead, and no large world
     data   other data: a folder, a file, or the name of a benchmark
 
-    predicate   another predicate, drawn as often as it occurs; _uniform: each as likely
+    predicate   another predicate, drawn by its frequency; _uniform: drawn uniformly
     direction   subject and object exchanged
-    precision   among the first 1 %; _100 and _1000: among so many
+    precision   among the first 1 %; _100 and _1000: among the first 100 and 1,000
     _in_list    by the order of the whole audit, which does not know which kind of error to expect
     _baseline   by how often (subject, predicate) and (predicate, object) occur
     """
@@ -54,7 +54,7 @@ def bench_audit(*, quick: bool = False, data: str | None = None, seed: int = 0) 
 
 
 def _figures(data: Dataset, error: Error, name: str, ending: str, seed: int) -> dict[str, Any]:
-    """AUC and precision of an audit, of the order of its list, and of the baseline."""
+    """Return AUC and precision of the audit, of the order of its list, and of the baseline."""
     damaged, wrong = plant_errors(data, error, rng=generator(seed, f"planting {error}"))
     audit = audit_facts(cross_fit(damaged, seed=seed))
     of_kind = audit.direction_odds if error == "direction" else audit.predicate_odds
@@ -69,15 +69,15 @@ def _figures(data: Dataset, error: Error, name: str, ending: str, seed: int) -> 
 
 
 def _first_counts(wrong: Bools) -> dict[str, int]:
-    """Among how many of the first the precision is measured: as many as are wrong, 100, 1,000."""
+    """Return the list lengths at which precision is measured: the number of errors, 100, 1,000."""
     counts = {"": int(np.count_nonzero(wrong))} | {f"_{count}": count for count in FIRST}
     return {name: count for name, count in counts.items() if count <= len(wrong)}
 
 
 def _seconds(size: int) -> dict[str, float]:
-    """The seconds of an audit of a world, from its facts to the odds of each.
+    """Return the seconds of an audit of a world, from its facts to their odds.
 
-    Of the processor as well, all threads together: these do not grow where other work runs.
+    Include CPU seconds over all threads: other load on the machine does not change these.
     """
     data = make_world(size, 0).dataset
 

@@ -1,4 +1,4 @@
-"""Records what figures show of single predicates and answers: ranks, and how often answers held.
+"""Record the data of two figures: ranks by predicate, and how often top answers were correct.
 
     python -m benchmarks.by_predicate icews14 --result paper/results/by-predicate-icews14.json
 
@@ -27,14 +27,14 @@ VIEWS: tuple[View, ...] = ("all_facts", "past_only")
 
 
 def main() -> None:
-    """Fits, evaluates and writes the result."""
+    """Fit, evaluate and write the result."""
     parser = argparse.ArgumentParser()
     parser.add_argument("data")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--result", type=Path, required=True)
-    asked = parser.parse_args()
-    data = read_dataset(asked.data)
-    fitted = {name: Predictor.fit(data, model=name, seed=asked.seed) for name in MODELS}
+    options = parser.parse_args()
+    data = read_dataset(options.data)
+    fitted = {name: Predictor.fit(data, model=name, seed=options.seed) for name in MODELS}
     data = fitted["default"].model.dataset
     reports = {name: evaluate_model(model, "test") for name, model in fitted.items()}
     ranks = {
@@ -46,7 +46,7 @@ def main() -> None:
         dataset=data.name,
         protocol="official",
         split=None,  # a split would mark the evaluation of one model
-        seed=asked.seed,
+        seed=options.seed,
         settings=plain_settings(fitted["default"].model.config),
         metrics={name: asdict(report.metrics) for name, report in reports.items()},
         extras={
@@ -56,17 +56,17 @@ def main() -> None:
             "time_scales": asdict(Clock.of(TemporalGraph.of(data))),
         },
     )
-    write_result(asked.result, result)
+    write_result(options.result, result)
 
 
 def by_predicate(data: Dataset, ranks: dict[str, dict[View, Doubles]]) -> list[dict[str, Any]]:
-    """Returns the queries and the MRR of each predicate in each model and view, commonest first."""
+    """Return the queries and the MRR of each predicate in each model and view, commonest first."""
     counts = np.bincount(data.test.predicates, minlength=len(data.predicates))
     rows = []
     for predicate in np.argsort(-counts, kind="stable")[: (counts > 0).sum()]:
-        own = data.test.predicates == predicate
+        of_predicate = data.test.predicates == predicate
         mrr = {
-            name: {view: float((1 / found[own]).mean()) for view, found in views.items()}
+            name: {view: float((1 / found[of_predicate]).mean()) for view, found in views.items()}
             for name, views in ranks.items()
         }
         name = data.predicates[int(predicate)]
@@ -75,7 +75,7 @@ def by_predicate(data: Dataset, ranks: dict[str, dict[View, Doubles]]) -> list[d
 
 
 def top_answers(predictor: Predictor, data: Dataset, view: View) -> list[dict[str, Any]]:
-    """Returns how often top answers were right that had a probability, in bins."""
+    """Return how often the top answers were correct, binned by their probability."""
     scorer = predictor.scorer("test", view)
     assert scorer.probabilities is not None
     shares = scorer.probabilities(scorer.scores(held_out_queries(data.test)))

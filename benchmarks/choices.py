@@ -1,11 +1,11 @@
-"""Measures which open choice brings our numbers nearer to those that the paper prints.
+"""Measure which open choices bring our numbers closer to those that the paper prints.
 
     python -m benchmarks.choices icews14 --result choices-icews14-seed0.json
     python -m benchmarks.choices icews14 --model tnt_complex --result choices-tnt.json
 
-Every trial changes what the paper leaves open, on the paper's protocol, and ranks the test split in
+Every trial changes what the paper leaves open, on the paper's protocol. It ranks the test split in
 four ways: filtered or raw, with the expected rank over ties or the worst. None of the changes is
-part of the product. A trial that the result file has already is not run again.
+part of the product. A trial that is already in the result file is skipped.
 """
 
 import argparse
@@ -44,28 +44,28 @@ from apptek.research.result import Result, plain_settings, read_result, write_re
 from apptek.seeding import generator
 from apptek.setting_rules import with_settings
 
-Score = Callable[[], Floats]  # of all predicates for the test queries
+Score = Callable[[], Floats]  # returns the scores of all predicates for the test queries
 EVERYTHING = 10**9  # topologies of a predicate: all of them
 LETTER = ("agent.reward=literal", "agent.tknn_strict=true", "agent.traversal=outgoing")
 UNREGULARISED = ("model.n3=0", "model.smoothness=0")
 
 
 def main() -> None:
-    """Runs the trials of a model that are missing, and writes the result after each."""
+    """Run the missing trials of a model, and write the result after each."""
     parser = argparse.ArgumentParser()
     parser.add_argument("data")
     parser.add_argument("--model", choices=("paper", "tnt_complex"), default="paper")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--result", type=Path, required=True)
-    asked = parser.parse_args()
+    options = parser.parse_args()
     limit_threads(1)
-    data = apply_protocol(read_dataset(asked.data).labelled(), "paper")
+    data = apply_protocol(read_dataset(options.data).labelled(), "paper")
     config, trials = {
         "paper": (preset("paper"), topology_trials),
         "tnt_complex": (PRESETS["paper"], embedding_trials),
-    }[asked.model]
-    done = read_result(asked.result).extras["trials"] if asked.result.exists() else {}
-    for name, score in trials(data, asked.seed).items():
+    }[options.model]
+    done = read_result(options.result).extras["trials"] if options.result.exists() else {}
+    for name, score in trials(data, options.seed).items():
         if name in done:
             continue
         done[name] = ranked(data, score())
@@ -76,16 +76,16 @@ def main() -> None:
             dataset=data.name,
             protocol="paper",
             split="test",
-            seed=asked.seed,
+            seed=options.seed,
             settings=plain_settings(config),
             metrics=done["ours"]["filtered"],
-            extras={"of": asked.model, "trials": done},
+            extras={"of": options.model, "trials": done},
         )
-        write_result(asked.result, result)
+        write_result(options.result, result)
 
 
 def ranked(data: Dataset, scores: Floats) -> dict[str, Any]:
-    """Returns the metrics of each way to rank the test split."""
+    """Return the metrics of each way to rank the test split."""
     truths, everything = data.test.predicates, (data.train, data.valid, data.test)
     filters = {
         "filtered": known_predicates(data.test, everything),
@@ -99,16 +99,16 @@ def ranked(data: Dataset, scores: Floats) -> dict[str, Any]:
 
 
 def worst_ranks(scores: Floats, truths: Ints, known: Ragged) -> Doubles:
-    """Returns the rank of each truth if every predicate with the same score comes before it."""
-    own = np.take_along_axis(scores, truths[:, None].astype(np.int64), axis=1)
-    equal_or_better = scores >= own
+    """Return the rank of each truth if every predicate with the same score comes before it."""
+    true_scores = np.take_along_axis(scores, truths[:, None].astype(np.int64), axis=1)
+    equal_or_better = scores >= true_scores
     equal_or_better[known.row_of_each, known.columns] = False
     ranks: Doubles = equal_or_better.sum(axis=1).astype(np.float64)
     return ranks
 
 
 def topology_trials(data: Dataset, seed: int) -> dict[str, Score]:
-    """Returns the trials of the paper's model by name."""
+    """Return the trials of the paper's model by name."""
     method = Method(data, preset("paper"), seed)
     no_choice = {"classifier.l2": [0.0]}
     letter = Method(data, with_settings(preset("paper"), LETTER), seed)
@@ -148,23 +148,23 @@ class Method:
         return trainer.agent()
 
     def rollouts(self, epsilon: float) -> list[Episodes]:
-        """Returns the agent's episodes on the training queries."""
+        """Return the agent's episodes on the training queries."""
         return [
             self.agent().play(self.queries, epsilon=epsilon, seed=self.seed + number)
             for number in range(self.config.mining.rollouts)
         ]
 
     def found(self) -> TopologySet:
-        """Returns the topologies of `fit --model paper`."""
+        """Return the topologies of `fit --model paper`."""
         return self.mined(epsilon=self.config.mining.epsilon)
 
     def mined(self, *, epsilon: float) -> TopologySet:
-        """Returns the most frequent topologies of an agent with this share of random actions."""
+        """Return the most frequent topologies of an agent with this share of random actions."""
         top, predicates = self.config.mining.top, self.data.train.predicates
         return topology_set(mine(self.rollouts(epsilon), predicates, top).sequences())
 
     def of_random(self) -> TopologySet:
-        """Returns the most frequent topologies of random episodes."""
+        """Return the most frequent topologies of random episodes."""
         episodes = (
             play(self.process, self.queries, "random", seed=self.seed + number)
             for number in range(self.config.mining.rollouts)
@@ -173,14 +173,16 @@ class Method:
         return topology_set(mined.sequences())
 
     def drawn(self) -> TopologySet:
-        """Returns m topologies of each predicate, drawn from all that connected."""
+        """Return m topologies of each predicate, drawn from all that connected."""
         rollouts = self.rollouts(self.config.mining.epsilon)
         mined = mine(rollouts, self.data.train.predicates, EVERYTHING)
         rng, sequences = generator(self.seed, "random m"), set()
         for predicate in range(len(self.data.predicates)):
-            own = [found.sequence for found in mined.topologies if found.predicate == predicate]
-            kept = rng.permutation(len(own))[: self.config.mining.top]
-            sequences |= {own[row] for row in kept}
+            connecting = [
+                found.sequence for found in mined.topologies if found.predicate == predicate
+            ]
+            kept = rng.permutation(len(connecting))[: self.config.mining.top]
+            sequences |= {connecting[row] for row in kept}
         return topology_set(sequences)
 
     def _features(self, sequences: tuple[tuple[int, ...], ...], split: str) -> Ragged:
@@ -201,11 +203,11 @@ class Method:
         tuned: bool = True,
         hidden: bool = True,
     ) -> Floats:
-        """Returns the scores of the test queries after a fit with these features.
+        """Return the scores of the test queries after a fit with these features.
 
-        masked  whether other true predicates of a training query are left out of the loss
-        tuned   whether the strength of L2 and the epoch are chosen on valid
-        hidden  whether a training query does not see its own fact
+        masked  whether other true predicates of a training query are masked in the loss
+        tuned   whether the L2 strength and the epoch are chosen on valid
+        hidden  whether the fact of a training query is hidden from it
         """
         data, rows = self.data, askable(self.data.train).astype(np.int64)
         facts = data.train.take(rows)
@@ -228,7 +230,7 @@ class Method:
 
 
 def embedding_trials(data: Dataset, seed: int) -> dict[str, Score]:
-    """Returns the trials of TNTComplEx by name."""
+    """Return the trials of TNTComplEx by name."""
     changes: dict[str, tuple[tuple[str, ...], dict[str, bool]]] = {
         "ours": ((), {}),
         "no bias": ((), {"bias": False}),
@@ -261,10 +263,10 @@ def embedding_trials(data: Dataset, seed: int) -> dict[str, Score]:
 def embedding_test_scores(
     data: Dataset, settings: TntComplExSettings, seed: int, *, bias: bool = True, best: bool = True
 ) -> Floats:
-    """Returns the scores of the test queries by TNTComplEx.
+    """Return the scores of the test queries by TNTComplEx.
 
     bias  whether a predicate has a bias
-    best  whether the epoch that ranks valid best is taken, not the last
+    best  whether to take the epoch with the best valid ranks instead of the last
     """
     model = TntComplEx(TemporalGraph.of(data), settings.model, rng=generator(seed, "embedding"))
     model.bias.requires_grad_(bias)

@@ -1,7 +1,7 @@
-"""The bench of engines: fit and evaluate by threads, by local processes, by Ray, on the same cores.
+"""The benchmark of engines: fit and evaluate by threads, processes and Ray, on the same cores.
 
-The start of workers (for Ray: of the cluster) is told apart. The memory is the proportional set
-size of the largest worker, sampled while it works.
+The start of workers (for Ray: of the cluster) is timed separately. The memory is the proportional
+set size of the largest worker, sampled while it works.
 """
 
 import operator
@@ -33,15 +33,15 @@ from benchmarks.report import (
 )
 
 FACTS, QUICK_FACTS = 10_000_000, 20_000
-QUERIES = 100_000  # of the test split, at most
-WARM = 4000  # facts of a world that is fitted before, so that all is compiled and imported
+QUERIES = 100_000  # at most so many of the test split
+WARM = 4000  # facts of a world that is fitted first, as a warm-up
 ENGINES: tuple[EngineName, ...] = ("threads", "processes", "ray")
 TARGETS = {"ray_vs_threads": "at most 1.15"}
 _WORKERS = (b"spawn_main", b"ray::run_shard")  # in the command lines of workers
 
 
 def bench_engine(*, quick: bool = False, facts: str | None = None) -> BenchReport:
-    """A world of 10 M facts (quick: 20 k) is fitted, and 100 k of its test queries are asked."""
+    """Fit a world of 10 M facts (quick: 20 k), and answer 100 k of its test queries."""
     count = sizes_of(facts)[-1] if facts is not None else QUICK_FACTS if quick else FACTS
     data = make_world(count, 0).dataset
     figures: dict[str, Any] = {"facts": count, "workers": os.cpu_count()}
@@ -111,7 +111,7 @@ def _mrr(predictor: Predictor) -> float:
 
 
 def _processor_seconds() -> float:
-    """The processor seconds of this process and of those below it, the daemons of Ray included."""
+    """Return the CPU seconds of this process and its descendants, including Ray's daemons."""
     ticks = 0
     for pid in process_tree(os.getpid()):
         with suppress(OSError):
@@ -121,7 +121,7 @@ def _processor_seconds() -> float:
 
 
 def _worker_memory_mb() -> float:
-    """The memory of the largest process below this one that works on shards."""
+    """Return the memory of the largest descendant process that works on shards."""
     below = (pid for pid in process_tree(os.getpid()) if pid != os.getpid())
     return max((own_memory_mb(pid) for pid in below if _is_worker(pid)), default=0.0)
 

@@ -1,6 +1,6 @@
-"""The bench of forecasts: whether anything happens to a pair next week, on ICEWS14 as one file.
+"""The benchmark of forecasts: whether a pair has an event next week, on ICEWS14 as one file.
 
-Weekly snapshots with windows of 7 days. The pairs are all ordered ones that had a fact in either
+Weekly snapshots with windows of 7 days. The pairs are all ordered pairs that had a fact in either
 direction so far. Days count from the first: the model is fitted on the snapshots of days 120 to
 269, and tested on those of days 277 to 357.
 """
@@ -29,12 +29,12 @@ from apptek.seeding import generator
 from apptek.setting_rules import with_settings
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
-ALL = 10**9  # pairs to draw: none is left out
+ALL = 10**9  # pairs to draw: no sampling
 WINDOW = 7
 FIT_SHARES, TEST_SHARES = (120 / 365, 270 / 365), (277 / 365, 358 / 365)
 PAIRS = 5_000
-QUICK = ["features.past_only=true", "classifier.epochs=1"]  # the time of a forecast is the same
-CALIBRATION_SNAPSHOTS = 2  # the last ones of those that are fitted on
+QUICK = ["features.past_only=true", "classifier.epochs=1"]  # does not change the time of a forecast
+CALIBRATION_SNAPSHOTS = 2  # the last of the fitted snapshots
 TARGETS = {
     "log_loss": "at most 0.0680",
     "log_loss_max": "at most 0.0660",
@@ -47,7 +47,7 @@ TARGETS = {
 
 
 def bench_forecast(*, quick: bool = False) -> BenchReport:
-    """The figures of the occurrence model, linear and with trees, and of two simple rates."""
+    """Measure the occurrence model, linear and with trees, and two simple rates."""
     data = bench_dataset(quick)
     facts = data.all_facts()
     events = Events.of(facts, data.axis, len(data.entities))
@@ -82,7 +82,7 @@ def bench_forecast(*, quick: bool = False) -> BenchReport:
 
 
 def _pairs_per_second(model: Model, horizon: Horizon) -> float:
-    """Forecasts of 5,000 pairs in one call, with predicates and reasons, both directions."""
+    """Time forecasts of 5,000 pairs in one call, with predicates and reasons, both directions."""
     assert model.occurrence is not None
     occurrence = replace(model.occurrence, horizons=(horizon,))
     forecaster = Forecaster(replace(model, occurrence=occurrence))

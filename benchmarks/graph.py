@@ -1,4 +1,4 @@
-"""The bench of the graph: reading, indexing, opening and looking up."""
+"""The benchmark of the graph: reading, indexing, opening and lookups."""
 
 import json
 import statistics
@@ -31,7 +31,7 @@ TARGETS = {
 
 
 def bench_graph(*, quick: bool = False) -> BenchReport:
-    """Reads, indexes and looks up worlds of 10 M and 100 k facts (quick: 500 k and 50 k)."""
+    """Read, index and look up worlds of 10 M and 100 k facts (quick: 500 k and 50 k)."""
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
     with tempfile.TemporaryDirectory(prefix="apptek-bench-") as scratch:
         folder = Path(scratch)
@@ -51,11 +51,11 @@ def bench_graph(*, quick: bool = False) -> BenchReport:
 
 
 def _bytes_per_fact(graph: TemporalGraph) -> float:
-    arrays = (*graph.facts.columns(), *graph.incidence)  # some of them are one array
+    arrays = (*graph.facts.columns(), *graph.incidence)  # some of these share one array
     return sum({id(array): array.nbytes for array in arrays}.values()) / len(graph.facts)
 
 
-# Each runs in its own process, so that the peak memory is its own; it prints seconds and bytes.
+# Each runs in its own process, to measure its peak memory. It prints seconds and bytes.
 _READER_ALONE = """
 import sys, time
 from pathlib import Path
@@ -82,7 +82,7 @@ print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 
 def _bench_reading(world: Path, size: int, repeats: int) -> dict[str, Any]:
     write_world(make_world(size, 0), world)
     alone, indexed = [], []
-    for _ in range(repeats):  # in turns, so that both see the same load of the machine
+    for _ in range(repeats):  # alternate, so that both see the same load of the machine
         alone.append(_run_program(_READER_ALONE, world))
         indexed.append(_run_program(_READ_AND_INDEX, world))
     reader, total = (statistics.median(run[0] for run in runs) for runs in (alone, indexed))
@@ -120,7 +120,7 @@ def _bench_opening(graph: TemporalGraph, folder: Path) -> dict[str, float]:
 def _bench_lookups(small: TemporalGraph, large: TemporalGraph, count: int) -> dict[str, Any]:
     queries = {id(graph): _random_lookups(graph, count) for graph in (small, large)}
     runs: dict[int, list[float]] = {id(small): [], id(large): []}
-    for _ in range(6):  # in turns; the first run compiles
+    for _ in range(6):  # alternate; the first run compiles
         for graph in (small, large):
             arrays = queries[id(graph)]
             runs[id(graph)].append(seconds(lambda g=graph, a=arrays: g.nearest(*a, K)))  # type: ignore[misc]
@@ -139,7 +139,7 @@ def _bench_lookups(small: TemporalGraph, large: TemporalGraph, count: int) -> di
 
 
 def _random_lookups(graph: TemporalGraph, count: int) -> tuple[Any, Any]:
-    """Entities and times. An entity is drawn as often as it occurs in facts, as in queries."""
+    """Draw entities and times; an entity is drawn by its frequency in facts, as in queries."""
     rng = generator(0, "bench")
     dated = graph.facts.times[graph.facts.dated]
     ends = np.stack([graph.facts.subjects, graph.facts.objects])
@@ -148,7 +148,7 @@ def _random_lookups(graph: TemporalGraph, count: int) -> tuple[Any, Any]:
 
 
 def _reference_seconds_per_lookup(graph: TemporalGraph, entities: Any, times: Any) -> float:
-    """Seconds per look-up in plain Python, with the facts of each entity collected beforehand."""
+    """Return the seconds per lookup in plain Python, with each entity's facts collected before."""
     count = 1000
     facts, facts_of = plain_facts(graph.facts)
 

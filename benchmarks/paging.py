@@ -1,4 +1,4 @@
-"""The bench of paging: a process asks a model whose graph is twice as large as its memory.
+"""The benchmark of paging: a process queries a model whose graph is twice as large as its memory.
 
 The limit is set by a control group, which also counts the pages of mapped files, so pages that do
 not fit are dropped and read again. This needs root. Caches are dropped before each process.
@@ -27,16 +27,16 @@ from apptek.terminal import tell
 from benchmarks.report import BenchReport, seconds, sizes_of
 
 FACTS, QUICK_FACTS = 100_000_000, 1_000_000
-LEARNED = 30_000  # training queries: the weights cost the same as those of a longer fit
+LEARNED = 30_000  # training queries: a longer fit would not change the cost of scoring
 ASKED, PASSES = 20_000, 3  # each pass asks other queries
-SMALLEST = 600_000_000  # bytes: Python and its libraries need as much
+SMALLEST = 600_000_000  # bytes that Python and its libraries need
 GROUPS = Path("/sys/fs/cgroup")
 ROOT = Path(__file__).parents[1]
 _PROGRAM = "import sys; from benchmarks.paging import ask; ask(sys.argv[1], sys.argv[2])"
 
 
 def bench_paging(*, quick: bool = False, facts: str | None = None) -> BenchReport:
-    """A world of 100 M facts (quick: 1 M), asked with and without a limit on the memory."""
+    """Query a world of 100 M facts (quick: 1 M) with and without a limit on the memory."""
     count = sizes_of(facts)[-1] if facts is not None else QUICK_FACTS if quick else FACTS
     with tempfile.TemporaryDirectory(prefix="apptek-bench-", dir=Path.cwd()) as folder:
         model = Path(folder) / "model"
@@ -61,7 +61,7 @@ def bench_paging(*, quick: bool = False, facts: str | None = None) -> BenchRepor
 
 
 def _run(model: Path, limit: int | None) -> dict[str, Any]:
-    """Ask in a process of its own, in a group with this limit in bytes."""
+    """Query the model in its own process, in a group with this limit in bytes."""
     tell("asking" if limit is None else f"asking with {limit / 1e6:,.0f} MB")
     try:
         Path("/proc/sys/vm/drop_caches").write_text("3", "ascii")

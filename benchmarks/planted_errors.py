@@ -1,4 +1,4 @@
-"""Errors on purpose, by predicate or by direction, and how well a score finds them."""
+"""Planted errors, by predicate or by direction, and how well a score finds them."""
 
 from dataclasses import replace
 from typing import Literal
@@ -12,19 +12,19 @@ from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Dataset, Facts
 
 Error = Literal["frequency", "uniform", "direction"]
-SHARE = 0.01  # of the training facts that become wrong
+SHARE = 0.01  # share of the training facts that become wrong
 
 
 def plant_errors(
     data: Dataset, error: Error, *, rng: np.random.Generator, share: float = SHARE
 ) -> tuple[Dataset, Bools]:
-    """The data set with errors in its training facts, and which facts are wrong.
+    """Return the data set with errors in its training facts, and which facts are wrong.
 
-    frequency  another predicate, drawn as often as it occurs
-    uniform    another predicate, each as likely
+    frequency  another predicate, drawn by its frequency
+    uniform    another predicate, drawn uniformly
     direction  subject and object exchanged
 
-    A fact that is known to hold (in train, valid or test) is no error: another one is chosen.
+    An error that is a known fact (in train, valid or test) is not used: another one is chosen.
     """
     train, wanted = data.train, max(1, round(share * len(data.train)))
     candidates = exchanged(train) if error == "direction" else _other_predicates(data, error, rng)
@@ -43,7 +43,7 @@ def plant_errors(
 
 
 def _other_predicates(data: Dataset, error: Error, rng: np.random.Generator) -> Facts:
-    """Every training fact with a predicate drawn at random; where it is its own, it stays known."""
+    """Return every training fact with a random predicate; it may be the true one by chance."""
     train = data.train
     shares = np.bincount(train.predicates, minlength=len(data.predicates)).astype(np.float64)
     if error == "uniform":
@@ -53,7 +53,7 @@ def _other_predicates(data: Dataset, error: Error, rng: np.random.Generator) -> 
 
 
 def precision_among_first(scores: Doubles, wrong: Bools, count: int) -> float:
-    """The share of wrong ones among the `count` highest; of equal ones the first in order."""
+    """Return the share of errors among the `count` highest scores; ties: in order."""
     return float(np.mean(wrong[np.argsort(-scores, kind="stable")[:count]]))
 
 

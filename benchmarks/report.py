@@ -1,4 +1,4 @@
-"""The report of a benchmark, and what all benchmarks share."""
+"""The report of a benchmark, and code that all benchmarks share."""
 
 import threading
 import time
@@ -13,13 +13,13 @@ from apptek.facts.facts import Dataset
 from apptek.reading.reader import read_dataset
 from apptek.synthetic.world import make_world
 
-ICEWS14_SIZE = 90_730  # facts in all: such a world has as many training facts as ICEWS14
-SAMPLED = 0.2  # seconds between two looks at the memory
+ICEWS14_SIZE = 90_730  # facts in total: a world of this size has as many training facts as ICEWS14
+SAMPLED = 0.2  # seconds between two samples
 
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """Ratios within one run, plain figures, and in words the targets of some of them."""
+    """Ratios within one run, plain figures, and the targets of some of them as text."""
 
     ratios: dict[str, float]
     figures: dict[str, Any]
@@ -49,7 +49,7 @@ def sizes_of(text: str) -> list[int]:
 
 
 class MemorySampler:
-    """The peak of a measure of memory, sampled in a thread until it is stopped."""
+    """The peak of a memory measure, sampled in a thread until `stop`."""
 
     def __init__(self, memory_mb: Callable[[], float]) -> None:
         self._memory_mb, self._peak, self._stopped = memory_mb, 0.0, threading.Event()

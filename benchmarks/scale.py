@@ -1,7 +1,7 @@
-"""The bench of scale: seconds and memory of each stage, as the number of facts grows.
+"""The benchmark of scale: seconds and memory of each stage, as the number of facts grows.
 
-Every size is a world of its own, read from text, indexed, fitted and asked by one process, whose
-memory is sampled from outside: the proportional set size, summed over it and its children.
+One process per size reads a world from text, indexes it, fits it and answers queries. Its memory is
+sampled from outside: the proportional set size, summed over it and its children.
 """
 
 import json
@@ -32,8 +32,8 @@ from benchmarks.report import (
 )
 
 SIZES, QUICK_SIZES = [1_000_000, 10_000_000], [20_000, 200_000]
-QUERIES = 100_000  # that are asked ...
-TIMES = 3  # ... so many times
+QUERIES = 100_000  # queries that are answered ...
+TIMES = 3  # ... this many times
 TARGETS = {
     "fit_seconds_10x": "at most 2",
     "predict_10x": "at most 2",
@@ -43,7 +43,7 @@ _PROGRAM = "import sys; from benchmarks.scale import run; run(sys.argv[1], sys.a
 
 
 def bench_scale(*, quick: bool = False, facts: str | None = None) -> BenchReport:
-    """Worlds of 1 M and 10 M facts (quick: 20 k and 200 k), or of the sizes that `facts` lists."""
+    """Measure worlds of 1 M and 10 M facts (quick: 20 k and 200 k), or of the sizes in `facts`."""
     sizes = sizes_of(facts) if facts is not None else QUICK_SIZES if quick else SIZES
     runs = {size: _run_size(size) for size in sizes}
     figures: dict[str, Any] = {"facts": sizes}
@@ -53,7 +53,7 @@ def bench_scale(*, quick: bool = False, facts: str | None = None) -> BenchReport
 
 
 def _ratios(runs: dict[int, dict[str, Any]]) -> dict[str, float]:
-    """How each figure grows with ten times the facts: between the smallest and the largest size."""
+    """Return the growth of each figure per factor of ten, from the smallest to the largest size."""
     (small, one), (large, other) = min(runs.items()), max(runs.items())
     if small == large:
         return {}
@@ -79,7 +79,7 @@ def _run_size(size: int) -> dict[str, Any]:
         world, model = Path(scratch) / "world", Path(scratch) / "model"
         tell_stage("make the world")
         write_world(make_world(size, 0), world)
-        stages, mrr, asked = _watch(world, model, tell_stage)
+        stages, mrr, query_count = _watch(world, model, tell_stage)
     others = ("start", "read", "index", "predict", "rank")
     rest = [stage for name, stage in stages.items() if name not in others]
     return {
@@ -89,7 +89,7 @@ def _run_size(size: int) -> dict[str, Any]:
         "read_peak_mb": stages["read"]["peak_mb"],
         "graph_mb": stages["index"]["left_mb"],
         "fit_peak_mb": max(stage["peak_mb"] for stage in rest),
-        "predict_queries_per_s": TIMES * asked / stages["predict"]["seconds"],
+        "predict_queries_per_s": TIMES * query_count / stages["predict"]["seconds"],
         "mrr": mrr,
         "stages": stages,
     }
@@ -98,7 +98,7 @@ def _run_size(size: int) -> dict[str, Any]:
 def _watch(
     world: Path, model: Path, tell: Callable[[str], None]
 ) -> tuple[dict[str, dict[str, float]], float, int]:
-    """The seconds and the memory of each stage, and what the last one found."""
+    """Return the seconds and the memory of each stage, and the MRR and query count of the last."""
     stages: dict[str, dict[str, float]] = {}
     command = [sys.executable, "-c", _PROGRAM, str(world), str(model)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
@@ -121,7 +121,7 @@ def _watch(
 
 
 def run(world: str, model: str) -> None:
-    """Reads, fits and asks; prints a line of JSON as each stage begins, and what came out."""
+    """Read, fit and answer; print a line of JSON as each stage begins, and the results."""
 
     def tell(stage: str, **found: float) -> None:
         entry = {"stage": stage.partition(", part ")[0], **found}
@@ -140,6 +140,6 @@ def run(world: str, model: str) -> None:
         ranked = scores(queries)
     tell("rank")
     truths = data.test.predicates[rows]
-    own = np.take_along_axis(ranked, truths[:, None].astype(np.int64), axis=1)
-    mrr = float((1 / (1 + (ranked > own).sum(axis=1))).mean())
+    true_scores = np.take_along_axis(ranked, truths[:, None].astype(np.int64), axis=1)
+    mrr = float((1 / (1 + (ranked > true_scores).sum(axis=1))).mean())
     tell("end", mrr=mrr, queries=len(rows))

@@ -1,4 +1,4 @@
-"""The bench of the service: predict, explain, forecast, batches, name search, the start."""
+"""The benchmark of the service: predict, explain, forecast, batches, name search, the start."""
 
 import tempfile
 from dataclasses import asdict
@@ -36,7 +36,7 @@ NAMES = 100_000
 
 
 def bench_serve(*, quick: bool = False, model: Path | None = None) -> BenchReport:
-    """Measures the responses of a served model over loopback.
+    """Measure the responses of a served model over loopback.
 
     Without a model, one of the default preset is fitted on ICEWS14 (or a world of its size; quick:
     of 20,000 facts).
@@ -44,7 +44,7 @@ def bench_serve(*, quick: bool = False, model: Path | None = None) -> BenchRepor
     with tempfile.TemporaryDirectory(prefix="apptek-bench-") as scratch:
         folder = model or _fit(Path(scratch) / "model", quick)
         with running_service(folder):
-            pass  # compiles, so that the next start is a usual one
+            pass  # compiles, so that the next start is typical
         with running_service(folder) as service:
             figures = _measure(service, load_model(folder), 100 if quick else 500)
             figures["start_seconds"] = service.seconds
@@ -63,9 +63,9 @@ def _measure(service: RunningService, model: Model, count: int) -> dict[str, Any
     bodies: dict[str, list[dict[str, str]]] = dict.fromkeys(("predict", "explain"), queries[:count])
     if model.occurrence is not None:  # the next days of the same pairs
         bodies["forecast"] = [_without_time(query) for query in queries[:count]]
-    for task, asked in bodies.items():
+    for task, task_bodies in bodies.items():
         path = f"/api/{task}"
-        requests = [encode_request(service.address, path, body) for body in asked]
+        requests = [encode_request(service.address, path, body) for body in task_bodies]
         send_requests(service.address, requests[:20], 1)  # warms up
         figures[f"{task}_ms"] = {}
         for clients in CLIENTS:
@@ -84,7 +84,7 @@ def _without_time(query: dict[str, str]) -> dict[str, str]:
 
 
 def _batch_speed(service: RunningService, queries: list[dict[str, str]]) -> float:
-    """Queries per second in batches, one after the other."""
+    """Return the queries per second in consecutive batches."""
     body = {"queries": queries[:BATCH], "top": 10}
     request = encode_request(service.address, "/api/predict", body)
     result = send_requests(service.address, [request] * 7, 1)
@@ -94,13 +94,13 @@ def _batch_speed(service: RunningService, queries: list[dict[str, str]]) -> floa
 
 
 def _tuning_queries(data: Dataset, count: int) -> list[dict[str, str]]:
-    """Tuning facts as queries, starting over if there are too few."""
+    """Return tuning facts as queries, starting over if there are too few."""
     facts = data.valid if len(data.valid) else data.train
     return [asdict(query_of_fact(data, facts, row % len(facts))) for row in range(count)]
 
 
 def _search_ms() -> float:
-    """The 95 % quantile of a search among 100,000 invented names while they are typed."""
+    """Return the 95 % quantile of a search among 100,000 invented names while they are typed."""
     rng = generator(0, "bench names")
     words = [f"{a}{b}{c}" for a in ("Ka", "Lu", "Mo") for b in ("ri", "to", "ne") for c in "nsx"]
     drawn = rng.integers(0, len(words), (NAMES, 3)).tolist()

@@ -1,10 +1,10 @@
-"""The standing campaign: `make torture` (an hour), or a number of attacks of some kinds.
+"""The torture campaign: `make torture` (an hour), or a number of attacks of some kinds.
 
-python -m benchmarks.torture --minutes 60 --seed 0 --result torture.json
-python -m benchmarks.torture --counts damaged_models=1000,cuts=20 --model MODEL
+    python -m benchmarks.torture --minutes 60 --seed 0 --result torture.json
+    python -m benchmarks.torture --counts damaged_models=1000,cuts=20 --model MODEL
 
-It ends with exit code 1 if anything crashed, hung, was lost or answered differently; each line on
-stderr names the attack and the seed that does it again.
+It ends with exit code 1 if anything crashed, hung, was lost or answered differently. Each line on
+stderr names the attack and the seed that reproduces it.
 """
 
 import argparse
@@ -37,13 +37,13 @@ SERVICE = {"slow": 1200, "busy": 200, "seconds": 60.0}
 
 
 def attack_of(name: str) -> Attack:
-    """An attack by its name."""
+    """Return an attack by its name."""
     attack: Attack = getattr(torture_files, name)
     return attack
 
 
 class Campaign:
-    """What was tried so far, and what came of it."""
+    """The attacks tried so far, and their outcomes."""
 
     def __init__(self, seed: int, place: Path) -> None:
         self.place, self.first = place, seed * SEEDS
@@ -51,7 +51,7 @@ class Campaign:
         self.failures: list[str] = []
 
     def attack(self, name: str, count: int) -> None:
-        """Tries the next seeds of an attack."""
+        """Try the next seeds of an attack."""
         seen = self.counts.setdefault(name, Counter())
         start = self.first + sum(seen.values())
         for outcome in attack_of(name)(range(start, start + count), self.place):
@@ -61,7 +61,7 @@ class Campaign:
                 print(self.failures[-1], file=sys.stderr, flush=True)
 
     def result(self, seed: int, settings: dict[str, Any], figures: dict[str, Any]) -> Result:
-        """Everything as a result file has it."""
+        """Return the outcomes as a result file."""
         counts = {
             name: {"tried": sum(seen.values()), "failed": seen["failed"], "outcomes": dict(seen)}
             for name, seen in self.counts.items()
@@ -77,7 +77,7 @@ class Campaign:
 
 
 def parse(words: list[str]) -> argparse.Namespace:
-    """The options."""
+    """Parse the options."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--minutes", type=float, default=60.0)
     parser.add_argument("--seed", type=int, default=0)
@@ -89,7 +89,7 @@ def parse(words: list[str]) -> argparse.Namespace:
 
 
 def main(words: list[str]) -> int:
-    """Runs the campaign."""
+    """Run the campaign."""
     options = parse(words)
     wanted = {
         name: int(number)

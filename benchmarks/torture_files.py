@@ -1,7 +1,7 @@
-"""Attacks on files: mutations, bombs, kills, cuts of the power, full disks, two writers.
+"""Attacks on files: mutations, bombs, kills, power cuts, full disks, two writers.
 
-Each takes seeds and a folder to work in, and returns what came of each seed. A seed always does the
-same, but for the moment at which a process is killed or the power is cut.
+Each attack takes seeds and a work folder, and returns the outcome of each seed. A seed is
+deterministic, except for the moment at which a process is killed or the power is cut.
 """
 
 import gzip
@@ -33,13 +33,13 @@ from apptek.synthetic.world import make_world, write_world
 
 QUICK = ["classifier.epochs=1", "classifier.l2=[3.0]"]
 TREES = [*QUICK, "reranker.rounds=5", "reranker.least_rows=20", "reranker.candidates=4"]
-BOMB_MEMORY = 1_500_000_000  # bytes that a process may take while it refuses a bomb
-MINUTES = 600  # seconds after which a process hangs
+BOMB_MEMORY = 1_500_000_000  # bytes that a process may use to refuse a bomb
+MINUTES = 600  # seconds after which a process counts as hung
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What came of one seed; `good` is false for a crash, a hang, a traceback or a loss."""
+    """The outcome of one seed; `good` is false for a crash, a hang, a traceback or a loss."""
 
     seed: int
     what: str
@@ -51,7 +51,7 @@ Attack = Callable[[range, Path], Iterable[Outcome]]
 
 @contextmanager
 def scratch(place: Path) -> Iterator[Path]:
-    """An empty folder for one seed."""
+    """Make an empty folder for one seed."""
     folder = place / "scratch"
     folder.mkdir(parents=True)
     try:
@@ -61,7 +61,7 @@ def scratch(place: Path) -> Iterator[Path]:
 
 
 COMMAND = "from apptek.cli import main; main()"
-# The peak memory of the process since its start: `ru_maxrss` would include that of its parent.
+# The peak memory since the start of the process: `ru_maxrss` would include its parent's.
 MEASURED = (
     """import atexit, sys
 def report(): print(*(line for line in open("/proc/self/status") if line.startswith("VmHWM")),
@@ -73,7 +73,7 @@ atexit.register(report)
 
 
 def world_of(place: Path) -> Path:
-    """The folder of a small world."""
+    """Return the folder of a small world; write it if it is missing."""
     folder = place / "world"
     if not folder.exists():
         write_world(make_world(600, 0), folder)
@@ -81,7 +81,7 @@ def world_of(place: Path) -> Path:
 
 
 def models_of(place: Path) -> dict[str, Path]:
-    """A model of each kind that is written, of a small world."""
+    """Return a model of each kind on a small world; fit it if it is missing."""
     data = make_world(600, 0).dataset
     folders = {name: place / f"model-{name}" for name in ("default", "max", "recency")}
     if not folders["recency"].exists():
@@ -93,7 +93,7 @@ def models_of(place: Path) -> dict[str, Path]:
 
 
 def known_query() -> list[str]:
-    """A query that the models of the small world know."""
+    """Return a query that the models of the small world know."""
     data = make_world(600, 0).dataset
     facts = data.train
     ends = (data.entities[int(facts.subjects[0])], data.entities[int(facts.objects[0])])
@@ -101,7 +101,7 @@ def known_query() -> list[str]:
 
 
 def start(*words: str, code: str = COMMAND) -> "subprocess.Popen[str]":
-    """Start a command in a process of its own."""
+    """Start a command in its own process."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *words],
         stdout=subprocess.PIPE,
@@ -111,7 +111,7 @@ def start(*words: str, code: str = COMMAND) -> "subprocess.Popen[str]":
 
 
 def finish(process: "subprocess.Popen[str]") -> tuple[int, str]:
-    """The exit code and the messages of a command; -1 where it hangs."""
+    """Return the exit code and the messages of a command; -1 if it hangs."""
     try:
         _, messages = process.communicate(timeout=MINUTES)
     except subprocess.TimeoutExpired:
@@ -122,19 +122,19 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, str]:
 
 
 def run(*words: str) -> tuple[int, str]:
-    """Runs a command to its end."""
+    """Run a command to its end."""
     return finish(start(*words))
 
 
 def last_line(messages: str) -> str:
-    """The last line of what a command says; a traceback is told as such."""
+    """Return the last line of a command's messages; mark a traceback."""
     if "Traceback" in messages:
         return f"traceback: {messages.strip().splitlines()[-1]}"
     return (messages.strip().splitlines() or [""])[-1]
 
 
 def _seed_by_seed(seeds: range, words: Callable[[int, int], list[str]]) -> Iterator[str]:
-    """The lines that a program prints for seeds; one that ends it is told and passed over."""
+    """Yield the lines that a program prints for seeds; report and skip a seed that crashes it."""
     first = seeds.start
     while first < seeds.stop:
         done = subprocess.run(
@@ -152,23 +152,23 @@ def _seed_by_seed(seeds: range, words: Callable[[int, int], list[str]]) -> Itera
 
 
 def damaged_models(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Random damage to a file of a model folder: opening it must refuse it by one line."""
+    """Damage a random file of a model folder: opening it must fail with a one-line error."""
     folders, query = list(models_of(place).values()), json.dumps(known_query())
     for number, folder in enumerate(folders):
         bounds = (n * len(seeds) // len(folders) for n in (number, number + 1))
-        own = seeds[slice(*bounds)]
+        share = seeds[slice(*bounds)]
 
         def words(first: int, last: int, folder: Path = folder) -> list[str]:
             return [mutations.__file__, str(folder), query, str(first), str(last)]
 
-        for line in _seed_by_seed(own, words):
+        for line in _seed_by_seed(share, words):
             seed, done, result = json.loads(line)
             refused = result.startswith(mutations.REFUSED)
             yield Outcome(seed, "refused" if refused else f"{done}: {result}", refused)
 
 
 def damaged_work(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Random damage to a work folder: resuming refuses it, or comes to the same model."""
+    """Damage a work folder at random: resuming must refuse it or give the same model."""
 
     def words(first: int, last: int) -> list[str]:
         return [work_mutations.__file__, str(first), str(last)]
@@ -180,7 +180,7 @@ def damaged_work(seeds: range, place: Path) -> Iterator[Outcome]:
 
 
 def damaged_facts(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Random damage to files of all kinds, read as facts and as queries."""
+    """Damage files of all kinds at random, and read them as facts and as queries."""
     first = seeds.start
     while first < seeds.stop:
         last = min(first + 500, seeds.stop)
@@ -202,7 +202,7 @@ def damaged_facts(seeds: range, place: Path) -> Iterator[Outcome]:
 
 
 def bombs(seeds: range, place: Path) -> Iterator[Outcome]:
-    """A small file that grows to gigabytes: it is refused, in little memory."""
+    """Read a small file that expands to gigabytes: it must be refused, in little memory."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
         size = int(rng.integers(1, 4)) << 29
@@ -234,7 +234,7 @@ FITS = {
 
 
 def kills(seeds: range, place: Path) -> Iterator[Outcome]:
-    """A fit is killed at any moment, and resumed: it comes to the same bytes."""
+    """Kill a fit at a random moment and resume it: the model must have the same bytes."""
     world = str(world_of(place))
     whole: dict[str, tuple[dict[str, bytes], float]] = {}
     for seed in seeds:
@@ -267,13 +267,13 @@ def kills(seeds: range, place: Path) -> Iterator[Outcome]:
 
 
 def can_mount() -> bool:
-    """Whether this process may mount file systems."""
+    """Return whether this process may mount file systems."""
     return hasattr(os, "geteuid") and os.geteuid() == 0 and shutil.which("mkfs.ext4") is not None
 
 
 @contextmanager
 def mounted(source: str, target: Path, *options: str) -> Iterator[Path]:
-    """A file system for the time of the block."""
+    """Mount a file system for the duration of the block."""
     target.mkdir(exist_ok=True)
     subprocess.run(["mount", *options, source, str(target)], check=True)
     try:
@@ -283,7 +283,7 @@ def mounted(source: str, target: Path, *options: str) -> Iterator[Path]:
 
 
 def _facts(path: Path, rng: np.random.Generator) -> Path:
-    """Five new facts of entities that the small world has."""
+    """Write five new facts between entities of the small world."""
     data = make_world(600, 0).dataset
     lines = [
         "\t".join(
@@ -301,14 +301,14 @@ def _facts(path: Path, rng: np.random.Generator) -> Path:
 
 
 def _fit_or_update(seed: int, place: Path, disk: Path, facts: Path) -> tuple[str, ...]:
-    """A command that writes the folder `new` of a disk, or changes its folder `model`."""
+    """Return a command that writes the folder `new` of a disk, or changes its folder `model`."""
     if seed % 2:
         return ("fit", str(world_of(place)), "--out", str(disk / "new"), *FITS["default"])
     return ("update", str(disk / "model"), str(facts), "--in-place")
 
 
 def _fault(disk: Path) -> str | None:
-    """What is damaged in the models of a disk."""
+    """Return what is damaged in the models of a disk; None if nothing is."""
     try:
         for folder in filter(Path.exists, (disk / "model", disk / "new")):
             verify_folder(folder)
@@ -318,9 +318,9 @@ def _fault(disk: Path) -> str | None:
 
 
 def cuts(seeds: range, place: Path) -> Iterator[Outcome]:
-    """The power is cut while a command runs, or soon after it: what it had finished is there.
+    """Cut the power while a command runs or soon after: finished work must survive.
 
-    An image of a disk is copied as it is at that moment; what only the memory has is lost.
+    The disk image is copied at that moment; what is only in memory is lost.
     """
     models = models_of(place)
     for seed in seeds:
@@ -359,7 +359,7 @@ def _after_cut(seed: int, disk: Path, ended: bool, digest: str) -> Outcome:
 
 
 def full_disks(seeds: range, place: Path) -> Iterator[Outcome]:
-    """A disk that is full at any moment: one line says so, and what was there stays."""
+    """Fill the disk at a random moment: one line must say so, and existing files must survive."""
     models = models_of(place)
     size = sum(path.stat().st_size for path in models["default"].rglob("*"))
     for seed in seeds:
@@ -389,7 +389,7 @@ def _after_full(seed: int, disk: Path, digest: str, code: int, messages: str) ->
 
 
 def writers(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Three processes change one model at once, others read it: no fact is lost, none half."""
+    """Change one model from three processes while others read it: no fact is lost or torn."""
     models = models_of(place)
     for seed in seeds:
         rng = np.random.default_rng(seed)

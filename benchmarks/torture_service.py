@@ -19,7 +19,7 @@ HEAD = b"GET /api/health HTTP/1.1\r\nHost: 127.0.0.1\r\nX-Slow: "
 
 
 def requests_for(model: Path, address: str, count: int = 400) -> list[bytes]:
-    """Predictions, explanations and searches for names."""
+    """Return requests for predictions, explanations and name searches."""
     data = load_model(model).dataset
     facts = data.valid if len(data.valid) else data.train
     requests = []
@@ -34,7 +34,7 @@ def requests_for(model: Path, address: str, count: int = 400) -> list[bytes]:
 
 
 async def _slow(address: str, until: float, opened: Counter[str]) -> None:
-    """Sends the head of a request byte by byte, and connects again when it is closed."""
+    """Send the head of a request byte by byte, and reconnect when the connection is closed."""
     url = urlsplit(address)
     while time.monotonic() < until:
         writer = None
@@ -82,7 +82,7 @@ async def _ask(
 
 
 async def _health(address: str, until: float, seconds: list[float], lost: list[str]) -> None:
-    """Asks for the health of the service again and again, each time by a new connection."""
+    """Poll the health of the service, each time on a new connection."""
     url = urlsplit(address)
     request = encode_request(address, "/api/health")
     while time.monotonic() < until:
@@ -101,7 +101,7 @@ async def _health(address: str, until: float, seconds: list[float], lost: list[s
 
 
 def slow_clients(model: Path, slow: int, busy: int, seconds: float) -> dict[str, Any]:
-    """Slow and busy clients at the same time: whether health was answered, and how fast."""
+    """Run slow and busy clients together; return whether and how fast health was answered."""
 
     async def all_of_them(address: str) -> dict[str, Any]:
         requests = requests_for(model, address)

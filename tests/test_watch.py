@@ -235,5 +235,5 @@ def test_pairs_are_read_whatever_separates_them(
         rows = [f"x,{row}" for row in rows]
     file = tmp_path / "pairs.csv"
     text = (header + "\n".join(rows) + "\n").replace(",", delimiter)
-    file.write_bytes(text.encode("windows-1252"))
+    file.write_text(text, encoding="utf-8")
     assert read_pairs(file, NAMES)[0] == [("Iran", "Côte d'Ivoire"), ("Japan", "China")]

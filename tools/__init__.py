@@ -3,4 +3,4 @@
 import sys
 from pathlib import Path
 
-sys.path.append(str(Path(__file__).parents[1] / "tests"))  # for the browser and the service
+sys.path.append(str(Path(__file__).parents[1] / "tests"))  # helpers for the browser and the service

@@ -1,6 +1,6 @@
 """Compile the kernels once, before several test processes would each compile them.
 
-`make check` runs it beside the type checker, where there is no cache of kernels yet.
+`make check` runs it in parallel with the type checker if there is no cache of kernels yet.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""What APPTeK and its extras need to run, at the versions of constraints.txt."""
+"""The dependencies of APPTeK and its extras, at the versions of constraints.txt."""
 
 import re
 from collections.abc import Iterable
@@ -11,7 +11,7 @@ from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[1]
 EXTRAS = ("agent", "excel", "figures", "max", "mcp", "ray", "rdf", "serve", "sql")  # not dev
-CORE = ""  # what every installation has
+CORE = ""  # the extra of packages that are always installed
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,18 +22,18 @@ class Package:
     version: str
     licence: str
     needs: tuple[str, ...]
-    extras: set[str] = field(default_factory=set)  # through which it comes; CORE: always
+    extras: set[str] = field(default_factory=set)  # the extras that need it; CORE: always installed
 
 
 def pins() -> dict[str, str]:
-    """The version of each package in constraints.txt."""
+    """Return the version of each package in constraints.txt."""
     text = (ROOT / "constraints.txt").read_text(encoding="utf-8")
     lines = (line.partition("==") for line in text.splitlines() if "==" in line)
     return {canonicalize_name(name): version.strip() for name, _, version in lines}
 
 
 def closure(extra: str) -> dict[str, tuple[Distribution, tuple[str, ...]]]:
-    """All packages that an extra needs, by name: as they are installed, and what they need."""
+    """Return all packages that an extra needs, by name: the installed one and its dependencies."""
     found: dict[str, tuple[Distribution, tuple[str, ...]]] = {}
     waiting: list[tuple[str, frozenset[str]]] = list(_own_needs(extra))
     seen: set[tuple[str, frozenset[str]]] = set()
@@ -50,7 +50,7 @@ def closure(extra: str) -> dict[str, tuple[Distribution, tuple[str, ...]]]:
 
 
 def packages() -> list[Package]:
-    """All packages that APPTeK and its extras need, by name."""
+    """Return all packages that APPTeK and its extras need, by name."""
     pinned = pins()
     found: dict[str, Package] = {}
     for extra in (CORE, *EXTRAS):
@@ -62,12 +62,12 @@ def packages() -> list[Package]:
 
 
 def direct_names() -> set[str]:
-    """The packages that pyproject.toml names."""
+    """Return the packages that pyproject.toml names."""
     return {name for extra in (CORE, *EXTRAS) for name, _ in _own_needs(extra)}
 
 
 def _own_needs(extra: str) -> Iterable[tuple[str, frozenset[str]]]:
-    """The direct dependencies of APPTeK, or of one of its extras, as pyproject.toml has them."""
+    """Yield the direct dependencies of APPTeK, or of one of its extras, from pyproject.toml."""
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
@@ -97,7 +97,7 @@ def _installed(name: str) -> Distribution:
 
 
 def licence_of(about: Distribution) -> str:
-    """The licence that a package names: an SPDX expression, a short text, or its classifiers."""
+    """Return a package's licence: an SPDX expression, a short text, or its classifiers."""
     for expression in about.metadata.get_all("License-Expression") or []:
         return str(expression)
     classifiers = about.metadata.get_all("Classifier") or []
@@ -111,7 +111,7 @@ def licence_of(about: Distribution) -> str:
 
 
 def licence_table() -> str:
-    """All packages with version, licence and where they come from, as Markdown."""
+    """Return a Markdown table of all packages with version, licence and origin."""
     lines = ["| package | version | licence | comes with |", "|---|---|---|---|"]
     for package in packages():
         where = (

@@ -38,8 +38,8 @@ GROUPS = (
 )  # fmt: skip
 MODEL_METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_10": "Hits@10", "ece": "ECE"}
 PRESET_ORDER = ["paper", "default", "max"]
-MANY_MIRRORED = 0.1  # mirrored queries for each other one, from which on a column leaves them out
-ERRORS = {  # planted ones: the name and the ending of their figures
+MANY_MIRRORED = 0.1  # mirrored queries per other query, from which on a column leaves them out
+ERRORS = {  # planted errors: the prefix and the suffix of their metrics
     "predicate, by frequency": ("predicate", ""),
     "predicate, uniformly": ("predicate", "_uniform"),
     "direction": ("direction", ""),
@@ -97,9 +97,9 @@ SERVICE = {
 
 
 def overview(results: Results) -> str:
-    """The MRR of every model under the official protocol, the two views side by side.
+    """Return the MRR of every model under the official protocol, both views side by side.
 
-    Where many queries are mirrored, a column of all_facts leaves these out.
+    If many queries are mirrored, an additional column of all_facts leaves them out.
     """
     frame = as_frame({n: r for n, r in results.items() if r.protocol == "official"})
     columns: dict[str, dict[str, str]] = {}
@@ -133,7 +133,7 @@ def _command(row: str) -> str:
 
 
 def reproduced(results: Results) -> str:
-    """The preset `paper` under the paper's own protocol, beside what the paper prints."""
+    """Compare the preset `paper` under the paper's own protocol with the printed numbers."""
     frame = as_frame(results).query("protocol == 'paper' and model == 'apptek_paper'")
     return markdown(
         [
@@ -167,7 +167,7 @@ def settings_unlike_preset(result: Result) -> dict[str, Any]:
 
 
 def prediction_table(results: Results) -> str:
-    """The paper's method beside the numbers that the paper prints: means over the seeds."""
+    """Compare the paper's method with the numbers that the paper prints: means over seeds."""
     groups: dict[tuple[str, ...], list[Result]] = {}
     for result in _of_model(results, "apptek_paper"):
         changed = settings_unlike_preset(result)
@@ -197,7 +197,7 @@ def prediction_table(results: Results) -> str:
 
 
 def choices_table(results: Results, model: str, row: str) -> str:
-    """What each open choice gives, beside what the paper prints; means over the seeds."""
+    """Compare the effect of each open choice with the printed numbers; means over seeds."""
     columns: dict[str, dict[str, str]] = {}
     for title, runs in as_frame(
         {n: r for n, r in results.items() if r.extras.get("of") == model and r.model == "choices"}
@@ -229,7 +229,7 @@ def choices_table(results: Results, model: str, row: str) -> str:
 
 
 def controls_table(results: Results) -> str:
-    """The controls on the training queries, by tknn: own fact hidden, and left in the graph."""
+    """Return the controls on the training queries, by tknn, with the own fact hidden and not."""
     rows = [
         {
             "data": result.dataset,
@@ -247,7 +247,7 @@ def controls_table(results: Results) -> str:
 
 
 def models_table(results: Results) -> str:
-    """Our models under the official protocol, both views: mean and spread over the seeds."""
+    """Return our models under the official protocol, both views: mean and spread over seeds."""
     rows = []
     for (dataset, name), runs in _by_model(results):
         row = {"data": dataset, "model": name}
@@ -263,7 +263,7 @@ def models_table(results: Results) -> str:
 
 
 def groups_table(results: Results) -> str:
-    """The MRR of our models by kind of query, means over the seeds."""
+    """Return the MRR of our models by kind of query, means over the seeds."""
     rows = []
     for (dataset, name), runs in _by_model(results):
         for view in VIEWS:
@@ -317,9 +317,9 @@ def _title(group: str) -> str:
 
 
 def comparison_table(results: Results) -> str:
-    """Recorded comparisons: the difference of every model from the first, with its interval.
+    """Return the recorded comparisons: each model's difference from the first, with interval.
 
-    What a comparison of fewer models has compared again is not shown of one of more models.
+    If a smaller comparison repeats a pair of models, its row replaces that of the larger one.
     """
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     comparisons = _of_model(results, COMPARISON)
@@ -336,7 +336,7 @@ def comparison_table(results: Results) -> str:
 
 
 def ablation_table(results: Results) -> str:
-    """The default preset on ICEWS14's valid split, with one part changed in each row."""
+    """Return the default preset on ICEWS14's valid split, with one part changed in each row."""
     ablations = [
         (setting_texts(settings_unlike_preset(result)), result)
         for result in _of_model(results, "apptek_default")
@@ -380,7 +380,7 @@ def _longest_backtests(results: Results) -> list[Result]:
 
 
 def backtest_table(results: Results) -> str:
-    """The figures of each backtest, and of its baselines."""
+    """Return the metrics of each backtest and of its baselines."""
     rows = []
     for result in _longest_backtests(results):
         windows = result.extras["windows"]
@@ -403,7 +403,7 @@ def backtest_table(results: Results) -> str:
 
 
 def lead_table(results: Results) -> str:
-    """By lead and group of pairs: the metrics of each backtest, and its Brier skill."""
+    """Return the metrics and the Brier skill of each backtest, by lead and group of pairs."""
     backtests = [result for result in _of_model(results, "backtest") if result.groups]
     rows = []
     for result in sorted(backtests, key=lambda r: (r.dataset, r.extras["windows"]["lead"])):
@@ -430,7 +430,7 @@ def lead_table(results: Results) -> str:
 
 
 def predicate_table(results: Results) -> str:
-    """How often predicates came true that were forecast at a probability."""
+    """Return how often forecast predicates came true, binned by probability."""
     return markdown(
         [
             {
@@ -447,7 +447,7 @@ def predicate_table(results: Results) -> str:
 
 
 def audit_table(results: Results) -> str:
-    """How many planted errors an audit finds: AUC / precision, its own and the baseline's."""
+    """Return AUC / precision of the audit on planted errors, beside the baseline's."""
     variants = {"AUC / precision": "", "in the list": "_in_list", "baseline": "_baseline"}
     rows = []
     for figures in (result.metrics for result in _of_model(results, "bench_audit")):
@@ -465,7 +465,7 @@ def audit_table(results: Results) -> str:
 
 
 def faithfulness_table(results: Results) -> str:
-    """Whether reasons are true to the model, for each model that was measured."""
+    """Return how faithful the reasons are, for each model that was measured."""
     rows = []
     for result in _of_model(results, "faithfulness"):
         figures = result.metrics
@@ -489,7 +489,7 @@ def _percent(share: float | None) -> str:
 
 
 def scale_table(results: Results) -> str:
-    """Seconds and memory of reading, indexing, fitting and asking worlds of each size."""
+    """Return seconds and memory of reading, indexing, fitting and answering, by world size."""
     benches = [result.metrics for result in _of_model(results, "bench_scale")]
     sizes = {size: figures for figures in benches for size in figures["facts"]}
     columns = {
@@ -521,7 +521,7 @@ def _figures_table(
 
 
 def torture_table(results: Results) -> str:
-    """Every attack of all recorded campaigns, and the figures of the service under attack."""
+    """Return every attack of all recorded campaigns, and the service's figures under attack."""
     rows = []
     for figures in (result.metrics for result in _of_model(results, "torture")):
         for name, words in ATTACKS.items():

@@ -1,4 +1,4 @@
-"""Writes what is generated in the docs: `make docs`."""
+"""Write the generated parts of the docs: `make docs`."""
 
 import inspect
 import json
@@ -94,21 +94,21 @@ TYPES_OF_SCHEMA = {
 
 
 def cli_docs() -> str:
-    """The page of all commands."""
+    """Return the page of all commands."""
     command = typer.main.get_command(app)
     context = typer.Context(command, info_name="apptek")
     return get_docs_for_click(obj=command, ctx=context, name="apptek").strip() + "\n"
 
 
 def page_with_tables(name: str) -> str:
-    """A page whose tables come from the recorded results."""
+    """Return a page whose tables come from the recorded results."""
     text = (ROOT / name).read_text(encoding="utf-8")
     tables = docs_tables(read_runs(ROOT / "paper" / "runs.toml"))
     return with_tables(text, read_results(ROOT / "paper" / "results"), tables)
 
 
 def settings_page() -> str:
-    """The page of all settings: what they mean, what they may be, and what the presets have."""
+    """Return the page of all settings: meaning, allowed values, and values of the presets."""
     parts = [SETTINGS_TITLE]
     usual = asdict(PRESETS[DEFAULT])
     others = {n: changed_settings(c, PRESETS[DEFAULT]) for n, c in PRESETS.items()}
@@ -137,7 +137,7 @@ def settings_page() -> str:
 
 
 def measured_effects() -> list[dict[str, str]]:
-    """What changing a setting did to the MRR in recorded runs, by the name of the setting."""
+    """Return how changing a setting changed the MRR in recorded runs, by setting."""
     results = read_results(ROOT / "paper" / "results")
     effects = []
     for usual in (results[name] for name in USUAL_RUNS):
@@ -235,13 +235,13 @@ def allowed_words(schema: dict[str, Any]) -> str:
 
 
 def licences_page() -> str:
-    """The page of licences, with the packages that are installed here."""
+    """Return the page of licences, with the packages that are installed here."""
     text = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
     return with_block(text, "<!-- licences -->", licence_table())
 
 
 def mcp_page() -> str:
-    """The page of tools for assistants, with every argument."""
+    """Return the page of tools for assistants, with every argument."""
     text = (ROOT / "docs" / "mcp.md").read_text(encoding="utf-8")
     return with_block(text, "<!-- tools -->", tools_and_arguments())
 

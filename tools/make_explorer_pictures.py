@@ -1,4 +1,4 @@
-"""Makes the pictures of the explorer: docs/explorer*.png, docs/watch.png, and docs/explorer.gif.
+"""Make the pictures of the explorer: docs/explorer*.png, docs/watch.png, and docs/explorer.gif.
 
     python -m tools.make_explorer_pictures MODEL
 
@@ -19,10 +19,10 @@ from playwright.sync_api import Browser, Page, sync_playwright
 from apptek.predictor import Predictor
 
 DOCS = Path(__file__).parents[1] / "docs"
-SIZE = (1180, 738)  # of the browser
-SHOWN = (800, 500)  # of a frame
+SIZE = (1180, 738)  # pixels of the browser window
+SHOWN = (800, 500)  # pixels of a frame
 COLOURS = 144
-# What must not be lost among the colours of a frame: the accent and the classes of predicates.
+# Colours that the palette must keep: the accent and the classes of predicates.
 KEPT = ("#3b3fb6", "#5b5fd6", "#eeeefb", "#c13a32", "#e08a4b", "#5b9fd4", "#1f7a6d", "#b4453c")
 QUERY = {"subject": "North Korea", "object": "South Korea", "time": "2014-08-15"}
 AHEAD = {"subject": "Boko Haram", "object": "Citizen (Nigeria)", "time": "2015-01-02"}
@@ -32,7 +32,7 @@ PARTS = ("#ribbon .handle", "#reasons .reason", "#graph svg .edge", "#forecast .
 
 
 def settled(page: Page) -> None:
-    """Waits until all answers are there."""
+    """Wait until all answers are there."""
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(250)
     if page.locator("#result").is_visible():
@@ -45,7 +45,7 @@ def settled(page: Page) -> None:
 
 @dataclass
 class Film:
-    """Frames of a page, each with how long it stays, and where the pointer is."""
+    """Frames of a page with their durations, and the position of the pointer."""
 
     page: Page
     frames: list[Image.Image] = field(default_factory=list)
@@ -53,7 +53,7 @@ class Film:
     pointer: tuple[float, float] | None = None
 
     def shoot(self, seconds: float) -> None:
-        """Adds a frame."""
+        """Add a frame."""
         self.page.wait_for_timeout(60)
         picture = Image.open(io.BytesIO(self.page.screenshot())).convert("RGB")
         if self.pointer:
@@ -65,18 +65,18 @@ class Film:
         self.durations.append(round(1000 * seconds))
 
     def move(self, x: float, y: float) -> None:
-        """Moves the pointer."""
+        """Move the pointer."""
         self.pointer = (x, y)
         self.page.mouse.move(x, y)
 
     def point_at(self, selector: str) -> None:
-        """Moves the pointer to the middle of an element."""
+        """Move the pointer to the middle of an element."""
         box = self.page.locator(selector).first.bounding_box()
         assert box is not None, selector
         self.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
     def click(self, selector: str) -> None:
-        """Points at an element, and clicks it."""
+        """Point at an element, and click it."""
         self.point_at(selector)
         self.shoot(0.5)
         self.page.mouse.down()
@@ -84,11 +84,11 @@ class Film:
         self.settle()
 
     def settle(self) -> None:
-        """Waits until all answers are there."""
+        """Wait until all answers are there."""
         settled(self.page)
 
     def scroll_to(self, selector: str) -> None:
-        """Scrolls until an element is at the top, in a few frames."""
+        """Scroll until an element is at the top, in a few frames."""
         target = self.page.locator(selector).first.evaluate(
             "e => e.getBoundingClientRect().top + scrollY - 12"
         )
@@ -99,7 +99,7 @@ class Film:
             self.shoot(0.07)
 
     def save(self, path: Path) -> None:
-        """Writes a GIF whose frames share their colours."""
+        """Write a GIF whose frames share a palette."""
         strip = Image.new("RGB", (SHOWN[0], SHOWN[1] * len(self.frames[::3])))
         for row, frame in enumerate(self.frames[::3]):
             strip.paste(frame, (0, row * SHOWN[1]))
@@ -192,7 +192,7 @@ def make_pictures(browser: Browser, address: str) -> None:
 
 
 def make_watch_picture(browser: Browser, model: Path) -> None:
-    """Shoots the HTML page that `apptek watch` writes."""
+    """Shoot the HTML page that `apptek watch` writes."""
     page = browser.new_page(viewport={"width": 1000, "height": 620})
     page.set_content(Predictor.load(model, past_only=True).watch(days=7).html())
     picture = Image.open(io.BytesIO(page.screenshot())).convert("RGB")

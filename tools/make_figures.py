@@ -1,7 +1,7 @@
-"""Makes all figures of the docs from result files, in one style for light and dark: `make figures`.
+"""Make all figures of the docs from result files, in one style for light and dark: `make figures`.
 
-An SVG holds the colours of both: variables that follow `prefers-color-scheme`. A page in dark mode
-shows the dark ones. Texts stay texts, so that figures are small and can be searched.
+An SVG has the colours of both themes, as variables that follow `prefers-color-scheme`. Text is
+stored as text, so that figures are small and can be searched.
 """
 
 import re
@@ -24,7 +24,7 @@ FOLDER = ROOT / "docs" / "figures"
 NAMES = {"icews14": "ICEWS14", "icews05-15": "ICEWS05-15", "yago15k": "YAGO15K"}
 VIEWS = {"all_facts": (BLUE, "o"), "past_only": (ORANGE, "s")}
 STRATA = ("seen_pair", "unseen_pair", "unseen_entity")
-# Colours of a drawing, and the pairs (light, dark) that its SVG has in their place.
+# Colours of a drawing, and the pairs (light, dark) that replace them in the SVG.
 COLOURS = {
     "#ffffff": ("#ffffff", "#131416"), "#000000": ("#1d2330", "#e8eaed"),
     "#dddddd": ("#dddddd", "#3a3f46"), GREY.lower(): (GREY, "#a8b0ba"),
@@ -36,14 +36,14 @@ Results = Mapping[str, Result]
 
 
 def panels(count: int, height: float = 2.6, *, share: bool = False) -> tuple[Figure, list[Axes]]:
-    """Returns a figure as wide as a page of the site, with panels side by side."""
+    """Return a figure as wide as a page of the site, with panels side by side."""
     figure = Figure(figsize=(6.8, height), layout="constrained")
     axes = figure.subplots(1, count, squeeze=False, sharey=share)[0]
     return figure, list(axes)
 
 
 def calibration(results: Results) -> Figure:
-    """How often answers and forecasts held that had a probability."""
+    """Draw how often answers and forecasts were correct, by their probability."""
     figure, (left, right) = panels(2, 3.2)
     recorded = results["by-predicate-icews14"].extras["reliability"]
     for view, (colour, marker) in VIEWS.items():
@@ -66,7 +66,7 @@ def _draw_bins(panel: Axes, bins: Any, label: str, colour: str, marker: str) -> 
 
 
 def coverage(results: Results) -> Figure:
-    """Coverage and size of the 90 % sets in each stratum."""
+    """Draw coverage and size of the 90 % sets in each stratum."""
     figure, (left, right) = panels(2)
     recorded = results["apptek_default-icews14-official-seed0"].extras
     groups = {view: [recorded[view][name] for name in STRATA] for view in VIEWS}
@@ -87,7 +87,7 @@ def coverage(results: Results) -> Figure:
 
 
 def skill(results: Results) -> Figure:
-    """Brier skill against the base rate by lead, for each group of pairs."""
+    """Draw Brier skill against the base rate by lead, for each group of pairs."""
     figure, axes = panels(2, share=True)
     groups = {"all": "all pairs", "active": "400 most active", "continuations": "continuations",
               "onsets": "onsets"}  # fmt: skip
@@ -106,7 +106,7 @@ def skill(results: Results) -> Figure:
 
 
 def learning(results: Results) -> Figure:
-    """MRR on test by the number of queries that the fit learned from."""
+    """Draw MRR on test by the number of training queries."""
     figure, axes = panels(2)
     for panel, (name, title) in zip(
         axes, {"icews05-15": "ICEWS05-15", "world-10m": "Invented world, 10 M facts"}.items(),
@@ -127,7 +127,7 @@ def learning(results: Results) -> Figure:
 
 
 def predicates(results: Results) -> Figure:
-    """MRR of counting and of the model for the 20 commonest predicates."""
+    """Draw the MRR of counting and of the model for the 20 commonest predicates."""
     rows = results["by-predicate-icews14"].extras["predicates"][:20]
     figure, axes = panels(2, 4.6, share=True)
     places = np.arange(len(rows))[::-1]
@@ -145,7 +145,7 @@ def predicates(results: Results) -> Figure:
 
 
 def kernels(results: Results) -> Figure:
-    """The weight of a fact by its distance from the query, in each time kernel."""
+    """Draw the weight of a fact by its distance from the query, for each time kernel."""
     scales = results["by-predicate-icews14"].extras["time_scales"]
     figure, (panel,) = panels(1)
     days = np.arange(-60, 61)
@@ -176,7 +176,7 @@ DOCS: dict[str, Callable[[Results], Figure]] = {
 
 
 def drawings() -> Iterator[tuple[str, str]]:
-    """Yields the name and the SVG of each figure: those of the docs, then the paper's."""
+    """Yield the name and the SVG of each figure: those of the docs, then the paper's."""
     from io import StringIO
 
     results, runs = read_results(ROOT / "paper" / "results"), read_runs(ROOT / "paper/runs.toml")
@@ -193,7 +193,7 @@ def drawings() -> Iterator[tuple[str, str]]:
 
 
 def themed(svg: str) -> str:
-    """Returns the drawing with variables in place of its colours."""
+    """Return the drawing with variables in place of its colours."""
     light, dark = (
         ";".join(f"--c{n}:{pair[theme]}" for n, pair in enumerate(COLOURS.values()))
         for theme in range(2)

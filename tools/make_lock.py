@@ -1,7 +1,7 @@
-"""Writes requirements.lock, the release lock: every package with the checksums of its files.
+"""Write requirements.lock, the release lock: every package with the checksums of its files.
 
-It asks the package index that pip is set up for; `make lock` runs it. Users install with
-`pip install --require-hashes -r requirements.lock` and then `pip install --no-deps .`.
+It asks the package index that pip is set up for; `make lock` runs it. Users install with `pip
+install --require-hashes -r requirements.lock` and then `pip install --no-deps .`.
 """
 
 import os
@@ -46,7 +46,7 @@ class _Links(HTMLParser):
 
 
 def _index() -> str:
-    """The address of the index that pip uses."""
+    """Return the address of the index that pip uses."""
     from pip._internal.models.index import PyPI
 
     words = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
@@ -64,7 +64,7 @@ def _version(file: str) -> Version | None:
 
 
 def checksums(name: str, version: str) -> list[str]:
-    """The checksums of all files of a version, in order."""
+    """Return the sorted checksums of all files of a version."""
     address = f"{_index().rstrip('/')}/{canonicalize_name(name)}/"
     with urllib.request.urlopen(address) as response:
         page = _Links()
@@ -76,7 +76,7 @@ def checksums(name: str, version: str) -> list[str]:
 
 
 def main() -> None:
-    """Writes the lock."""
+    """Write the lock."""
     entries = []
     for package in packages():
         lines = [f"{package.name}=={package.version}"]

@@ -1,11 +1,10 @@
-"""Writes the examples of docs/reasons.md and docs/counterfactual.md:
+"""Write the examples of docs/reasons.md and docs/counterfactual.md.
 
     python -m tools.make_reasons_page [MODEL]
 
-
 MODEL is a model of the default preset, fitted on icews14; without it, one is fitted. The questions
-are drawn from the test split with a fixed seed: the first five that are answered rightly, and the
-first five that are not, as they come.
+are drawn from the test split with a fixed seed: the first five with a right answer, and the first
+five with a wrong one.
 """
 
 import sys
@@ -30,7 +29,7 @@ KOREA = Query("North Korea", "South Korea", "2014-08-15")
 
 
 def questions(predictor: Predictor) -> Iterator[tuple[Explanation, str]]:
-    """Questions of the test split in a fixed random order, with the predicate that was recorded."""
+    """Yield questions of the test split in a fixed random order, with the recorded predicate."""
     data, facts = predictor.model.dataset, predictor.model.dataset.test
     for row in np.random.default_rng(0).permutation(len(facts)).tolist():
         subject, object_ = int(facts.subjects[row]), int(facts.objects[row])
@@ -40,30 +39,30 @@ def questions(predictor: Predictor) -> Iterator[tuple[Explanation, str]]:
 
 
 def examples(predictor: Predictor) -> str:
-    """Five right answers and five wrong ones, in words."""
+    """Return the explanations of five right and five wrong answers."""
     right: list[str] = []
     wrong: list[str] = []
     for found, recorded in questions(predictor):
-        asked = f"**{found.subject}, ?, {found.object}, {found.time}**"
+        question = f"**{found.subject}, ?, {found.object}, {found.time}**"
         is_right = found.predicate == recorded
         verdict = "right" if is_right else f"wrong: '{recorded}' was recorded"
         kept = right if is_right else wrong
         if len(kept) < EACH:
             lines = textwrap.fill(found.paragraph, WIDTH, break_on_hyphens=False)
-            kept.append(f"{asked} ({verdict})\n\n```\n{lines}\n```\n")
+            kept.append(f"{question} ({verdict})\n\n```\n{lines}\n```\n")
         if len(right) == len(wrong) == EACH:
             break
     return "\n".join([*right, *wrong])
 
 
 def console(command: str, text: str) -> str:
-    """A command and what it prints."""
+    """Return a Markdown block with a command and its output."""
     return f"```console\n$ {command}\n{text.rstrip()}\n```\n"
 
 
 def blocks(predictor: Predictor) -> dict[str, dict[str, str]]:
-    """What stands between the markers of each page."""
-    asked = f'apptek explain model "{ASKED.subject}" "{ASKED.object}" {ASKED.time}'
+    """Return the text between the markers of each page."""
+    command = f'apptek explain model "{ASKED.subject}" "{ASKED.object}" {ASKED.time}'
     korea = f'apptek explain model "{KOREA.subject}" "{KOREA.object}" {KOREA.time}'
     found = predictor.explain(ASKED, most=2)
     against = explanation_text(predictor.explain(KOREA, against=TARGET), WIDTH, "paragraph")
@@ -71,8 +70,8 @@ def blocks(predictor: Predictor) -> dict[str, dict[str, str]]:
     added = counterfactual_text(predictor.counterfactual(KOREA, add=True), WIDTH)
     to_target = counterfactual_text(predictor.counterfactual(KOREA, TARGET), WIDTH)
     lengths = (
-        console(f"{asked} --length sentence", explanation_text(found, WIDTH, "sentence")),
-        console(f"{asked} --length full --top 2", explanation_text(found, WIDTH, "full")),
+        console(f"{command} --length sentence", explanation_text(found, WIDTH, "sentence")),
+        console(f"{command} --length full --top 2", explanation_text(found, WIDTH, "full")),
     )
     return {
         "reasons.md": {

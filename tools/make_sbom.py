@@ -1,6 +1,7 @@
-"""Writes the bill of materials of a release (CycloneDX 1.6, JSON): `make sbom`.
+"""Write the bill of materials of a release (CycloneDX 1.6, JSON): `make sbom`.
 
-The same packages, the same bytes: it has no date, and its number is made from its content.
+The same packages give the same bytes: it has no date, and its serial number is a hash of its
+content.
 """
 
 import json
@@ -23,7 +24,7 @@ def _purl(name: str, version: str) -> str:
 
 
 def _locked() -> dict[str, list[str]]:
-    """The checksums of requirements.lock by package."""
+    """Return the checksums of requirements.lock by package."""
     sums: dict[str, list[str]] = {}
     name = ""
     for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
@@ -58,7 +59,7 @@ def _component(package: Package, sums: list[str]) -> dict[str, Any]:
 
 
 def _d3() -> dict[str, Any]:
-    """The library that is part of the package itself."""
+    """Return the component of the bundled D3 library."""
     match = re.search(rb"d3js\.org v([\d.]+)", D3.read_bytes()[:200])
     version = match[1].decode() if match else "unknown"
     return {
@@ -73,8 +74,8 @@ def _d3() -> dict[str, Any]:
 
 
 def bill() -> dict[str, Any]:
-    """The bill of materials."""
-    found, sums, own = packages(), _locked(), _purl("apptek", __version__)
+    """Return the bill of materials."""
+    found, sums, apptek = packages(), _locked(), _purl("apptek", __version__)
     refs: dict[str, str] = {canonicalize_name(p.name): _purl(p.name, p.version) for p in found}
     direct = {refs[name] for name in direct_names()}
     d3 = _d3()
@@ -85,11 +86,11 @@ def bill() -> dict[str, Any]:
         "metadata": {
             "component": {
                 "type": "application",
-                "bom-ref": own,
+                "bom-ref": apptek,
                 "name": "apptek",
                 "version": __version__,
                 "licenses": [{"license": {"id": "MIT"}}],
-                "purl": own,
+                "purl": apptek,
             }
         },
         "components": [
@@ -97,7 +98,7 @@ def bill() -> dict[str, Any]:
             d3,
         ],
         "dependencies": [
-            {"ref": own, "dependsOn": sorted([*direct, d3["bom-ref"]])},
+            {"ref": apptek, "dependsOn": sorted([*direct, d3["bom-ref"]])},
             *(
                 {
                     "ref": refs[canonicalize_name(package.name)],

@@ -1,4 +1,4 @@
-"""Run the tutorials in docs/tutorials and keep what their cells show: `make notebooks`."""
+"""Run the tutorials in docs/tutorials and keep the output of their cells: `make notebooks`."""
 
 import argparse
 import os
@@ -8,7 +8,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# No progress in what is kept.
+# No progress bars in the stored output.
 _TERMINAL = {"COLUMNS": "96", "NO_COLOR": "1", "TTY_COMPATIBLE": "0", "TTY_INTERACTIVE": "0"}
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 

@@ -1,7 +1,7 @@
-"""What is generated of the docs of the service: every route, tool, argument and field.
+"""The generated docs of the service: every route, tool, argument and field.
 
-It comes from the golden descriptions, which the tests compare with those of a running service.
-What a field is, the service says, or else `field_words.toml`; a field without words is an error.
+They come from the golden descriptions, which the tests compare with a running service. The service
+describes a field, or else `field_words.toml` does; a field without a description is an error.
 """
 
 import json

@@ -188,7 +188,7 @@ class FamilyFit(NamedTuple):
 
     folder     where it leaves what takes long; a fit that was stopped goes on from there
     stage      announces a stage of the fit and times it
-    progress   is told how much of the agent's training is done
+    progress   called with the episodes of the agent's training that are done
     agent      the folder of an agent that was trained before, where the user names one
     """
 
