@@ -1,1 +1,1 @@
-"""How good a scorer is: ranks, filters, groups of queries and calibration, for any model."""
+"""The quality of any scorer: ranks, filters, groups of queries and calibration."""

@@ -1,6 +1,6 @@
-"""Probabilities that mean what they say: a fitted temperature, and the error that remains.
+"""Calibrated probabilities: a fitted temperature, and the calibration error that remains.
 
-Below: logistic regression, and how good forecasts are that something happens or not.
+Below: logistic regression, and metrics of forecasts whether something happens.
 """
 
 import math
@@ -13,13 +13,13 @@ from apptek.arrays import Bools, Doubles, Floats, Ints, Matrix
 from apptek.results import ReliabilityBin, YesNoFigures
 
 BINS = 15
-# Of a reliability diagram: finer near 0, where most forecasts are.
+# Bins of a reliability diagram: finer near 0, where most forecasts are.
 BIN_EDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-COLDEST, HOTTEST = 0.05, 20.0  # temperatures that may be fitted
+COLDEST, HOTTEST = 0.05, 20.0  # bounds of fitted temperatures
 _LOG_RANGE = (math.log(COLDEST), math.log(HOTTEST))
-_MOST_ROWS = 20_000  # rows that a calibration is fitted on, evenly spread
-_START_COUNT = 13  # temperatures that are tried before Newton's method starts from the best
-# Of a calibration in balance: the weights of the squared conditions, by the norms of the curves
+_MOST_ROWS = 20_000  # rows that a calibration is fitted on, evenly spaced
+_START_COUNT = 13  # temperatures that are tried; Newton's method starts from the best
+# Of a balanced calibration: the weights of the squared conditions, by the norms of the curves
 _NORMS, _STEEPNESS = np.asarray([1.0, 3.0, 5.0, 7.0]), 1e3
 # Newton's method: the step of the differences, iterations, the move that ends it, most damping
 _DIFFERENCE, _STEPS, _ENOUGH, _MOST_DAMPING = 1e-2, 25, 1e-3, 1e3
@@ -27,7 +27,7 @@ _LOGISTIC_STEPS, _LAST_STEP = 50, 1e-7  # of the logistic regression
 
 
 def softmax(scores: Matrix, temperature: float | Matrix = 1.0) -> Matrix:
-    """exp(score / temperature), each row divided by its sum: (B, R) -> (B, R)."""
+    """Return exp(score / temperature), each row divided by its sum: (B, R) -> (B, R)."""
     powers: Matrix = scores - scores.max(axis=1, keepdims=True)
     powers /= temperature
     np.exp(powers, out=powers)
@@ -36,13 +36,13 @@ def softmax(scores: Matrix, temperature: float | Matrix = 1.0) -> Matrix:
 
 
 def log_softmax(scores: Floats) -> Floats:
-    """The logarithms of the softmax of each row."""
+    """Return the logarithm of the softmax of each row."""
     shifted = scores - scores.max(axis=1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)), np.float32)
 
 
 def top_predictions(probabilities: Matrix) -> tuple[Ints, Doubles]:
-    """The likeliest predicate of each row, the lowest of equals, and its probability."""
+    """Return the most probable predicate of each row and its probability; ties: the lowest id."""
     best = probabilities.argmax(axis=1)
     return best.astype(np.int32), probabilities[np.arange(len(best)), best].astype(np.float64)
 
@@ -50,9 +50,10 @@ def top_predictions(probabilities: Matrix) -> tuple[Ints, Doubles]:
 def expected_calibration_error(
     confidences: Doubles, correct: Bools, weights: Doubles | None = None
 ) -> float:
-    """Mean distance of confidence and accuracy over 15 equal-width bins, weighted by their sizes.
+    """Return the mean distance of confidence and accuracy over 15 equal bins, weighted by size.
 
-    A bin includes its lower end, and the last one includes 1. With weights, a row counts so often.
+    A bin includes its lower end, and the last one includes 1. `weights` are the weights of the
+    rows.
     """
     if not len(confidences):
         raise ValueError("there are no confidences")
@@ -68,11 +69,11 @@ def expected_calibration_error(
 class Calibration:
     """Scores to probabilities, by a temperature that may depend on how undecided the scores are.
 
-    The temperature of a row is temperature * e^(tilt * v + bend * (3 v^2 - 1) / 2 +
-    twist * (5 v^3 - 3 v) / 2), where v goes from -1 for a row whose softmax is sure of one
-    predicate to 1 for a row without a favourite. Where several predicates hold at once, the top
-    answer of an undecided row is right more often than its probability says: these three correct
-    that, which no single temperature can. The order of a row's predicates does not change.
+    The temperature of a row is temperature * e^(tilt * v + bend * (3 v^2 - 1) / 2 + twist * (5 v^3
+    - 3 v) / 2). v is -1 for a row whose softmax is sure of one predicate, and 1 for a row without a
+    favourite. If several predicates hold at once, the top answer of an undecided row is right more
+    often than its probability says. Tilt, bend and twist correct that, which no single temperature
+    can. The order of a row's predicates does not change.
     """
 
     temperature: float = 1.0
@@ -91,7 +92,7 @@ class Calibration:
         return self.tilt, self.bend, self.twist
 
     def temperatures(self, scores: Matrix) -> Doubles:
-        """The temperature of each row: (B, R) -> (B,)."""
+        """Return the temperature of each row: (B, R) -> (B,)."""
         if not any(self.shape):
             return np.full(len(scores), self.temperature)
         changes: Doubles = np.einsum("k,kn->n", self.shape, _undecided(scores))
@@ -99,22 +100,22 @@ class Calibration:
         return np.exp(np.clip(logs, *_LOG_RANGE))
 
     def probabilities(self, scores: Matrix) -> Matrix:
-        """Calibrated probabilities: (B, R) -> (B, R)."""
+        """Return calibrated probabilities: (B, R) -> (B, R)."""
         return softmax(scores, self.temperatures(scores)[:, None].astype(scores.dtype))
 
 
 def _undecided(scores: Matrix) -> Doubles:
-    """How undecided each row is (v): the line and the curves that its temperature follows, (3, B).
+    """Return the Legendre polynomials of v, how undecided each row is: (B, R) -> (3, B).
 
-    They are Legendre polynomials, so that tilt, bend and twist hardly disturb each other while
-    they are fitted.
+    Legendre polynomials are orthogonal, so that tilt, bend and twist can be fitted almost
+    independently.
     """
     _, best = top_predictions(softmax(scores))
     return _curves(1.0 - 2.0 * best)
 
 
 def _curves(v: Doubles) -> Doubles:
-    """The Legendre polynomials of degree 1 to 3: (B,) -> (3, B)."""
+    """Return the Legendre polynomials of degree 1 to 3: (B,) -> (3, B)."""
     return np.stack([v, (3.0 * v**2 - 1.0) / 2.0, (5.0 * v**3 - 3.0 * v) / 2.0])
 
 
@@ -141,12 +142,12 @@ def fit_calibration(scores: Matrix, correct: Bools) -> Calibration:
 
 
 def balance_calibration(scores: Matrix, correct: Bools, start: Calibration) -> Calibration:
-    """The calibration whose confidences are right on average, low ones as well as high ones.
+    """Return the calibration whose confidences are right on average, both low and high ones.
 
-    The likelihood weighs a row by how much the temperature moves it. Where trees have changed the
-    scores, rows that it hardly moves remain underconfident. Here confidence minus correctness is
-    uncorrelated with the confidence, its square and its cube: as many conditions as there are
-    parameters, the twist among them. Where they cannot be met, the start stays.
+    The likelihood weighs a row by how much the temperature moves it. If trees have changed the
+    scores, rows that the temperature hardly moves remain underconfident. Here, confidence minus
+    correctness is uncorrelated with the confidence, its square and its cube: as many conditions as
+    parameters, including the twist. If the conditions cannot be met, return `start`.
     """
     top_odds, correct = _odds_of_others(scores, correct, degree=3)
 
@@ -167,15 +168,16 @@ def balance_calibration(scores: Matrix, correct: Bools, start: Calibration) -> C
 def _odds_of_others(
     scores: Matrix, correct: Bools, *, degree: int
 ) -> tuple[Callable[[Doubles], Doubles], Bools]:
-    """The odds against the top answer of each row, by the parameters; and which are correct.
+    """Return a function from parameters to the odds against each top answer, and `correct`.
 
-    The parameters are the logarithm of the temperature and its shape up to a degree.
+    The parameters are the logarithm of the temperature and its shape up to a degree. Of many rows,
+    every n-th is used.
     """
     step = -(-len(scores) // _MOST_ROWS)
     scores, correct = scores[::step], correct[::step]
     best = scores.argmax(axis=1)
     gaps = scores - scores.max(axis=1, keepdims=True)
-    gaps[np.arange(len(best)), best] = -np.inf  # what remains are the odds of the others
+    gaps[np.arange(len(best)), best] = -np.inf  # leaves the odds of the others
     shapes = np.stack([np.ones(len(scores)), *_undecided(scores)[:degree]])
 
     def odds(parameters: Doubles) -> Doubles:
@@ -189,7 +191,7 @@ def _odds_of_others(
 
 
 def newton(loss: Callable[[Doubles], float], start: Doubles) -> Doubles:
-    """The minimum of a smooth loss of a few numbers: damped Newton's method with differences.
+    """Minimise a smooth loss of a few numbers by damped Newton's method with finite differences.
 
     A library's optimiser would be a dependency for these lines.
     """
@@ -221,10 +223,10 @@ def newton(loss: Callable[[Doubles], float], start: Doubles) -> Doubles:
 def fit_logistic(
     features: Doubles, hits: Bools, weights: Doubles, *, offsets: Doubles, penalty: float = 1.0
 ) -> Doubles:
-    """The coefficients under which the hits are likeliest: P(hit) = 1 / (1 + e^-(offset + x b)).
+    """Fit a logistic regression by maximum likelihood: P(hit) = 1 / (1 + e^-(offset + x b)).
 
-    The penalty (penalty / 2 * b b) keeps them finite where the features decide everything. A step
-    is halved until it descends. Sums are made by einsum: those of BLAS depend on its threads.
+    The penalty (penalty / 2 * b b) keeps the coefficients finite for separable data. A step is
+    halved until it descends. Sums are made by einsum: those of BLAS depend on its threads.
     """
 
     def loss(at: Doubles) -> float:
@@ -268,7 +270,7 @@ def yes_no_figures(probabilities: Doubles, happened: Bools) -> YesNoFigures:
 
 
 def area_under_curve(values: Doubles, happened: Bools) -> float | None:
-    """P(value of one that happened > value of one that did not), ties counting one half."""
+    """Return P(value of a hit > value of a miss), with ties as one half; None without both."""
     hits = int(happened.sum())
     misses = len(happened) - hits
     if not hits or not misses:
@@ -279,7 +281,7 @@ def area_under_curve(values: Doubles, happened: Bools) -> float | None:
 
 
 def reliability(probabilities: Doubles, happened: Bools) -> list[ReliabilityBin]:
-    """The bins of a reliability diagram that are not empty; finer near 0, where most forecasts are.
+    """Return the bins of a reliability diagram that are not empty; finer near 0.
 
     A bin includes its lower end, and the last one includes 1.
     """

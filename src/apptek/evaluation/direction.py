@@ -1,9 +1,9 @@
 """The direction prior: in which direction something happens between two entities.
 
-Forecasts among the predicates of both directions weigh (s, r, o) against (o, r, s). What a model
-says of the predicates of an ordered pair is silent about that, so that P(direction) is a logistic
-regression of its own, over what happened before: how active the pair was against the reversed
-pair, the subject against the object as a source, and the subject against the object as a target.
+Forecasts among the predicates of both directions compare (s, r, o) with (o, r, s). A model's
+probabilities for an ordered pair say nothing about the direction. So P(direction) is a separate
+logistic regression over earlier activity: the pair against the reversed pair, the subject against
+the object as a source, and the subject against the object as a target.
 """
 
 import math
@@ -30,8 +30,8 @@ def direction_features(queries: Facts, facts: Facts, data: Dataset) -> Doubles:
     """
     moments, events = (data.axis.positions(part.times) for part in (queries, facts))
 
-    def difference(groups: AnyInts, own: AnyInts, reverse: AnyInts) -> Doubles:
-        both: Longs = np.concatenate([own, reverse]).astype(np.int64)
+    def difference(groups: AnyInts, forward: AnyInts, reverse: AnyInts) -> Doubles:
+        both: Longs = np.concatenate([forward, reverse]).astype(np.int64)
         counts, _ = decayed_counts(groups, events, both, np.tile(moments, 2), np.asarray(SCALES))
         logs = np.log1p(counts)
         return logs[: len(queries)] - logs[len(queries) :]
@@ -56,10 +56,10 @@ class DirectionPrior:
 
     @classmethod
     def fit(cls, features: Doubles) -> "DirectionPrior":
-        """The weights under which the directions that were observed are likeliest: (n, 18).
+        """Fit the weights on observed directions by maximum likelihood: (n, 18).
 
         Every row is a fact in the direction in which it happened. A small penalty keeps the weights
-        finite where the features decide every direction.
+        finite if the features decide every direction.
         """
         count = len(features)
         every, none = np.ones(count), np.zeros(count)
@@ -67,13 +67,13 @@ class DirectionPrior:
         return cls(read_only(weights))
 
     def log_probabilities(self, features: Doubles) -> Doubles:
-        """Log P(s -> o) and log P(o -> s) of each row: (n, 18) -> (n, 2)."""
+        """Return log P(s -> o) and log P(o -> s) of each row: (n, 18) -> (n, 2)."""
         odds: Doubles = np.einsum("nf,f->n", features, self.weights)
         return -np.logaddexp(0.0, np.stack([-odds, odds], axis=1))
 
 
 def direction_priors(data: Dataset, split: Split, *, rolling: bool) -> Doubles:
-    """Log P(s -> o) and log P(o -> s) for each fact of a split, fitted on valid: (n, 2)."""
+    """Return log P(s -> o) and log P(o -> s) for each fact of a split, fitted on valid: (n, 2)."""
     facts = data.all_facts() if rolling else data.train
     prior = DirectionPrior.fit(direction_features(data.valid, facts, data))
     return prior.log_probabilities(direction_features(data.split(split), facts, data))

@@ -1,8 +1,8 @@
-"""What the facts say about queries: predicates that hold where they ask, and groups of queries.
+"""Known predicates and groups of queries.
 
-Known predicates are filters of ranks, masks of a loss, and right answers.
+The known predicates of a query are filters of ranks, masks of a loss, and right answers.
 
-| filter     | r' is known for the query (u, ?, v, t) where the facts contain       |
+| filter     | r' is known for the query (u, ?, v, t) if the facts contain          |
 |------------|----------------------------------------------------------------------|
 | raw        | nothing is known                                                     |
 | static     | (u, r', v) at any time                                               |
@@ -31,10 +31,10 @@ MIRRORS = (("Host a visit", "Make a visit"),)
 def known_predicates(
     queries: Facts, facts: Sequence[Facts], filtering: Filter = "time-aware"
 ) -> Ragged:
-    """The predicates other than its own that the facts contain where each query asks. O(n log n).
+    """Return the known predicates of each query, other than its own. O(n log n).
 
-    They are distinct and ascend within a query.
-    For the ranking the facts are train, valid and test; for the loss they are train alone.
+    They are distinct and ascend within a query. For ranking, the facts are train, valid and test;
+    for the loss, only train.
     """
     if filtering == "raw" or not len(queries):
         return Ragged.empty(len(queries))
@@ -45,7 +45,7 @@ def known_predicates(
     )
     keys, key_of_query = np.unique(query_keys, return_inverse=True)
     starts, by_key = _predicates_by_key(keys, keys_of_facts, [part.predicates for part in facts])
-    # Each query gets a copy of its key's predicates, row by row, then loses its own one.
+    # Copy the predicates of each query's key, row by row, then drop its own one.
     counts = np.diff(starts)[key_of_query]
     rows = np.repeat(np.arange(len(queries)), counts)
     within_row = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -57,9 +57,9 @@ def known_predicates(
 
 
 def _without_predicate(facts: Facts, filtering: Filter) -> Facts:
-    """The facts with one and the same predicate, and for the static filter one and the same time.
+    """Set all predicates to 0, and for the static filter also all times.
 
-    Two facts that are equal now are asked about by the same query.
+    Facts that are equal afterwards have the same query.
     """
     zeros = np.zeros(len(facts), np.int32)
     since, until = (zeros, zeros) if filtering == "static" else (facts.since, facts.until)
@@ -69,7 +69,7 @@ def _without_predicate(facts: Facts, filtering: Filter) -> Facts:
 def _predicates_by_key(
     keys: Longs, keys_of_facts: list[Longs], predicates_of_facts: list[Ints]
 ) -> tuple[Longs, Ints]:
-    """The distinct predicates of facts under each of the ascending keys: bounds, and predicates."""
+    """Return the distinct predicates of the facts under each ascending key: bounds, predicates."""
     span = 1 + max((int(part.max(initial=0)) for part in predicates_of_facts), default=0)
     # A key's position and a predicate as one number, so that one `unique` makes pairs distinct.
     pairs = [np.zeros(0, np.int64)]
@@ -83,7 +83,7 @@ def _predicates_by_key(
 
 
 def groups(queries: Facts, train: Facts, predicates: Names) -> dict[str, Bools]:
-    """Which queries belong to which group. O(n log n).
+    """Return which queries belong to which group. O(n log n).
 
     unseen_entity  subject or object occurs in no training fact
     unseen_pair    both occur, but never as this pair in this direction

@@ -1,11 +1,10 @@
-"""Several predicates on one day: precision, recall and F1 of the set that is predicted.
+"""Several predicates on one day: precision, recall and F1 of the predicted set.
 
-A question is a (subject, object, time) of a split; its truth is the set of all predicates of it.
-The predicted set has every predicate, or class of predicates, whose probability reaches a
-threshold, and always the most probable one. The thresholds are those with the best F1 on valid.
-Precision, recall and F1 are those of each question, and then averaged over questions. At a horizon
-of h days, the information ends h days before: a question is asked as of the time h - 1 days
-earlier, when its answer sees only what was before that time.
+A question is a (subject, object, time) of a split; its truth is the set of all its predicates. The
+predicted set has every predicate, or class of predicates, whose probability reaches a threshold,
+and always the most probable one. The thresholds maximise F1 on valid. Precision, recall and F1 are
+computed per question and averaged. At a horizon of h days, the information ends h days before: a
+question is moved h - 1 days back, and its answer sees only facts before that time.
 """
 
 from collections.abc import Callable
@@ -27,7 +26,7 @@ THRESHOLDS = np.round(np.geomspace(0.01, 0.9, 40), 4)
 
 @dataclass(frozen=True, slots=True)
 class SetMetrics:
-    """Means over questions, and the threshold of a set; `size` is its mean size."""
+    """Means over questions, and the threshold of the sets; `size` is their mean size."""
 
     questions: int
     precision: float

@@ -1,4 +1,4 @@
-"""Predicates by class: which belong together, and what their probabilities add up to."""
+"""Classes of predicates, and the sums of their probabilities."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,14 +19,14 @@ Shares = tuple[tuple[str, float], ...]  # names with their probabilities, the la
 
 @dataclass(frozen=True)
 class PredicateClasses:
-    """The classes of one level, in byte order; a predicate belongs to one of them or to none."""
+    """The classes of one level, in byte order; a predicate belongs to one class or to none."""
 
     names: tuple[str, ...]
     of_predicate: Ints  # (R,): the class of each predicate, -1 where it has none
 
     @classmethod
     def of(cls, found: Sequence[str]) -> "PredicateClasses":
-        """Those of the class of each predicate, which is empty where it has none."""
+        """Return the distinct classes; found: the class of each predicate, empty if it has none."""
         names = sorted(set(found) - {""}, key=str.encode)
         ids = {name: number for number, name in enumerate(names)}
         return cls(tuple(names), np.asarray([ids.get(name, -1) for name in found], np.int32))
@@ -46,21 +46,21 @@ class PredicateClasses:
         return np.searchsorted(self.of_predicate[self._columns], np.arange(len(self)))
 
     def sums(self, probabilities: Matrix) -> Doubles:
-        """The probability of each class: (B, R) -> (B, C).
+        """Return the probability of each class: (B, R) -> (B, C).
 
-        Not by a matrix product, whose last digits depend on B.
+        A matrix product is not used: its last digits depend on B.
         """
         ordered = probabilities[:, self._columns].astype(np.float64)
         sums = np.add.reduceat(ordered, self._starts, axis=1)
-        return np.minimum(sums, 1.0)  # rounding must not make more than certainty
+        return np.minimum(sums, 1.0)  # rounding must not exceed 1
 
     def largest(self, probabilities: Matrix) -> Doubles:
-        """The largest probability in each class: (B, R) -> (B, C)."""
+        """Return the largest probability in each class: (B, R) -> (B, C)."""
         ordered = probabilities[:, self._columns].astype(np.float64)
         return np.maximum.reduceat(ordered, self._starts, axis=1)
 
     def known(self, known: Ragged, truths: Ints) -> Ragged:
-        """The classes of the known predicates of some queries, each once, without the truth's.
+        """Return the classes of the known predicates of each query, distinct, without the truth's.
 
         truths  the class of each query's own predicate
         """
@@ -76,8 +76,8 @@ class PredicateClasses:
 class PredicateWords:
     """The predicates of a data set as lists, by id: names, labels, classes and groups.
 
-    What a predicate lacks is empty. `levels` has the classes and groups as arrays, only those that
-    there are.
+    A missing class or group is empty. `levels` has the classes and groups as arrays, if there are
+    any.
     """
 
     names: list[str]
@@ -88,7 +88,7 @@ class PredicateWords:
 
     @classmethod
     def of(cls, data: Dataset) -> "PredicateWords":
-        """Those of a data set, by its own table; without one there are no classes."""
+        """Return the texts of a data set; without a predicate table there are no classes."""
         names, table = list(data.predicates), data.labels or PredicateTable()
         labels = [table.label(name) for name in names]
         by_level = {
@@ -100,7 +100,7 @@ class PredicateWords:
         return cls(names, labels, by_level["class"], by_level["group"], known)
 
     def shares(self, probabilities: Matrix, level: Level) -> list[Shares]:
-        """The classes of a level with their probabilities, for each row of (B, R)."""
+        """Return the classes of a level with their probabilities, for each row of (B, R)."""
         classes = self.levels.get(level)
         if classes is None:
             return [()] * len(probabilities)

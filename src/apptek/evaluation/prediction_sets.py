@@ -1,9 +1,9 @@
-"""Prediction sets: the fewest predicates that contain the truth as often as asked.
+"""Prediction sets: the smallest sets of predicates that contain the truth with a given coverage.
 
-Split conformal prediction. In each stratum of the tuning queries, the probabilities that the truth
-had are kept, in order. The set of a query has every predicate that is at least as probable as
-the truth was in all but a share of 1 - coverage of them: so the truth of a query like these is in
-its set with that coverage, whatever the model is. The most probable predicate is always in it.
+Split conformal prediction. In each stratum of the tuning queries, the probabilities of the truths
+are kept, in order. The set of a query has every predicate whose probability reaches their (1 -
+coverage) quantile. So the truth of a similar query is in its set with that coverage, whatever the
+model is. The most probable predicate is always in the set.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,7 +17,7 @@ from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 
 STRATA = ("seen_pair", "unseen_pair", "unseen_entity")
-LEAST_QUERIES = 100  # of a stratum; one with fewer uses those of all strata
+LEAST_QUERIES = 100  # a stratum with fewer uses the queries of all strata
 USUAL_COVERAGE = 0.9
 # Probabilities (B, R), strata and times of queries -> sizes of their sets of the usual coverage
 SetSizes = Callable[[Matrix, Ints, Ints], Longs]
@@ -31,7 +31,7 @@ def check_coverage(coverage: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PredictionSets:
-    """The probabilities that the truths of tuning queries had, ascending, in each stratum."""
+    """The probabilities of the truths of tuning queries, ascending, in each stratum."""
 
     seen_pair: Floats
     unseen_pair: Floats
@@ -96,13 +96,13 @@ class Strata:
 
     def of(self, queries: Queries) -> Ints:
         """Return the number of each query's stratum; the fact that a query hides does not count."""
-        own = (queries.hidden >= 0).astype(np.int64)
+        hidden_count = (queries.hidden >= 0).astype(np.int64)
         seen = np.ones(len(queries), np.bool_)
         for ids in (queries.subjects, queries.objects):
-            seen &= (ids >= 0) & (self._facts[np.maximum(ids, 0)] > own)
+            seen &= (ids >= 0) & (self._facts[np.maximum(ids, 0)] > hidden_count)
         keys = self._keys(queries)
         places = np.minimum(np.searchsorted(self._pairs, keys), len(self._pairs) - 1)
-        is_pair = (self._pairs[places] == keys) & (self._counts[places] > own)
+        is_pair = (self._pairs[places] == keys) & (self._counts[places] > hidden_count)
         return np.where(seen, np.where(is_pair, 0, 1), 2).astype(np.int32)
 
 

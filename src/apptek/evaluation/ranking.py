@@ -29,25 +29,25 @@ from apptek.ragged import Ragged
 from apptek.results import Result, record
 
 MOST_CALIBRATED = 20_000  # queries of valid that the calibration of a scorer is fitted on
-CHUNK = 4096  # queries whose scores exist at a time
+CHUNK = 4096  # queries that are scored at once
 Scorer = Callable[[int, int], Matrix]  # queries from start to stop -> (stop - start, R)
 
 
 def expected_ranks(scores: Matrix, truths: Ints, known: Ragged) -> Doubles:
-    """The rank of each row's truth, the known predicates of that row left out: (B, R) -> (B,)."""
+    """Return the rank of each row's truth, without its known predicates: (B, R) -> (B,)."""
     if (is_nan := np.isnan(scores)).any():
         row = int(is_nan.any(axis=1).argmax())
         raise ValueError(f"the scores of row {row} contain NaN, which cannot be ranked")
     count, rows, others = len(scores), known.row_of_each, known.flat_columns
-    own = scores[np.arange(count), truths]
-    # The known predicates are few: count everything first, then take these back.
+    true_scores = scores[np.arange(count), truths]
+    # The known predicates are few: count all candidates first, then subtract these.
     rows, others = rows[others != truths[rows]], others[others != truths[rows]]
     better, equal = (
-        np.count_nonzero(compare(scores, own[:, None]), axis=1)
-        - np.bincount(rows, compare(scores[rows, others], own[rows]), minlength=count)
+        np.count_nonzero(compare(scores, true_scores[:, None]), axis=1)
+        - np.bincount(rows, compare(scores[rows, others], true_scores[rows]), minlength=count)
         for compare in (np.greater, np.equal)
     )
-    ranks: Doubles = 1.0 + better + 0.5 * (equal - 1)  # the truth itself is one of the equal
+    ranks: Doubles = 1.0 + better + 0.5 * (equal - 1)  # the truth itself is one of the ties
     return ranks
 
 
@@ -58,7 +58,7 @@ def filtered_mrr(scores: Matrix, truths: Ints, known: Ragged) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Means over queries: of 1 / rank, and of rank <= k; ece where there are probabilities.
+    """Means over queries: of 1 / rank, and of rank <= k; ece if there are probabilities.
 
     coverage, set_size  how often prediction sets of 90 % contain the truth, and their mean size
     """
@@ -74,7 +74,7 @@ class Metrics:
 
 
 def metrics_of(ranks: Doubles, *more: float | None) -> Metrics | None:
-    """The metrics of these ranks; None where there are none."""
+    """Return the metrics of these ranks; None without ranks."""
     if not len(ranks):
         return None
     at_1, at_3, at_10 = (float(np.mean(ranks <= k)) for k in (1, 3, 10))
@@ -83,10 +83,10 @@ def metrics_of(ranks: Doubles, *more: float | None) -> Metrics | None:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationQueries:
-    """The facts of a split as queries: what the filter leaves out, what counts as right, groups.
+    """The facts of a split as queries: the filter, the right answers, the groups.
 
-    facts  the facts that are asked about; their predicates are the truths
-    known  predicates that the filter leaves out of each query's ranking
+    facts  the facts to predict; their predicates are the truths
+    known  predicates that the filter excludes from each query's ranking
     right  predicates that a calibrated top answer may name beside the truth (time-aware)
     """
 
@@ -104,7 +104,7 @@ class EvaluationQueries:
         filtering: Filter = "time-aware",
         rows: Longs | None = None,
     ) -> "EvaluationQueries":
-        """The queries of a split, or those of some rows, filtered over train, valid and test."""
+        """Return the queries of a split, or of some rows, filtered over train, valid and test."""
         facts, everything = data.split(split), (data.train, data.valid, data.test)
         facts = facts if rows is None else facts.take(rows)
         right = known_predicates(facts, everything)
@@ -120,20 +120,20 @@ class EvaluationQueries:
 
 @record
 class Evaluation(Result):
-    """How good a scorer is: the rank of each query, and the metrics of all and of each group.
+    """The quality of a scorer: the rank of each query, and the metrics of all and of each group.
 
-    classes  by_class and by_group: the metrics of the classes of predicates in place of the
-             predicates, where these have classes. The truth is the class of the query's predicate;
-             classes are ranked by the sum of their predicates' probabilities
+    classes  by_class and by_group: the metrics of classes in place of predicates, if there are
+             classes. The truth is the class of the query's predicate; classes are ranked by the
+             sum of their predicates' probabilities
     """
 
     ranks: Doubles
     metrics: Metrics
-    groups: dict[str, Metrics | None]  # None where no query belongs to the group
+    groups: dict[str, Metrics | None]  # None: no query belongs to the group
     classes: dict[str, Metrics | None] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """The metrics of all queries, and those of each group and level under their names."""
+        """Return the metrics of all queries, and of each group and level under its name."""
         of_parts = {**self.groups, **self.classes}
         parts = {name: part and asdict(part) for name, part in of_parts.items()}
         return asdict(self.metrics) | parts
@@ -146,7 +146,7 @@ def evaluate_scores(
     probabilities: Callable[[Matrix], Matrix] | None = None,
     set_sizes: SetSizes | None = None,
 ) -> Evaluation:
-    """Ranks and metrics of a scorer, which is called for a few thousand queries at a time.
+    """Return the ranks and metrics of a scorer, which is called in chunks of queries.
 
     `probabilities` turns its scores into probabilities; without it there is no calibration error,
     and without `set_sizes` no coverage.
@@ -173,9 +173,9 @@ def evaluate_scores(
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """The rank of each truth, the confidence of each top answer, and whether that is right.
+    """The rank of each truth, the confidence of each top answer, and whether it is right.
 
-    sizes, covered  of prediction sets, where there are any, and whether the truth is in them
+    sizes, covered  of prediction sets, if any, and whether the truth is in them
     """
 
     ranks: Doubles  # NaN: not ranked yet, or nothing to rank
@@ -191,7 +191,7 @@ class _Ranked:
         return cls(np.full(count, np.nan), *zeros)
 
     def top(self, rows: slice | Longs, shares: Matrix, truths: Ints, right: Ragged) -> None:
-        """Notes the most probable candidate of each row, and whether it is right."""
+        """Store the most probable candidate of each row, and whether it is right."""
         best, self.confidences[rows] = top_predictions(shares)
         self.correct[rows] = right.contains(best) | (best == truths)
 
@@ -211,7 +211,7 @@ def _rank_all(
     probabilities: Callable[[Matrix], Matrix] | None,
     set_sizes: SetSizes | None,
 ) -> tuple[_Ranked, dict[Level, _Ranked]]:
-    """The truths ranked, and their classes where there are probabilities to add up."""
+    """Rank the truths, and their classes if there are probabilities to add up."""
     count, truths = len(queries), queries.facts.predicates
     ranked = _Ranked.nothing(count)
     levels = queries.levels if probabilities is not None else {}
@@ -232,18 +232,20 @@ def _rank_all(
             places = (shares > of_truth[:, None]).sum(axis=1)
             ranked.sizes[chunk], ranked.covered[chunk] = sizes, places < sizes
         for level, classes in levels.items():
-            own = classes.of_predicate[truths[chunk]]
-            rows = np.flatnonzero(own >= 0)
-            sums, own = classes.sums(shares[rows]).astype(np.float32), own[rows]
-            others = classes.known(known.take(rows), own)
-            of_classes[level].ranks[start + rows] = expected_ranks(sums, own, others)
-            of_classes[level].top(start + rows, sums, own, classes.known(right.take(rows), own))
+            true_classes = classes.of_predicate[truths[chunk]]
+            rows = np.flatnonzero(true_classes >= 0)
+            sums = classes.sums(shares[rows]).astype(np.float32)
+            true_classes = true_classes[rows]
+            others = classes.known(known.take(rows), true_classes)
+            of_classes[level].ranks[start + rows] = expected_ranks(sums, true_classes, others)
+            right_classes = classes.known(right.take(rows), true_classes)
+            of_classes[level].top(start + rows, sums, true_classes, right_classes)
     return ranked, of_classes
 
 
 @dataclass(frozen=True, slots=True)
 class TuningQueries:
-    """Queries with their true predicates, and what the filter leaves out of the ranks."""
+    """Queries with their true predicates, and the predicates that the filter excludes."""
 
     queries: Queries
     truths: Ints
@@ -251,7 +253,7 @@ class TuningQueries:
 
     @classmethod
     def of(cls, dataset: Dataset, most: int) -> "TuningQueries":
-        """Every n-th fact of valid, with the smallest n that leaves at most `most` queries."""
+        """Take every n-th fact of valid, with the smallest n that leaves at most `most` queries."""
         facts = dataset.valid.take(_spread(len(dataset.valid), most))
         known = known_predicates(facts, (dataset.train, dataset.valid, dataset.test))
         return cls(held_out_queries(facts), facts.predicates, known)
@@ -262,11 +264,11 @@ class TuningQueries:
         return TuningQueries(self.queries.take(rows), self.truths[rows], self.known.take(rows))
 
     def ranks(self, scores: Matrix) -> Doubles:
-        """The ranks of the truths by the scores of these queries, (B, R)."""
+        """Return the ranks of the truths by the scores of these queries, (B, R)."""
         return expected_ranks(scores, self.truths, self.known)
 
     def mrr(self, scores: Matrix) -> float:
-        """The filtered MRR of the scores of these queries, (B, R)."""
+        """Return the filtered MRR of the scores of these queries, (B, R)."""
         return filtered_mrr(scores, self.truths, self.known)
 
     def calibration(self, scores: Matrix) -> Calibration:
@@ -286,7 +288,7 @@ def calibrate(
     balanced  whether it is the one that is right on average, not the likeliest one
     """
     best, _ = top_predictions(scores)
-    # Another predicate that holds for the same (s, o, t) is a right answer, too.
+    # Another predicate that holds for the same (s, o, t) is also a right answer.
     correct = (best == truths) | known.contains(best)
     calibration = fit_calibration(scores, correct)
     if balanced:

@@ -17,18 +17,18 @@ from apptek.facts.facts import SPLITS, Dataset, Facts, Split, with_inverses
 from apptek.facts.queries import Queries, draw_evenly, held_out_queries
 from apptek.seeding import generator
 
-Scores = Callable[[Queries], Matrix]  # of all predicates for some queries: (B, R)
+Scores = Callable[[Queries], Matrix]  # scores of all predicates for some queries: (B, R)
 Candidates = Literal["R", "2R"]
 
-_LARGE = 1e30  # differences of such scores are finite, also in single precision
+_LARGE = 1e30  # differences of such scores are finite in single precision
 
 
 @dataclass(frozen=True, slots=True)
 class ViewScorer:
-    """A scorer at work in a view, and what turns its scores into probabilities.
+    """A scorer of one view, with the function that turns its scores into probabilities.
 
-    at_once  all queries of a split are scored by one call, for scorers that are faster so; then
-             all scores are in memory at once
+    at_once  score all queries of a split in one call, for scorers that are faster so; then all
+             scores are in memory at once
     """
 
     scores: Scores
@@ -63,17 +63,17 @@ def evaluate_split(
     rolling: bool = False,
     most: int | None = None,
 ) -> Evaluation:
-    """The ranking metrics of a scorer on a split.
+    """Return the ranking metrics of a scorer on a split.
 
     candidates  R: the truth is ranked among the predicates of (s, ?, o, t). 2R: among (s, r, o, t)
                 and (o, r, s, t) for each r; the known facts of both directions are filtered
     priors      for 2R, log P(s -> o) and log P(o -> s) of each fact: (n, 2). By default they are
                 fitted, from every earlier fact if `rolling`, else from the training facts
-    most        how many queries to ask, drawn evenly over predicates and time; by default all
+    most        the limit of queries, drawn evenly over predicates and time; by default all
 
-    Among 2 R candidates, log P(direction) + log P(r | direction) is ranked: the prior plus what the
-    scorer says of that ordered pair. One that gives 2 R columns says both itself, the reversed
-    facts second.
+    Among 2 R candidates, log P(direction) + log P(r | direction) is ranked: the prior plus the
+    scorer's probability for that ordered pair. A scorer with 2 R columns gives both itself, the
+    reversed facts second.
     """
     facts = data.split(split)
     rows = np.arange(len(facts))
@@ -101,7 +101,7 @@ def evaluate_split(
 def _both_directions(
     scores: Scores, probabilities: Callable[[Matrix], Matrix], queries: Queries, priors: Doubles
 ) -> Callable[[int, int], Matrix]:
-    """Log P of the facts of both directions, of the queries from start to stop: (B, 2 R)."""
+    """Return a function from (start, stop) to log P of the facts of both directions: (B, 2 R)."""
     tiny = np.finfo(np.float64).tiny  # so that the logarithm of 0 is finite
 
     def score(start: int, stop: int) -> Matrix:
@@ -123,19 +123,19 @@ def evaluate_forecast(
     rolling: bool,
     priors: Doubles | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """The metrics under the four ways of the forecasting literature to rank, ready for JSON.
+    """Return the metrics of the forecasting literature's four ways to rank, ready for JSON.
 
     raw_r, filtered_r    among the R predicates of (s, ?, o, t)
     raw_2r, filtered_2r  among 2 R: (s, r, o, t) and (o, r, s, t) for each r
 
     Filtered: other known facts of the same time are excluded from the ranking.
 
-    The caller sees to it that no query sees a fact of its own time or later. `rolling`: whether the
-    scorer sees every earlier fact, those of valid and test included.
+    The caller must ensure that no query sees a fact of its own time or later. `rolling`: whether
+    the scorer sees every earlier fact, including those of valid and test.
     """
     if priors is None:
         priors = direction_priors(data, split, rolling=rolling)
-    asked = _with_reversals(data.split(split))  # each query is scored once for all four
+    asked = _with_reversals(data.split(split))  # score each query once for all four
     score, ends = _by_rows(scorer, asked), range(0, max(len(asked), 1), CHUNK)
     scores = np.concatenate([score(start, min(start + CHUNK, len(asked))) for start in ends])
     known = ViewScorer(_looked_up(asked, scores), scorer.probabilities)
@@ -163,9 +163,9 @@ def _by_rows(scorer: ViewScorer, queries: Queries) -> Callable[[int, int], Matri
 
 
 def checked_scores(scores: Any, queries: Queries, widths: Sequence[int]) -> Matrix:
-    """What a foreign scorer returned, as a matrix; ApptekError where it is none of these widths.
+    """Return the output of a foreign scorer as a matrix; ApptekError if its shape is wrong.
 
-    Tensors of torch are taken, too.
+    Torch tensors are accepted too.
     """
     if hasattr(scores, "detach"):
         scores = scores.detach().cpu().numpy()
@@ -180,7 +180,7 @@ def checked_scores(scores: Any, queries: Queries, widths: Sequence[int]) -> Matr
             raise ApptekError(f"the scorer returned {matrix.dtype}, expected numbers") from None
     if np.isnan(matrix).any():
         raise ApptekError("the scorer returned NaN, which cannot be ranked")
-    # Infinities, as masks have them, become the first or the last of their row; all equal ones tie.
+    # Infinities (masks) become the first or the last of their row; equal ones tie.
     return np.clip(matrix, -_LARGE, _LARGE)
 
 
@@ -191,7 +191,7 @@ def _looked_up(asked: Queries, scores: Matrix) -> Scores:
 
 
 def _with_reversals(facts: Facts) -> Queries:
-    """The distinct queries of these facts and of their reversals."""
+    """Return the distinct queries of these facts and of their reversals."""
     columns = np.stack([facts.subjects, facts.objects, facts.times])
     distinct = np.unique(np.concatenate([columns, columns[[1, 0, 2]]], axis=1), axis=1)
     subjects, objects, times = distinct

@@ -1,7 +1,7 @@
-"""Counterfactuals: which facts would have to be missing, or to be there, for another answer.
+"""Counterfactuals: facts whose removal, or addition, changes the answer.
 
-The search is greedy: again and again the fact goes whose loss weakens the answer most. Then each
-removed fact is put back where the answer changes without it as well.
+The search is greedy. Each step removes the fact whose loss weakens the answer most. Then each
+removed fact is restored if the answer still changes without removing it.
 """
 
 from dataclasses import dataclass, replace
@@ -24,25 +24,25 @@ from apptek.present.explanation_words import name_notes
 from apptek.present.sentences import Ends, fact_sentence
 from apptek.results import Addition, CitedFact, Counterfactual, Outcome, Query, unknown_names
 
-MOST = 40  # facts that may be taken away
-LISTED = 10  # single facts that would change the answer, told at most
-TRIED = 30  # single facts that are scored: those with the best estimates
-LEAST_LEAD = 1e-4  # by which one score must exceed another: less is within rounding
+MOST = 40  # facts that may be removed
+LISTED = 10  # listed facts whose addition changes the answer
+TRIED = 30  # facts to add that are scored: those with the best estimates
+LEAST_LEAD = 1e-4  # smallest difference of scores that is not rounding
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """What must become of the scores: the answer falls behind any other predicate, or `target`."""
+    """The goal of a search: the answer falls behind any other predicate, or behind `target`."""
 
     answer: int
     target: int | None = None
 
     def is_reached(self, scores: Doubles) -> bool:
-        """Whether scores (R,) reach it."""
+        """Return whether scores (R,) reach the goal."""
         return bool(self.gaps(scores[None])[0] < -LEAST_LEAD)
 
     def gaps(self, scores: Doubles) -> Doubles:
-        """How far scores (n, R) are from the goal: below 0 where they reach it."""
+        """Return the distance of scores (n, R) from the goal: below 0 if they reach it."""
         if self.target is not None:
             others = np.delete(scores, self.target, axis=1)
             return np.asarray(others.max(axis=1) - scores[:, self.target])
@@ -126,10 +126,10 @@ def _sentence(answerer: Answerer, fact: CitedFact) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """Scores a query again on graphs with other facts."""
+    """A query that is scored again on graphs with other facts."""
 
     answerer: Answerer
-    queries: Queries  # one
+    queries: Queries  # a single query
     goal: Goal
 
     def scores(self, removed: list[int], added: Facts | None = None) -> Doubles:
@@ -190,10 +190,10 @@ def _scores_without_each(view: WorkingView, queries: Queries, facts: Ints) -> Do
 
 
 def _additions(trial: _Trial, evidence: Evidence) -> tuple[Addition, ...]:
-    """The single facts that would change the answer, the most telling first, each scored again.
+    """Return the single facts whose addition changes the answer, most effective first.
 
-    They are in either direction, at the query's time, or on the last known day before it.
-    A fact of conflict is not proposed for an answer of cooperation, nor the other way round.
+    Each is scored again. The facts go in either direction, at the query's time or on the last known
+    day before it. A fact of conflict is not proposed for an answer of cooperation, nor the reverse.
     """
     answerer, goal, queries = trial.answerer, trial.goal, trial.queries
     labels, names = answerer.labels, answerer.model.dataset.predicates
@@ -218,7 +218,7 @@ def _additions(trial: _Trial, evidence: Evidence) -> tuple[Addition, ...]:
 def _promising(
     evidence: Evidence, goal: Goal, ends: tuple[int, int], code: int
 ) -> list[tuple[int, int, int]]:
-    """The facts that would help most, by what each would add if it were alone in its family."""
+    """Return the facts that help most, by the effect that each has alone in its family."""
     history, weights = evidence.space.history, evidence.fitted.classifier.weights
     assert history is not None
     scores, width = evidence.scored.scores[0].astype(np.float64), len(history.kernels)
@@ -245,11 +245,11 @@ def _graph_of_one(graph: TemporalGraph, source: int, target: int, code: int) -> 
     return alone.past_view() if graph.past_only else alone
 
 
-def _last_day(evidence: Evidence, own: int) -> int:
-    """The time of a fact to add: the query's, or the last that is known."""
+def _last_day(evidence: Evidence, query_time: int) -> int:
+    """Return the time of a fact to add: the query's, or the last known day before it."""
     graph = evidence.graph
     if not graph.past_only:
-        return own
+        return query_time
     starts = np.where(graph.since == UNKNOWN, graph.until, graph.since)
     before = np.flatnonzero((starts != UNKNOWN) & (starts < evidence.moment))
     if not len(before):
@@ -259,7 +259,7 @@ def _last_day(evidence: Evidence, own: int) -> int:
 
 
 def _known(evidence: Evidence, source: int, target: int, code: int) -> set[int]:
-    """The predicates that the facts have from one entity to another at a time."""
+    """Return the predicates from one entity to another at a time."""
     facts = evidence.graph.facts
     here = (facts.subjects == source) & (facts.objects == target) & (facts.times == code)
     return set(facts.predicates[here].tolist())

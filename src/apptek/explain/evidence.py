@@ -1,12 +1,12 @@
-"""The evidence of one query: active features grouped as people would name them, with their facts.
+"""The evidence of one query: active features in groups that people would name, with their facts.
 
 | kind     | one contribution is                                  | facts                       |
 |----------|------------------------------------------------------|-----------------------------|
 | history  | a family and a predicate, all kernels of the clock   | those of that predicate     |
-| trait    | one thing that the two are, or dated or not          | none                        |
+| trait    | one type of the pair, or whether the query is dated  | none                        |
 | topology | a topology of the paper's agent                      | those that connect by it    |
 | feature  | a feature that another package adds                  | none                        |
-| reranker | what the trees make of a family, or of something else| none                        |
+| reranker | the trees' change by one family or another topic     | none                        |
 | counting | what counting the facts of both entities adds        | none                        |
 """
 
@@ -50,8 +50,8 @@ from apptek.results import Partner
 
 Kind = Literal["history", "trait", "topology", "feature", "reranker", "counting"]
 Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
-MOSTLY = 0.5  # of a predicate's facts that have a mirror, so that it probably is the same event
-DIRECT = FAMILIES[:2]  # the families of facts between the two
+MOSTLY = 0.5  # share of a predicate's facts with a mirror, above which both are one event
+DIRECT = FAMILIES[:2]  # the families of facts between the pair
 
 
 class SupportOf(NamedTuple):
@@ -78,11 +78,11 @@ class Evidence:
         before_traits = 0 if self.history is None else len(self.history)
         self._ends = before_traits, before_traits + (0 if self.traits is None else len(self.traits))
         self.scored, self.ends = scored, ends
-        self.graph = view.space.graph  # as this view sees it
+        self.graph = view.space.graph  # the graph of this view
         self.queries, self.clock = scored.queries, model.clock
         self.moment = int(model.graph.axis.positions(self.queries.times[:1])[0])
         self.columns, self.values = scored.rows.row(0)
-        self.constant = 0.0  # what is added to every predicate's score alike
+        self.constant = 0.0  # added to every predicate's score
         self._times: dict[Key, Occurrences] = {}
         self._connections: dict[Key, Connection] = {}
         self._trees = self._of_trees()
@@ -107,7 +107,7 @@ class Evidence:
         return self.traits.trait(column, self.model.dataset.entities)
 
     def _of_trees(self) -> dict[Key, dict[int, float]]:
-        """What the re-ranker adds to each candidate."""
+        """Return what the re-ranker adds to each candidate, by topic."""
         trees = self.fitted.reranker
         if trees is None:
             return {}
@@ -118,7 +118,7 @@ class Evidence:
         return {("reranker", topic, 0): added for topic, added in by_topic.items()}
 
     def added(self, *predicates: int) -> dict[Key, tuple[float, ...]]:
-        """What the features of each key add to the scores of some predicates."""
+        """Return what the features of each key add to the scores of some predicates."""
         key_of = np.empty(len(self.columns), np.int64)
         for number, entries in enumerate(self._groups.values()):
             key_of[entries] = number
@@ -139,7 +139,7 @@ class Evidence:
 
     @cached_property
     def _listed(self) -> dict[str, Ints]:
-        """The facts of each family, nearest first: one more than the features are made of."""
+        """The facts of each family, nearest first: one more than the features use."""
         history = self.history
         listed = {} if history is None else history.listed(self.queries, 0, more=1)
         return {family: each.facts for family, each in listed.items()}
@@ -160,11 +160,11 @@ class Evidence:
         return found
 
     def facts(self, key: Key) -> list[int]:
-        """The facts behind a key of history, nearest first."""
+        """Return the facts behind a key of history, nearest first."""
         return self._by_key.get(key, [])
 
     def names(self, key: Key) -> tuple[str, ...]:
-        """The predicates of an added feature; the one of a history; nothing for a trait."""
+        """Return the predicates of an added feature or of a history; none for a trait."""
         if key[0] in ("topology", "feature"):
             part, column = self.space.added_at(key[2] + self.space.first_added)
             names: tuple[str, ...] = part.names(column)
@@ -172,14 +172,14 @@ class Evidence:
         return (self.model.dataset.predicates[key[2]],) if key[0] == "history" else ()
 
     def connection(self, key: Key) -> Connection:
-        """How a topology that fired connects the two."""
+        """Return how an active topology connects the pair."""
         if key not in self._connections:
             part, column = self.space.added_at(key[2] + self.space.first_added)
             self._connections[key] = part.connection(self.queries, column)
         return self._connections[key]
 
     def occurrences(self, key: Key) -> Occurrences:
-        """When the facts of a key of history took place."""
+        """Return when the facts of a history key took place."""
         if key not in self._times:
             self._times[key] = self._occurrences(key)
         return self._times[key]
@@ -194,16 +194,16 @@ class Evidence:
 
     @cached_property
     def timeless(self) -> bool:
-        """Whether no fact has a date, so that words about time say nothing."""
+        """Whether no fact has a date, so that phrases about time say nothing."""
         return is_timeless(self.graph)
 
     @cached_property
     def _limits(self) -> dict[str, tuple[int | None, int]]:
-        """For each family, its horizon and where it ends by number: see Occurrences."""
+        """For each family, its horizon and its cutoff by number: see Occurrences."""
         limits: dict[str, tuple[int | None, int]] = {}
         for family, facts in self._listed.items():
             most = self._most(family)
-            # Where the kernels list no further fact, the last one may have more at its distance.
+            # If the kernels list no further fact, others may be at the distance of the last one.
             is_full = len(facts) == MOST_HISTORY_FACTS or self._is_long(family)
             limits[family] = (None, 0)
             if len(facts) > most or (is_full and len(facts)):
@@ -213,7 +213,7 @@ class Evidence:
         return limits
 
     def _is_long(self, family: str) -> bool:
-        """Whether a profile's entity has more facts than are looked at."""
+        """Return whether a profile's entity has more facts than the kernels read."""
         ends = self.queries.subjects if family.startswith("subject") else self.queries.objects
         look = outgoing if family.endswith("out") else incoming
         known = family not in DIRECT and ends[0] >= 0
@@ -237,14 +237,14 @@ class Evidence:
         )
 
     def is_mirror(self, key: Key) -> bool:
-        """Whether a key has facts of the query's very time in the other direction."""
+        """Return whether a key has facts in the other direction at the query's exact time."""
         if key[:2] != ("history", "reversed"):
             return False
         seen = self.occurrences(key)
         return seen.same > 0 and not seen.lasting
 
     def sentence(self, key: Key, answer: int) -> str:
-        """A key in words, as a reason for this answer or against it."""
+        """Return a sentence for a key, as a reason for or against this answer."""
         if key[0] == "topology":
             steps = {fact.step for fact in self.connection(key).core if fact.on_path}
             names = dict.fromkeys(self.names(key)[step - 1] for step in sorted(steps))
@@ -267,16 +267,16 @@ class Evidence:
         return history_sentence(did, key[1], self.ends, self.partners(key, 1), (axis, seen))
 
     def mirror_of(self, predicate: int) -> int:
-        """The predicate that mostly goes the other way at the same time; -1: none."""
+        """Return the predicate that mostly goes the other way at the same time; -1: none."""
         mirrors = self.answerer.mirrors
         return int(mirrors.of[predicate]) if mirrors.share[predicate] >= MOSTLY else -1
 
     def support(self, key: Key, predicate: int, compared: tuple[int, int]) -> SupportOf | None:
-        """How often such evidence was seen in training, and followed by a predicate.
+        """Return how often training saw such evidence, and how often a predicate followed.
 
-        Training hides the fact that a query asks about: a fact between the two at the query's time
-        never was evidence for its own predicate. Where that is one of the two that are `compared`,
-        evidence that is near is counted instead.
+        Training hides the fact of a query. So a fact between the pair at the query's time is never
+        evidence for its own predicate. If that predicate is one of `compared`, evidence at the
+        level `near` is counted instead.
         """
         support, space = self.fitted.support, self.space
         if support is None or key[0] not in ("history", "topology"):
@@ -287,20 +287,20 @@ class Evidence:
         assert history is not None
         columns = self.columns[self._groups[key]].tolist()
         level = level_of({history.feature(column).kernel for column in columns})
-        own = history_evidence(history, key[1], key[2], level)
+        index = history_evidence(history, key[1], key[2], level)
         is_itself = (key[1], level) == ("pair", "same") and key[2] in compared
-        is_itself = is_itself and not support.seen(own, key[2]).followed
+        is_itself = is_itself and not support.seen(index, key[2]).followed
         if is_itself:
             level = "near"
-            own = history_evidence(history, key[1], key[2], level)
-        return SupportOf(level, support.seen(own, predicate), is_itself)
+            index = history_evidence(history, key[1], key[2], level)
+        return SupportOf(level, support.seen(index, predicate), is_itself)
 
     def is_own(self, key: Key, answer: int) -> bool:
-        """Whether a key has the fact that the answer would state: recorded, at the query's time."""
+        """Return whether a key has the answer's own fact, recorded at the query's time."""
         return key == ("history", "pair", answer) and self.occurrences(key).same > 0
 
     def group(self, key: Key) -> str:
-        """The name of the group that a key belongs to."""
+        """Return the name of the group that a key belongs to."""
         if key[0] == "history" and key[1] in DIRECT:
             nearest = next(iter(self.occurrences(key).distances), None)
             far = nearest is not None and abs(nearest) > self.clock.long
@@ -314,7 +314,7 @@ class Evidence:
         return groups.get(key[0], "connections")
 
     def _types(self, key: Key) -> list[tuple[str, TypeKind, int]]:
-        """The entities whose type a trait is about: name, kind of type, and id."""
+        """Return the entities whose type a trait is about: name, kind of type, and id."""
         if key[0] != "trait":
             return []
         trait, ids = self._trait(key[2]), (self.queries.subjects[0], self.queries.objects[0])
@@ -324,11 +324,11 @@ class Evidence:
         return [(name, kind, int(i)) for end, name, i in ends if kind is not None and end in whose]
 
     def is_guess(self, key: Key) -> bool:
-        """Whether a trait is about a type that was guessed."""
+        """Return whether a trait is about a type that was guessed."""
         return any(kind.is_guess(entity) for _, kind, entity in self._types(key))
 
     def read_from_name(self) -> set[str]:
-        """The names of entities that the model knows nothing of but parts of their names."""
+        """Return the names of unknown entities whose types come from their names."""
         if min(int(self.queries.subjects[0]), int(self.queries.objects[0])) >= 0:
             return set()
         types = (one for key in self._groups for one in self._types(key))

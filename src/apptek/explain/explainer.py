@@ -48,7 +48,7 @@ from apptek.results import (
 )
 
 RANKED = 10  # predicates that an explanation lists
-OF_ANSWER = (  # fields that an explanation has from the answer
+OF_ANSWER = (  # fields that an explanation copies from the answer
     "ranked", "unseen_subject", "unseen_object", "unseen_time", "known", "view", "later",
     "age_note", "by_class", "by_group",
 )  # fmt: skip
@@ -135,7 +135,7 @@ def compared_predicates(
 def _named_predicates(
     answerer: Answerer, probabilities: Matrix, compared: tuple[int, int]
 ) -> dict[str, Any]:
-    """The names, labels and probabilities of the predicate and the runner-up."""
+    """Return the names, labels and probabilities of the predicate and the runner-up."""
     names = [answerer.model.dataset.predicates[each] for each in compared]
     labels = [answerer.labels.label(name) for name in names]
     chances = [float(probabilities[each]) for each in compared]
@@ -146,7 +146,7 @@ def _named_predicates(
 
 
 def _in_words(answerer: Answerer, explanation: Explanation, evidence: Evidence) -> Explanation:
-    """The explanation with its labels, sentences and notes."""
+    """Return the explanation with its labels, sentences and notes."""
     labels, groups = labels_of(answerer, _named(explanation))
     explanation = replace(explanation, predicate_labels=labels, predicate_groups=groups)
     return replace(
@@ -158,7 +158,7 @@ def _in_words(answerer: Answerer, explanation: Explanation, evidence: Evidence) 
 
 
 def _named(explanation: Explanation) -> Iterable[str]:
-    """The predicates that an explanation names."""
+    """Yield the predicates that an explanation names."""
     yield from (one.predicate for one in explanation.ranked)
     yield from (explanation.predicate, explanation.runner_up, *explanation.known)
     for reason in explanation.all_reasons():
@@ -222,7 +222,7 @@ def strongest_reason(
 
 
 def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:
-    """The id of a predicate; the error about an unknown one suggests names near it."""
+    """Return the id of a predicate; the error for an unknown one suggests similar names."""
     known = resolver.find(predicate)
     if known is not None:
         return known
@@ -235,7 +235,7 @@ def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:
 def _contributions(
     evidence: Evidence, chosen: int, runner_up: int, temperature: float
 ) -> list[Keyed]:
-    """What each active key adds, the largest first; of equal ones the shorter topology first."""
+    """Return what each active key adds, largest first; ties: the shorter topology first."""
     added: list[Keyed] = [
         (
             key,
@@ -266,7 +266,7 @@ def _contributions(
 def _parts(
     contributions: Sequence[Keyed], most: int
 ) -> tuple[list[Keyed], list[Keyed], tuple[Contribution, ...]]:
-    """The strongest with facts for the predicate and against it, then all others."""
+    """Split contributions: the strongest with facts for the predicate, against it, and others."""
     cited = [
         pair
         for pair in contributions
@@ -312,7 +312,7 @@ def _reasons(
 def _support(
     evidence: Evidence, key: Key, log_odds: float, compared: tuple[int, int]
 ) -> Support | None:
-    """What training says about such evidence; compared: the predicate and the runner-up."""
+    """Return the training counts for such evidence; compared: the predicate and the runner-up."""
     seen, other = (evidence.support(key, predicate, compared) for predicate in compared)
     if seen is None or other is None:
         return None
@@ -330,7 +330,7 @@ def _support(
 
 
 def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:
-    """The facts of a history as those of a topology of one step."""
+    """Return the facts of a history as the core of a topology of one step."""
     if key[0] != "history":
         return ()
     direct = key[1] in DIRECT
@@ -339,11 +339,11 @@ def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:
 
 
 def cited_fact(data: Dataset, graph: TemporalGraph, moment: int, core: CoreFact) -> CitedFact:
-    """A fact in words, as seen from a query at a moment."""
+    """Return a fact with names and dates, as seen from a query at a moment."""
     facts, axis = graph.facts, graph.axis
     since, until = int(facts.since[core.fact]), int(facts.until[core.fact])
     if until != since and not knows_end(graph, core.fact, moment):
-        until = UNKNOWN  # at that moment its end was not known
+        until = UNKNOWN  # its end was not known at that moment
     first = axis.format(since)
     last = first if until == since else axis.format(until)
     apart = time_distance(graph, core.fact, moment)
@@ -390,10 +390,10 @@ def contrast(
     predicate: str | None = None,
     against: str | None = None,
 ) -> Contrast:
-    """What changes between the time of a query and another time.
+    """Return what changes between the time of a query and another time.
 
-    The answer at the first time is weighed against that at the second; where both are the same, or
-    a predicate is named, against its runner-up, unless `against` names another one.
+    The answer at the first time is compared with the answer at the second. If both are the same, or
+    a predicate is named, it is compared with its runner-up, unless `against` names another one.
     """
     asked = (query, replace(query, time=other))
     ids = answerer.queries_of(asked)
@@ -431,7 +431,7 @@ def contrasted(
 
 
 def _notes(first: Explanation, second: Explanation) -> tuple[Note, ...]:
-    """What is unusual about the names and the two times, each of it once."""
+    """Return the notes about the names and about both times, without repeats."""
     names = [note for note in first.notes if note.kind in ("unknown_name", *OF_NAMES)]
     kinds = ("undated", "view", "far")
     times = [note for each in (first, second) for note in each.notes if note.kind in kinds]
@@ -450,5 +450,5 @@ def reason_changes(first: Explanation, second: Explanation) -> tuple[Change, ...
 
 
 def _identity(part: Contribution) -> tuple[str, str, tuple[str, ...]]:
-    """What makes two contributions the same at two times: a trait is what its sentence says."""
+    """Return the key by which contributions at two times are matched; a trait's is its sentence."""
     return part.kind, part.family, part.topology or (part.sentence,)

@@ -25,12 +25,12 @@ from apptek.reading.frames import time_text
 from apptek.results import Change, Note, Query, SupposedChance, SupposedFact, WhatIf
 
 LISTED = 10  # predicates whose probabilities are shown side by side
-LEAST = 0.005  # log-odds that a reason must change by: less is shown as 0
+LEAST = 0.005  # smallest change of a reason's log-odds that is not shown as 0
 
 
 @dataclass(frozen=True, slots=True)
 class Supposition:
-    """Supposed facts: as ids, in words, and which of them count."""
+    """Supposed facts: as ids, as text, and which of them count."""
 
     facts: Facts
     listed: tuple[SupposedFact, ...]

@@ -1,4 +1,4 @@
-"""A model without some of its facts, or with others: what it would answer to one query."""
+"""A model without some of its facts, or with added ones: its answer to one query."""
 
 from copy import copy
 from dataclasses import dataclass, replace
@@ -18,7 +18,7 @@ from apptek.models.answerer import Answerer, Views, WorkingView
 class PartOfFacts:
     """An answerer on a part of the facts.
 
-    kept  which fact of the whole graph each of its facts is; added ones are numbered after it
+    kept  the index in the whole graph of each fact; added facts have the indices after its last
     """
 
     answerer: Answerer

@@ -33,13 +33,13 @@ from apptek.graph.temporal_graph import TemporalGraph
 
 SAME, BEFORE, AFTER, CLOSE, SHORT, MIDDLE, LONG, EVER = range(8)
 UNDATED_FACT, UNDATED_EVER, BOTH_UNDATED = range(8, 11)
-OF_UNDATED = (UNDATED_FACT, UNDATED_EVER, BOTH_UNDATED)  # idle where every fact is dated
+OF_UNDATED = (UNDATED_FACT, UNDATED_EVER, BOTH_UNDATED)  # unused if every fact is dated
 
-QUANTILES = (1 / 3, 1 / 2, 3 / 4, 15 / 16)  # of the gaps within pairs: brief, short, middle, long
-WITHOUT_GAPS = (1.0, 4.0, 16.0, 64.0)  # the scales where no pair and no entity has two times
+QUANTILES = (1 / 3, 1 / 2, 3 / 4, 15 / 16)  # quantiles of the gaps within pairs
+WITHOUT_GAPS = (1.0, 4.0, 16.0, 64.0)  # the scales if no pair and no subject has two times
 
-MOST_FACTS = 8_000_000  # that the scales are taken from
-TABLED = 1024  # distances that are looked up, not computed
+MOST_FACTS = 8_000_000  # facts that the scales are computed from
+TABLED = 1024  # distances in the lookup table
 
 Fading = npt.NDArray[np.float64]  # (rows, columns)
 
@@ -59,10 +59,10 @@ class Clock:
 
     @classmethod
     def of(cls, graph: TemporalGraph) -> "Clock":
-        """Scales from the gaps between successive times of a pair, or, without any, of a subject.
+        """Return scales from the gaps between successive times of a pair or, if none, of a subject.
 
-        On ICEWS14 they come out at 2, 6, 29 and 121 days, on YAGO15K at 1, 2, 3 and 6 years. Of
-        many facts, those of every second, third, ... subject are enough.
+        On ICEWS14 the scales are 2, 6, 29 and 121 days, on YAGO15K 1, 2, 3 and 6 years. With many
+        facts, only every n-th subject is used.
         """
         facts, step = graph.facts, 1 + len(graph.facts) // MOST_FACTS
         some = slice(None) if step == 1 else np.flatnonzero(facts.subjects % step == 0)
@@ -75,9 +75,10 @@ class Clock:
         return cls(*WITHOUT_GAPS)
 
     def fading(self) -> Fading:
-        """e^(-a/scale) for a = 0, 1, ..., a row for each scale; the last column is the scale.
+        """Return e^(-a/scale) for a = 0, 1, ..., a row per scale; the last column is the scale.
 
-        Kernels look distances up here, which is faster than `exp`; beyond the table they compute.
+        Kernels look up distances in this table, which is faster than `exp`; they compute larger
+        ones.
         """
         scales = np.asarray([self.brief, self.short, self.middle, self.long])
         table = np.exp(-np.arange(TABLED) / scales[:, None])
@@ -85,7 +86,7 @@ class Clock:
 
 
 def _gaps(groups: Longs, since: Ints, until: Ints) -> Longs:
-    """The differences above 0 between successive starts within a group, without undated facts."""
+    """Return the positive gaps between successive starts in a group, without undated facts."""
     starts = np.where(since == UNKNOWN, until, since).astype(np.int64)
     dated = starts != UNKNOWN
     groups, starts = groups[dated], starts[dated]
@@ -98,7 +99,7 @@ def _gaps(groups: Longs, since: Ints, until: Ints) -> Longs:
 def add_clock(
     distance: int, start: int, when: int, fading: Fading, sums: Fading, row: int, totals: Doubles
 ) -> None:
-    """Adds the kernels of a fact at this distance from a query to sums[row] and to the totals.
+    """Add the kernels of a fact at this distance from a query to sums[row] and to the totals.
 
     `when` is the query's moment, `start` the fact's since, else until, else UNKNOWN.
     """
@@ -130,7 +131,7 @@ def _add(sums: Fading, row: int, totals: Doubles, kernel: int, value: float) -> 
 
 @leaf
 def faded(fading: Fading, scale: int, distance: int) -> float:
-    """e^(-distance / scale) for the scale of a row of the table."""
+    """Return e^(-distance / scale) for the scale of a row of the table."""
     if distance < TABLED:
         return float(fading[scale, distance])
     return float(np.exp(-distance / fading[scale, TABLED]))

@@ -2,7 +2,7 @@
 
 Six families of facts around a query (s, ?, o, t):
 
-| family      | facts   | in words                          |
+| family      | facts   | meaning                           |
 |-------------|---------|-----------------------------------|
 | pair        | s -> o  | what s did to o                   |
 | reversed    | o -> s  | what o did to s                   |
@@ -11,10 +11,10 @@ Six families of facts around a query (s, ?, o, t):
 | object_out  | o -> x  | what o did to others than s       |
 | object_in   | x -> o  | what others than s did to o       |
 
-Each family gives the K facts nearest in time; the query's own fact (and its twins) are hidden. For
-a predicate r' and a kernel of the clock, z is the sum of the kernel over the facts with r', and
-share = z / (1 + sum of z over all r'). The feature's value is weight * ln(1 + 6 share); where
-z < 0.01 there is no feature.
+Each family gives the K facts nearest in time; the query's own fact and its duplicates are hidden.
+For a predicate r' and a kernel of the clock, z is the sum of the kernel over the facts with r', and
+share = z / (1 + sum of z over all r'). The feature's value is weight * ln(1 + 6 share); if z < 0.01
+there is no feature.
 """
 
 from functools import partial
@@ -38,11 +38,11 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.graph.tknn import VIEW
 from apptek.ragged import Ragged
 
-CHUNK = 1024  # queries that one thread takes at a time
+CHUNK = 1024  # queries per task of a thread
 
 
 class HistoryFeature(NamedTuple):
-    """The meaning of a column."""
+    """The meaning of a column: family, predicate and kernel."""
 
     family: str
     predicate: int
@@ -50,10 +50,10 @@ class HistoryFeature(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """Which predicate each of the first features speaks of, and which copy weight it shares.
+    """The predicate of each of the first features, and the copy weight that it shares.
 
-    The shared weight is added to the feature's own weight for that predicate: what happened
-    happens again.
+    The shared weight is added to the feature's own weight for that predicate: what happened tends
+    to happen again.
     """
 
     predicates: Ints
@@ -61,7 +61,7 @@ class Copies(NamedTuple):
 
 
 class ListedFacts(NamedTuple):
-    """Facts of a family, the nearest first, and the value of each kernel for each of them."""
+    """Facts of a family, the nearest first, with the value of each kernel for each fact."""
 
     facts: Ints  # (n,)
     kernels: Doubles  # (n, kernels of the history)
@@ -70,9 +70,9 @@ class ListedFacts(NamedTuple):
 class History:
     """The history features of queries on a graph.
 
-    A column is (family * predicates + predicate) * kernels + kernel. Kernels that only undated
-    facts and queries need are left out where every fact is dated: every fact of the graph, unless
-    `dated` says so of the facts of the fit, to which others may have been added.
+    A column is (family * predicates + predicate) * kernels + kernel. If every fact is dated, the
+    kernels for undated facts and queries are left out. By default the graph decides; `dated`
+    overrides it for a graph with facts that were added after the fit.
     """
 
     name = "history"
@@ -96,7 +96,7 @@ class History:
         self._pair_columns = pair_families * graph.predicate_count * len(self.kernels)
         self._family_indices = _indices(FAMILIES, self.families)
         self._kernel_indices = _indices(KERNELS, self.kernels)
-        if dated:  # an undated query still sees that something ever happened
+        if dated:  # an undated query keeps the kernel of facts at any time
             self._kernel_indices = self._kernel_indices.copy()
             self._kernel_indices[UNDATED_EVER] = self._kernel_indices[EVER]
 
@@ -117,7 +117,7 @@ class History:
         return Copies(columns // width % count, family * width + kernel)
 
     def rows(self, queries: Queries) -> Ragged:
-        """The features of many queries."""
+        """Return the features of many queries."""
         part_of = partial(self._part, queries.for_kernels(self.graph.axis))
         parts = in_threads(part_of, range(0, len(queries), CHUNK))
         counts = [np.zeros(1, np.int64), *(part[0] for part in parts)]
@@ -127,14 +127,14 @@ class History:
         return Ragged(offsets, columns, len(self), values)
 
     def on(self, graph: TemporalGraph) -> "History":
-        """The same features on another graph."""
+        """Return the same features on another graph."""
         return History(graph, self.clock, self.config, self.dated)
 
     def _part(self, queries: QueryColumns, start: int) -> tuple[Longs, Ints, Floats]:
-        """Feature counts, columns and values of the CHUNK queries from `start` on."""
+        """Return feature counts, columns and values of the CHUNK queries from `start` on."""
         part = tuple(column[start : start + CHUNK] for column in queries)
         config, count = self.config, len(part[0])
-        # At most one feature per fact and kernel, and per predicate and kernel: room for the worst.
+        # At most one feature per fact and kernel, and per predicate and kernel: the worst case.
         pair_most = min(config.pair_facts, self.graph.predicate_count)
         profile_most = min(config.profile_facts, self.graph.predicate_count)
         most = count * (2 * pair_most + 4 * profile_most) * len(self.kernels)
@@ -152,7 +152,7 @@ class History:
         return counts, columns, values
 
     def sources(self, more: int = 0) -> Sources:
-        """What the kernels of a family take, with K larger by `more`."""
+        """Return the inputs of the family kernels, with K larger by `more`."""
         graph, config = self.graph, self.config
         most = (
             min(k + more, MOST_HISTORY_FACTS) for k in (config.pair_facts, config.profile_facts)
@@ -161,11 +161,11 @@ class History:
         return Sources(graph.incidence, graph.columns(), PairIndex.of(graph), view, *most)
 
     def facts(self, queries: Queries, row: int) -> dict[str, Ints]:
-        """The facts behind one query's features: for each family, the nearest first."""
+        """Return the facts behind one query's features: for each family, the nearest first."""
         return {family: listed.facts for family, listed in self.listed(queries, row).items()}
 
     def listed(self, queries: Queries, row: int, more: int = 0) -> dict[str, ListedFacts]:
-        """The same with their kernels, and so many facts more than the features are made of."""
+        """Return the facts behind a query's features with their kernels, and `more` beyond them."""
         query = tuple(int(column[row]) for column in queries.for_kernels(self.graph.axis))
         sources, found = self.sources(more), dict[str, ListedFacts]()
         for family in self.families:
@@ -176,12 +176,12 @@ class History:
             count = list_family(*arguments)
             kernels = np.zeros((count, len(self.kernels)))
             for kernel, column in enumerate(self._kernel_indices):
-                if column >= 0:  # two may share a column; a fact has one of them
+                if column >= 0:  # two kernels may share a column, but a fact has only one of them
                     kernels[:, column] += clocked[:count, kernel]
             found[family] = ListedFacts(facts[:count].copy(), kernels)
         return found
 
 
 def _indices(names: tuple[str, ...], chosen: tuple[str, ...]) -> Ints:
-    """The index of each name among the chosen ones, -1 where it is not chosen."""
+    """Return the index of each name among the chosen ones, -1 if it is not chosen."""
     return np.asarray([chosen.index(n) if n in chosen else -1 for n in names], np.int32)

@@ -1,4 +1,4 @@
-"""Kernels of the history features: the nearest facts of each family, and what they add up to."""
+"""Kernels of the history features: the nearest facts of each family, and their sums."""
 
 from typing import NamedTuple
 
@@ -15,12 +15,12 @@ from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_i
 
 PAIR, REVERSED, SUBJECT_OUT, SUBJECT_IN, OBJECT_OUT, OBJECT_IN = range(6)  # as in config.FAMILIES
 SHARPNESS = 6.0
-LEAST = 0.01  # a sum of kernels below this says nothing
-SPARE = 16  # facts looked at beyond the K of a profile, as some may be with the partner
+LEAST = 0.01  # a smaller sum of kernels gives no feature
+SPARE = 16  # facts read beyond the K of a profile, as some may be with the partner
 
 
 class Sources(NamedTuple):
-    """What the facts of a family are listed from."""
+    """The indices and limits from which the facts of a family are listed."""
 
     incidence: Incidence
     facts: FactColumns
@@ -35,10 +35,10 @@ def write_history(
     sources: Sources, queries: QueryColumns, family_indices: Ints, kernel_indices: Ints, width: int,
     predicate_count: int, fading: Fading, counts: Longs, columns: Ints, values: Floats,
 ) -> int:  # fmt: skip
-    """Writes the features of many queries, one after the other; returns how many there are.
+    """Write the features of many queries, one after the other; return their number.
 
-    The values are 1 + 6 share: the caller takes the logarithm of all of them at once. `counts`
-    gets the number of features of each query.
+    The values are 1 + 6 share: the caller takes the logarithm of all values at once. `counts` gets
+    the number of features of each query.
     """
     subjects, objects, whens, hidden = queries
     nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
@@ -74,7 +74,7 @@ def list_family(
     sources: Sources, query: tuple[int, int, int, int], family: int, fading: Fading, listed: Ints,
     clocked: Fading,
 ) -> int:  # fmt: skip
-    """Writes the facts of one family of one query to `listed`; returns their number.
+    """Write the facts of one family of one query to `listed`; return their number.
 
     `clocked`, which holds zeros, gets the kernels of each fact.
     """
@@ -93,7 +93,7 @@ def family_facts(
     sources: Sources, family: int, subject: int, object_: int, when: int, hidden: int,
     streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
-    """Lists the nearest facts of one family as rows (distance, start, fact); returns their number.
+    """List the nearest facts of one family as rows (distance, start, fact); return their number.
 
     The family belongs to one of the two entities, its owner; the partner is the other one.
     """
@@ -113,7 +113,7 @@ def family_facts(
         )  # fmt: skip
     if owner < 0:
         return 0
-    # A slot has three stretches of facts, and every entity two slots: first all outgoing ones.
+    # A slot has three ranges of facts. Every entity has two slots; all outgoing slots come first.
     between = by_pair.offsets[3 * pair + 3] - by_pair.offsets[3 * pair] if pair >= 0 else 0
     slot = owner if outgoing else owner + (index.offsets.size - 1) // 6
     partners = sources.facts.objects if outgoing else sources.facts.subjects
@@ -128,10 +128,10 @@ def _profile(
     index: Incidence, partners: Ints, slot: int, partner: int, between: int, when: int, k: int,
     hidden: int, view: int, streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
-    """Lists the k nearest facts of a slot without the `between` ones that are with the partner.
+    """List the k nearest facts of a slot, without the `between` facts with the partner.
 
-    The pair families have those: here they would tell a model the same thing twice. First a few
-    more than k are looked at, then as many as are needed, but at most MOST_HISTORY_FACTS.
+    The pair families have those facts: here they would be duplicates. First a few more than k are
+    read, then as many as needed, but at most MOST_HISTORY_FACTS.
     """
     limit = min(k + min(between, SPARE), MOST_HISTORY_FACTS)
     while True:
@@ -142,7 +142,7 @@ def _profile(
                 for column in range(3):
                     nearest[kept, column] = nearest[i, column]
                 kept += 1
-        # Enough, or the slot has no more, or no more are looked at.
+        # Stop if there are enough, the slot has no more, or the limit is reached.
         if kept >= k or count < limit or limit == MOST_HISTORY_FACTS:
             return min(kept, k)
         limit = min(k + between, MOST_HISTORY_FACTS)
@@ -153,15 +153,15 @@ def _sum_kernels(
     nearest: Longs2, count: int, predicates: Ints, when: int, fading: Fading, sums: Fading,
     totals: Doubles, seen: Ints,
 ) -> int:  # fmt: skip
-    """Sums the kernels of listed facts by predicate and in all; returns the number of predicates.
+    """Sum the kernels of listed facts by predicate and in total; return the number of predicates.
 
-    `seen` gets these predicates, in the order in which they are met.
+    `seen` gets these predicates in order of first appearance.
     """
     totals[:] = 0.0
     seen_count = 0
     for i in range(count):
         predicate = predicates[nearest[i, 2]]
-        # Every fact adds to one of these two kernels: both 0 means that this is the first.
+        # Every fact adds to one of these two kernels: if both are 0, this is the first fact.
         if sums[predicate, EVER] + sums[predicate, UNDATED_EVER] == 0:
             seen[seen_count] = predicate
             seen_count += 1
@@ -174,9 +174,9 @@ def _write_features(
     sums: Fading, totals: Doubles, seen: Ints, seen_count: int, kernel_indices: Ints, first: int,
     width: int, columns: Ints, values: Floats, used: int,
 ) -> int:  # fmt: skip
-    """Turns sums into features from position `used` on; returns the position after the last one.
+    """Turn sums into features from position `used` on; return the position after the last one.
 
-    The sums are cleared on the way, for the seen predicates alone: most of the table is 0 already.
+    The sums of the seen predicates are set back to 0; the rest of the table is 0 already.
     """
     for i in range(seen_count):
         predicate = seen[i]

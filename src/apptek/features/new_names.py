@@ -1,9 +1,9 @@
 """Names that are not in the data: their types are read from the name itself.
 
-"Navy (India)" may be new, but navies and India are not. Such a name gets an id below 0, in which
-its types are written, so that features and explanations can read them: the id is -1 - code, and
-the code has 15 bits for each kind that names have, its value + 1, or 0 for none. So -1 is a name
-without types. To a graph all of them are unknown.
+"Navy (India)" may be new, but navies and India are not. Such a name gets an id below 0 that encodes
+its types, so that features and explanations can read them. The id is -1 - code. The code has 15
+bits for each kind of type in names: the value + 1, or 0 for none. So -1 is a name without types. A
+graph treats all of them as unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ from apptek.features.traits import (
 
 
 class NewNames:
-    """The types of names that are new, among those that a model knows from other names.
+    """The types of new names, among the types that a model knows from other names.
 
     strict  the parts of a name must be written as in the other names; else case, accents,
             underscores and spaces make no difference
@@ -37,7 +37,7 @@ class NewNames:
         }
 
     def _by_text(self, values: Sequence[str]) -> dict[str, int]:
-        """The values by their folded texts; a text that could mean several means none of them."""
+        """Map folded texts to values; an ambiguous text maps to none of them."""
         texts: dict[str, int] = {}
         for index, value in enumerate(values):
             text = self._fold(value)
@@ -60,7 +60,7 @@ class NewNames:
         return self._values.get(kind, {}).get(self._fold(text), -1)
 
     def id(self, name: str) -> int:
-        """The id of a name: -1, or below it, if the name tells a type."""
+        """Return the id of a name: -1, or a lower one that encodes its types."""
         code = 0
         for kind, value in self.types(name).items():
             if value < MOST_TOLD:

@@ -1,7 +1,7 @@
 """The feature space of a model: a list of parts side by side.
 
-A *part* computes some features of queries. History and traits are parts of every space that asks
-for them. Packages add *families*: a family finds a part in the training facts, and reads it from
+A *part* computes some features of queries. History and traits are in every space whose settings
+name them. Packages add *families*: a family finds a part in the training facts, and reads it from
 the model folder. It is registered like a baseline: by `register_features`, or by an entry point.
 `apptek.paper` adds the topologies in this way; the core imports it only when settings or a model
 folder name them. `apptek.research` has `check_feature_part`.
@@ -34,10 +34,10 @@ class Part(Protocol):
 
     @property
     def name(self) -> str:
-        """The name under which settings list it."""
+        """The name in the settings."""
 
     def __len__(self) -> int:
-        """How many columns it has."""
+        """Return the number of columns."""
 
     def rows(self, queries: Queries) -> Ragged:
         """Return the features of many queries."""
@@ -50,8 +50,8 @@ class Part(Protocol):
 class CoreFact:
     """A fact in the core of a side when the sides met.
 
-    step     the action that brought it in, 1 for the first; in both cores it is the same
-    on_path  whether it lies on a shortest connection of its side's entity with a meeting entity
+    step     the action that added it, 1 for the first; a fact in both cores has one step
+    on_path  whether it is on a shortest path from its side's entity to a meeting entity
     """
 
     fact: int
@@ -65,7 +65,7 @@ class CoreFact:
 class Connection:
     """A topology replayed on a query until its sides met.
 
-    steps    actions taken until then; 0 where subject = object
+    steps    actions taken until then; 0 if subject = object
     meeting  the entities of both sides: the fewest hops first, then the nearest facts in time
     hops     for each of them, the hops from the subject and from the object
     core     facts on a path first, in the order of `meeting` and from subject to object; then the
@@ -79,7 +79,7 @@ class Connection:
 
 
 class AddedPart(Part, Protocol):
-    """A part that a family makes: what it found in the training facts, on a graph."""
+    """A part that a family makes from the training facts, on a graph."""
 
     def names(self, column: int) -> tuple[str, ...]:
         """Return the predicates, or other words, that a feature is made of."""
@@ -96,7 +96,7 @@ class AddedPart(Part, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpace:
-    """The features of queries on a graph: those of each part, one part after the other."""
+    """The features of queries on a graph: the columns of each part, one part after the other."""
 
     graph: TemporalGraph
     parts: tuple[Part, ...]
@@ -106,12 +106,12 @@ class FeatureSpace:
 
     @property
     def history(self) -> History | None:
-        """The part `history`, where the space has it."""
+        """The part `history`; None if the space has none."""
         return next((part for part in self.parts if isinstance(part, History)), None)
 
     @property
     def traits(self) -> Traits | None:
-        """The part `traits`, where the space has it."""
+        """The part `traits`; None if the space has none."""
         return next((part for part in self.parts if isinstance(part, Traits)), None)
 
     @property
@@ -121,29 +121,29 @@ class FeatureSpace:
 
     @property
     def first_added(self) -> int:
-        """The column where the parts that families add begin."""
+        """The first column of the parts that families add."""
         return len(self) - sum(map(len, self.added))
 
     def added_at(self, column: int) -> tuple[Any, int]:
-        """The added part that a column belongs to, and its column there."""
+        """Return the added part that a column belongs to, and its column there."""
         part = next(part for part in reversed(self.added) if self.first(part.name) <= column)
         return part, column - self.first(part.name)
 
     def sizes(self) -> dict[str, int]:
-        """How many features each part has."""
+        """Return the number of features of each part."""
         return {part.name: len(part) for part in self.parts}
 
     def first(self, name: str) -> int:
-        """The column where a part begins."""
+        """Return the first column of a part."""
         names = [part.name for part in self.parts]
         return sum(map(len, self.parts[: names.index(name)]))
 
     def on(self, graph: TemporalGraph) -> "FeatureSpace":
-        """The same features on another graph."""
+        """Return the same features on another graph."""
         return FeatureSpace(graph, tuple(part.on(graph) for part in self.parts))
 
     def rows(self, queries: Queries) -> Ragged:
-        """The features of many queries."""
+        """Return the features of many queries."""
         return vstack(map_queries(self, queries, FeatureSpace._rows))
 
     def _rows(self, queries: Queries) -> Ragged:
@@ -176,7 +176,7 @@ def make_space(
 
 
 class Found(NamedTuple):
-    """Where a part stands: the graph of a view, the names of its predicates, all settings."""
+    """The context of a part: the graph of a view, the names of the predicates, all settings."""
 
     graph: TemporalGraph
     predicates: Names
@@ -184,12 +184,12 @@ class Found(NamedTuple):
 
 
 class FamilyFit(NamedTuple):
-    """What a family finds its features in, and how.
+    """The inputs of a family's fit.
 
-    folder     where it leaves what takes long; a fit that was stopped goes on from there
+    folder     keeps expensive intermediate results; an interrupted fit resumes from there
     stage      announces a stage of the fit and times it
-    progress   called with the episodes of the agent's training that are done
-    agent      the folder of an agent that was trained before, where the user names one
+    progress   receives the progress of the agent's training
+    agent      the folder of a trained agent, if the user names one
     """
 
     found: Found

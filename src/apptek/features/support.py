@@ -1,15 +1,15 @@
-"""How often evidence was seen in training, and what then held.
+"""How often training queries had some evidence, and which predicates followed.
 
-A piece of evidence is a family of facts with a predicate, at one of three *levels* of nearness to
-the query, or a topology:
+A piece of evidence is a topology, or a family of facts with a predicate at one of three *levels* of
+nearness to the query:
 
 | level | the family's facts with that predicate                                           |
 |-------|----------------------------------------------------------------------------------|
-| same  | one of them is at the query's very time                                          |
+| same  | one of them is at the query's exact time                                         |
 | near  | none is, but one is near enough for the kernels `before`, `after` or `close`     |
 | far   | all are further away, or undated                                                 |
 
-Training queries are counted, each with its own fact hidden, as they were fitted.
+The counted queries are training queries with their own fact hidden, as in the fit.
 """
 
 import math
@@ -28,18 +28,18 @@ from apptek.ragged import Ragged
 
 Level = Literal["same", "near", "far"]
 LEVELS: tuple[Level, ...] = ("same", "near", "far")
-MOST_QUERIES = 200_000  # counted at most; of more, every second, third, ... one
+MOST_QUERIES = 200_000  # limit; of more, every n-th is counted
 CHUNK = 8192  # queries counted at a time
 NEAR_KERNELS = ("before", "after", "close")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportCounts:
-    """What training says about one piece of evidence and one predicate.
+    """The training counts of one piece of evidence and one predicate.
 
     queries     training queries with this evidence
     followed    those of them whose fact had the predicate
-    pairs       of entities that these are about
+    pairs       the number of pairs of entities in these queries
     confidence  followed / queries
     lift        confidence / the predicate's share of all training queries
     """
@@ -53,7 +53,7 @@ class SupportCounts:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """For each piece of evidence: predicates[offsets[i] : offsets[i + 1]], how often each followed.
+    """For each piece of evidence, predicates[offsets[i] : offsets[i + 1]] and their counts.
 
     totals  training queries of each predicate
     """
@@ -88,23 +88,23 @@ class Support:
 
 
 def near_distance(clock: Clock) -> int:
-    """The largest distance at which a single fact still counts as near."""
+    """Return the largest distance at which a single fact still counts as near."""
     return 1 + math.floor(clock.brief * -math.log(LEAST))
 
 
 def history_evidence(history: History, family: str, predicate: int, level: Level) -> int:
-    """The number of a piece of evidence."""
+    """Return the index of a piece of history evidence."""
     key = history.families.index(family) * history.graph.predicate_count + predicate
     return len(LEVELS) * key + LEVELS.index(level)
 
 
 def topology_evidence(space: FeatureSpace, topology: int) -> int:
-    """The number of a topology among the evidence."""
+    """Return the index of a topology among the evidence."""
     return _history_count(space) + topology
 
 
 def level_of(kernels: set[str]) -> Level:
-    """The level of evidence whose active features have these kernels."""
+    """Return the level of evidence whose active features have these kernels."""
     if "same" in kernels:
         return "same"
     return "near" if kernels & set(NEAR_KERNELS) else "far"
@@ -120,7 +120,10 @@ class Labelled(Protocol):
 
 
 def count_support(space: FeatureSpace, shards: Sequence[Labelled], pairs: Longs) -> Support:
-    """Counts over training queries with their pairs of entities, one shard after the other."""
+    """Count evidence and predicates over training queries, one shard after the other.
+
+    pairs  the pair of entities of each training query
+    """
     predicate_count = space.graph.predicate_count
     count = _history_count(space) + len(space) - space.first_added
     _, pair_ids = np.unique(pairs, return_inverse=True)
@@ -145,7 +148,7 @@ def count_support(space: FeatureSpace, shards: Sequence[Labelled], pairs: Longs)
 
 
 def _every(step: int, shards: Sequence[Labelled]) -> Iterator[tuple[Ragged, Ints, Longs]]:
-    """Every step-th query, in chunks: features, predicates, and their places among all."""
+    """Yield every step-th query, in chunks: features, predicates, and indices among all queries."""
     first = 0
     for number in range(len(shards)):
         shard = shards[number]
@@ -158,10 +161,10 @@ def _every(step: int, shards: Sequence[Labelled]) -> Iterator[tuple[Ragged, Ints
 
 
 def _count_keys(keys: Longs, pair_count: int) -> tuple[Longs, Longs, Longs]:
-    """The distinct keys without their pair, how often each is there, and with how many pairs.
+    """Count distinct keys without their pair: keys, occurrences, and the number of pairs.
 
-    A key is the counted item times pair_count, plus the pair. Sorts and changes `keys`: there are
-    too many to copy.
+    A key is the counted item times pair_count, plus the pair. `keys` is sorted and changed in
+    place: there are too many to copy.
     """
     keys.sort()
     is_new_pair = np.ones(len(keys), np.bool_)
@@ -183,7 +186,7 @@ def _history_count(space: FeatureSpace) -> int:
 
 
 def _evidence(space: FeatureSpace, rows: Ragged) -> tuple[Longs, Longs]:
-    """The evidence of some queries: the query and the number of each piece."""
+    """Return the evidence of some queries: the query and the index of each piece."""
     queries, first = rows.row_of_each, space.first_added
     added = rows.columns >= first
     numbers = _history_count(space) + rows.columns[added].astype(np.int64) - first
@@ -200,7 +203,7 @@ def _of_history(history: History, rows: Ragged, queries: Longs) -> tuple[Longs, 
     if not len(keys):
         return queries, keys
     levels = np.asarray([LEVELS.index(level_of({kernel})) for kernel in history.kernels])[kernels]
-    # The kernels of one family and predicate stand side by side in a row.
+    # The kernels of one family and predicate are adjacent in a row.
     begins = np.ones(len(keys), np.bool_)
     begins[1:] = (keys[1:] != keys[:-1]) | (queries[1:] != queries[:-1])
     firsts = np.flatnonzero(begins)

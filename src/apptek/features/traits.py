@@ -1,14 +1,14 @@
 """Traits: what the two entities of a query are, whatever its time.
 
 A trait is a token, present or not. There are tokens for the entities themselves, for whether the
-query is dated, and for every *kind* of type (sector, country, or a column of the user's own table):
-the subject's, the object's, both together, and whether they are the same. Types are read from names
-that have them: "Police (India)" is of the sector Police and the country India. A type needs at
-least three entities. An entity without a country takes the one that most of its training facts lead
-to. That is a guess, a statistic about its facts: a kind lists the entities with a guess.
+query is dated, and for every *kind* of type (sector, country, or a column of the user's table): the
+subject's, the object's, both together, and whether they are the same. Types are read from names:
+"Police (India)" has the sector Police and the country India. A type needs at least three entities.
+An entity without a country takes the most frequent country among its neighbours in the training
+facts. That is a guess, a statistic about its facts: a kind lists the entities with a guess.
 
-A name that the data does not know has an id below 0, which tells the types that are in the name:
-see `new_names`.
+A name that the data does not know has an id below 0 that encodes the types in the name: see
+`new_names`.
 """
 
 from collections import Counter
@@ -29,12 +29,12 @@ from apptek.ragged import Ragged
 SECTOR, COUNTRY = "sector", "country"
 THE_COUNTRY = "(the country itself)"  # the sector of an entity that is named like a country
 LEAST_ENTITIES = 3  # entities that must share a type
-PART = 4_194_304  # facts that are looked at together
-LEAST_FACTS = 3  # training facts between two types that make a token of both together
+PART = 4_194_304  # facts that are processed at once
+LEAST_FACTS = 3  # training facts that a pair of types needs to get a token
 SAME, NOT_SAME = "the same", "not the same"
 NAMED = (SECTOR, COUNTRY)  # the kinds that names have
-TOLD_BITS = 15  # of the id of a new name, for each of these
-MOST_TOLD = (1 << TOLD_BITS) - 1  # values of a kind that such an id can tell
+TOLD_BITS = 15  # bits of a new name's id for each kind
+MOST_TOLD = (1 << TOLD_BITS) - 1  # values of a kind that such an id can encode
 Origin = Literal["table", "name"]  # the user's table, or the names of the entities
 
 
@@ -58,14 +58,14 @@ class Kind:
         close_columns(self, "of_entity", "pairs", "guessed")
 
     def value(self, entity: int) -> str | None:
-        """The type of an entity; None where it has none."""
+        """Return the type of an entity; None if it has none."""
         if entity >= len(self.of_entity):
             return None
         value = int(self.values_of(np.asarray([entity], np.int32))[0])
         return self.values[value] if value >= 0 else None
 
     def values_of(self, entities: AnyInts) -> Longs:
-        """The value of each entity, -1: none; that of a new name is read from its id."""
+        """Return the value of each entity, -1: none; a new name has its value in its id."""
         known = _take(self.of_entity, entities)
         if self.origin != "name" or self.name not in NAMED:
             return known
@@ -74,15 +74,15 @@ class Kind:
         return np.where(entities < 0, told, known)
 
     def is_guess(self, entity: int) -> bool:
-        """Whether the type of an entity was taken from its neighbours: no fact, a statistic."""
+        """Return whether the type of an entity was guessed from its neighbours."""
         return bool(find_sorted(self.guessed, np.asarray([entity]))[0] >= 0)
 
     def __len__(self) -> int:
-        """The number of tokens: every value on either side, pairs, the same and not the same."""
+        """Return the number of tokens: values on either side, pairs, the same and not the same."""
         return 2 * len(self.values) + len(self.pairs) + 2
 
     def tokens(self, subjects: Ints, objects: Ints) -> list[Longs]:
-        """Four columns of tokens, -1 where there is none; an entity of -1 has none."""
+        """Return four columns of tokens, -1: none; an entity of -1 has none."""
         count = len(self.values)
         of_subject, of_object = self.values_of(subjects), self.values_of(objects)
         both = (of_subject >= 0) & (of_object >= 0)
@@ -96,7 +96,7 @@ class Kind:
         ]
 
     def words(self, token: int) -> tuple[str, str]:
-        """A token as (whose, what): ("subject", "Police"), ("both", "Police, Citizen")."""
+        """Return a token as (whose, what): ("subject", "Police"), ("both", "Police, Citizen")."""
         count = len(self.values)
         if token < 2 * count:
             return ("subject" if token < count else "object"), self.values[token % count]
@@ -107,14 +107,14 @@ class Kind:
 
 
 def _take(table: Ints, indices: AnyInts) -> Longs:
-    """table[indices], and -1 for indices below 0."""
+    """Return table[indices], and -1 for indices below 0."""
     values = table[np.maximum(indices, 0)].astype(np.int64) if len(table) else indices * 0 - 1
     return np.where(indices >= 0, values, -1)
 
 
 @dataclass(frozen=True, slots=True)
 class Trait:
-    """What a token says.
+    """The meaning of a token.
 
     whose  subject, object, both, or question: the query itself
     kind   entity, dated, or a kind of type
@@ -131,14 +131,14 @@ class Traits:
     """The tokens of a data set: entities as subjects, then as objects, dated or not, the kinds."""
 
     weight: float
-    entities: Ints  # those that have a token, ascending
-    dating: bool  # whether being dated is a token: only where some facts are dated and some not
+    entities: Ints  # the entities that have a token, ascending
+    dating: bool  # whether being dated is a token: only if some facts are dated and some not
     kinds: tuple[Kind, ...]
     name: str = "traits"
 
     @classmethod
     def of(cls, dataset: Dataset, config: TraitsConfig, kinds: Sequence[Kind] = ()) -> "Traits":
-        """The traits of the entities with most training facts, and of these kinds of types."""
+        """Return traits for the entities with most training facts and for these kinds."""
         facts = dataset.train
         count = len(dataset.entities)
         degrees = np.bincount(facts.subjects, minlength=count)
@@ -153,7 +153,7 @@ class Traits:
         return 2 * len(self.entities) + 2 * self.dating + sum(map(len, self.kinds))
 
     def rows(self, queries: Queries) -> Ragged:
-        """The tokens of many queries, each with the weight as its value."""
+        """Return the tokens of many queries, each with the weight as its value."""
         first, columns = 0, []
         for entities in (queries.subjects, queries.objects):
             indices = find_sorted(self.entities, entities)
@@ -177,7 +177,7 @@ class Traits:
         return Ragged(offsets, columns, len(self), values)
 
     def on(self, graph: TemporalGraph) -> "Traits":  # noqa: ARG002
-        """The same: traits do not depend on the facts of a graph."""
+        """Return the same traits: they do not depend on the facts of a graph."""
         return self
 
     def trait(self, column: int, names: Names) -> Trait:
@@ -199,7 +199,7 @@ class Traits:
 
 
 def types_from_names(names: Names, train: Facts, *, from_neighbours: bool = True) -> list[Kind]:
-    """Sector and country, where names have them; see the head of this file.
+    """Return the kinds sector and country, if names have them; see the module's docstring.
 
     from_neighbours  whether an entity without a country takes that of its neighbours
     """
@@ -225,7 +225,7 @@ def types_from_names(names: Names, train: Facts, *, from_neighbours: bool = True
 def types_from_table(
     table: Mapping[str, Mapping[str, str]], names: Names, train: Facts
 ) -> list[Kind]:
-    """Kinds from a user's table: kind -> name of an entity -> its type."""
+    """Return the kinds of a user's table: kind -> name of an entity -> its type."""
     kinds = []
     for kind, of_name in table.items():
         values = {value: index for index, value in enumerate(sorted(set(of_name.values())))}
@@ -239,7 +239,7 @@ def types_from_table(
 
 
 def split_name(name: str) -> tuple[str, str] | None:
-    """("Police", "India") for "Police (India)" or "<Police_(India)>"; None for other names."""
+    """Return ("Police", "India") for "Police (India)" or "<Police_(India)>"; else None."""
     bare = name.removeprefix("<").removesuffix(">")
     if not bare.endswith(")"):
         return None
@@ -253,16 +253,16 @@ def split_name(name: str) -> tuple[str, str] | None:
 
 
 def _shared(values: Iterable[str]) -> dict[str, int]:
-    """The values that enough entities share, in order, with their indices; THE_COUNTRY is last."""
+    """Return the values that enough entities share, with their indices; THE_COUNTRY is last."""
     counts = Counter(values)
     kept = sorted(value for value, count in counts.items() if count >= LEAST_ENTITIES)
     return {value: index for index, value in enumerate([*kept, THE_COUNTRY])}
 
 
 def _with_neighbours(of_entity: Ints, train: Facts, count: int) -> Ints:
-    """The same, but an entity without a value takes the commonest one among its neighbours.
+    """Fill in missing values with the most frequent value among an entity's neighbours.
 
-    Equally common: the first in the order of values.
+    Ties: the first in the order of values.
     """
     ends = (train.subjects, train.objects)
     keys, counts = _counted(
@@ -278,7 +278,7 @@ def _with_neighbours(of_entity: Ints, train: Facts, count: int) -> Ints:
 
 
 def _kind(name: str, values: Mapping[str, int], of_entity: Ints, train: Facts) -> Kind:
-    """A kind with the pairs of values that have enough training facts."""
+    """Return a kind with the pairs of values that have enough training facts."""
     keys, counts = _counted(
         _pairs_of_values(of_entity, train.subjects[part], train.objects[part], len(values))
         for part in _parts(train)
@@ -287,26 +287,26 @@ def _kind(name: str, values: Mapping[str, int], of_entity: Ints, train: Facts) -
 
 
 def _parts(facts: Facts) -> Iterator[slice]:
-    """Some facts at a time: what is looked up for all at once would need much memory."""
+    """Yield slices of the facts: processing all at once would need much memory."""
     return (slice(start, start + PART) for start in range(0, len(facts), PART))
 
 
 def _votes(of_entity: Ints, entities: Ints, neighbours: Ints, count: int) -> Longs:
-    """Entity * count + value for each neighbour with a value of an entity without one."""
+    """Return entity * count + value for each neighbour with a value of an entity without one."""
     values = of_entity[neighbours]
     votes = (values >= 0) & (of_entity[entities] < 0)
     return entities[votes].astype(np.int64) * count + values[votes]
 
 
 def _pairs_of_values(of_entity: Ints, subjects: Ints, objects: Ints, count: int) -> Longs:
-    """The value of the subject * count + that of the object, where both have one."""
+    """Return the subject's value * count + the object's value, for facts where both have one."""
     of_subjects, of_objects = of_entity[subjects], of_entity[objects]
     both = (of_subjects >= 0) & (of_objects >= 0)
     return of_subjects[both].astype(np.int64) * count + of_objects[both]
 
 
 def _counted(parts: Iterable[Longs]) -> tuple[Longs, Longs]:
-    """The distinct keys of all parts, ascending, and how often each occurs."""
+    """Return the distinct keys of all parts, ascending, and their counts."""
     found = [np.unique(part, return_counts=True) for part in parts]
     keys = np.concatenate([np.zeros(0, np.int64), *(keys for keys, _ in found)])
     counts = np.concatenate([np.zeros(0, np.int64), *(counts for _, counts in found)])
