@@ -179,7 +179,7 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
         told = f"the tree model, based on what {query.subject} did to {query.object}" in words
         assert told == met
         assert not any("linear model" in text for text in words)
-        assert any(f"({query.subject} as " in text for text in words)
+        assert any(f"actors like {query.subject} and {query.object} do" in text for text in words)
         assert "how the evidence combines (several" not in found.paragraph
         score = float(scores[names.find(found.predicate)])
         assert found.score_bias + sum(p.score for p in parts) == pytest.approx(score, abs=2e-5)

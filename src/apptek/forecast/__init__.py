@@ -1,1 +1,1 @@
-"""Forecasts: what happens between two entities in a window, and the chance of nothing at all."""
+"""Forecasts: what happens between two entities in a window, and whether anything happens."""

@@ -61,7 +61,7 @@ def read_rule(forecaster: Forecaster, text: str, usual: EventFilter) -> AlertRul
 def raised(rule: AlertRule, chances: PairChances) -> list[tuple[int, float, float]]:
     """Return the rows that meet a rule, each with its value and its chance, the largest first."""
     now, before = chances.of_any()
-    most = before if rule.kind == "fall" else now  # no event is more probable than any
+    most = before if rule.kind == "fall" else now  # upper bound: P(this event) <= P(any event)
     rows = np.flatnonzero(100 * most > rule.limit)
     now, before = chances.of_event(rule.event, rows)
     values = 100 * {"chance": now, "rise": now - before, "fall": before - now}[rule.kind]

@@ -1,9 +1,9 @@
 """Backtests: roll through time as a user would have, and compare forecasts with what happened.
 
-At the start of each window every seen ordered pair (with a fact in either direction so far)
-gets its chance of an event, from the facts before. With a lead, the forecast is made so much
-earlier, from the facts until then. Windows that the model was fitted or calibrated on are kept
-apart: they count in no figure.
+At the start of each window, every seen ordered pair (with a fact in either direction so far) gets
+its chance of an event, from the facts before. With a lead, the forecast is made that much earlier,
+from the facts until then. Windows that the model was fitted or calibrated on are kept apart: they
+count in no metric.
 """
 
 from dataclasses import dataclass
@@ -40,16 +40,16 @@ from apptek.results import Backtest, BacktestWindow, to_dict
 from apptek.safe_text import counted
 from apptek.seeding import generator
 
-WORTH_ASKING = 0.02  # predicates are forecast of pairs with at least this chance of anything
-SMALLEST = 0.01  # and compared from this probability on
+WORTH_ASKING = 0.02  # predicates are forecast for pairs with at least this chance of an event
+SMALLEST = 0.01  # predicates with a lower probability are not compared
 
 
 @dataclass(frozen=True, slots=True)
 class _Rolled:
-    """What one window adds to the figures."""
+    """The contribution of one window to the metrics."""
 
     table: pa.Table  # a row for each pair
-    chances: Doubles  # of predicates, from SMALLEST on
+    chances: Doubles  # of predicates, at least SMALLEST
     hits: Bools
     judged: dict[str, Judged]  # by group of pairs
     row: BacktestWindow
@@ -62,10 +62,10 @@ def backtest(
     stop: str | None = None,
     lead: int = 0,
 ) -> tuple[Backtest, pa.Table]:
-    """Rolls through the facts; also a table with a row for each pair of each window.
+    """Roll through the facts; return the metrics, and a table with a row per pair and window.
 
-    every  the length of a window, in steps of the axis; one begins where the last one ends
-    start  the first time of the first window; by default after what the model was fitted on
+    every  the length of a window, in steps of the axis; windows are consecutive
+    start  the first time of the first window; by default after the facts of the fit
     stop   no window ends after it; by default the last observed time
     lead   the steps before a window whose facts are not used
     """
@@ -188,7 +188,7 @@ def _roll(forecaster: Forecaster, window: Window, recent: int) -> _Rolled:
 
 
 def _never_seen(forecaster: Forecaster, window: Window, recent: int) -> Judged:
-    """Forecasts of a sample of the pairs without a fact so far, in the direction asked about."""
+    """Forecast a sample of the ordered pairs without a fact so far."""
     events = forecaster.events
     rng = generator(forecaster.model.seed, f"never seen {window.first} {window.lead}")
     drawn = draw_never_seen(events, window.moment, window.first, window.last, rng=rng)
@@ -200,7 +200,7 @@ def _never_seen(forecaster: Forecaster, window: Window, recent: int) -> Judged:
 
 
 def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubles, Bools]:
-    """The probabilities of predicates that are worth a look, and which of them came true."""
+    """Return the probabilities of the predicates worth comparing, and which came true."""
     rows = np.flatnonzero(forecasts.probabilities >= WORTH_ASKING)
     data, pairs = forecaster.model.dataset, forecasts.pairs.take(rows)
     if not len(rows):

@@ -1,7 +1,7 @@
-"""How high the missing entity of held-out facts is ranked: objects, subjects, static and rolling.
+"""Evaluation of missing-entity ranks on held-out facts: objects, subjects, static and rolling.
 
 Static: a question sees the training facts before its time. Rolling: it sees every fact before its
-time, those of valid and test included. Ranks are among all entities, expected over ties, without
+time, including those of valid and test. Ranks are among all entities, expected over ties, without
 the other right answers at the same time (time-aware filter over train, valid and test).
 """
 

@@ -1,4 +1,4 @@
-"""Which events a forecast is about: all of them, or those of a predicate, a class or a group."""
+"""The events of a forecast: all events, or those of a predicate, a class or a group."""
 
 from dataclasses import dataclass
 
@@ -28,12 +28,12 @@ class EventFilter:
     predicates: Bools  # (R,)
 
     def shares(self, shares: Doubles) -> Doubles:
-        """The part of the facts that count: (n, R) -> (n,)."""
+        """Return the share of the facts that count: (n, R) -> (n,)."""
         sums: Doubles = np.minimum((shares * self.predicates).sum(axis=1), 1.0)
         return sums
 
     def chances(self, forecaster: Forecaster, made: Occurrence, shares: Doubles | None) -> Doubles:
-        """P(at least one fact that counts) of each row: (n,); shares are needed for a name."""
+        """Return P(at least one fact that counts) of each row: (n,); a name needs shares."""
         if not self.name or shares is None:
             return made.probabilities
         if self.level is None:
@@ -42,7 +42,7 @@ class EventFilter:
         return forecaster.occurrence.class_probabilities(made, shares, classes)[:, self.place]
 
     def expected(self, made: Occurrence, shares: Doubles | None) -> Doubles:
-        """The expected number of facts that count: (n,)."""
+        """Return the expected number of facts that count: (n,)."""
         if not self.name or shares is None:
             return made.expected
         return made.expected * self.shares(shares)
@@ -54,7 +54,7 @@ def read_filter(
     class_: str | None = None,
     group: str | None = None,
 ) -> EventFilter:
-    """The filter that a user asks for; an error names what is unknown, and what there is."""
+    """Return the filter that a user asks for; an error lists what is known."""
     given = {"predicate": predicate, "class": class_, "group": group}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:

@@ -38,8 +38,8 @@ from apptek.results import (
     Note,
 )
 
-CURVE = 31  # most points on the curve of the chance that something happens
-FEW = 8  # pairs up to which only the facts of their entities are looked at
+CURVE = 31  # largest number of points on the curve of chances
+FEW = 8  # up to so many pairs, only the facts of their entities are read
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,22 +54,22 @@ class PairForecasts:
 
     @property
     def probabilities(self) -> Doubles:
-        """Of anything."""
+        """The chances that anything happens: (n,)."""
         return self.chances.probabilities
 
     @property
     def expected(self) -> Doubles:
-        """The number of facts."""
+        """The expected numbers of facts: (n,)."""
         return self.chances.expected
 
     def take(self, rows: Longs) -> "PairForecasts":
-        """Some of the rows."""
+        """Return some of the rows."""
         chances, met = self.chances.take(rows), self.met[rows]
         return PairForecasts(self.pairs.take(rows), self.window, chances, met, self.features[rows])
 
 
 class Forecaster:
-    """What a model makes of the facts before a window; ApptekError where it cannot forecast."""
+    """A model that forecasts from the facts before a window; ApptekError if it cannot forecast."""
 
     def __init__(self, model: Model, answerer: Answerer | None = None) -> None:
         self.occurrence = occurrence_of(model)
@@ -110,20 +110,20 @@ class Forecaster:
         return EntityIndex(self.model.graph.facts, data.axis, sizes, self.occurrence.clock)
 
     def window(self, start: str | None, length: Length) -> Window:
-        """The window that a user asks for."""
+        """Return the window that a user asks for."""
         span, typical = (self.span[0], self.observed), self.occurrence.clock.short
         return read_window(self.model.dataset.axis, span, start, length, typical)
 
     def ids(self, names: Sequence[str]) -> Longs:
-        """The ids of entities, below 0 for a name that is not known."""
+        """Return the ids of entities, below 0 for an unknown name."""
         return np.asarray([self.answerer.entity_id(name) for name in names], np.int64)
 
     def pair_forecasts(self, subjects: Longs, objects: Longs, window: Window) -> PairForecasts:
-        """Whether each subject does anything to its object in a window, from the facts before.
+        """Forecast whether each subject acts on its object in a window, from the facts before.
 
         Unobserved time between these facts and the window counts as lead, not as quiet time.
         """
-        known = (np.maximum(subjects, -1), np.maximum(objects, -1))  # to counts, all unknown is one
+        known = (np.maximum(subjects, -1), np.maximum(objects, -1))  # counts know one unknown name
         pairs = Pairs(*known, np.full(len(subjects), window.moment, np.int32))
         events = self._events_of(pairs).before(window.moment)
         features = PairCounts(events, self.occurrence.clock).features(pairs)
@@ -132,16 +132,16 @@ class Forecaster:
         return PairForecasts(pairs, window, chances, met, features)
 
     def both_ways(self, ids: Longs, window: Window) -> PairForecasts:
-        """The same for n pairs, (n, 2), in 2 n rows: first as they are, then all reversed."""
+        """Forecast n pairs, (n, 2), in 2 n rows: first as given, then all reversed."""
         both = np.concatenate([ids, ids[:, ::-1]])
         return self.pair_forecasts(both[:, 0], both[:, 1], window)
 
     def either_way(self, chances: Doubles) -> Doubles:
-        """P(an event in either direction) from the chances of both: (2 n,) -> (n,)."""
+        """Return P(an event in either direction) from the chances of both: (2 n,) -> (n,)."""
         return self.occurrence.either_way(*chances.reshape(2, -1))
 
     def _events_of(self, pairs: Pairs) -> Events:
-        """The events of these pairs' entities; of many pairs, all events."""
+        """Return the events of these pairs' entities; for many pairs, all events."""
         if len(pairs) > FEW:
             return self.events
         data, graph = self.model.dataset, self.model.graph
@@ -154,11 +154,11 @@ class Forecaster:
         return Events.of(facts, data.axis, len(data.entities))
 
     def shares(self, pairs: Pairs) -> Doubles:
-        """P(predicate | a fact at that time) of each pair: (n, R)."""
+        """Return P(predicate | a fact at that time) of each pair: (n, R)."""
         return past_shares(self.model, pairs, self.answerer.views["past_only"])
 
     def reasons(self, forecasts: PairForecasts) -> tuple[Doubles, Doubles]:
-        """What each kind of evidence adds to the log-odds: (n, EVIDENCE); and the rest: (n,)."""
+        """Return the log-odds of each kind of evidence, (n, EVIDENCE), and of the rest, (n,)."""
         added = self.occurrence.contributions(
             forecasts.features,
             forecasts.met,
@@ -169,7 +169,7 @@ class Forecaster:
         return by_evidence(added), added[:, -1]
 
     def window_fields(self, window: Window) -> dict[str, Any]:
-        """The fields of a result that say which window it is about."""
+        """Return the fields of a result that describe its window."""
         axis = self.model.dataset.axis
         first, last = window.texts(axis)
         return {
@@ -182,13 +182,13 @@ class Forecaster:
         }
 
     def evidence(self, family: str, ends: tuple[str, str], features: Doubles) -> str:
-        """What the facts of a kind of evidence are, in words."""
+        """Return a sentence about the facts of a kind of evidence."""
         unit, oldest = unit_word(self.model.dataset.axis.unit), OLDEST * self.occurrence.clock.long
         count, age = count_and_age(features, family)
         return words.evidence_sentence(family, ends, count, age, unit, oldest)
 
     def notes(self, window: Window) -> tuple[Note, ...]:
-        """What is worth knowing about a window, whatever the pair."""
+        """Return the notes about a window, whatever the pair."""
         axis, model = self.model.dataset.axis, self.occurrence
         unit, notes = unit_word(axis.unit), list[Note]()
         if window.lead:
@@ -207,7 +207,7 @@ class Forecaster:
 
 
 def occurrence_of(model: Model) -> OccurrenceModel:
-    """The occurrence model of a model; ApptekError says why it has none."""
+    """Return the occurrence model of a model; ApptekError says why it has none."""
     if model.occurrence is not None:
         return model.occurrence
     why = model.no_forecasts or "too little was learned when it was fitted; fit it again"

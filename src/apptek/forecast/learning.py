@@ -1,8 +1,8 @@
-"""What a fit learns for forecasts: whether anything happens, and what that means for a predicate.
+"""The forecasting part of a fit: the occurrence model and the calibration of predicates.
 
-Where valid lies beyond train, the regressions are fitted on train and calibrated on valid, and test
-is not looked at. Else the facts of all splits are taken in time order, the last of them for the
-calibration.
+If valid is later than train, the regressions are fitted on train and calibrated on valid, and test
+is not used. Otherwise the facts of all splits are taken in time order, and the last of them are
+used for the calibration.
 """
 
 import time
@@ -37,23 +37,23 @@ from apptek.safe_text import counted
 from apptek.seeding import generator
 
 STAGE = "fit the occurrence model"
-FEWEST_EVENTS = 100  # dated facts, below which nothing is learned
-MOST_EVENTS = 4_000_000  # facts that are looked at; of more, those of some entities
-_PAIRS = 40_000  # that are drawn to calibrate on
-_ASKED = 12_000  # of them, those whose predicates are asked for
-_NEGLIGIBLE = 1e-5  # expected numbers that are left out of this calibration, if nothing happened
+FEWEST_EVENTS = 100  # with fewer dated facts, nothing is learned
+MOST_EVENTS = 4_000_000  # limit of facts; of more, those of some entities are used
+_PAIRS = 40_000  # pairs that are drawn for the calibration
+_ASKED = 12_000  # pairs of these whose predicates are scored
+_NEGLIGIBLE = 1e-5  # smaller expected numbers are excluded if nothing happened
 _DIGITS = 9
 
 
 def is_forecasting(model: Model) -> bool:
-    """Whether a fit learns to forecast: it has the view ahead, and no topologies."""
+    """Return whether a fit learns to forecast: it has the view past_only, and no topologies."""
     return "past_only" in model.views and "topologies" not in model.config.features.parts
 
 
 def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float]) -> Model:
-    """The model with an occurrence model, or with the reason why it has none.
+    """Return the model with an occurrence model, or with the reason why it has none.
 
-    The seconds that it took are noted beside those of the other stages.
+    Record the seconds beside those of the other stages.
     """
     if not is_forecasting(model):
         why = f"the preset {model.preset} makes none; fit with the preset default or max"
@@ -105,7 +105,7 @@ def _entity_ranker(model: Model, members: Longs | None) -> EntityRanker | None:
 
 
 def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
-    """Why nothing can be learned: too little time, or too few pairs with a further fact."""
+    """Return why nothing can be learned: too little time, or too few pairs with a further fact."""
     if all(period.moments(window) is None for window in windows):
         return "the facts are of too short a time"
     repeated = len(events) - len(np.unique(events.keys()))
@@ -116,9 +116,9 @@ def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
 
 
 def with_history(model: Model) -> Model:
-    """The model on the graph of every dated fact that its folder holds, whatever its split.
+    """Return the model on the graph of every dated fact in its folder, whatever its split.
 
-    A forecast sees all facts before its window: one split alone has only some of them.
+    A forecast sees all facts before its window: one split has only some of them.
     """
     if model.occurrence is None or model.occurrence.all_facts:
         return model
@@ -126,7 +126,7 @@ def with_history(model: Model) -> Model:
 
 
 def _history(model: Model, members: Longs | None = None) -> Facts:
-    """The facts that a forecast looks at; with members, those of some entities."""
+    """Return the facts that a forecast uses; with members, only the facts of these entities."""
     known = facts_around(model.graph.facts, members)
     if model.occurrence is None or model.occurrence.all_facts:
         return known
@@ -135,16 +135,16 @@ def _history(model: Model, members: Longs | None = None) -> Facts:
 
 
 def _on_facts(model: Model, facts: Facts) -> Model:
-    """The model that forecasts from the graph of these facts."""
+    """Return the model that forecasts from the graph of these facts."""
     assert model.occurrence is not None
     occurrence = replace(model.occurrence, all_facts=True)
     return replace(model, graph=model.graph.with_facts(facts), occurrence=occurrence)
 
 
 def draw_members(parts: Sequence[Facts], count: int, rng: np.random.Generator) -> Longs | None:
-    """Entities whose facts are about MOST_EVENTS together; None where all facts are not more.
+    """Draw entities with about MOST_EVENTS facts in total; None if there are not more facts.
 
-    Of each pair of them everything is known then, and every pair is as likely to be drawn.
+    All facts between drawn entities are kept, and every pair is equally likely to be drawn.
     """
     if sum(len(facts) for facts in parts) <= MOST_EVENTS:
         return None
@@ -173,7 +173,7 @@ def _distinct(facts: Facts) -> Facts:
 
 
 def _period_by_time(model: Model, events: Events) -> Period:
-    """Snapshots until the last fact of train, calibration on what follows."""
+    """Return the period with snapshots until the last fact of train; calibrate on what follows."""
     positions = model.dataset.axis.positions(model.dataset.train.times)
     cut = int(positions.max()) + 1
     known = events.before(cut)
@@ -184,10 +184,10 @@ def _period_by_time(model: Model, events: Events) -> Period:
 
 
 def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) -> OccurrenceModel:
-    """How the probability of a predicate follows from its expected number, and of either direction.
+    """Calibrate the probability of a predicate by its expected number, and of either direction.
 
-    On the facts of the calibration windows. Where they were split at random, the shares of the
-    predicates have been fitted on most of them, and come out a little too sure.
+    Use the facts of the calibration windows. If the splits are random, the shares of the predicates
+    were fitted on most of these facts, and come out slightly overconfident.
     """
     occurrence, data = model.occurrence, model.dataset
     assert occurrence is not None
@@ -221,7 +221,7 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
 
 
 def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:
-    """How far the directions are independent, in hundredths: the likeliest."""
+    """Fit how independent the two directions are, by maximum likelihood, in steps of 0.01."""
     larger, smaller = chances.max(axis=0), chances.min(axis=0)
 
     def loss(independent: float) -> float:
@@ -259,7 +259,7 @@ def past_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> 
 
 
 def codes_at(axis: TimeAxis, positions: Longs) -> Ints:
-    """The codes of whole steps of an axis, by their positions."""
+    """Return the codes of whole steps of an axis, by their positions."""
     if not axis.mixed:
         return positions.astype(np.int32)
     plain = TimeAxis(axis.unit)
@@ -271,7 +271,7 @@ def codes_at(axis: TimeAxis, positions: Longs) -> Ints:
 def predicates_in(
     facts: Facts, axis: TimeAxis, pairs: Pairs, window: int, predicate_count: int
 ) -> Bools:
-    """Which predicates the ordered pairs have in the window after their moments: (n, R)."""
+    """Return which predicates the ordered pairs have in the window after their moments: (n, R)."""
     happened, times = np.zeros((len(pairs), predicate_count), np.bool_), axis.positions(facts.times)
     ids = (facts.subjects, facts.objects, pairs.subjects, pairs.objects)
     width = 2 + max(int(each.max(initial=0)) for each in ids)
@@ -289,7 +289,7 @@ def predicates_in(
 
 
 def _fit_predicates(numbers: Doubles, happened: Bools, weights: Doubles) -> tuple[float, float]:
-    """A and b of 1 - exp(-e^a number^b), by the likelihood of what happened."""
+    """Fit a and b of 1 - exp(-e^a number^b) by maximum likelihood."""
     rows, columns = np.nonzero(happened | (numbers > _NEGLIGIBLE))
     logs = np.log(np.maximum(numbers[rows, columns], 1e-12))
     hits, row_weights = happened[rows, columns], weights[rows]

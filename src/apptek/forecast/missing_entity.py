@@ -73,14 +73,14 @@ def rank_entities(
 
 
 def ranker_of(occurrence: OccurrenceModel) -> EntityRanker:
-    """The ranker of a model; ApptekError if it has none."""
+    """Return the ranker of a model; ApptekError if it has none."""
     if occurrence.ranker is None:
         raise ApptekError("this model ranks no entities: fit it again with this version")
     return occurrence.ranker
 
 
 def _reason(ranker: EntityRanker, features: Doubles, actor: str, *, is_subject: bool) -> str:
-    """The kind of evidence that adds most to the utility, in words."""
+    """Return a sentence about the kind of evidence that adds most to the utility."""
     added = (ranker.weights * features).reshape(len(FAMILIES), len(SCALES)).sum(axis=1)
     family = FAMILIES[int(np.argmax(added))]
     count = round(math.expm1(features[FEATURES.index(f"{family} ever")]) * UNIT)

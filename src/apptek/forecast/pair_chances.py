@@ -1,4 +1,4 @@
-"""The chances of many pairs in a window and in the one before, and which of them change most."""
+"""The chances of many pairs in a window and in the one before, and the largest changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -33,12 +33,12 @@ class PairChances:
         return cls(forecaster, ids, now, before)
 
     def of_any(self) -> tuple[Doubles, Doubles]:
-        """P(an event in either direction) in the window and in the one before: (n,) each."""
+        """Return P(an event in either direction) in the window and in the one before: (n,) each."""
         either_way = self.forecaster.either_way
         return either_way(self.now.probabilities), either_way(self.before.probabilities)
 
     def of_event(self, event: EventFilter, rows: Longs) -> tuple[Doubles, Doubles]:
-        """P(an event that counts) of some rows, in the window and in the one before."""
+        """Return P(an event that counts) of some rows, in the window and in the one before."""
         if not event.name:
             now, before = self.of_any()
             return now[rows], before[rows]

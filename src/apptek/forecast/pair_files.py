@@ -15,11 +15,11 @@ Pair = tuple[str, str]
 def read_pairs(
     source: Path | Database, entities: NameResolver, *, skip_bad: bool = False, sql: str = ""
 ) -> tuple[list[Pair], list[str]]:
-    """The pairs in the columns subject and object, and the rows that were left out.
+    """Read the pairs in the columns subject and object; return also the rows left out.
 
     source    a file, - for standard input, or a database, with a table or a query
-    entities  what names mean: "?", "*" and empty texts are none, unless the data has them
-    skip_bad  leaves bad rows out; else DataError says what is wrong with the first
+    entities  resolves names: "?", "*" and empty texts are none, unless the data has them
+    skip_bad  leave bad rows out; else DataError describes the first one
     """
     if isinstance(source, Path) and str(source) == STANDARD_INPUT:
         with located(source) as found:

@@ -1,7 +1,7 @@
 """The forecasts of pairs: whether anything happens, what, when the next event comes, and why.
 
-The median time to the next event is the first length of a window with a chance of at least one
-half. Beyond the longest window that was learned there is none.
+The median time to the next event is the shortest window with a chance of at least one half. There
+is none beyond the longest window that was learned.
 """
 
 import math
@@ -36,8 +36,8 @@ from apptek.results import (
     Query,
 )
 
-CURVE = 31  # most points on the curve of the chance that something happens
-LENGTHS = 128  # of windows among which a median is looked for
+CURVE = 31  # largest number of points on the curve of chances
+LENGTHS = 128  # window lengths among which a median is searched
 HALF = 0.5
 Ends = tuple[str, str]
 
@@ -122,7 +122,7 @@ def _with_details(
 
 
 def _old_pair(forecaster: Forecaster, made: PairForecasts) -> list[Note]:
-    """A note if the last fact between the two is longer ago than the long time scale."""
+    """Return a note if the last fact of the pair is older than the long time scale."""
     long, window = forecaster.occurrence.clock.long, made.window
     axis, age = forecaster.model.dataset.axis, age_of_last(made.features[0])
     if not made.met[0] or age + window.lead <= long:
@@ -159,9 +159,9 @@ def _direction(
 def _predicates(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles, ends: Ends, top: int | None
 ) -> tuple[PredicateForecast, ...]:
-    """Of both directions, the most probable first; shares: (2, R)."""
+    """Return the forecasts of both directions, the most probable first; shares: (2, R)."""
     chances = forecaster.occurrence.predicate_probabilities(made.chances, shares)
-    # Where both are as probable as anything at all, the larger share comes first.
+    # If both are as probable as any event, the larger share comes first.
     order = np.lexsort((-shares.ravel(), -chances.ravel()))[:top]
     rows, places = np.unravel_index(order, shares.shape)
     both = (ends, (ends[1], ends[0]))
@@ -189,7 +189,7 @@ def predicate_forecast(
 
 
 def _why(forecaster: Forecaster, forecast: Forecast, window: Window, ids: Longs) -> str:
-    """Why the most probable predicate: the strongest evidence for it."""
+    """Return a sentence with the strongest evidence for the most probable predicate."""
     best, axis = forecast.predicates[0], forecaster.model.dataset.axis
     ids = ids if best.subject == forecast.subject else ids[::-1]
     asked = query_at(axis, ids, window.moment)
@@ -207,7 +207,7 @@ def query_at(axis: TimeAxis, ids: Longs, moment: int) -> Queries:
 def _classes(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles, level: Level
 ) -> tuple[ClassForecast, ...]:
-    """The chance of at least one fact of each class, in either direction."""
+    """Return the chance of at least one fact of each class, in either direction."""
     classes = forecaster.answerer.predicates.levels.get(level)
     if classes is None:
         return ()
@@ -223,13 +223,13 @@ def _classes(
 def _next_event(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles, event: EventFilter
 ) -> NextEvent:
-    """When the next event of two entities comes, in either direction; shares: (2, R)."""
+    """Forecast when the next event of a pair comes, in either direction; shares: (2, R)."""
     axis, window, model = forecaster.model.dataset.axis, made.window, forecaster.occurrence
     lengths = np.unique(np.linspace(1, window.length, CURVE).round().astype(np.int64))
     medians = median_lengths(forecaster)
     grid = chance_grid(forecaster, made, shares, event, np.append(lengths, medians))
     either = model.either_way(grid[:, 0], grid[:, 1])
-    curve = np.maximum.accumulate(either[: len(lengths)])  # more time, no less happens
+    curve = np.maximum.accumulate(either[: len(lengths)])  # chances grow with the length
     median = int(_first_half(medians, either[len(lengths) :, None])[0])
     return NextEvent(
         event=event.name,
@@ -248,13 +248,13 @@ def _next_event(
 def median_steps(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles | None, event: EventFilter
 ) -> Longs:
-    """Of each ordered pair, the median time to the next event in steps; 0: beyond the longest."""
+    """Return each ordered pair's median time to the next event in steps; 0: beyond the longest."""
     lengths = median_lengths(forecaster)
     return _first_half(lengths, chance_grid(forecaster, made, shares, event, lengths))
 
 
 def median_lengths(forecaster: Forecaster) -> Longs:
-    """The lengths of windows among which a median is looked for, ascending."""
+    """Return the window lengths among which a median is searched, ascending."""
     stride, longest = forecaster.occurrence.stride, forecaster.occurrence.longest
     steps = np.arange(1, longest // stride + 1)
     if len(steps) > LENGTHS:
@@ -266,7 +266,7 @@ def chance_grid(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles | None, event: EventFilter,
     lengths: Longs,
 ) -> Doubles:  # fmt: skip
-    """The chance of each pair in windows of each length: (lengths, pairs)."""
+    """Return the chance of each pair in windows of each length: (lengths, pairs)."""
     model, lead = forecaster.occurrence, made.window.lead
     found = model.occurrences(made.features, made.met, lengths.tolist(), lead)
     return np.stack([event.chances(forecaster, chances, shares) for chances in found])

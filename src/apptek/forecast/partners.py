@@ -1,11 +1,11 @@
-"""Who an actor will act on, and who will act on it: a forecast for each of its partners.
+"""Forecasts for an actor: its acts on others, and their acts on it, partner by partner.
 
-A partner had a fact with the actor before the window. Of all other entities only the chance that
+A partner had a fact with the actor before the window. For all other entities, only the chance that
 any of them is involved is estimated: from the most active ones, and from a sample of the rest.
 
 An actor may be combined with its members: Egypt with Police (Egypt) and Citizen (Egypt). Expected
-numbers add up. The chance is that of at least one member, as if they acted independently, which
-was best on ICEWS14's valid facts.
+numbers add up. The combined chance is that of at least one member, as if they acted independently,
+which was best on ICEWS14's valid facts.
 """
 
 from dataclasses import dataclass
@@ -25,8 +25,8 @@ from apptek.present import partner_words as words
 from apptek.present.wording import read_as_notes
 from apptek.results import ActorForecast, PartnerForecast
 
-MOST_ACTIVE, SAMPLED = 300, 200  # entities without a fact with the actor that are looked at
-PREDICATES = 3  # of a partner
+MOST_ACTIVE, SAMPLED = 300, 200  # entities without a fact with the actor that are scored
+PREDICATES = 3  # listed for each partner
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Combined:
 
 
 def members_of(answerer: Answerer, actor: str) -> list[int]:
-    """The entity itself, if there is one, and the entities with its name in brackets."""
+    """Return the entity itself, if there is one, and the entities with its name in brackets."""
     names = answerer.model.dataset.entities
     own = answerer.entities.find(actor)
     name = actor if own is None else names[own]
@@ -110,7 +110,7 @@ def _combined(
     forecaster: Forecaster, ids: Longs, partners: Longs, window: Window, event: EventFilter,
     *, is_subject: bool,
 ) -> Combined:  # fmt: skip
-    """The chances of each partner with at least one member, in one direction."""
+    """Return the chances of each partner with at least one member, in one direction."""
     actors, others = np.repeat(ids, len(partners)), np.tile(partners, len(ids))
     subjects, objects = (actors, others) if is_subject else (others, actors)
     made = forecaster.pair_forecasts(subjects, objects, window)
@@ -128,7 +128,7 @@ def _rows(
     forecaster: Forecaster, found: Combined, order: Longs, ids: Longs, window: Window,
     event: EventFilter, *, is_subject: bool,
 ) -> tuple[PartnerForecast, ...]:  # fmt: skip
-    """The partners in this order, each beside the forecast for the window before."""
+    """Return the partners in this order, each beside the forecast for the window before."""
     partners, rows = found.partners[order], found.rows[order]
     earlier = _combined(forecaster, ids, partners, window.before(), event, is_subject=is_subject)
     made = found.made.take(rows)
@@ -167,7 +167,7 @@ def _others(
     forecaster: Forecaster, ids: Longs, partners: Longs, window: Window, event: EventFilter,
     *, is_subject: bool,
 ) -> float:  # fmt: skip
-    """P(any entity that had no fact with the actor), from the most active and a sample."""
+    """Return P(any entity without a fact with the actor), from the most active and a sample."""
     events = forecaster.events.before(window.moment)
     roles = events.objects if is_subject else events.subjects
     activity = np.bincount(roles, minlength=events.width)[: events.width - 1]

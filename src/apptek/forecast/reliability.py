@@ -1,4 +1,4 @@
-"""How often forecasts like a given one came true: those of past windows, and what happened."""
+"""How often similar forecasts came true: forecasts of past windows, and what happened."""
 
 from dataclasses import dataclass
 
@@ -12,10 +12,10 @@ from apptek.models.occurrence.pair_counts import Events, pair_keys
 from apptek.models.occurrence.snapshots import counts_in
 from apptek.results import described, record
 
-WINDOWS = 6  # of the past, the last ones
-LIKE = 0.05  # how far the chance of a similar forecast may be
-MOST_PAIRS = 20_000  # of a window; of more, evenly spread ones
-FEWEST = 30  # similar forecasts; the range is widened until there are so many
+WINDOWS = 6  # past windows, the last ones
+LIKE = 0.05  # largest difference of the chance of a similar forecast
+MOST_PAIRS = 20_000  # limit of pairs per window; of more, every n-th is used
+FEWEST = 30  # similar forecasts that are needed; the range is widened until there are enough
 
 
 @record
@@ -35,7 +35,7 @@ class Reliability:
 
 @dataclass(frozen=True)
 class PastForecasts:
-    """The chance of anything between all pairs that had met, in past windows, and the outcomes."""
+    """The chances of anything between all seen pairs, in past windows, and the outcomes."""
 
     chances: Doubles
     happened: Bools
@@ -44,7 +44,7 @@ class PastForecasts:
     learned_from: bool
 
     def near(self, chance: float) -> Reliability | None:
-        """Those that were as probable as a forecast; None if there are too few."""
+        """Return the past forecasts with a similar chance; None if there are too few."""
         for width in (LIKE, 2 * LIKE, 4 * LIKE):
             low, high = max(chance - width, 0.0), min(chance + width, 1.0)
             alike = (self.chances >= low) & (self.chances <= high)
@@ -55,9 +55,9 @@ class PastForecasts:
 
 
 def past_forecasts(forecaster: Forecaster, length: int, lead: int = 0) -> PastForecasts | None:
-    """The last windows of a length and lead before the end of the facts, one after the other.
+    """Forecast the last consecutive windows of a length and lead before the end of the facts.
 
-    None if the facts do not reach far enough back. Each forecast sees only the facts before
+    Return None if the facts do not reach far enough back. Each forecast sees only the facts before
     its window; the model itself may have been fitted and calibrated on facts of that time.
     """
     first, last = forecaster.span[0], forecaster.observed

@@ -1,8 +1,8 @@
 """The skill of forecasts by group of pairs: does the model know more than simple rules?
 
-An *onset* is asked about where the ordered pair had facts, but none lately; a *continuation* where
-it had one lately: in the last 90 days, or the long time scale of data with another unit. The Brier
-skill is 1 - the Brier score / that of a simple rule:
+An *onset* is a fact of an ordered pair that had facts, but none recently; a *continuation* is a
+fact of a pair that had one recently. Recently means in the last 90 days, or in the long time scale
+of data with another unit. The Brier skill is 1 - the Brier score / that of a simple rule:
 
 | rule      | its forecast                                                                     |
 |-----------|----------------------------------------------------------------------------------|
@@ -10,8 +10,8 @@ skill is 1 - the Brier score / that of a simple rule:
 | no_change | 1 if the pair had a fact in the last window before the forecast, else 0          |
 | own_rate  | from the pair's share of times (such as days) with a fact so far                 |
 
-`last_30` is the same for the last 30 times. The share is the chance for each time of the window.
-One time more, with the average share of all pairs, keeps the chance of a pair without any above 0.
+`last_30` is the same for the last 30 times. The share is the chance for each time of the window. It
+includes one additional time with the average share of all pairs, so that the chance is never 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -36,12 +36,12 @@ Rate = Callable[[Events, Pairs, int], Doubles]
 
 
 def own_rate(events: Events, pairs: Pairs, window: int, most: int = ALL_TIMES) -> Doubles:
-    """The chance of anything in the window, by the pair's rate in at most so many last times."""
+    """Return the chance of an event in the window, by the pair's rate in the last `most` times."""
     keys, times = distinct_times(events)
     first = int(events.times[0])
     asked = pairs.keys(events.width)
     elapsed = np.minimum(pairs.times.astype(np.int64) - first, most)
-    # One ascending number for (pair, time): how many lie between two of them.
+    # One ascending number for (pair, time), to count how many lie between two of them.
     distinct, slots = np.unique(asked, return_inverse=True)
     places = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)
     kept = distinct[places] == keys
@@ -60,7 +60,7 @@ BASELINES: dict[str, Rate] = {"own_rate": own_rate, "last_30": recent_rate}
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Forecasts of a group of pairs, the outcomes, and what simple rules say: n of each."""
+    """Forecasts of n pairs, the outcomes, and the forecasts of simple rules: (n,) each."""
 
     chances: Doubles
     happened: Bools
@@ -69,22 +69,22 @@ class Judged:
     own_rate: Doubles
 
     def take(self, rows: Bools) -> "Judged":
-        """Some of the rows."""
+        """Return some of the rows."""
         return Judged(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @classmethod
     def join(cls, parts: Sequence["Judged"]) -> "Judged":
-        """All rows."""
+        """Concatenate the rows of all parts."""
         return cls(*(np.concatenate([getattr(p, n) for p in parts]) for n in cls.__slots__))
 
 
 def recent_span(unit: Unit, clock: Clock) -> int:
-    """How long after its last fact a pair's next one is an onset, in steps of the axis."""
+    """Return how long after a pair's last fact the next one is an onset, in steps of the axis."""
     return ONSET_DAYS if unit == "day" else max(1, round(clock.long))
 
 
 def groups_of(past: Events, pairs: Pairs, recent: int) -> dict[str, Bools]:
-    """Which of some pairs belong to which group, by the events before their moment."""
+    """Return which pairs belong to which group, by the events before their moment."""
     moment = int(pairs.times[0]) if len(pairs) else 0
     counts = counts_in(past, pairs.keys(past.width), int(past.times[0]), moment - 1)
     keys = past.keys(), pairs.keys(past.width)
@@ -103,7 +103,7 @@ def judged(
     past: Events, pairs: Pairs, window: int, chances: Doubles, outcomes: tuple[Bools, Doubles],
     recent: int,
 ) -> Judged:  # fmt: skip
-    """Forecasts made from some events, beside simple rules.
+    """Return forecasts made from some events, beside simple rules.
 
     outcomes  whether there was a fact in the window, and the weight of each pair
     """
@@ -117,7 +117,7 @@ def judged(
 
 
 def group_skill(rows: Judged) -> GroupSkill | None:
-    """The metrics of a group; None where it is empty."""
+    """Return the metrics of a group; None if it is empty."""
     total = float(rows.weights.sum())
     if not total:
         return None

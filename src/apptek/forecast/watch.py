@@ -78,7 +78,7 @@ def watch_list(
 def watch(
     forecaster: Forecaster, pairs: Sequence[Pair], window: Window, event: EventFilter | None = None
 ) -> WatchList:
-    """The forecasts of these pairs, in their order, each beside that of the window before.
+    """Forecast these pairs, in their order, each beside the forecast of the window before.
 
     event  the events that count, by default all
     """
@@ -168,7 +168,7 @@ def _check_pairs(forecaster: Forecaster, pairs: Sequence[Pair]) -> None:
 
 
 def _causes(forecasts: Sequence[Forecast], chances: PairChances) -> list[OccurrenceReason]:
-    """Of each pair, the reason that has moved the chance most, the way it went."""
+    """Return, for each pair, the reason that contributed most to the change of its chance."""
     _, before = chances.of_any()
     met = chances.before.met.reshape(2, -1)
     added = chances.forecaster.reasons(chances.before)[0].reshape(2, len(forecasts), -1)
@@ -179,7 +179,7 @@ def _causes(forecasts: Sequence[Forecast], chances: PairChances) -> list[Occurre
         for way, part in enumerate(forecast.directions):
             for reason in part.reasons:
                 step = reason.log_odds - float(added[way, row, EVIDENCE.index(reason.family)])
-                if part.have_met != met[way, row]:  # they met since: no number is like one now
+                if part.have_met != met[way, row]:  # a new pair: numbers are not comparable
                     step = sign * float(reason.family == "either")
                 moved.append((sign * step, reason))
         causes.append(max(moved, key=lambda each: each[0])[1])

@@ -9,7 +9,7 @@ from apptek.facts.calendar import DAY_SECONDS, SECONDS, calendar, days_in, posit
 from apptek.facts.times import UNKNOWN, TimeAxis, Unit
 from apptek.safe_text import counted
 
-_USUAL = (7 * DAY_SECONDS, DAY_SECONDS, 3600, 60)  # seconds of a window without a length
+_USUAL = (7 * DAY_SECONDS, DAY_SECONDS, 3600, 60)  # default lengths of a window, in seconds
 _DAILY: tuple[Unit, ...] = ("day", "hour", "minute", "second")
 _STEP = {"day": DAY_SECONDS, **SECONDS}  # seconds
 _SECONDS_OF = {"days": DAY_SECONDS, "hours": 3600, "minutes": 60}
@@ -20,7 +20,7 @@ _NAMES = ("days", "months", "years", "hours", "minutes", "steps")
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """How long a window is: until a time, or so many days, hours ... or steps of the axis."""
+    """The length of a window: until a time, or a number of days, hours ... or steps of the axis."""
 
     until: str | None = None
     days: int | None = None
@@ -36,7 +36,7 @@ class Length:
                 check_count(name, getattr(self, name))
 
     def given(self) -> list[str]:
-        """The fields that say it."""
+        """Return the fields that are set."""
         return [name for name in ("until", *_NAMES) if getattr(self, name) is not None]
 
 
@@ -53,44 +53,44 @@ class Window:
 
     @property
     def length(self) -> int:
-        """In steps of the axis."""
+        """The length in steps of the axis."""
         return self.last - self.first + 1
 
     def before(self) -> "Window":
-        """The window of the same length and lead that ends where this one begins."""
+        """Return the window of the same length and lead that ends where this one begins."""
         return Window(self.first - self.length, self.first - 1, self.lead)
 
     @property
     def moment(self) -> int:
-        """The position from which on nothing is known: facts before it are used."""
+        """The first position whose facts are unknown: facts before it are used."""
         return self.first - self.lead
 
     def observed_until(self, axis: TimeAxis) -> str:
-        """The last time whose facts a forecast uses, as it is written."""
+        """Return the last time whose facts a forecast uses, as text."""
         return time_of(axis, self.moment - axis.stride)
 
     def texts(self, axis: TimeAxis) -> tuple[str, str]:
-        """The first and the last time as they are written."""
+        """Return the first and the last time as text."""
         return time_of(axis, self.first), time_of(axis, self.last)
 
 
 def time_of(axis: TimeAxis, position: int) -> str:
-    """A position on the axis as it is written."""
+    """Return a position on the axis as text."""
     return TimeAxis(axis.unit).format(position)
 
 
 def unit_word(unit: Unit) -> str:
-    """What one step of the axis is called."""
+    """Return the name of one step of the axis."""
     return "step" if unit == "integer" else unit
 
 
 def read_window(
     axis: TimeAxis, span: tuple[int, int], start: str | None, length: Length, typical: float = 1.0
 ) -> Window:
-    """The window that a user asks for; ApptekError says what is wrong with it.
+    """Return the window that a user asks for; ApptekError says what is wrong with it.
 
-    span   the first position of a fact, and the last one that was observed
-    start  the first time of the window; by default the one after the last observed time
+    span     the first position of a fact, and the last one that was observed
+    start    the first time of the window; by default the one after the last observed time
     typical  the median time between two facts of a pair
     """
     first = span[1] + axis.stride if start is None else _position(axis, start)
@@ -140,11 +140,11 @@ def looks_like_seconds(axis: TimeAxis, first: int) -> bool:
 
 
 def usual_length(axis: TimeAxis, known: int, typical: float = 1.0, *, seconds: bool = False) -> int:
-    """The length of a window without one: a week, a day, an hour or a minute, in steps.
+    """Return the default length of a window: a week, a day, an hour or a minute, in steps.
 
-    The longest of these that is at most half the time of the facts; one step where the unit is
-    longer than a day, or none fits. Of integers, about the median time between two facts of a pair,
-    unless they are seconds.
+    Take the longest of these that is at most half the time of the facts; one step if the unit is
+    longer than a day, or none fits. For integers, take about the median time between two facts of a
+    pair, unless they are seconds.
     """
     if seconds:
         fitting = [steps for steps in _USUAL if 2 * steps <= known]
@@ -181,7 +181,7 @@ def _last(axis: TimeAxis, first: int, length: Length) -> int:
 
 
 def _steps(axis: TimeAxis, first: int, name: str, number: int) -> int | None:
-    """The length in steps of the axis; None where these are too coarse for it."""
+    """Return the length in steps of the axis; None if the steps are too coarse for it."""
     unit = axis.unit
     if name == "steps" or name == f"{unit}s":
         return number
@@ -194,7 +194,7 @@ def _steps(axis: TimeAxis, first: int, name: str, number: int) -> int | None:
         return months
     if unit not in _DAILY:
         return None
-    # The same day of a later month, or the last one of a month that is too short.
+    # The same day of a later month, or its last day if the month is too short.
     year, month, day, second = calendar(unit, first)
     year, month = divmod(year * 12 + month - 1 + months, 12)
     day = min(day, days_in(year, month + 1))
