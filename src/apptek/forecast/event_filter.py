@@ -54,7 +54,7 @@ def read_filter(
     class_: str | None = None,
     group: str | None = None,
 ) -> EventFilter:
-    """Return the filter that a user asks for; an error lists what is known."""
+    """Return the filter that a user asks for; an error lists the known names."""
     given = {"predicate": predicate, "class": class_, "group": group}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:

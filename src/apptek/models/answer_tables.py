@@ -1,7 +1,7 @@
 """The answer table: answers to queries, column by column.
 
-Its rows become `Answer` objects, or one table of Arrow without an object per answer. Texts are
-dictionaries there, so that a name that is in ten rows is written once.
+Its rows become `Answer` objects, or one Arrow table without an object per answer. Texts are
+dictionary-encoded there, so that a name in ten rows is stored once.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class RankedPredicates:
-    """The probabilities of all predicates for some queries, and which come from past_only."""
+    """The probabilities of all predicates for some queries, and which queries use past_only."""
 
     queries: Queries
     probabilities: Matrix  # (B, R)
@@ -72,7 +72,7 @@ class AskedColumns:
 
     @classmethod
     def of(cls, queries: Sequence[Query]) -> "AskedColumns":
-        """The texts of some queries."""
+        """Return the texts of some queries."""
         columns = (
             [getattr(query, name) for query in queries] for name in ("subject", "object", "time")
         )
@@ -83,8 +83,8 @@ class AskedColumns:
 class AnswerTable:
     """The answers to some queries, column by column; an `Answer` is one row of it.
 
-    top    predicates of each query, the most probable; None: all
-    sizes  of prediction sets with this coverage: so many predicates instead of `top`
+    top    the number of predicates of each query, the most probable; None: all
+    sizes  the sizes of prediction sets with this coverage, which replace `top`
     """
 
     ranked: RankedPredicates
@@ -103,7 +103,7 @@ class AnswerTable:
 
     @property
     def counts(self) -> Longs:
-        """How many of the best predicates each query has: (B,)."""
+        """The number of predicates that each query lists: (B,)."""
         best, _ = self.best
         return np.full(len(best), best.shape[1]) if self.sizes is None else self.sizes
 
@@ -116,7 +116,7 @@ class AnswerTable:
 
     @cached_property
     def flags(self) -> dict[str, Bools]:
-        """What is unusual about each query, by the name of the column: (B,)."""
+        """The flags of each query, by the name of the column: (B,)."""
         queries, past, seen = self.ranked.queries, self.ranked.past_only, self.seen
         far = seen.far_times(queries.times)
         return {
@@ -128,7 +128,7 @@ class AnswerTable:
         }
 
     def answers(self, asked: Sequence[Query]) -> list[Answer]:
-        """The rows as objects, for these queries in words."""
+        """Return the rows as objects; asked: the queries as text."""
         words, seen, probabilities = self.predicates, self.seen, self.ranked.probabilities
         order, largest = (
             [row[:count] for row, count in zip(part.tolist(), self.counts.tolist(), strict=True)]
@@ -163,7 +163,7 @@ class AnswerTable:
         ]
 
     def arrow(self, asked: AskedColumns) -> pa.Table:
-        """The rows as a table, one for each predicate of a query, numbered by `query` from 1."""
+        """Return an Arrow table with a row per predicate of a query; `query` counts from 1."""
         (best, largest), words, count = self.best, self.predicates, len(self.ranked.queries)
         width, counts = best.shape[1], self.counts
         listed = (np.arange(width) < counts[:, None]).ravel()
@@ -190,13 +190,12 @@ class AnswerTable:
 
 
 def best_predicates(probabilities: Matrix, top: int | None) -> tuple[Longs, Matrix]:
-    """The most probable predicates of each row and their probabilities; of equal ones the first.
+    """Return the most probable predicates of each row and their probabilities; ties: the first.
 
-    top  how many, at least 1; None: all
+    top  the number of predicates, at least 1; None: all
 
-    Probabilities that are not negative are ordered as their bits are. With the predicate in the
-    lower half of each number no two are equal, and numbers are sorted many times faster than
-    an order is found.
+    Nonnegative floats sort like their bits. With the predicate in the lower half of each number, no
+    two are equal. Sorting such numbers is many times faster than an argsort.
     """
     width = probabilities.shape[1]
     if top is not None:
@@ -210,14 +209,14 @@ def best_predicates(probabilities: Matrix, top: int | None) -> tuple[Longs, Matr
 
 
 def _texts(texts: Sequence[str | None], codes: Longs) -> pa.DictionaryArray:
-    """The text of each code; equal texts are one entry of the dictionary."""
+    """Return the text of each code; equal texts share an entry of the dictionary."""
     return pa.array(texts, pa.string()).dictionary_encode().take(pa.array(codes))
 
 
 def _class_columns(
     predicates: PredicateWords, ranked: RankedPredicates, best: Longs
 ) -> dict[str, Any]:
-    """The class and the group of each predicate, and what their predicates add up to."""
+    """Return the class and the group of each predicate, and the probabilities of both."""
     columns: dict[str, Any] = {}
     for level in LEVELS:
         classes = predicates.levels.get(level)

@@ -1,4 +1,4 @@
-"""A fitted model put to work: queries become features, features scores, scores answers.
+"""A fitted model at work: from queries to features, scores and answers.
 
 Each query is answered in one of two views: *all_facts*, or *past_only*, from the facts before its
 time. A query after the last known start is always answered with past_only.
@@ -32,11 +32,11 @@ from apptek.results import Query
 
 @dataclass(frozen=True, slots=True)
 class ScoredQueries:
-    """Queries with everything that was computed for them, each of it once.
+    """Queries with everything that was computed for them.
 
-    counted  what counting adds to the logits; 0 where it adds nothing
-    linear   the logits of the linear softmax, with that
-    scores   the same, or what the re-ranker has made of them
+    counted  what counting adds to the logits; 0 if it adds nothing
+    linear   the logits of the linear softmax, including `counted`
+    scores   the final scores: `linear`, or the output of the re-ranker
     """
 
     queries: Queries
@@ -48,7 +48,7 @@ class ScoredQueries:
 
 @dataclass(frozen=True, slots=True)
 class WorkingView:
-    """A view at work: the features that it sees, and the weights over them."""
+    """A view of a model at work: its features, and the weights over them."""
 
     name: View
     space: FeatureSpace
@@ -56,21 +56,21 @@ class WorkingView:
 
     @classmethod
     def of(cls, model: Model, view: View) -> "WorkingView":
-        """A view of a model at work."""
+        """Return a view of a model at work."""
         return cls(view, model.space(view), model.fitted(view))
 
     @property
     def reaches_others(self) -> bool:
         """Whether scores depend on facts that neither entity of a query is part of.
 
-        Added parts, as topologies, may lead to such facts, and the trees look at what such actors
-        do to each other.
+        Added parts, such as topologies, may lead to such facts, and the trees use what actors of
+        the same types do to each other.
         """
         typed = self.fitted.reranker is not None and bool(self.fitted.kinds)
         return typed or bool(self.space.added)
 
     def scores(self, queries: Queries) -> Floats:
-        """The logits of all predicates: (B, R)."""
+        """Return the logits of all predicates: (B, R)."""
         if self.fitted.scorer is not None:
             return self.fitted.scorer.scores(queries)
         return np.concatenate(map_queries(self, queries, WorkingView._scores))
@@ -80,7 +80,7 @@ class WorkingView:
         return self.scored(queries).scores
 
     def scored(self, queries: Queries) -> ScoredQueries:
-        """The queries with their features and scores: what an explanation starts from."""
+        """Return the queries with their features and scores, from which an explanation starts."""
         assert self.fitted.scorer is None, "a baseline has no features"
         rows, classifier = self.space.rows(queries), self.fitted.classifier
         linear, counted = classifier.scores(rows), np.zeros((len(queries), 1), np.float32)
@@ -93,12 +93,12 @@ class WorkingView:
         return ScoredQueries(queries, rows, counted, linear, scores)
 
     def probabilities(self, scores: Matrix) -> Matrix:
-        """Scores of this view as calibrated probabilities: (B, R) -> (B, R)."""
+        """Return scores of this view as calibrated probabilities: (B, R) -> (B, R)."""
         return self.fitted.classifier.calibration.probabilities(scores)
 
 
 class Views(dict[View, WorkingView]):
-    """The views of a model, each made when it is first asked for."""
+    """The views of a model, each made on first use."""
 
     def __init__(self, make: Callable[[View], WorkingView]) -> None:
         super().__init__()
@@ -112,10 +112,10 @@ class Views(dict[View, WorkingView]):
 class Answerer:
     """A model with the feature spaces of its views, and what occurs in its graph.
 
-    past_only     every query is answered from the past alone: the user asked for it, or nothing
-                  else was fitted
-    entities      what the names of queries mean
-    new_names     what those tell that mean none of the entities
+    past_only     every query is answered from the past only: the user asked for it, or no other
+                  view was fitted
+    entities      resolves the names of queries
+    new_names     reads the types of names that resolve to no entity
     """
 
     def __init__(self, model: Model, *, past_only: bool = False) -> None:
@@ -132,10 +132,11 @@ class Answerer:
         self.views = Views(lambda name: WorkingView.of(model, name))
 
     def queries_of(self, asked: Sequence[Query]) -> Queries:
-        """Queries as ids, below 0 for unknown names.
+        """Return queries as ids, below 0 for unknown names.
 
-        A time that is no time is a TimeFormatError; of several queries it names the one, from 1.
-        UnknownName does so for "?", "*" and empty texts, which are never names.
+        Raise TimeFormatError for a text that is no time; among several queries, it names the query,
+        counted from 1. Raise UnknownName in the same way for "?", "*" and empty texts, which are
+        never names.
         """
         times = []
         for number, query in enumerate(asked, 1):
@@ -154,7 +155,7 @@ class Answerer:
         )
 
     def entity_id(self, name: str) -> int:
-        """The id of what a name means; below 0 where it means nothing, see `new_names`."""
+        """Return the id of a name; below 0 for an unknown one, see `new_names`."""
         known = self.entities.find(name)
         return self.new_names.id(name) if known is None else known
 
@@ -170,16 +171,16 @@ class Answerer:
 
     @cached_property
     def mirrors(self) -> Mirrors:
-        """Which predicates go the other way at the same time, in the training facts."""
+        """The predicates that go the other way at the same time, in the training facts."""
         return Mirrors.learned(self.model.dataset.train, len(self.model.dataset.predicates))
 
     @property
     def labels(self) -> PredicateTable:
-        """Labels and phrases of the predicates, where there are any."""
+        """The labels and phrases of the predicates, if there are any."""
         return self.model.dataset.labels or PredicateTable()
 
     def past_view(self) -> "Answerer":
-        """The same model, answering every query ahead; what was indexed is shared."""
+        """Return the same model with past_only for every query; indices are shared."""
         if self.past_only:
             return self
         answerer = copy(self)
@@ -188,13 +189,13 @@ class Answerer:
 
     @property
     def main(self) -> WorkingView:
-        """The view all_facts, where there is such a view; else past_only."""
+        """The view all_facts if there is one; else past_only."""
         return self.views["past_only" if self.past_only else "all_facts"]
 
     def from_past_only(self, queries: Queries) -> Bools:
-        """Which queries are answered from the past: all, or those after the last known start.
+        """Return which queries use past_only: all, or those after the last known start.
 
-        A start that is far from all others, perhaps by a mistyped date, does not count.
+        A start that is far from all others, perhaps because of a mistyped date, does not count.
         """
         if self.past_only:
             return np.ones(len(queries), np.bool_)
@@ -205,11 +206,14 @@ class Answerer:
         return self.model.last_observed
 
     def view_of(self, queries: Queries) -> WorkingView:
-        """The view in which a single query is answered."""
+        """Return the view in which a single query is answered."""
         return self.views["past_only" if self.from_past_only(queries)[0] else "all_facts"]
 
     def ranked(self, queries: Queries, ahead: Bools | None = None) -> RankedPredicates:
-        """The probabilities of all predicates, each query in its view, or ahead where given."""
+        """Return the probabilities of all predicates, each query in its view.
+
+        ahead  which queries use past_only; by default those of `from_past_only`
+        """
         ahead = self.from_past_only(queries) if ahead is None else ahead
         probabilities = np.empty((len(queries), len(self.model.dataset.predicates)), np.float32)
         for name in VIEWS:
@@ -222,7 +226,7 @@ class Answerer:
     def table(
         self, ranked: RankedPredicates, *, top: int | None, coverage: float | None = None
     ) -> AnswerTable:
-        """The most probable predicates of each query, with what is unusual about it.
+        """Return the most probable predicates of each query, with its flags.
 
         coverage  instead of `top`, the predicates of each query's prediction set
         """
@@ -231,7 +235,7 @@ class Answerer:
         return AnswerTable(ranked, words, self.seen, top, calibrated, sizes, coverage)
 
     def set_sizes(self, ranked: RankedPredicates, coverage: float) -> Longs:
-        """How many predicates are in the prediction set of each query."""
+        """Return the number of predicates in the prediction set of each query."""
         check_coverage(coverage)
         strata, sizes = self._strata.of(ranked.queries), np.ones(len(ranked.queries), np.int64)
         later = self.model.dataset.axis.positions(ranked.queries.times) > self._later_from
@@ -248,10 +252,10 @@ class Answerer:
 
     @cached_property
     def _later_from(self) -> int:
-        """The position after which a query comes long after the last known fact.
+        """The position after which a query counts as long after the last known fact.
 
-        Sets are calibrated a step after it, and at the times of valid after the training facts:
-        the nearer one counts, on a logarithmic scale.
+        There are two calibrations: one step after the last fact, and at the times of valid after
+        the training facts. A query uses the nearer one, on a logarithmic scale.
         """
         data, last = self.model.dataset, self._last_observed
         valid = data.axis.positions(data.valid.take(data.valid.dated).times)

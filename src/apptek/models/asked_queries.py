@@ -1,6 +1,6 @@
-"""Queries in words: as a user gives them in Python, or the rows of a file.
+"""Queries as text: given in Python, or as the rows of a file.
 
-What reads files is imported by the functions that need it: a prediction starts faster.
+The functions that read files import their readers themselves, so that a prediction starts faster.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -36,7 +36,7 @@ def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
 
 
 def asked_queries(asked: Any, axis: TimeAxis) -> list[Query]:
-    """Queries from what a user has: a Query, tuples (subject, object, time), or a frame of them.
+    """Return queries from a Query, from tuples (subject, object, time), or from a frame.
 
     A frame has the columns subject, object and time. ApptekError for anything else. On an axis of
     days or longer units, a time of midnight means that day.
@@ -48,7 +48,7 @@ def asked_queries(asked: Any, axis: TimeAxis) -> list[Query]:
 
 
 def queries_in(asked: Any) -> list[Query]:
-    """The same, with the times as they were given."""
+    """Return queries from the same inputs as `asked_queries`, with the times as given."""
     if is_frame(asked):
         return [Query(*texts) for texts in read_query_texts(asked)]
     if is_single(asked):
@@ -60,12 +60,12 @@ def queries_in(asked: Any) -> list[Query]:
 
 
 def is_single(asked: Any) -> bool:
-    """Whether a user asks a single question: a Query, or a tuple (subject, object, time)."""
+    """Return whether a user asks one question: a Query, or a tuple (subject, object, time)."""
     return isinstance(asked, Query) or (isinstance(asked, tuple) and _is_query(asked))
 
 
 def one_query(asked: Any) -> Query:
-    """A Query, or the one of a tuple (subject, object, time); ApptekError for anything else."""
+    """Return a Query from a Query or a tuple (subject, object, time); else ApptekError."""
     if isinstance(asked, Query):
         return asked
     if isinstance(asked, tuple | list | np.ndarray) and _is_query(asked):
@@ -91,7 +91,7 @@ class LeftOut(str):
 
 
 def read_queries(file: Path | Database, options: ReadOptions = USUAL) -> Iterator[Numbered]:
-    """The queries of a file with the columns subject, object and time, each with its line."""
+    """Read the queries of a file with the columns subject, object and time, each with its line."""
     for line, cells in read_rows(file, COLUMNS, options):
         yield line, cells if isinstance(cells, str) else Query(*cells)
 
@@ -99,10 +99,10 @@ def read_queries(file: Path | Database, options: ReadOptions = USUAL) -> Iterato
 def read_rows(
     file: Path | Database, names: tuple[str, ...], options: ReadOptions = USUAL
 ) -> Iterator[tuple[int, list[str] | str]]:
-    """Some columns of a file, row by row with its line; or what is wrong with a row.
+    """Read some columns of a file, row by row with its line; or what is wrong with a row.
 
-    They are found by their names in a header; without one, the file has these and no others. In a
-    dump of events they are those of its facts.
+    Columns are found by their names in a header; a file without a header has these columns and no
+    others. In an event dump they are the columns of its facts.
     """
     from apptek.reading.dumps import without_actor
     from apptek.reading.parts import good_rows

@@ -1,8 +1,8 @@
 """Scorers that count facts, the choice of their few weights, and counting beside the features.
 
-Beside the features, the score of a predicate is that of the features plus
-weight * log P(predicate), where P is the share of the predicate in the counts of `recency`. The
-counts and the weight are chosen on the tuning queries; see models/fitting/pipeline.py.
+Beside the features, the score of a predicate is the score of the features plus weight * log
+P(predicate), where P is the share of the predicate in the counts of `recency`. The counts and the
+weight are chosen on the tuning queries; see models/fitting/pipeline.py.
 """
 
 from collections.abc import Callable, Sequence
@@ -30,11 +30,11 @@ from apptek.models.counting_kernels import (
 from apptek.models.manifest import json_bytes
 from apptek.setting_rules import Different, checked_dataclass, setting
 
-CHUNK = 1024  # queries that one thread scores at a time
+CHUNK = 1024  # queries per task of a thread
 WEIGHTS = "weights.{view}.json"
 MOST_FACTS = 5_000_000  # with more facts, counting would need too much memory and time
-MOST_TRIED = 3_000  # queries that the counts are chosen on
-MOST_SHARES = 3_000_000  # of them: queries x predicates
+MOST_TRIED = 3_000  # tuning queries that the counts are chosen on
+MOST_SHARES = 3_000_000  # limit of queries x predicates
 # The prior outweighs all facts: each predicate has its share among all of them.
 FREQUENCY = Weights(smoothing=1e12)
 Share = Annotated[float, Field(ge=0, le=1)]
@@ -66,7 +66,7 @@ class CountingConfig:
 
 
 class FrequencyScorer:
-    """log(count of each predicate + 1/2), without the fact that the query hides."""
+    """The log frequency of each predicate, log(count + 1/2), without the query's hidden fact."""
 
     def __init__(self, graph: TemporalGraph) -> None:
         predicates = graph.facts.predicates
@@ -74,7 +74,7 @@ class FrequencyScorer:
         self._counts = np.bincount(predicates, minlength=graph.predicate_count)
 
     def scores(self, queries: Queries) -> Floats:
-        """(B, R)."""
+        """Return the scores: (B, R)."""
         counts = np.tile(self._counts + 0.5, (len(queries), 1))
         rows = np.flatnonzero(queries.hidden >= 0)
         hidden = queries.hidden[rows]
@@ -84,11 +84,11 @@ class FrequencyScorer:
         return np.log(counts).astype(np.float32)
 
     def save(self, folder: Path, view: View) -> None:
-        """Writes nothing: the counts follow from the data."""
+        """Write nothing: the counts follow from the data."""
 
 
 class CountingScorer:
-    """The other counting baselines: one kernel, whose weights say what it counts."""
+    """The other counting baselines: one kernel, whose weights decide what it counts."""
 
     def __init__(
         self, graph: TemporalGraph, weights: Weights, arrays: CountingArrays | None = None
@@ -97,7 +97,7 @@ class CountingScorer:
         self.arrays = counting_arrays(graph) if arrays is None else arrays
 
     def scores(self, queries: Queries) -> Floats:
-        """(B, R). Computed in threads; their number does not change the result."""
+        """Return the scores: (B, R). The number of threads does not change the result."""
         scores = np.empty((len(queries), self.graph.predicate_count), np.float32)
         columns, sight = queries.for_kernels(self.graph.axis), self.graph.directions("both")
 
@@ -118,7 +118,7 @@ class CountingScorer:
         return CountingScorer(graph, self.weights, counting_arrays(graph, self.arrays.dating))
 
     def save(self, folder: Path, view: View) -> None:
-        """Writes the chosen weights."""
+        """Write the chosen weights."""
         (folder / WEIGHTS.format(view=view)).write_bytes(json_bytes(self.weights._asdict()))
 
 
@@ -143,7 +143,7 @@ VARIANTS = {
 def choose_weights(
     variant: Variant, config: CountingConfig, quality: Callable[[Weights], float]
 ) -> tuple[Weights, float, int]:
-    """The best weights found, their quality, and how many were tried.
+    """Return the best weights, their quality, and how many were tried.
 
     Coordinate ascent: one weight changes at a time, round after round, until a whole round brings
     no improvement. On a tie, the weights that were tried first win.
@@ -164,10 +164,10 @@ def choose_weights(
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """What counting adds to the scores of a view.
+    """The counts that are added to the scores of a view.
 
     kernel  which facts count, and how much
-    dating  (2, R): undated and dated training facts of each predicate, which the prior is made of
+    dating  (2, R): undated and dated training facts of each predicate, the basis of the prior
     """
 
     weight: float
@@ -176,7 +176,7 @@ class Counted:
 
     @property
     def family(self) -> str:
-        """`frequency` where each predicate has its share among all facts; else empty."""
+        """`frequency` if each predicate gets its share among all facts; else empty."""
         return "frequency" if self.kernel == FREQUENCY else ""
 
     def scores(self, graph: TemporalGraph, queries: Queries) -> Floats:

@@ -7,13 +7,12 @@ counts floor + (1 - floor) / (1 + distance to t / decay):
     entities = near(s's outgoing) * near(o's incoming) / prior * dated,  normalised to sum to 1
     score    = log(pair * c of (s, o) + reversed * c of (o, s) + backoff * entities)
 
-`prior` is the share of each predicate among all facts. `dated` is how much commoner the predicate
-is among facts that are dated, if the query is, or undated, if the query is. Where only one of fact
-and query has a time the fact counts `floor`; where neither has one it counts 1. The fact that a
-query hides is counted nowhere.
+`prior` is the share of each predicate among all facts. `dated` is the predicate's lift among the
+facts that are dated (or undated) like the query. If only one of fact and query has a time, the fact
+counts `floor`; if neither has one, it counts 1. The fact that a query hides is never counted.
 
 With past_only, a query counts only the facts before its time; later ends are unknown, as in
-graph/slot_search.py. The prior is fitted, as weights are: it is that of all facts.
+graph/slot_search.py. The prior is fitted, like a weight: it always comes from all facts.
 """
 
 from typing import NamedTuple
@@ -30,9 +29,9 @@ from apptek.graph.lookups import PairIndex, find_pair
 from apptek.graph.slot_search import AHEAD, ONGOING
 from apptek.graph.temporal_graph import TemporalGraph
 
-PRIOR = 0.5  # facts that every predicate is given on top of its own, so that no prior is 0
-DATING = 1.0  # facts that the overall share of dated ones weighs beside a predicate's own
-TINY = 1e-30  # the logarithm of 0 would be no finite score
+PRIOR = 0.5  # pseudo-count of facts of every predicate, so that no prior is 0
+DATING = 1.0  # pseudo-count of the overall share of dated facts
+TINY = 1e-30  # keeps the logarithm of 0 finite
 
 
 class Weights(NamedTuple):
@@ -40,9 +39,9 @@ class Weights(NamedTuple):
 
     pair: float = 0.0
     reversed: float = 0.0
-    backoff: float = 1.0  # facts that the profile weighs beside those of the pair
-    smoothing: float = 3.0  # facts that the prior weighs beside those of an entity
-    pair_decay: float = 1.0  # distance at which a fact has lost half of what it can lose
+    backoff: float = 1.0  # pseudo-count of the profile beside the pair's facts
+    smoothing: float = 3.0  # pseudo-count of the prior beside an entity's facts
+    pair_decay: float = 1.0  # distance at which the decaying part is halved
     entity_decay: float = 1.0
     floor: float = 1.0  # the weight that remains at any distance
 
@@ -50,9 +49,10 @@ class Weights(NamedTuple):
 class GroupedFacts(NamedTuple):
     """Facts sorted into groups: group g owns the rows from offsets[g] to offsets[g + 1].
 
-    What a kernel needs of a fact is copied beside it, so that it reads memory in order.
+    The columns that a kernel needs are copied into this order, so that it reads memory
+    sequentially.
 
-    lows, highs  the positions of since and until; where one of them is unknown, the other twice
+    lows, highs  the positions of since and until; if one is unknown, both are the other one
     """
 
     offsets: Longs
@@ -63,7 +63,7 @@ class GroupedFacts(NamedTuple):
 
 
 class CountingArrays(NamedTuple):
-    """What the counting kernel reads.
+    """The inputs of the counting kernel.
 
     entities  the facts of every subject, then of every object
     dating    (2, R): undated and dated facts of each predicate
@@ -90,8 +90,8 @@ def dating_of(facts: Facts, predicate_count: int) -> Longs:
 def counting_arrays(graph: TemporalGraph, dating: Longs | None = None) -> CountingArrays:
     """Index the facts of a graph for the counting kernel. O(n log n).
 
-    dating  what the prior is made of; without it that of the graph. A graph that has got new facts
-            since the fit keeps that of the fit.
+    dating  the basis of the prior; by default counted in the graph. A graph with facts that were
+            added after the fit keeps the `dating` of the fit.
     """
     pairs, facts = PairIndex.of(graph), graph.facts
     is_dated = read_only(facts.dated)
@@ -107,14 +107,14 @@ def _grouped(graph: TemporalGraph, index: Incidence) -> GroupedFacts:
     since, until = graph.since[index.facts], graph.until[index.facts]
     lows = read_only(np.where(since == UNKNOWN, until, since))
     highs = read_only(np.where(until == UNKNOWN, since, until))
-    # Every third offset: a slot of an incidence has three stretches, which are one group here.
+    # Every third offset: the three ranges of a slot of an incidence are one group here.
     offsets = read_only(index.offsets[::3].astype(np.int64))
     predicates = read_only(graph.facts.predicates[index.facts])
     return GroupedFacts(offsets, index.facts, lows, highs, predicates)
 
 
 def count_twins(graph: TemporalGraph) -> Ints:
-    """For each fact, how many facts are hidden with it, itself included; empty if always 1."""
+    """Count the facts that are hidden with each fact, including itself; empty if always 1."""
     twins = graph.incidence.twins
     counts = np.bincount(twins)[twins] if len(twins) else twins
     return read_only(counts.astype(np.int32))
@@ -168,9 +168,9 @@ def score_queries(
 def _fill_prior(
     arrays: CountingArrays, query_dated: int, unseen: int, prior: Doubles, dated: Doubles
 ) -> None:
-    """Fills in `prior` and `dated`, without the hidden fact and its twins.
+    """Fill `prior` and `dated`, without the hidden fact and its twins.
 
-    "Alike" are the facts that have a time if the query has one, and have none if it has none.
+    "Alike" are the dated facts for a dated query, and the undated facts for an undated one.
     """
     # Twins have the same predicate and are all dated: subtracting their number is enough.
     missing, gone, gone_alike, dating = -1, 0, 0, arrays.dating
@@ -184,11 +184,11 @@ def _fill_prior(
         total += dating[0, r] + dating[1, r]
     share = alike_total / total if total > 0 else 0.0
     for r in range(prior.size):
-        # Not below 0: a hidden fact that was added since the fit is none of those counted.
+        # Not below 0: a hidden fact that was added after the fit was never counted.
         alike = max(dating[query_dated, r] - (gone_alike if r == missing else 0), 0)
         count = max(dating[0, r] + dating[1, r] - (gone if r == missing else 0), 0)
         prior[r] = (count + PRIOR) / (total + PRIOR * prior.size)
-        # Without any alike fact, being dated tells nothing of the predicate.
+        # Without any alike fact, being dated says nothing about the predicate.
         dated[r] = (alike + DATING * share) / (count + DATING) / share if share > 0.0 else 1.0
 
 
@@ -197,7 +197,7 @@ def _combine(
     counts: Doubles, subject_total: float, object_counts: Doubles, object_total: float,
     prior: Doubles, dated: Doubles, smoothing: float, backoff: float,
 ) -> None:  # fmt: skip
-    """Replaces the counts of the subject by backoff * entities."""
+    """Replace the counts of the subject by backoff * entities."""
     total = 0.0
     for r in range(counts.size):
         near = (counts[r] + smoothing * prior[r]) / (subject_total + smoothing)
@@ -214,7 +214,7 @@ def _count_slot(
     groups: GroupedFacts, slot: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
     floor: float, counts: Doubles,
 ) -> float:  # fmt: skip
-    """Sets `counts` to those of one slot and returns their sum; slot -1 has no facts."""
+    """Set `counts` to those of one slot and return their sum; slot -1 has no facts."""
     for r in range(counts.size):
         counts[r] = 0.0
     if slot < 0:
@@ -227,7 +227,7 @@ def _count_pair(
     groups: GroupedFacts, pair: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
     floor: float, weight: float, counts: Doubles,
 ) -> None:  # fmt: skip
-    """Adds the facts of a pair to `counts`; pair -1 has none."""
+    """Add the facts of a pair to `counts`; pair -1 has none."""
     if pair >= 0 and weight > 0.0:
         _add_counts(groups, pair, twins, when, unseen, sight, decay, floor, weight, counts)
 
@@ -237,10 +237,10 @@ def _add_counts(
     groups: GroupedFacts, group: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
     floor: float, weight: float, counts: Doubles,
 ) -> float:  # fmt: skip
-    """Adds the weight of each fact of a group to the count of its predicate.
+    """Add the weight of each fact of a group to the count of its predicate.
 
-    Returns the sum of these weights. This loop is where the time goes: one pass over memory in
-    order, with a single division for each fact.
+    Return the sum of these weights. Most of the time is spent in this loop: one sequential pass
+    over memory, with a single division per fact.
     """
     # floor + (1 - floor) / (1 + distance / decay) = floor + falling / (decay + distance)
     total, falling = 0.0, (1.0 - floor) * decay
@@ -249,14 +249,14 @@ def _add_counts(
             fact = groups.facts[entry]
             if fact == unseen or (twins.size > 0 and twins[fact] == twins[unseen]):
                 continue
-        # int64, for the difference of two positions can exceed int32.
+        # int64, because the difference of two positions can exceed int32.
         low, high = np.int64(groups.lows[entry]), np.int64(groups.highs[entry])
         if low == UNKNOWN or when == UNKNOWN:
             near = weight if low == when else weight * floor
         elif sight & AHEAD != 0:
             if low >= when:
                 continue
-            # A fact that has not ended lies at its start, or lasts.
+            # A fact that has not ended is at its start, or still lasts.
             lasts = sight & ONGOING != 0
             distance = when - high if high < when else np.int64(0) if lasts else when - low
             near = weight * (floor + falling / (decay + distance))

@@ -10,15 +10,15 @@ from apptek.compiling import fast, in_threads
 from apptek.evaluation.calibration import Calibration
 from apptek.ragged import Ragged
 
-CHUNK = 2048  # rows that one thread scores at a time
+CHUNK = 2048  # rows per task of a thread
 
 
 @dataclass(frozen=True, slots=True)
 class SparseWeights:
-    """Weights where feature and predicate were seen together often enough; the others are 0.
+    """Weights of the features and predicates that occurred together often enough; the others are 0.
 
-    Those of feature i stand from offsets[i] to offsets[i + 1], by predicate. They are indexed as a
-    matrix (F, R) is: [columns, predicate], [:, predicate], or [columns] for whole rows.
+    The weights of feature i are at offsets[i] to offsets[i + 1], by predicate. They are indexed
+    like a matrix (F, R): [columns, predicate], [:, predicate], or [columns] for whole rows.
     """
 
     offsets: Longs  # (F + 1,)
@@ -39,7 +39,7 @@ class SparseWeights:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """Features and predicates."""
+        """The numbers of features and predicates."""
         return len(self), self.width
 
     def __getitem__(self, key: Any) -> Floats:
@@ -82,7 +82,7 @@ class LinearSoftmax:
         close_columns(self, "weights", "bias")
 
     def scores(self, rows: Ragged) -> Floats:
-        """The scores of all predicates: (B, R). In threads; the same for any number of them."""
+        """Return the scores of all predicates: (B, R). The number of threads does not matter."""
         scores = np.empty((len(rows), len(self.bias)), np.float32)
         columns, values = rows.columns, rows.flat_values
 
@@ -106,7 +106,7 @@ def add_sparse_weights(
     offsets: Longs, columns: Ints, values: Floats, starts: Longs, predicates: Ints, weights: Floats,
     bias: Floats, scores: Floats,
 ) -> None:  # fmt: skip
-    """Fills in scores (B, R): the bias and the weights of each row's active features."""
+    """Fill scores (B, R) with the bias plus the weights of each row's active features."""
     for row in range(scores.shape[0]):
         scores[row] = bias
         for entry in range(offsets[row], offsets[row + 1]):
@@ -120,9 +120,9 @@ def add_sparse_weights(
 def add_weights(
     offsets: Longs, columns: Ints, values: Floats, weights: Floats, bias: Floats, scores: Floats
 ) -> None:
-    """Fills in scores (B, R): the bias and the weights of each row's active features.
+    """Fill scores (B, R) with the bias plus the weights of each row's active features.
 
-    Four features at a time, so that the scores are read and written less often.
+    Process four features at a time, so that the scores are read and written less often.
     """
     predicate_count, one = bias.size, np.float32(1.0)
     for row in range(scores.shape[0]):

@@ -1,11 +1,11 @@
 """A folder whose files are checked: model.json, arrays, further files, and manifest.json over all.
 
 Kernels do not check their bounds, and LightGBM does not check its text: a damaged file would crash
-the process or change answers without a word. So `open_folder` compares every file with the size and
-checksum in the manifest, and returns what it has compared: no file is read twice.
+the process or silently change answers. So `open_folder` compares every file with the size and
+checksum in the manifest, and returns the checked contents: no file is read twice.
 
-Arrays are mapped from the disk. Their file has a checksum of each in its header. A folder above
-FULL_CHECK bytes is opened by that header alone; `apptek info --check` reads everything.
+Arrays are mapped from the disk. The header of their file has a checksum of each array. For a folder
+above FULL_CHECK bytes, only that header is checked; `apptek info --check` reads everything.
 """
 
 import json
@@ -30,7 +30,7 @@ MANIFEST = "manifest.json"
 RUN = "run.json"  # durations, command and commit: what may differ between equal models
 FULL_CHECK = 256 * 2**20  # bytes of a folder up to which opening it reads everything
 ADVICE = "copy the folder again, or fit again"  # how every error about damage ends
-EXCHANGES = 5  # of a folder for another while it is read
+EXCHANGES = 5  # replacements of the folder that reading tolerates
 _DAMAGE = (
     ConfigError, DataError, GraphError, pa.ArrowException, OSError, ValueError,
 )  # fmt: skip
@@ -218,7 +218,7 @@ def _read_arrays(folder: Path, header_checksum: str, *, check: bool) -> Arrays:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Every file but the manifest, by its path in the folder, in order."""
+    """Yield every file except the manifest, by its path in the folder, in order."""
     paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
     for name in sorted(paths):
         if name != MANIFEST and not paths[name].is_dir():
@@ -240,7 +240,7 @@ def _read_manifest(folder: Path) -> Records:
     content = _read(folder, MANIFEST)
     try:
         records: Records = json.loads(content)["files"]
-        # Written once more it must be the same text: a changed space is damage, too.
+        # Writing it again must give the same text: a changed space is damage, too.
         if json_bytes({"files": records}) != content or not _are_sound(records):
             raise ModelError(damaged)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -262,7 +262,7 @@ def _are_sound(records: Records) -> bool:
 def _check_names(folder: Path, records: Records) -> None:
     """Raise ModelError for missing and additional files, links, and files of another size."""
     for path in folder.rglob("*"):
-        if path.is_symlink():  # it may lead anywhere, and be turned after the check
+        if path.is_symlink():  # it may lead anywhere, and change after the check
             name = path.relative_to(folder).as_posix()
             raise ModelError(f"{folder} is damaged: {name} is a link; {ADVICE}")
     present = {name for name, _ in _files(folder)}

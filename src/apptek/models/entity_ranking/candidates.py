@@ -1,9 +1,9 @@
-"""The candidates for a missing entity, and what the facts before the time say for each.
+"""The candidates for a missing entity, and their evidence before the time.
 
 A question (actor, predicate, ?, time) asks for an object. The same with predicate + R, where R is
 the number of predicates, asks for the subject whose object is the actor: every fact is also kept
-reversed. A candidate has any evidence before the time: it was seen with the actor, or with the
-predicate in the role that is asked for. For each candidate there are decayed counts:
+reversed. A candidate has some evidence before the time: it was seen with the actor, or with the
+predicate in the missing role. For each candidate there are decayed counts:
 
 | family    | counts                                                             |
 |-----------|--------------------------------------------------------------------|
@@ -31,8 +31,8 @@ from apptek.graph.decayed_counts import decayed_counts
 FAMILIES = ("triple", "pair", "reversed", "predicate", "role")
 SCALES = ("brief", "middle", "ever")
 FEATURES = tuple(f"{family} {scale}" for family in FAMILIES for scale in SCALES)
-UNIT = 0.003  # a decayed count below it is next to nothing
-CHUNK = 256  # queries whose candidates exist at a time
+UNIT = 0.003  # scale of decayed counts: much smaller ones have no effect
+CHUNK = 256  # queries whose candidates are in memory at once
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +47,7 @@ class EntityQueries:
         return len(self.times)
 
     def take(self, rows: Longs) -> "EntityQueries":
-        """The questions of these rows."""
+        """Return the questions of these rows."""
         return EntityQueries(self.actors[rows], self.predicates[rows], self.times[rows])
 
 
@@ -83,9 +83,9 @@ class EntityIndex:
         self._scales = read_only(np.asarray([clock.brief, clock.middle, np.inf]))
 
     def candidates(self, queries: EntityQueries) -> Candidates:
-        """Every entity with evidence before the time of each question, ascending by id.
+        """Return every entity with evidence before the time of each question, ascending by id.
 
-        An actor below 0 is unknown: the predicate alone tells something.
+        An actor below 0 is unknown: then only the predicate gives evidence.
         """
         order = np.lexsort((queries.times, queries.predicates))
         columns = (queries.actors, queries.predicates, queries.times)
@@ -108,7 +108,7 @@ class EntityIndex:
         return _in_order(Candidates(offsets, entities, features), order)
 
     def _most(self, actors: Longs, predicates: Longs) -> Longs:
-        """At most so many candidates for each question."""
+        """Return an upper bound of the number of candidates for each question."""
         known = np.maximum(actors, 0)
         starts, of_predicate = self._of_actor[0], self._of_predicate[0]
         of_actors = np.where(actors >= 0, starts[known + 1] - starts[known], 0)
@@ -118,13 +118,13 @@ class EntityIndex:
 
 
 def _sorted(order: Longs, keys: Longs, count: int, *columns: Longs) -> tuple[Longs, ...]:
-    """Where the facts of each key start, then their columns in this order."""
+    """Return the offsets of the facts of each key, then the columns in this order."""
     starts = np.searchsorted(keys[order], np.arange(count + 1)).astype(np.int64)
     return tuple(for_kernel(c, np.int64) for c in (starts, *(c[order] for c in columns)))
 
 
 def _in_order(found: Candidates, order: Longs) -> Candidates:
-    """The candidates in the order of the questions, of each question by id."""
+    """Return the candidates in the order of the questions, sorted by id within a question."""
     rows = order[found.rows]
     places = np.lexsort((found.entities, rows))
     offsets = np.searchsorted(rows[places], np.arange(len(order) + 1)).astype(np.int64)

@@ -2,7 +2,7 @@
 
 The utility of a candidate is the sum of weight * feature. All entities without evidence are one
 more alternative with a constant utility: they share its probability, and rank last. A question with
-several right answers at the same time is asked once for each of them, without the others.
+several right answers at the same time is used once for each of them, without the others.
 """
 
 from collections.abc import Mapping
@@ -25,12 +25,12 @@ from apptek.models.entity_ranking.candidates import (
 )
 from apptek.ragged import Ragged
 
-LATE = 0.7  # share of the dated training facts before those that are fitted on
-MOST_QUERIES, MOST_CANDIDATES = 4_000, 3_000_000  # that are fitted on
-FEWEST = 50  # questions, below which nothing is fitted
+LATE = 0.7  # the ranker is fitted on the dated training facts after this share
+MOST_QUERIES, MOST_CANDIDATES = 4_000, 3_000_000  # limits of the fit
+FEWEST = 50  # with fewer questions, nothing is fitted
 PENALTY = 3.0  # on the squares of the weights
 STEPS, ENOUGH = 12, 1e-6
-_DIGITS = 6  # that are kept of what is fitted: more would differ between machines
+_DIGITS = 6  # digits of fitted numbers; further ones differ between machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,21 +41,21 @@ class EntityRanker:
     others: float
 
     def utilities(self, found: Candidates) -> Doubles:
-        """The utility of each candidate."""
-        # Not a product of matrices: its sums depend on how many rows come at once.
+        """Return the utility of each candidate."""
+        # Not a matrix product: its sums depend on the number of rows.
         values: Doubles = (found.features * self.weights).sum(axis=1)
         return values
 
     def probabilities(self, found: Candidates) -> tuple[Doubles, Doubles]:
-        """Those of the candidates of each question, and of all other entities: they add up to 1."""
+        """Return P of each candidate, and of all other entities per question: they sum to 1."""
         return _shares(self.utilities(found), found.offsets, self.others)
 
     def ranks(
         self, index: EntityIndex, queries: EntityQueries, truths: Longs, known: Ragged
     ) -> Doubles:
-        """The expected rank of each question's truth among all entities, the known ones left out.
+        """Return the expected rank of each truth among all entities, without the known ones.
 
-        The entities without evidence come last, all of them with the same score.
+        The entities without evidence come last and tie.
         """
         order = np.lexsort((queries.times, queries.predicates))
         ranks = np.empty(len(queries))
@@ -83,7 +83,7 @@ class EntityRanker:
 
 
 def entity_queries(facts: Facts, axis: TimeAxis, predicate_count: int) -> EntityQueries:
-    """The questions for the object of each fact, then those for the subject of each fact."""
+    """Return the questions for the object of each fact, then those for the subject of each fact."""
     both = with_inverses(facts, predicate_count)
     columns = (both.subjects, both.predicates, axis.positions(both.times))
     return EntityQueries(*(column.astype(np.int64) for column in columns))
@@ -91,10 +91,10 @@ def entity_queries(facts: Facts, axis: TimeAxis, predicate_count: int) -> Entity
 
 def known_entities(queries: EntityQueries, truths: Longs, facts: Facts, axis: TimeAxis,
                    predicate_count: int) -> Ragged:  # fmt: skip
-    """The other right answers of each question: entities in facts of the same time."""
+    """Return the other right answers of each question: entities in facts of the same time."""
     both = with_inverses(facts, predicate_count)
     asked = (queries.actors, truths, queries.predicates, queries.times)
-    # Entities in the place of predicates: those that the facts have where each question asks.
+    # Exchange entities and predicates, so that `known_predicates` finds known entities.
     turned = [
         Facts(*(column.astype(np.int32) for column in (*columns, columns[3])))
         for columns in (
@@ -138,7 +138,7 @@ def _fit(found: Candidates, truths: Longs, known: Ragged) -> EntityRanker:
     is_truth: Bools = entities == truths[rows]
     has_truth = np.zeros(len(truths), np.bool_)
     has_truth[rows[is_truth]] = True
-    # The utility of the others is the last parameter; its feature is 1 for them and else 0.
+    # The last parameter is the utility of the others; its feature is 1 for them, else 0.
     wanted = np.append(features[is_truth].sum(axis=0, dtype=np.float64), float((~has_truth).sum()))
 
     def loss(parameters: Doubles) -> tuple[float, Doubles, Doubles]:
@@ -171,13 +171,13 @@ def _fit(found: Candidates, truths: Longs, known: Ragged) -> EntityRanker:
 
 
 def _sums(values: Any, rows: Longs, count: int) -> Doubles:
-    """The sums of the columns over the rows of each question: (n, F)."""
+    """Sum the columns over the rows of each question: (n, F)."""
     columns = (np.bincount(rows, column, minlength=count) for column in values.T)
     return np.stack(list(columns), axis=1)
 
 
 def _shares(values: Doubles, offsets: Longs, others: float) -> tuple[Doubles, Doubles]:
-    """Softmax over the candidates of each question and the others."""
+    """Return the softmax over the candidates of each question and the others."""
     counts = np.diff(offsets)
     rows = np.repeat(np.arange(len(counts)), counts)
     largest = np.full(len(counts), others)
@@ -189,7 +189,7 @@ def _shares(values: Doubles, offsets: Longs, others: float) -> tuple[Doubles, Do
 
 
 def _known_among(found: Candidates, known: Ragged) -> Bools:
-    """Which candidates are other right answers of their question."""
+    """Return which candidates are other right answers of their question."""
     width = 1 + max(int(part.max(initial=0)) for part in (found.entities, known.columns))
     keys = known.row_of_each * width + known.flat_columns
     return np.isin(found.rows * width + found.entities, keys)
@@ -198,7 +198,7 @@ def _known_among(found: Candidates, known: Ragged) -> Bools:
 def _ranks(
     found: Candidates, values: Doubles, truths: Longs, known: Ragged, entity_count: int
 ) -> Doubles:
-    """The expected rank of each truth."""
+    """Return the expected rank of each truth."""
     rows, count = found.rows, len(truths)
     is_truth = found.entities == truths[rows]
     own = np.full(count, -np.inf)  # every candidate is better than a truth without evidence
@@ -209,6 +209,6 @@ def _ranks(
         np.bincount(rows, same(values, own[rows]), minlength=count)
         for same in (np.greater, np.equal)
     )
-    # Without evidence, and no other right answer.
+    # Entities without evidence that are no other right answer.
     others = entity_count - np.diff(known.offsets) - np.bincount(rows, minlength=count)
     return 1.0 + better + 0.5 * (np.where(np.isinf(own), others, equal) - 1)

@@ -1,1 +1,1 @@
-"""How a model is fitted: examples, weights, stages."""
+"""The fit of a model: examples, weights, stages."""

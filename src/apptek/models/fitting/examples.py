@@ -1,6 +1,6 @@
-"""Queries as features, with what they are to learn: in memory, or in shards on the disk.
+"""Queries as features, with their labels: in memory, or in shards on the disk.
 
-The linear fit looks at one shard at a time, so that its memory does not grow with the number of
+The linear fit reads one shard at a time, so that its memory does not grow with the number of
 queries. The re-ranker (preset max) joins all shards: its memory grows up to `fit.queries`.
 """
 
@@ -25,19 +25,19 @@ from apptek.resuming import StageCache
 from apptek.seeding import generator
 
 Rows = npt.NDArray[Any]
-SHARD = 131_072  # examples of a shard; fewer stay in memory
-MOST_LOGITS = 2_500_000_000  # of an epoch: training queries x predicates
-MOST_SCORES = 25_000_000  # of the queries to tune on and all predicates: 100 MB
-TUNING_SHARE = 0.1  # of the training queries, where valid cannot serve
-MAX_NEWEST = 0.3  # the same, where many facts have the time of the cut
+SHARD = 131_072  # examples per shard; fewer stay in memory
+MOST_LOGITS = 2_500_000_000  # limit of an epoch: training queries x predicates
+MOST_SCORES = 25_000_000  # limit of tuning queries x predicates: 100 MB
+TUNING_SHARE = 0.1  # share of the training queries to tune on, if valid cannot be used
+MAX_NEWEST = 0.3  # largest such share, if many facts have the time of the cut
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
     """Queries as features, with their predicates and the other known ones of the same (u, v, t).
 
-    In training the others are excluded from the loss, and only training facts may name them; in
-    validation they are the filter of the ranks.
+    In training, the others are excluded from the loss, and come only from training facts. In
+    validation, they are the filter of the ranks.
     """
 
     rows: Ragged
@@ -114,13 +114,13 @@ def with_more(shards: Sequence[Examples], more: Examples) -> Sequence[Examples]:
 
 @dataclass(frozen=True, slots=True)
 class ViewExamples:
-    """What a view is fitted and tuned on.
+    """The examples that a view is fitted and tuned on.
 
     rows       the training facts of `train`, one shard after the other
-    facts      to tune on, with the queries for them; `tuning` is None where there are none
+    facts      to tune on, with the queries for them; `tuning` is None without such facts
     is_newest  whether these are the newest training facts
-    seen       the features that the queries to tune on see: where valid lies beyond train, those
-               of every earlier fact, valid included, as if the model were updated day by day
+    seen       the features that the tuning queries see: if valid is later than train, those of
+               every earlier fact, including valid, as if the model were updated day by day
     """
 
     space: FeatureSpace
@@ -160,7 +160,7 @@ def tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
     if not data.lies_beyond_train("valid"):
         newest = _newest(fit, usable) if view == "past_only" and data.was_split else None
         return (usable, None) if newest is None else (usable[~newest], usable[newest])
-    has_other_view = len(fit.config.views) > 1  # which then answers what lies beyond train
+    has_other_view = len(fit.config.views) > 1  # which then answers queries after train
     if view == "past_only" or not has_other_view:
         return usable, None
     drawn = generator(fit.options.seed, "tuning").random(len(usable)) < TUNING_SHARE

@@ -1,13 +1,15 @@
 """Fitting the linear softmax: per-example Adagrad; L2, stopping and temperature by valid.
 
-The objective is the sum over examples of -log p(label), where the other training predicates of the
-same (u, v, t) are left out of p's denominator, plus l2 / 2 * the sum of squared weights (not of the
-bias). An example sees l2 divided by the number of examples in which a feature is active, for its
-active features alone: over an epoch this is the whole penalty, and idle features cost nothing.
+The objective is the sum over examples of -log p(label), plus l2 / 2 * the sum of squared weights
+(not of the bias). The other training predicates of the same (u, v, t) are masked in p's
+denominator. For an example, the l2 of an active feature is divided by the number of examples in
+which the feature is active. Over an epoch this is the whole penalty, and inactive features cost
+nothing.
 
-Features that speak of a predicate may share *copy weights*: one number for a whole group of them,
-which each adds to the weight for its own predicate ("what happened happens again"). They are
-learned beside the weights, without penalty, and are part of the weights when the fit is done.
+Features that have a predicate may share *copy weights*: one number for a whole group of features.
+Each feature adds it to its weight for its own predicate ("what happened tends to happen again").
+Copy weights are learned beside the weights, without penalty, and are added to the weights at the
+end of the fit.
 """
 
 from collections.abc import Sequence
@@ -25,12 +27,12 @@ from apptek.models.fitting.examples import Examples
 from apptek.models.linear_softmax import LinearSoftmax, SparseWeights
 
 Pass = list[tuple[int, Ints]]  # one epoch: shards, and the order of the examples in each
-LEAST_TUNING = 50  # queries of valid; with fewer, nothing is chosen on them
+LEAST_TUNING = 50  # with fewer queries of valid, nothing is chosen on them
 # Weights of all fits that run at once; where one needs more, only those of what was seen together
 # are kept.
 MOST_DENSE = 100_000_000
-LEAST_TOGETHER = 3  # training queries with a feature and a predicate, for a weight of its own
-_MASKED = np.float32(-1e30)  # finite: differences of it are numbers
+LEAST_TOGETHER = 3  # training queries that a feature and a predicate need for a weight
+_MASKED = np.float32(-1e30)  # finite, so that differences are no NaN
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class EpochReport:
 
 @dataclass(frozen=True, slots=True)
 class FitReport:
-    """What was chosen on valid, and everything that was tried; None where there was no valid."""
+    """The values chosen on valid, and everything that was tried; None without valid."""
 
     l2: float
     epoch: int  # 0: counting alone
@@ -134,9 +136,9 @@ def descend(
 def _best_epoch(
     descent: "Descent", valid: Examples, passes: list[Pass], counted: Floats | None
 ) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
-    """The weights of the epoch that ranks valid best, its report, and those of all epochs.
+    """Return the weights of the epoch that ranks valid best, its report, and all reports.
 
-    Before the first epoch, there is counting alone.
+    Epoch 0 is counting alone.
     """
     config, l2 = descent.config, descent.l2
 
@@ -162,7 +164,7 @@ def _best_epoch(
 
 
 class Descent:
-    """Weights while they are learned, with each weight's sum of squared gradients."""
+    """Weights during training, with each weight's sum of squared gradients."""
 
     def __init__(
         self,
@@ -196,7 +198,7 @@ class Descent:
             self.decay[:] = l2 / np.maximum(counts, 1)
 
     def run_epoch(self, shuffled: Pass) -> None:
-        """Learns from each example once, in this order."""
+        """Learn from each example once, in this order."""
         total = self.config.epochs * sum(len(order) for _, order in shuffled)
         for shard, order in shuffled:
             train = self.train[shard]
@@ -211,7 +213,7 @@ class Descent:
             self.step += len(order)
 
     def model(self) -> LinearSoftmax:
-        """The weights as they are now, the copy weights among them."""
+        """Return the current weights, including the copy weights."""
         weights, copying = self.weights.copy(), np.flatnonzero(self.groups >= 0)
         shared = self.shared[self.groups[copying]]
         if self.pattern is None:
@@ -249,14 +251,14 @@ def _run_epoch(
     decay: Floats, weights: Floats, sums: Floats, bias: Floats, bias_sums: Floats,
     shared: Floats, shared_sums: Floats, learning_rate: float, step: int, total: int,
 ) -> None:  # fmt: skip
-    """Adagrad, example by example; the penalty as a proximal step, which cannot overshoot."""
+    """Run Adagrad example by example; the penalty is a proximal step, which cannot overshoot."""
     class_count = bias.size
     gradient = np.empty(class_count, np.float32)
     slopes = np.zeros(shared.size, np.float32)
     for number in range(order.size):
         example = order[number]
         rate = np.float32(learning_rate * (1.0 - (step + number) / total))
-        # Forward: `gradient` first holds the logits, to spare a second array in the cache.
+        # Forward: `gradient` first holds the logits, which saves a second array.
         gradient[:] = bias
         for entry in range(offsets[example], offsets[example + 1]):
             feature = columns[entry]
@@ -266,10 +268,10 @@ def _run_epoch(
             if groups[feature] >= 0:
                 gradient[copied[feature]] += value * shared[groups[feature]]
         for entry in range(other_offsets[example], other_offsets[example + 1]):
-            gradient[others[entry]] = _MASKED  # no mistake: it holds at that time, too
+            gradient[others[entry]] = _MASKED  # masked: it is also true at that time
         softmax_gradient(gradient, labels[example])
         step_bias(bias, bias_sums, gradient, rate)
-        # Backward: only the rows of active features are touched, so that idle ones cost nothing.
+        # Backward: update only the rows of active features; the others cost nothing.
         for entry in range(offsets[example], offsets[example + 1]):
             feature = columns[entry]
             value = values[entry] if values.size else np.float32(1.0)
@@ -296,7 +298,7 @@ def _run_sparse_epoch(
     bias_sums: Floats, shared: Floats, shared_sums: Floats, learning_rate: float, step: int,
     total: int,
 ) -> None:  # fmt: skip
-    """The same where feature i has weights for the predicates kept[starts[i] : starts[i + 1]]."""
+    """Run Adagrad where feature i has weights for kept[starts[i] : starts[i + 1]] only."""
     gradient = np.empty(bias.size, np.float32)
     slopes = np.zeros(shared.size, np.float32)
     for number in range(order.size):
@@ -330,7 +332,7 @@ def _run_sparse_epoch(
 
 @fast
 def step_bias(bias: Floats, sums: Floats, gradient: Floats, rate: np.float32) -> None:
-    """One step of Adagrad for the bias."""
+    """Do one step of Adagrad for the bias."""
     for r in range(bias.size):
         sums[r] += gradient[r] * gradient[r]
         bias[r] -= rate * gradient[r] / np.sqrt(sums[r])
@@ -338,7 +340,7 @@ def step_bias(bias: Floats, sums: Floats, gradient: Floats, rate: np.float32) ->
 
 @fast
 def step_shared(shared: Floats, sums: Floats, slopes: Floats, rate: np.float32) -> None:
-    """One step of Adagrad for the copy weights; clears the slopes."""
+    """Do one step of Adagrad for the copy weights, and clear the slopes."""
     for group in range(shared.size):
         sums[group] += slopes[group] * slopes[group]
         shared[group] -= rate * slopes[group] / np.sqrt(sums[group])
@@ -347,7 +349,7 @@ def step_shared(shared: Floats, sums: Floats, slopes: Floats, rate: np.float32) 
 
 @fast
 def softmax_gradient(logits: Floats, label: int) -> None:
-    """Turns logits into the gradient of -log p(label) by them: p, minus 1 at the label."""
+    """Turn logits into the gradient of -log p(label) by the logits: p, minus 1 at the label."""
     largest = logits.max()
     total = np.float32(0.0)
     for r in range(logits.size):

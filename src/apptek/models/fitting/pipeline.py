@@ -183,12 +183,12 @@ def _fit(fit: Fit) -> Model:
     return model
 
 
-LEAST_JUDGED = 60  # queries needed to decide that there is nothing to learn
+LEAST_JUDGED = 60  # queries that are needed to decide that nothing can be learned
 
 
 @dataclass(frozen=True, slots=True)
 class _Chosen:
-    """What was chosen on the tuning queries, and the scores that it gives to them.
+    """The choices made on the tuning queries, and the scores of these queries.
 
     shares  log P of each predicate by counting alone
     """
@@ -220,7 +220,7 @@ def _fit_view(fit: Fit, model: Model, view: View) -> FittedView:
     about |= {"quality": _quality(fit, made, chosen)}
     facts = fit.dataset.train.take(made.rows)
     if made.is_newest and made.tuning is not None and chosen.reranker is None:
-        # The newest facts have told what to choose; the weights may learn from them now.
+        # The newest facts were used to choose; now the weights may learn from them.
         with fit.stage(f"fit the classifier again, {view}"):
             made = _with_newest(fit, made, made.tuning)
             classifier = _refit(fit, made, classifier, chosen.report)

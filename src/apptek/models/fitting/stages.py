@@ -1,4 +1,4 @@
-"""How a fit is asked for, and where it stands: its options, its work folder, its stages."""
+"""The options, the work folder and the stages of a fit."""
 
 import time
 from collections import Counter
@@ -21,13 +21,13 @@ TypeTable = Mapping[str, Mapping[str, str]]  # kind of type -> entity -> type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitOptions:
-    """How a model is fitted, whatever the data.
+    """The options of a fit, whatever the data.
 
-    types      the user's own types of entities; a kind that names would give is replaced
-    final      whether the model answers from all facts, those of valid and test included; it is
+    types      the user's types of entities; a kind replaces the one that names would give
+    final      whether the model answers from all facts, including valid and test; it is
                evaluated on its training facts all the same
-    resume     whether to go on from what a stopped fit has left in the work folder
-    agent      the folder of a trained agent, which then is not trained again
+    resume     whether to resume from the work folder of an interrupted fit
+    agent      the folder of a trained agent, which is then not trained again
     """
 
     config: Config  # of a baseline: its own settings
@@ -74,7 +74,7 @@ def fit_options(
 
 @dataclass(slots=True)
 class Fit:
-    """One fit on its way: the data under the protocol, the work folder, and the time it took."""
+    """A running fit: the data under the protocol, the work folder, and the time it took."""
 
     dataset: Dataset
     options: FitOptions
@@ -94,7 +94,7 @@ class Fit:
 
     @contextmanager
     def stage(self, name: str, part: int = 0, parts: int = 1) -> Iterator[None]:
-        """Announces a stage, or one part of it with the time left, and notes how long it took."""
+        """Announce a stage, or a part of it with the time left, and record how long it took."""
         told = name
         if parts > 1:
             told = f"{name}, part {part + 1} of {parts}"
