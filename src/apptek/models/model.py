@@ -1,4 +1,4 @@
-"""A fitted model as data: what its features are computed from, and the weights over them."""
+"""A fitted model as data: the data behind its features, and the weights over them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -27,24 +27,24 @@ from apptek.setting_rules import changed_settings
 
 MANY_ADDED = 0.2  # facts added for each training fact; with more, a new fit is advisable
 MANY_UNKNOWN = 0.01  # the same for facts with predicates that were never learned
-LATE = 0.25  # of the time of all facts before: facts after a longer gap are isolated
-OUTLIERS = 3  # facts at most that may lie after the last observed time, far from the others
-SUPPORT = 30  # facts before a gap, below which no fact counts as isolated
+LATE = 0.25  # share of the time of all earlier facts: facts after a longer gap are isolated
+OUTLIERS = 3  # limit of isolated facts after the last observed time
+SUPPORT = 30  # with fewer facts before a gap, no fact counts as isolated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedView:
-    """What was fitted for one view."""
+    """The fitted parts of one view."""
 
     classifier: LinearSoftmax
     kinds: tuple[Kind, ...]  # the types of entities, as far as this view may know them
     report: dict[str, Any]  # what was chosen on the tuning queries, and the metrics there
     reranker: Reranker | None = None
-    support: Support | None = None  # how often evidence was seen in training, and what followed
+    support: Support | None = None  # training counts of evidence and of what followed
     scorer: Scorer | None = None  # of a baseline, which has no weights over features
     counted: Counted | None = None  # what counting adds to the scores
-    sets: PredictionSets | None = None  # of predicates that contain the truth so often
-    later_sets: PredictionSets | None = None  # the same, of queries long after the last known fact
+    sets: PredictionSets | None = None  # prediction sets
+    later_sets: PredictionSets | None = None  # of queries long after the last known fact
 
     def set_sizes(self, *, later: bool) -> SetSizes | None:
         """Return what gives the sizes of sets of the usual coverage; None: there are no sets."""
@@ -56,9 +56,9 @@ class FittedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A fitted predictor: its settings, its data, what was found in it, and the weights.
+    """A fitted predictor: its settings, its data, the added feature parts, and the weights.
 
-    dataset  under the model's protocol: a model never meets its tuning split as test
+    dataset  under the model's protocol: the model never sees its tuning split as test
     graph    the facts that it answers from, by entity and time
     """
 
@@ -85,7 +85,7 @@ class Model:
 
     @property
     def last_observed(self) -> int | None:
-        """The last observed position of the facts that it holds; None: no fact is dated."""
+        """The last observed position of the model's facts; None: no fact is dated."""
         if self.observed_until is not None:
             return self.observed_until
         positions = self.positions
@@ -93,15 +93,15 @@ class Model:
 
     @property
     def positions(self) -> Ints:
-        """The positions of all dated facts that it holds, ascending."""
+        """The positions of all dated facts of the model, ascending."""
         final = self.occurrence is not None and self.occurrence.all_facts
         return positions_of(self.dataset, self.graph.facts, all_facts=final)
 
     @property
     def isolated_times(self) -> list[str]:
-        """The times of facts that lie so far after all others that they do not count as observed.
+        """The times of facts so far after all others that they do not count as observed.
 
-        None where a user stated until when facts were observed.
+        Empty if a user stated until when facts were observed.
         """
         positions = self.positions
         if self.observed_until is not None or not len(positions):
@@ -110,17 +110,17 @@ class Model:
 
     @property
     def main_view(self) -> View:
-        """Within, where it was fitted; else ahead."""
+        """The view all_facts if it was fitted; else past_only."""
         return "all_facts" if "all_facts" in self.views else "past_only"
 
     @property
     def main(self) -> FittedView:
-        """What was fitted for the main view."""
+        """The fitted parts of the main view."""
         return self.views[self.main_view]
 
     @property
     def calibrated(self) -> bool:
-        """Whether its probabilities were calibrated, which takes valid facts."""
+        """Whether the probabilities were calibrated, which needs valid facts."""
         reports = [fitted.report for fitted in self.views.values()]
         return bool(self.baseline) or all(r.get("ece_after") is not None for r in reports)
 
@@ -132,11 +132,11 @@ class Model:
             )
 
     def fitted(self, view: View) -> FittedView:
-        """What answers in a view: where it was not fitted, what was fitted for the other one."""
+        """Return the fitted parts for a view; those of the other view if it was not fitted."""
         return self.views.get(view, self.main)
 
     def space(self, view: View) -> FeatureSpace:
-        """The feature space of a view; ModelError where the weights do not fit it."""
+        """Return the feature space of a view; ModelError if the weights do not match it."""
         fitted = self.fitted(view)
         if fitted.scorer is not None:
             return FeatureSpace(self.graph.seen_in(view), ())
@@ -170,10 +170,10 @@ def isolated_times(axis: TimeAxis, positions: Ints) -> tuple[str, list[str]]:
 
 
 def positions_of(data: Dataset, known: Facts, *, all_facts: bool) -> Ints:
-    """The positions of all dated facts of a model, ascending.
+    """Return the positions of all dated facts of a model, ascending.
 
     known      the facts that it answers from
-    all_facts  whether those of valid and test are among them
+    all_facts  whether `known` includes valid and test
     """
     parts = [known] if all_facts else [known, data.valid, data.test]
     positions = np.concatenate([data.axis.positions(part.times) for part in parts])
@@ -181,20 +181,20 @@ def positions_of(data: Dataset, known: Facts, *, all_facts: bool) -> Ints:
 
 
 def observed_text(model: Model) -> str | None:
-    """Until when the facts of a model were observed, as it is written; None: no fact is dated."""
+    """Return until when a model's facts were observed, as text; None: no fact is dated."""
     last = model.last_observed
     return None if last is None else TimeAxis(model.dataset.axis.unit).format(last)
 
 
 def with_training_facts(model: Model) -> Model:
-    """The model on the graph of the facts that it was fitted on; updates only add to them."""
+    """Return the model on the graph of the facts of its fit, without later updates."""
     if model.graph.facts.equals(model.dataset.train):
         return model
     return replace(model, graph=TemporalGraph.of(model.dataset))
 
 
 def with_earlier_facts(model: Model) -> Model:
-    """The model on the graph that rolls on: see `rolling_graph`."""
+    """Return the model on a rolling graph: see `rolling_graph`."""
     data = model.dataset
     if not any(part.dated.any() for part in (data.valid, data.test)):
         raise ApptekError(f"{data.name} has no dated facts after train: nothing to roll through")
@@ -210,9 +210,9 @@ def with_earlier_facts(model: Model) -> Model:
 
 
 def rolling_graph(data: Dataset, *later: Facts) -> TemporalGraph:
-    """The graph in which each query that looks ahead sees all facts before its time.
+    """Return the graph in which each query with past_only sees all facts before its time.
 
-    So a query sees what a model would that is updated day by day. Undated facts of later splits
+    So a query sees what a model would see that is updated day by day. Undated facts of later splits
     are before no query: they are left out.
     """
     dated = [facts.take(facts.dated) for facts in later]
@@ -220,7 +220,7 @@ def rolling_graph(data: Dataset, *later: Facts) -> TemporalGraph:
 
 
 def summarize(model: Model) -> dict[str, Any]:
-    """What a model says of itself and of the facts that it answers from, ready for JSON."""
+    """Return a summary of a model and of the facts that it answers from, ready for JSON."""
     data, graph = model.dataset, model.graph
     common = {
         "dataset": data.name,

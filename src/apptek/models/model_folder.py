@@ -1,7 +1,7 @@
-"""The model folder: everything that a fitted predictor is, written by `save_model`.
+"""The model folder: all data of a fitted predictor, written by `save_model`.
 
-model.json, run.json, arrays.safetensors, what users told about names, trees as LightGBM writes
-them, and the manifest that checks all of them. docs/model-folder.md describes each.
+model.json, run.json, arrays.safetensors, the user's tables about names, trees in LightGBM's text
+format, and the manifest that checks all of them. docs/model-folder.md describes each.
 """
 
 from dataclasses import asdict, fields, replace
@@ -58,7 +58,7 @@ LABELS = "labels.json"  # labels, phrases and classes of predicates
 ALIASES = "aliases.json"  # further names of entities
 NAMES = ("entities", "predicates")
 RERANKER = "trees/{view}.txt"
-PLAIN = ("baseline", "no_forecasts", "preset", "protocol", "seed")  # of Model and model.json
+PLAIN = ("baseline", "no_forecasts", "preset", "protocol", "seed")  # in Model and in model.json
 SETS = ("sets", "later_sets")
 SPARSE_ARRAYS = ("offsets", "predicates", "values")
 KIND_ARRAYS = ("of_entity", "pairs", "guessed")
@@ -149,7 +149,7 @@ def _load_checked(folder: Path, *, baselines: bool) -> Model:
             f"{folder} holds a baseline {baseline!r}, which is not known here: register it, or "
             "install the package that adds it"
         )
-    settings = model_settings(baseline or DEFAULT)  # that torch is missing is no damage
+    settings = model_settings(baseline or DEFAULT)  # a missing torch is no damage
     with refusing_damage(folder):
         return _load(stored, settings)
 

@@ -1,4 +1,4 @@
-"""How good a fitted model is on its tuning queries, beside two baselines that only count."""
+"""The quality of a fitted model on its tuning queries, beside two baselines that only count."""
 
 from typing import Any
 
@@ -44,10 +44,10 @@ def measure_quality(
 
 
 def _frequency_order(graph: TemporalGraph) -> Floats:
-    """A score for each predicate, higher the more frequent it is; of equal ones, the first wins.
+    """Return a score for each predicate, higher the more frequent it is; ties: the first wins.
 
-    The baseline `frequency` hides the fact of a query and knows ties. Here the most frequent
-    predicate is one and the same for all queries, as people mean it.
+    The baseline `frequency` hides the fact of a query and has ties. Here, all queries have the same
+    most frequent predicate, as readers expect.
     """
     counts = np.bincount(graph.facts.predicates, minlength=graph.predicate_count)
     order = np.argsort(-counts, kind="stable")

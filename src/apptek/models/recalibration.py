@@ -1,8 +1,8 @@
-"""Calibration that follows the data: after updates, probabilities are fitted to the newest facts.
+"""Recalibration: after updates, probabilities are fitted to the newest facts.
 
-The weights of a model stay as they were fitted, and the world moves on. So the view past_only is
-calibrated again on the newest facts that it was not fitted on, each predicted from the facts
-before its time. `update` does this; a rolling evaluation does it as if updated every few days.
+The weights of a model stay as fitted while the data changes. So the view past_only is calibrated
+again on the newest facts that it was not fitted on, each predicted from the facts before its time.
+`update` does this; a rolling evaluation does it as if updated every few days.
 """
 
 from dataclasses import dataclass, replace
@@ -26,14 +26,14 @@ from apptek.models.answerer import WorkingView
 from apptek.models.model import FittedView, Model
 from apptek.ragged import Ragged
 
-LEAST_FACTS, MOST_FACTS = 1_000, 2_000  # the newest, that a calibration is fitted to
+LEAST_FACTS, MOST_FACTS = 1_000, 2_000  # newest facts that a calibration is fitted to
 LEAST_STEP, MOST_STEPS = 100, 50  # facts between two calibrations of an evaluation; their number
-MOST_ERROR = 0.05  # of the fit's calibration on the newest facts, before a new fit is due
+MOST_ERROR = 0.05  # calibration error on the newest facts above which a new fit is due
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Facts that were asked about: the scores, the truths, and what else is right."""
+    """Predicted facts: the scores, the truths, and the other right answers."""
 
     scores: Floats  # (n, R)
     truths: Ints
@@ -111,9 +111,9 @@ def _ask(model: Model, rows: Longs) -> _Asked:
 
 @dataclass(frozen=True, slots=True)
 class RollingView:
-    """A view that sees every earlier fact, calibrated again and again as time goes on.
+    """A view that sees every earlier fact, recalibrated as time goes on.
 
-    starts  the positions from which each but the first calibration holds
+    starts  the positions from which each calibration after the first one holds
     fitted  the view with each calibration; the first is that of the fit
     """
 

@@ -24,7 +24,7 @@ class BaselineEntry(NamedTuple):
 
     module: str  # in this package; its DEFINITIONS hold the baseline under its name
     learned: bool = True  # needs torch, and has settings to search for
-    views: tuple[View, ...] = ("all_facts",)  # what a query may see; ahead: only what was before it
+    views: tuple[View, ...] = ("all_facts",)  # the facts that a query may see
 
 
 BASELINES = {  # in the order of help texts and tables
@@ -64,12 +64,12 @@ def register_baseline(name: str, fit: Any, **more: Any) -> None:
 
 
 def baseline_names() -> tuple[str, ...]:
-    """All baselines: ours first, then those that were registered or that packages add."""
+    """Return all baselines: ours first, then those that were registered or that packages add."""
     return (*NAMES, *sorted({*_REGISTERED, *_entry_points()} - set(NAMES)))
 
 
 def find_baseline(name: str) -> "BaselineDefinition":
-    """The definition of a baseline; ConfigError lists all models, ApptekError asks for torch."""
+    """Return a baseline's definition; ConfigError lists all models, ApptekError asks for torch."""
     if name in BASELINES:
         return _ours(name)
     if name not in _REGISTERED:
@@ -80,7 +80,7 @@ def find_baseline(name: str) -> "BaselineDefinition":
         _check_name(name)
         try:
             loaded = points[name].load()
-        except Exception as error:  # whatever a foreign package raises
+        except Exception as error:  # a foreign package may raise anything
             where = points[name].value
             raise ApptekError(f"the baseline {name!r} of {where} fails: {error!r}") from error
         _REGISTERED[name] = _definition(name, loaded, {})
@@ -88,7 +88,7 @@ def find_baseline(name: str) -> "BaselineDefinition":
 
 
 def views_of(name: str) -> tuple[View, ...]:
-    """The views that a baseline is fitted in."""
+    """Return the views that a baseline is fitted in."""
     return BASELINES[name].views if name in BASELINES else find_baseline(name).views
 
 
@@ -139,7 +139,7 @@ def model_settings(model: str) -> Any:
 
 
 def preset_of(name: str, preset: str) -> Any:
-    """The settings of a baseline's preset; ConfigError lists its presets."""
+    """Return the settings of a baseline's preset; ConfigError lists its presets."""
     presets = find_baseline(name).presets
     if preset not in presets:
         raise ConfigError(f"{name} has no preset {preset!r}; known: {', '.join(presets)}")

@@ -1,4 +1,4 @@
-"""A scorer: what scores queries in a view; and how a baseline fits and loads its own."""
+"""Scorers of queries in a view, and how a baseline fits and loads its scorer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
@@ -20,10 +20,10 @@ Space = Mapping[str, Sequence[Any]]  # the values that a search may try, by sect
 
 
 class Scorer(Protocol):
-    """What scores queries in a view: the one thing that a baseline is.
+    """A scorer of queries in a view: the core of a baseline.
 
     The counting baselines exclude the fact that a query hides. A trained embedding cannot forget a
-    fact, so that `hidden` has no effect on it.
+    fact, so `hidden` has no effect on it.
 
     A scorer may also have `with_facts(graph)`: the same weights over other facts, as its view sees
     them. Only then can it be evaluated rolling.
@@ -38,7 +38,7 @@ class Scorer(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitTask:
-    """Everything that the fit of a view of a baseline depends on, and where it keeps checkpoints.
+    """The inputs of the fit of a baseline's view, and the folder for checkpoints.
 
     Every choice is made on `dataset.valid`. The test split is used for one thing only: the filter
     of the ranks on valid knows its facts, as is usual.
@@ -66,13 +66,13 @@ class SavedScorer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineDefinition:
-    """All that the package needs to know of a baseline beyond its line in the registry.
+    """The definition of a baseline beyond its line in the registry.
 
-    presets  its settings by the name of the preset; "default" is always there
+    presets  its settings by the name of the preset; "default" always exists
     fit      returns the scorer, and a report of what was chosen on valid
     load     reads the scorer of a view from a model folder
-    space    what `apptek research search` may try; empty if there is nothing to search
-    views    what a query may see; of our own baselines the registry says it
+    space    the values that `apptek research search` may try; empty: nothing to search
+    views    the facts that a query may see; for our own baselines the registry has them
     """
 
     presets: Mapping[str, Any]
@@ -90,15 +90,15 @@ def own_baseline(
     space: Space | None = None,
     views: tuple[View, ...] = ("all_facts",),
 ) -> BaselineDefinition:
-    """A baseline that is not ours, by as little as a function: FitTask -> scorer.
+    """Define a baseline from a function: FitTask -> scorer.
 
-    fit       returns a function of Queries, or an object with a method `scores`. It may return a
-              report of the choices on valid as well; its MRR is added where it is missing. The
-              object may have save(folder, view), and with_facts(graph) for rolling evaluation
+    fit       returns a function of Queries, or an object with a method `scores`. It may also return
+              a report of the choices on valid; the MRR is added if it is missing. The object may
+              have save(folder, view), and with_facts(graph) for rolling evaluation
     load      reads it back from a model folder; without it, opening a model fits it again
     settings  the defaults by section and key; `task.config.model.size` is that of "model", "size"
     space     the values that `apptek research search` may try, by section.key
-    views     all_facts, past_only or both: for past_only, `task.graph` shows earlier facts alone
+    views     all_facts, past_only or both: for past_only, `task.graph` shows only earlier facts
     """
 
     def fitted(task: FitTask) -> tuple[Scorer, dict[str, Any]]:
@@ -131,7 +131,7 @@ def own_baseline(
 
 
 def _settings_of(sections: Mapping[str, Mapping[str, Any]]) -> Any:
-    """An object with these sections, whose attributes are the settings; lists become tuples."""
+    """Return an object with these sections, with settings as attributes; lists become tuples."""
     classes = []
     for name, values in sections.items():
         frozen = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
@@ -161,7 +161,7 @@ class OwnScorer:
             self.with_facts = lambda graph: OwnScorer(scorer.with_facts(graph), width)
 
     def scores(self, queries: Queries) -> Any:
-        """(B, R); ApptekError for another shape."""
+        """Return the scores, (B, R); ApptekError for another shape."""
         return checked_scores(self._call(queries), queries, (self._width,))
 
     def save(self, folder: Path, view: View) -> None:

@@ -1,4 +1,4 @@
-"""What the facts contain: entities, times, predicates between two entities, a query's own fact."""
+"""The contents of the facts: entities, times, predicates of a pair, a query's own fact."""
 
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from apptek.safe_text import counted
 
 
 class Seen:
-    """Which entities, times and predicates between two entities occur in the facts of a graph."""
+    """The entities, times and predicates of pairs that occur in the facts of a graph."""
 
     def __init__(self, graph: TemporalGraph, names: Names) -> None:
         self.graph, self._names = graph, names
@@ -25,11 +25,11 @@ class Seen:
         self._entities = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
 
     def name(self, entity: int) -> str | None:
-        """The name of an entity; None below 0."""
+        """Return the name of an entity; None below 0."""
         return None if entity < 0 else self._names[entity]
 
     def names(self, entities: Ints) -> pa.Array:
-        """The names of entities; null below 0."""
+        """Return the names of entities; null below 0."""
         return self._names.array.take(pa.array(entities, mask=entities < 0)).cast(pa.string())
 
     @cached_property
@@ -45,7 +45,7 @@ class Seen:
     def entities(
         self, entities: AnyInts, codes: Ints | None = None, ahead: Bools | None = None
     ) -> Bools:
-        """Which entities occur; ahead, in a fact that started before a time. Below 0: no."""
+        """Return which entities occur; with past_only (`ahead`), before a time. Below 0: no."""
         occurs: Bools = (entities >= 0) & self._entities[np.maximum(entities, 0)]
         if codes is None or ahead is None:
             return occurs
@@ -56,7 +56,7 @@ class Seen:
         return occurs
 
     def times(self, codes: Ints) -> Bools:
-        """Which times occur; an unknown time counts as seen."""
+        """Return which times occur; an unknown time counts as seen."""
         occurs: Bools = np.isin(codes, self._times) | (codes == UNKNOWN)
         return occurs
 
@@ -76,7 +76,7 @@ class Seen:
         )
 
     def far_times(self, codes: Ints) -> Bools:
-        """Which times are further from the facts than their whole span is long."""
+        """Return which times are further from the facts than their whole span is long."""
         first, last = self._span
         positions = self.graph.axis.positions(codes).astype(np.int64)
         steps = np.maximum(positions - last, first - positions)
@@ -95,7 +95,7 @@ class Seen:
 
     @cached_property
     def _span(self) -> tuple[int, int]:
-        """The positions of the first and the last fact; UNKNOWN where none is dated."""
+        """The positions of the first and the last fact; UNKNOWN if none is dated."""
         positions = self.graph.axis.positions(self._times[self._times != UNKNOWN])
         dated = len(positions) > 0
         return (int(positions.min()), int(positions.max())) if dated else (UNKNOWN, UNKNOWN)
@@ -105,7 +105,7 @@ class Seen:
         return "step" if self.graph.axis.unit == "integer" else self.graph.axis.unit
 
     def lies_before(self, queries: Queries, last: int | None = None) -> Bools:
-        """For which queries the last known start of a fact, or `last`, lies before their time."""
+        """Return which queries are after the last known start of a fact, or after `last`."""
         last = self._last_start if last is None else min(last, self._last_start)
         positions = self.graph.axis.positions(queries.times)
         before: Bools = (queries.times != UNKNOWN) & (positions > last)

@@ -21,11 +21,11 @@ from apptek.models.recalibration import recalibrated
 
 @dataclass(frozen=True, slots=True)
 class UpdateReport:
-    """What became of the facts of an update.
+    """The outcome of an update, in numbers of facts.
 
     known               facts that the model had already, or that came twice
-    retracted           facts that were taken out
-    not_found           facts that were to be taken out and are not there
+    retracted           facts that were removed
+    not_found           facts that were to be removed and do not exist
     unknown_predicates  facts with a predicate that the model never learned: they are left out
     """
 
@@ -43,10 +43,10 @@ def update_model(
     retracted: Dataset | None = None,
     observed_until: str | None = None,
 ) -> tuple[Model, UpdateReport]:
-    """The model with facts added to those it answers from, and others taken out of them.
+    """Return the model with facts added to its graph, and others removed from it.
 
     observed_until  the last time that was observed, with facts or without; by default what the
-                    model knows, or the last of the new facts where they are later
+                    model knows, or the time of the last new fact if it is later
 
     All splits of the data sets count. Entities and times may be new. The answers are those of a
     graph that is built from all facts at once; the model is still evaluated on the facts that it
@@ -121,9 +121,10 @@ def _with_facts(model: Model, facts: Facts, entities: Names, report: UpdateRepor
 
 
 def _translate(new: Dataset, data: Dataset, entities: Names) -> tuple[Facts, Names, dict[str, int]]:
-    """The facts of another data set with the ids and times of the model's.
+    """Return the facts of another data set with the model's ids and times.
 
-    Also all entities, and the facts by predicate that the model never learned, which are left out.
+    Return also all entities, and the counts by predicate of the facts that are left out because the
+    model never learned their predicate.
     """
     facts = new.all_facts()
     predicates, learned = _known_predicates(facts, new.predicates, data.predicates)
@@ -137,7 +138,7 @@ def _translate(new: Dataset, data: Dataset, entities: Names) -> tuple[Facts, Nam
 
 
 def _known_predicates(facts: Facts, names: Names, learned: Names) -> tuple[Ints, Bools]:
-    """The predicates of facts as the model numbers them, and which of the facts have one."""
+    """Return the predicates of facts by the model's ids, and which facts have one."""
     ids = [learned.find(name) for name in names]
     table = np.asarray([-1 if known is None else known for known in ids], np.int32)
     predicates: Ints = table[facts.predicates]
@@ -145,7 +146,7 @@ def _known_predicates(facts: Facts, names: Names, learned: Names) -> tuple[Ints,
 
 
 def _with_new_entities(known: Names, names: Names, facts: Facts) -> tuple[Names, Ints]:
-    """The names with those that are new in these facts, and the id of each name of the facts."""
+    """Return the names with the new ones of these facts, and the id of each name of the facts."""
     ids = np.full(len(names), -1, np.int32)
     fresh: list[str] = []
     for entity in np.unique(np.concatenate([facts.subjects, facts.objects])).tolist():
@@ -191,9 +192,9 @@ def _with_more_entities(view: FittedView, entities: Names) -> FittedView:
 
 
 def observed_position(data: Dataset, positions: Ints, text: str) -> int:
-    """The position of the time until which a user says that the facts were observed.
+    """Return the position of the time until which a user says that the facts were observed.
 
-    DataError where more than a few facts are later, or where it is later than the facts can bear.
+    Raise DataError if more than a few facts are later, or if it is too far after the facts.
     """
     axis = data.axis
     if not len(positions):

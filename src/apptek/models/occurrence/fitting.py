@@ -1,16 +1,16 @@
-"""How the occurrence model is fitted: snapshots, regressions, calibration, bursts.
+"""The fit of the occurrence model: snapshots, regressions, calibration, bursts.
 
 Facts are taken in time order, whatever the split: a random split would thin the rates. Snapshots
-start when a third of the facts is known, so that there is a past to count; the last of them are
+start when a third of the facts is known, so that there is a past to count. The last snapshots are
 kept for the calibration.
 
-The effect of a lead is a difference: how the log-odds must be changed for windows a lead later,
-minus how they must be changed for the windows at once, on the same pairs and moments: the model may
-be a little off at these moments, which lie before those of its calibration. Facts of a long time
-are counted with decay: a count of all facts grows, and so would the effect.
+The effect of a lead is a difference between two corrections of the log-odds, on the same pairs and
+moments: the correction for windows a lead later, minus the correction for windows at once. The
+second one removes the error of the model at these moments, which are before its calibration. Facts
+of a long time are counted with decay: a count of all facts grows, and so would the effect.
 
-Windows that overlap tell the same again. Each counts as much as the share of it that no other has,
-so that a few days at the end of small data do not decide the level of all forecasts.
+Overlapping windows repeat information. Each counts as much as the share of it that no other window
+has, so that a few days at the end of small data do not decide the level of all forecasts.
 """
 
 import math
@@ -60,21 +60,21 @@ LEADS: dict[Unit, tuple[int, ...]] = {
     "year": (2, 5),
 }  # of any other unit: its longer time scales
 LEAD_SNAPSHOTS, LEAD_ROWS = 24, 30_000  # for each window length and lead
-LEAD_PENALTY = 30.0  # draws the effect of a lead to none where little was observed
+LEAD_PENALTY = 30.0  # shrinks the effect of a lead to none with little data
 FIT_SNAPSHOTS, CALIBRATION_SNAPSHOTS = 24, 6  # for each window length
 FIRST_SHARE, CALIBRATION_SHARE = 1 / 3, 0.15  # of the facts: before the first snapshot; at the end
-PENALTY = 3.0  # draws weights to 0 where little was observed
-BUSY_PENALTY = 10.0  # draws the regression of busy pairs to that of all pairs that have met
-LEVEL_PENALTY = 10.0  # draws the level after the calibration to the one before
-BUSY_HITS = 200  # busy pairs with a fact in the snapshots, below which they are as all others
-LEAST_HITS = 20  # pairs with a fact in the snapshots, below which nothing is fitted
+PENALTY = 3.0  # shrinks weights to 0 with little data
+BUSY_PENALTY = 10.0  # shrinks the regression of busy pairs to that of all seen pairs
+LEVEL_PENALTY = 10.0  # shrinks the change of the level by the calibration
+BUSY_HITS = 200  # busy pairs with a fact that a separate regression needs
+LEAST_HITS = 20  # pairs with a fact in the snapshots that a fit needs
 _TREES = {
     "objective": "binary", "learning_rate": 0.05, "num_leaves": 31, "min_data_in_leaf": 200,
     "lambda_l2": 5.0, "feature_fraction": 0.5, "num_threads": 1, "deterministic": True,
     "force_row_wise": True, "verbosity": -1,
 }  # fmt: skip
 _ROUNDS = 150
-_DIGITS = 9  # that are kept of what is fitted: more would differ between machines
+_DIGITS = 9  # digits of fitted numbers; further ones differ between machines
 
 
 Moments = tuple[list[int], list[int]]  # of snapshots: to fit on, and to calibrate on
@@ -94,7 +94,7 @@ class Period:
 
     @classmethod
     def of(cls, events: Events, last: int | None = None, stride: int = 1) -> "Period":
-        """The period of facts that were split at random: all of them, in time order.
+        """Return the period of facts that were split at random: all of them, in time order.
 
         last  until when they were observed; by default until the last of them
         """
@@ -111,25 +111,25 @@ class Period:
         return fit, self._spread(self.cut, last, CALIBRATION_SNAPSHOTS)
 
     def lead_moments(self, window: int, lead: int) -> list[int]:
-        """Snapshots for the effect of a lead on a window length; none: too long."""
+        """Return the snapshots for the effect of a lead on a window length; none: too long."""
         last = self.last - lead - window + self.stride
         return self._spread(self.first, last, LEAD_SNAPSHOTS) if last > self.first else []
 
     def _spread(self, first: int, last: int, count: int) -> list[int]:
-        """At most so many moments from one to another, evenly, whole strides apart."""
+        """Return at most `count` evenly spaced moments, whole strides apart."""
         strides = np.round(np.linspace(0, (last - first) // self.stride, count))
         moments: list[int] = (first + np.unique(strides.astype(np.int64)) * self.stride).tolist()
         return moments
 
 
 def windows_of(axis: TimeAxis, clock: Clock) -> tuple[int, ...]:
-    """The window lengths that are fitted, in the unit of the axis, ascending."""
+    """Return the window lengths that are fitted, in the unit of the axis, ascending."""
     scales = (clock.brief, clock.short, clock.middle, clock.long)
     return WINDOWS[axis.unit] if axis.unit in WINDOWS else _whole_strides(scales, axis.stride)
 
 
 def leads_of(axis: TimeAxis, clock: Clock) -> tuple[int, ...]:
-    """The leads whose effect is fitted, in the unit of the axis, ascending."""
+    """Return the leads whose effect is fitted, in the unit of the axis, ascending."""
     scales = (clock.short, clock.middle, clock.long)
     return LEADS[axis.unit] if axis.unit in LEADS else _whole_strides(scales, axis.stride)
 
@@ -147,7 +147,7 @@ def fit_occurrence(
     leads: tuple[int, ...] = (),
     trees: bool = False,
 ) -> OccurrenceModel | None:
-    """The model of a period; None where too little happens in it to learn from."""
+    """Fit the model of a period; None if too little happens in it to learn from."""
     horizons = list[Horizon]()
     for window in windows:
         moments = period.moments(window)
@@ -180,7 +180,7 @@ def fit_horizon(
     shorter: Sequence[Horizon] = (),
     stride: int = 1,
 ) -> Horizon | None:
-    """What is learned for one window length; None where too little happens."""
+    """Fit the model of one window length; None if too little happens."""
     rng = generator(seed, f"occurrence {window // stride}")
     known = [
         draw_acquainted(counts.candidates, part, window, rng=rng).weighted(_apart(part, window))
@@ -229,7 +229,7 @@ def _fit_busy(
 def _fit_lead(
     counts: PairCounts, horizon: Horizon, period: Period, lead: int, *, seed: int
 ) -> tuple[int, Effects] | None:
-    """The effect of a lead on each group of pairs; None: too little happens."""
+    """Fit the effect of a lead on each group of pairs; None: too little happens."""
     window = horizon.window
     rng = generator(seed, f"occurrence {window // period.stride} after {lead // period.stride}")
     moments, events = period.lead_moments(window, lead), counts.candidates
@@ -260,7 +260,7 @@ def _fit_lead(
 def _fit_effect(
     odds: Doubles, features: Doubles, hits: tuple[Bools, Bools], weights: Doubles
 ) -> LeadEffect:
-    """What differs between hits at once and hits a lead later, see the top of the module."""
+    """Fit the difference between hits at once and hits a lead later; see the module's docstring."""
     basis = np.stack([np.ones(len(odds)), odds, features[:, PAIR_LONG]], axis=1)
     at_once, later = (
         fit_logistic(basis, part, weights, offsets=odds, penalty=LEAD_PENALTY) for part in hits
@@ -340,7 +340,7 @@ def _fit_trees(features: list[Doubles], parts: list[Outcomes], seed: int) -> Tre
 
 
 def _fit_burst(active: Doubles, part: Outcomes) -> tuple[float, float]:
-    """How the number of facts follows from that of steps with one: log-linear, by Poisson."""
+    """Fit the number of facts by the number of steps with a fact: log-linear, Poisson."""
     logs = np.log(active)
     total = part.weights.sum()
 

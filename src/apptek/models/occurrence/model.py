@@ -1,21 +1,21 @@
-"""The occurrence model: the probability that one entity does anything to another in a window.
+"""The occurrence model: the probability that one entity acts on another in a window.
 
 For each of a few window lengths there are three logistic regressions over the features of
-counts.py: for seen pairs, for the busy ones among them, and for unseen pairs. The cumulative
-hazard -log(1 - P) adds up over time. It never falls with a longer window. Where P is near 1,
-outcomes no longer tell hazards apart: there a longer window has no higher rate than the shorter
-one. Between two lengths the logarithm of the hazard is interpolated in the logarithm of the
-length; beyond them, the rate of the nearest length goes on.
+pair_counts.py: for seen pairs, for the busy ones among them, and for unseen pairs. The cumulative
+hazard -log(1 - P) adds up over time. It never falls with a longer window. If P is near 1, outcomes
+no longer tell hazards apart: then a longer window has no higher rate than the shorter one. Between
+two lengths the logarithm of the hazard is interpolated in the logarithm of the length; beyond them,
+the rate of the nearest length continues.
 
 The features are those of the moment until which facts were observed; the lead is the time from
-there to the window. With it the log-odds become shift + slope * log-odds + long * (the feature
-`pair long`): the latest facts say less about a later window, those of a long time say more. It is
-fitted for a few leads, and interpolated in log(1 + lead); the effect of the longest lead holds for
-all that are longer.
+there to the window. With a lead, the log-odds become shift + slope * log-odds + long * (the feature
+`pair long`): the latest facts say less about a later window, those of a long time say more. The
+effect is fitted for a few leads, and interpolated in log(1 + lead). The effect of the longest lead
+holds for all longer ones.
 
-The expected number of facts follows from the expected number of steps with a fact, which is
-n (1 - e^(-hazard / n)) for a window of n steps: e^a * number^b, fitted for each length, because
-facts come in bursts. Where P comes near 1, the number goes on in proportion to the length.
+The expected number of facts is e^a * steps^b, fitted for each length, because facts come in bursts.
+`steps` is the expected number of steps with a fact: n (1 - e^(-hazard / n)) for a window of n
+steps. If P is near 1, the number grows in proportion to the length.
 """
 
 import math
@@ -33,44 +33,44 @@ from apptek.features.clock import Clock
 from apptek.models.entity_ranking.ranker import EntityRanker
 from apptek.models.occurrence.pair_counts import NAMES
 
-_PLAIN = ("all_facts", "either", "fitted_until", "stride")  # as JSON has them
+_PLAIN = ("all_facts", "either", "fitted_until", "stride")  # fields that are JSON values
 PAIR_LONG, PAIR_EVER = NAMES.index("pair long"), NAMES.index("pair ever")
-BUSY = 8  # times with a fact of the ordered pair, from which on it has a regression of its own
-_LEAST = 1e-9  # no probability is below it, or above 1 minus it
+BUSY = 8  # an ordered pair with as many times with a fact is busy
+_LEAST = 1e-9  # probabilities are clipped to [_LEAST, 1 - _LEAST]
 _TINY = 1e-300
-SATURATED = 3.0  # the cumulative hazard, P = 95 %, from which on outcomes tell little about it
+SATURATED = 3.0  # cumulative hazard (P = 95 %) above which outcomes say little about it
 
 
 class Trees:
-    """Boosted trees over the same features, as the text that LightGBM writes, and their scale."""
+    """Boosted trees over the same features, as LightGBM's text, and their scale."""
 
     def __init__(self, text: str, shift: float = 0.0, slope: float = 1.0) -> None:
         self.text, self.shift, self.slope = text, shift, slope
 
     @cached_property
     def booster(self) -> Any:
-        """The trees, parsed when they are first needed."""
+        """The trees, parsed on first use."""
         return parse_trees(self.text, "the occurrence model")
 
     def contributions(self, features: Doubles) -> Doubles:
-        """What each feature adds to the log-odds, then the rest: (n, 27)."""
+        """Return what each feature adds to the log-odds, then the rest: (n, 27)."""
         shares: Doubles = self.booster.predict(features, pred_contrib=True, num_threads=1)
         shares = shares * self.slope
         shares[:, -1] += self.shift
         return shares
 
     def log_odds(self, features: Doubles) -> Doubles:
-        """The calibrated log-odds of each row."""
+        """Return the calibrated log-odds of each row."""
         raw: Doubles = self.booster.predict(features, raw_score=True, num_threads=1)
         return self.shift + self.slope * raw
 
 
 def coherent(chances: Doubles, numbers: Doubles, anything: Doubles) -> Doubles:
-    """Chances of at least one fact of each predicate, (B, R), as far as they are possible.
+    """Adjust the chances of at least one fact of each predicate, (B, R), to possible values.
 
-    None is above the expected number of such facts, (B, R), or above the chance of anything at
-    all, (B, 1), and together they are not below it. Where they are, each comes nearer to what is
-    possible; the order stays.
+    No chance is above the expected number of such facts, (B, R), or above the chance of any fact,
+    (B, 1). Their sum is not below the chance of any fact: if it is, each chance is raised toward
+    its bound. The order stays.
     """
     most = np.minimum(numbers, anything)
     kept = np.minimum(chances, most)
@@ -84,39 +84,42 @@ def coherent(chances: Doubles, numbers: Doubles, anything: Doubles) -> Doubles:
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """A calibrated logistic regression; `means` are those of the pairs that it was fitted on."""
+    """A calibrated logistic regression; `means` are the mean features of the fitted pairs."""
 
     weights: Doubles  # (26,)
     bias: float
     means: Doubles  # (26,)
 
     def log_odds(self, features: Doubles) -> Doubles:
-        """The log-odds of each row."""
-        # Not a product of matrices: their sums depend on how many rows come at once.
+        """Return the log-odds of each row."""
+        # Not a matrix product: its sums depend on the number of rows.
         odds: Doubles = self.bias + (features * self.weights).sum(axis=1)
         return odds
 
     def contributions(self, features: Doubles) -> Doubles:
-        """What each feature adds to the log-odds of an average pair; these come last: (n, 27)."""
+        """Return what each feature adds to an average pair's log-odds, which come last: (n, 27)."""
         base = self.bias + float(self.means @ self.weights)
         added = (features - self.means) * self.weights
         return np.concatenate([added, np.full((len(features), 1), base)], axis=1)
 
 
 class LeadEffect(NamedTuple):
-    """How a lead changes log-odds: shift + slope * log-odds + long * (the feature `pair long`)."""
+    """The effect of a lead on log-odds: shift + slope * log-odds + long * (feature `pair long`)."""
 
     shift: float = 0.0
     slope: float = 1.0
     long: float = 0.0
 
     def log_odds(self, odds: Doubles, features: Doubles) -> Doubles:
-        """The changed log-odds of each row."""
+        """Return the changed log-odds of each row."""
         changed: Doubles = self.shift + self.slope * odds + self.long * features[:, PAIR_LONG]
         return changed
 
     def contributions(self, added: Doubles, features: Doubles) -> Doubles:
-        """What each feature adds to them, then the rest, from what it added before."""
+        """Return what each feature adds to the changed log-odds, then the rest.
+
+        added  what each feature added before the change, then the rest
+        """
         changed = self.slope * added
         changed[:, PAIR_LONG] += self.long * features[:, PAIR_LONG]
         changed[:, -1] += self.shift
@@ -134,9 +137,9 @@ Effects = tuple[LeadEffect, LeadEffect, LeadEffect]  # on the three groups of pa
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """What was fitted for one length of the window.
+    """The fitted parts for one length of the window.
 
-    busy     of pairs with many facts; None: too few of them to learn from
+    busy     the regression of pairs with many facts; None: too few of them to learn from
     effects  of a few leads, ascending: on seen pairs, on unseen pairs, and on busy pairs
     """
 
@@ -149,7 +152,7 @@ class Horizon:
     busy: Regression | None = None
 
     def log_odds(self, features: Doubles, met: Bools, lead: int = 0) -> Doubles:
-        """The log-odds of anything in the window, which begins a lead after the features."""
+        """Return the log-odds of any fact in the window, which begins a lead after the features."""
         odds = np.empty(len(features))
         groups = zip(*self._groups(features, met), self.effects_of(lead), strict=True)
         for rows, fitted, effect in groups:
@@ -158,7 +161,7 @@ class Horizon:
         return odds
 
     def contributions(self, features: Doubles, met: Bools, lead: int, *, of_trees: bool) -> Doubles:
-        """What each feature adds to them, then the rest."""
+        """Return what each feature adds to the log-odds, then the rest."""
         added = np.empty((len(features), len(NAMES) + 1))
         parts = self._groups(features, met, of_trees=of_trees)
         for rows, fitted, effect in zip(*parts, self.effects_of(lead), strict=True):
@@ -179,7 +182,7 @@ class Horizon:
         return [met & ~busy, ~met, busy], [known, self.strangers, often]
 
     def effects_of(self, lead: int) -> Effects:
-        """The effects of a lead on the three groups of pairs."""
+        """Return the effects of a lead on the three groups of pairs."""
         return _effects_of(self.effects, lead)
 
 
@@ -198,7 +201,7 @@ def _effects_of(effects: tuple[tuple[int, Effects], ...], lead: int) -> Effects:
 def hazards_of(
     horizons: Sequence[Horizon], features: Doubles, met: Bools, lead: int = 0
 ) -> list[Doubles]:
-    """The cumulative hazards -log(1 - P) of ascending lengths, each as the shorter ones allow."""
+    """Return the cumulative hazards -log(1 - P) of ascending lengths, each bounded by the last."""
     found = list[Doubles]()
     for place, horizon in enumerate(horizons):
         hazard = np.logaddexp(0.0, horizon.log_odds(features, met, lead))
@@ -210,19 +213,19 @@ def hazards_of(
 
 
 def active_steps(hazards: Doubles, steps: float) -> Doubles:
-    """The expected number of steps with a fact in a window of so many steps."""
+    """Return the expected number of steps with a fact in a window of `steps` steps."""
     return -steps * np.expm1(-hazards / steps)
 
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """What is expected of some pairs in a window."""
+    """The chance and the expected number of facts of some pairs in a window."""
 
     probabilities: Doubles  # of at least one fact
     expected: Doubles  # the number of facts, not below the probability
 
     def take(self, rows: slice | Longs) -> "Occurrence":
-        """That of some of the pairs."""
+        """Return the values of some of the pairs."""
         return Occurrence(self.probabilities[rows], self.expected[rows])
 
 
@@ -230,10 +233,10 @@ class Occurrence:
 class OccurrenceModel:
     """The regressions by length of the window, and what they need to know of the data.
 
-    fitted_until  the last position whose facts the model has learned or been calibrated from
-    all_facts     whether the graph that it belongs to holds the facts of valid and test
+    fitted_until  the last position whose facts the model was fitted or calibrated on
+    all_facts     whether the model's graph includes the facts of valid and test
     predicates    a and b of a predicate's probability, see `predicate_probabilities`
-    either        from 0 to 1: how far the two directions of a pair are independent
+    either        from 0 to 1: how independent the two directions of a pair are
     stride        the distance between two successive times, in the unit of the axis
     ranker        of the missing entity; None: too few facts to learn from
     """
@@ -249,21 +252,21 @@ class OccurrenceModel:
 
     @property
     def longest(self) -> int:
-        """The longest window that something was learned for."""
+        """The longest window that was fitted."""
         return self.horizons[-1].window
 
     @property
     def knows_busy(self) -> bool:
-        """Whether pairs with many facts have a regression of their own, for some length."""
+        """Whether pairs with many facts have a separate regression, for some length."""
         return any(horizon.busy is not None for horizon in self.horizons)
 
     @property
     def leads(self) -> list[int]:
-        """The leads that something was learned for, ascending from 0."""
+        """The leads that were fitted, ascending from 0."""
         return sorted({0, *(lead for horizon in self.horizons for lead, _ in horizon.effects)})
 
     def occurrence(self, features: Doubles, met: Bools, window: int, lead: int = 0) -> Occurrence:
-        """The probability of anything in a window of this length, and the expected number.
+        """Return the chance of any fact in a window of this length, and the expected number.
 
         lead  the time between the moment of the features and the window
         """
@@ -272,20 +275,20 @@ class OccurrenceModel:
     def occurrences(
         self, features: Doubles, met: Bools, windows: Sequence[int], lead: int = 0
     ) -> list[Occurrence]:
-        """The same for windows of several lengths."""
+        """Return the chances and expected numbers for windows of several lengths."""
         most = max(self._around(window)[1] for window in windows)
         hazards = hazards_of(self.horizons[: most + 1], features, met, lead)
         numbers = list[Doubles]()  # their logarithms
         for place, (horizon, hazard) in enumerate(zip(self.horizons, hazards, strict=False)):
             steps = active_steps(hazard, horizon.window / self.stride)
             numbers.append(horizon.burst[0] + horizon.burst[1] * np.log(steps))
-            if place:  # where nearly everything happens, the number goes on
+            if place:  # if P is near 1, the number grows with the length
                 goes_on = numbers[-2] + math.log(horizon.window / self.horizons[place - 1].window)
                 numbers[-1] = np.where(hazard > SATURATED, goes_on, numbers[-1])
         return [self._between(hazards, numbers, window) for window in windows]
 
     def _between(self, hazards: list[Doubles], numbers: list[Doubles], window: int) -> Occurrence:
-        """What is expected in a window, from what is expected in those that were learned."""
+        """Interpolate the chance and the expected number between the fitted lengths."""
         lower, upper, share = self._around(window)
         logs = [np.log(hazards[place]) for place in (lower, upper)]
         times = window / self.horizons[lower].window if lower == upper else 1.0  # the rate goes on
@@ -298,10 +301,10 @@ class OccurrenceModel:
     def contributions(
         self, features: Doubles, met: Bools, window: int, lead: int = 0, *, of_trees: bool = True
     ) -> Doubles:
-        """What each feature adds to the log-odds, then the rest; they add up to the log-odds.
+        """Return what each feature adds to the log-odds, then the rest; they sum to the log-odds.
 
-        of_trees  whether trees, where there are any, say what a feature adds, which takes long;
-                  else the regression does, and what the trees see otherwise is in the rest
+        of_trees  whether to use the contributions of the trees, if there are any, which is slow;
+                  else those of the regression, with the effect of the trees in the rest
         """
         lower, upper, share = self._around(window)
         added = self.horizons[lower].contributions(features, met, lead, of_trees=of_trees)
@@ -314,7 +317,7 @@ class OccurrenceModel:
         return added
 
     def _around(self, window: int) -> tuple[int, int, float]:
-        """Where the horizons below and above a length are, and how far it is from the first."""
+        """Return the indices of the horizons below and above a length, and its position between."""
         lengths = [horizon.window for horizon in self.horizons]
         upper = min(int(np.searchsorted(lengths, window)), len(lengths) - 1)
         if not lengths[0] < window < lengths[upper]:
@@ -323,9 +326,9 @@ class OccurrenceModel:
         return upper - 1, upper, (logs[1] - logs[0]) / (logs[2] - logs[0])
 
     def predicate_probabilities(self, occurrence: Occurrence, shares: Doubles) -> Doubles:
-        """P(at least one fact with the predicate): 1 - exp(-e^a (expected x share)^b).
+        """Return P(at least one fact with the predicate): 1 - exp(-e^a (expected x share)^b).
 
-        As far as that is possible: see `coherent`.
+        The result is adjusted to possible values: see `coherent`.
         """
         numbers = occurrence.expected[:, None] * shares
         return coherent(self._from_numbers(numbers), numbers, occurrence.probabilities[:, None])
@@ -333,9 +336,9 @@ class OccurrenceModel:
     def class_probabilities(
         self, occurrence: Occurrence, shares: Doubles, classes: PredicateClasses
     ) -> Doubles:
-        """P(at least one fact of the class), by the same rule.
+        """Return P(at least one fact of the class), by the same rule.
 
-        Not below the chance of any of its predicates, or above the sum of them.
+        It is not below the largest chance of its predicates, or above their sum.
         """
         of_predicates = self.predicate_probabilities(occurrence, shares)
         numbers = occurrence.expected[:, None] * classes.sums(shares)
@@ -348,7 +351,7 @@ class OccurrenceModel:
         return chances
 
     def either_way(self, forward: Doubles, backward: Doubles) -> Doubles:
-        """P(anything in either direction): 1 - (1 - larger) (1 - smaller)^either."""
+        """Return P(any fact in either direction): 1 - (1 - larger) (1 - smaller)^either."""
         larger, smaller = np.maximum(forward, backward), np.minimum(forward, backward)
         return either_way(larger, smaller, self.either)
 
@@ -395,7 +398,7 @@ class OccurrenceModel:
 
 
 def either_way(larger: Doubles, smaller: Doubles, independent: float) -> Doubles:
-    """P(one or both), where the less probable adds as much as the two are independent."""
+    """Return P(one or both); the less probable one counts as far as the two are independent."""
     chances: Doubles = -np.expm1(np.log1p(-larger) + independent * np.log1p(-smaller))
     return chances
 

@@ -1,7 +1,7 @@
 """Events and pairs, and the features of a pair at a moment: what happened before it.
 
-Events say when something happened between two entities, pairs when one asks about them. *Meetings*
-are the first events of two entities, in either direction.
+An event has the time when something happened between two entities; a pair has the moment of a
+forecast. *Meetings* are the first events of two entities, in either direction.
 
 For each of four families, log(1 + decayed count) by the time scales of the data (brief, short,
 middle, long, and ever), then log(time since the last):
@@ -13,7 +13,7 @@ middle, long, and ever), then log(time since the last):
 | subject  | facts that go out from the subject                      |
 | object   | facts that come in to the object                        |
 
-Then the time since the last fact of the two in either direction, and the common partners. Nothing
+Then the time since the last fact of the pair in either direction, and the common partners. Nothing
 at or after the moment counts.
 """
 
@@ -39,17 +39,17 @@ EITHER, COMMON = "either last", "common partners"
 NAMES = (
     *(f"{family} {column}" for family in FAMILIES for column in (*SCALES, LAST)), EITHER, COMMON,
 )  # fmt: skip
-# Of a name without facts, all counts are 0 and all ages the highest.
+# For a name without facts, all counts are 0 and all ages are the highest.
 SIGNS = np.asarray([-1.0 if name.endswith(f" {LAST}") else 1.0 for name in NAMES])
-EVIDENCE = (*FAMILIES, "either", "common")  # the columns by what people call evidence
+EVIDENCE = (*FAMILIES, "either", "common")  # the kinds of evidence that the columns belong to
 _COLUMNS = {f: [i for i, name in enumerate(NAMES) if name.split()[0] == f] for f in EVIDENCE}
 _PLACES = {name: place for place, name in enumerate(NAMES)}
-OLDEST = 4.0  # in long scales: what is older counts as no more recent, and so does what never was
+OLDEST = 4.0  # in long scales: the largest age, also of what never happened
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
-    """The dated facts as (subject, object, time), ascending in time; the predicate plays no part.
+    """The dated facts as (subject, object, time), ascending in time, without predicates.
 
     A fact counts once, at its start; a fact without a known start, at its end. `width` is above
     every id, so that two ids become one key.
@@ -62,7 +62,7 @@ class Events:
 
     @classmethod
     def of(cls, facts: Facts, axis: TimeAxis, entity_count: int) -> "Events":
-        """The events of some facts, the undated ones left out."""
+        """Return the events of the dated facts."""
         times = axis.positions(facts.times)
         rows = np.flatnonzero(times != UNKNOWN)
         rows = rows[np.argsort(times[rows], kind="stable")]
@@ -73,16 +73,16 @@ class Events:
         return len(self.times)
 
     def before(self, moment: int) -> "Events":
-        """The events strictly before a moment."""
+        """Return the events strictly before a moment."""
         return self._part(0, int(np.searchsorted(self.times, moment)))
 
     def within(self, first: int, last: int) -> "Events":
-        """The events from one moment to another, both included."""
+        """Return the events from one moment to another, both included."""
         start, stop = np.searchsorted(self.times, [first, last + 1]).tolist()
         return self._part(start, stop)
 
     def among(self, members: Longs) -> "Events":
-        """The events whose subject and object are both among some entities."""
+        """Return the events whose subject and object are both among some entities."""
         is_member = np.zeros(self.width, np.bool_)
         is_member[members] = True
         rows = np.flatnonzero(is_member[self.subjects] & is_member[self.objects])
@@ -93,13 +93,13 @@ class Events:
         return Events(self.subjects[part], self.objects[part], self.times[part], self.width)
 
     def keys(self) -> Longs:
-        """One number for each ordered pair of subject and object."""
+        """Return one number for each ordered pair of subject and object."""
         return pair_keys(self.subjects, self.objects, self.width)
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Ordered pairs of entities, each with a moment from which on one looks ahead.
+    """Ordered pairs of entities, each with the moment of its forecast.
 
     An entity of -1 is unknown to the data.
     """
@@ -113,39 +113,39 @@ class Pairs:
 
     @classmethod
     def at(cls, keys: Longs, moment: int, width: int) -> "Pairs":
-        """The pairs of some keys, all at one moment."""
+        """Return the pairs of some keys, all at one moment."""
         return cls(keys // width - 1, keys % width - 1, np.full(len(keys), moment, np.int32))
 
     @classmethod
     def join(cls, parts: list["Pairs"]) -> "Pairs":
-        """All pairs, one part after the other."""
+        """Concatenate the pairs of all parts."""
         columns = ("subjects", "objects", "times")
         return cls(*(np.concatenate([getattr(part, name) for part in parts]) for name in columns))
 
     def take(self, rows: npt.NDArray[Any]) -> "Pairs":
-        """The pairs of these rows."""
+        """Return the pairs of these rows."""
         return Pairs(self.subjects[rows], self.objects[rows], self.times[rows])
 
     def later(self, steps: int) -> "Pairs":
-        """The same so much later."""
+        """Return the pairs with their moments `steps` later."""
         return Pairs(self.subjects, self.objects, self.times + np.int32(steps))
 
     def reversed(self) -> "Pairs":
-        """The same with subject and object exchanged."""
+        """Return the pairs with subject and object exchanged."""
         return Pairs(self.objects, self.subjects, self.times)
 
     def keys(self, width: int) -> Longs:
-        """One number for each ordered pair, as those of the events."""
+        """Return one number for each ordered pair, as `Events.keys` does."""
         return pair_keys(self.subjects, self.objects, width)
 
 
 def pair_keys(subjects: Longs, objects: Longs, width: int) -> Longs:
-    """One number for each ordered pair; ids from -1 to width - 2 stay apart."""
+    """Return one number for each ordered pair; ids from -1 to width - 2 are distinct."""
     return (subjects + 1) * width + objects + 1
 
 
 class Meetings:
-    """The ordered pairs with an event in either direction, and when the two first met."""
+    """The ordered pairs with an event in either direction, and the time of the first one."""
 
     def __init__(self, events: Events) -> None:
         own, back = events.keys(), pair_keys(events.objects, events.subjects, events.width)
@@ -178,9 +178,9 @@ class Meetings:
 
 
 class PairCounts:
-    """Computes the features of pairs from events and the time scales of the data.
+    """The features of pairs, computed from events and the time scales of the data.
 
-    members  the entities whose events are all there, where not those of all are
+    members  the entities whose events are complete; None: all
     """
 
     def __init__(self, events: Events, clock: Clock, members: Longs | None = None) -> None:
@@ -188,7 +188,7 @@ class PairCounts:
 
     @cached_property
     def candidates(self) -> Events:
-        """The events whose pairs can be asked about: those between members."""
+        """The events whose pairs can be drawn: those between members."""
         return self.events if self.members is None else self.events.among(self.members)
 
     @cached_property
@@ -200,7 +200,7 @@ class PairCounts:
         return Meetings(self.events)
 
     def features(self, pairs: Pairs) -> Doubles:
-        """One row for each pair, a column for each name in NAMES: (n, 26)."""
+        """Return a row for each pair and a column for each name in NAMES: (n, 26)."""
         events, width = self.events, self.events.width
         own, back = pairs.keys(width), pairs.reversed().keys(width)
         keys, times = self._distinct
@@ -251,7 +251,7 @@ def age_of_last(features: Doubles) -> float:
 
 
 def distinct_times(events: Events) -> tuple[Longs, Ints]:
-    """Each ordered pair with each time at which it had an event, once."""
+    """Return each ordered pair with each distinct time of its events."""
     keys = events.keys()
     order = np.lexsort((events.times, keys))
     keys, times = keys[order], events.times[order]

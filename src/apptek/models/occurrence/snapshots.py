@@ -1,8 +1,8 @@
 """Snapshots: at some moments, which pairs could have had a fact in the window, and which had one.
 
 Candidates are the seen pairs, which had a fact in either direction before the moment, and the
-unseen pairs, all others. Almost all of them have no event, so only some are drawn, each weighted
-by its inverse sampling probability. The window begins a *lead* after the moment.
+unseen pairs, all others. Almost all of them have no event, so only some are drawn, each weighted by
+its inverse sampling probability. The window begins a *lead* after the moment.
 """
 
 from dataclasses import dataclass, replace
@@ -13,7 +13,7 @@ from apptek.arrays import Bools, Doubles, Longs, find_sorted
 from apptek.models.occurrence.pair_counts import Events, Meetings, Pairs, pair_keys
 
 MOST_ROWS = 100_000  # seen pairs that are drawn from all snapshots
-STRANGERS = 20_000  # unseen pairs without an event in the window, in the same way
+STRANGERS = 20_000  # unseen pairs without an event that are drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,23 +30,23 @@ class Outcomes:
         return self.counts > 0
 
     def take(self, rows: Longs) -> "Outcomes":
-        """Some of the rows."""
+        """Return some of the rows."""
         return Outcomes(self.pairs.take(rows), self.counts[rows], self.weights[rows])
 
     def weighted(self, share: float) -> "Outcomes":
-        """The same rows, each standing for this share of what it stood for."""
+        """Return the same rows with their weights multiplied by `share`."""
         return replace(self, weights=self.weights * share)
 
 
 def counts_in(events: Events, keys: Longs, first: int, last: int) -> Longs:
-    """The number of facts of each ordered pair from one moment to another, both included."""
+    """Return the number of facts of each ordered pair between two moments, both included."""
     happened, counts = np.unique(events.within(first, last).keys(), return_counts=True)
     places = find_sorted(happened, keys)
     return np.where(places >= 0, counts[places], 0) if len(happened) else np.zeros_like(keys)
 
 
 def counts_at(events: Events, pairs: Pairs, window: int, lead: int = 0) -> Longs:
-    """The facts of each ordered pair in the window that begins a lead after its moment: (n,)."""
+    """Count each ordered pair's facts in the window that begins a lead after its moment: (n,)."""
     counts = np.zeros(len(pairs), np.int64)
     for moment in np.unique(pairs.times).tolist():
         rows = np.flatnonzero(pairs.times == moment)
@@ -79,7 +79,7 @@ def draw_acquainted(
     shares[1] = min(1.0, most / 2 / max(1, hits))
     shares[0] = min(1.0, (most - shares[1] * hits) / max(1, total - hits))
     parts, counts, weights = [], [], []
-    for moment in moments:  # one after the other: all candidates at once might fill the memory
+    for moment in moments:  # one by one: all candidates at once might fill the memory
         keys = meetings.before(moment)
         happened = counts_in(events, keys, moment, moment + window - 1)
         is_hit = happened > 0
@@ -94,7 +94,7 @@ def draw_acquainted(
 
 
 def _keys_in(events: Events, moment: int, window: int, lead: int) -> Longs:
-    """The ordered pairs with a fact in the window at a moment, or in the one a lead later."""
+    """Return the ordered pairs with a fact in the window at a moment, or in that a lead later."""
     parts = [events.within(first, first + window - 1).keys() for first in {moment, moment + lead}]
     return np.unique(np.concatenate(parts))
 
@@ -135,9 +135,9 @@ def draw_strangers(
 def draw_never_seen(
     events: Events, moment: int, first: int, last: int, *, rng: np.random.Generator
 ) -> Outcomes:
-    """Ordered pairs of known entities without a fact before a moment, not even of themselves.
+    """Draw ordered pairs of known, different entities without a fact before a moment.
 
-    All of those with a fact from `first` to `last`, and some of the others.
+    Take all pairs with a fact from `first` to `last`, and a sample of the others.
     """
     past = events.before(moment)
     known, seen = np.unique(np.concatenate([past.subjects, past.objects])), np.unique(past.keys())
@@ -155,7 +155,7 @@ def draw_never_seen(
 def _draw(
     past: Events, count: int, members: Longs, rng: np.random.Generator
 ) -> tuple[Longs, Doubles]:
-    """Ordered pairs with replacement, as keys, and the chance of each in one draw."""
+    """Draw ordered pairs with replacement, as keys, with the chance of each in one draw."""
     size = len(members)
     subjects, objects = members[rng.integers(0, size, (2, count))]
     if not len(past):

@@ -1,17 +1,16 @@
-"""The likeliest predicates of a query, each described by what the linear model saw of it.
+"""The most probable predicates of a query, with features from the linear model and the facts.
 
-| features of a candidate r | how many           |                                                |
+| features of a candidate r | number             |                                                |
 |---------------------------|--------------------|------------------------------------------------|
 | standing                  | 3                  | rank, gap to the best score, log-probability   |
 | part                      | families + 2       | what each family, traits, topologies add to r  |
 | own                       | families x kernels | the value of (family, r, kernel)               |
 | seen, now                 | families, twice    | predicates seen; the sum of values at that time|
-| mirror                    | 2                  | r's mirror: how often it comes; is it there now|
+| mirror                    | 2                  | r's mirror: its share, and whether it is there |
 | predicate                 | 1                  | r itself                                       |
-| near                      | families x 4       | how near and how many: see raw_histories       |
+| near                      | families x 4       | distances and counts: see raw_histories        |
 | common                    | 7                  | third parties of both: see raw_histories       |
-| such                      | groupings x 4      | what such actors do: see typed_histories       |
-
+| such                      | groupings x 4      | what actors of these types do: typed_histories |
 """
 
 from dataclasses import dataclass
@@ -51,7 +50,7 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """For each predicate its mirror: the one that most often goes the other way at the same time.
+    """The mirror of each predicate: the one that most often goes the other way at the same time.
 
     share  of the predicate's dated facts between two entities: how many have the mirror
     """
@@ -61,7 +60,7 @@ class Mirrors:
 
     @classmethod
     def learned(cls, train: Facts, predicate_count: int) -> "Mirrors":
-        """The mirrors in the training facts."""
+        """Learn the mirrors from the training facts."""
         train = train.take(train.dated & (train.subjects != train.objects))
         zeros = np.zeros(len(train), np.int32)
         forth = Facts(train.subjects, zeros, train.objects, train.since, train.until)
@@ -78,7 +77,7 @@ class Mirrors:
         within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
         forth_of = train.predicates[rows].astype(np.int64) * predicate_count
         pairs, times = np.unique(forth_of + predicates[starts[rows] + within], return_counts=True)
-        # Of each predicate, the pair that comes most often, of equal ones the first, comes last.
+        # The most frequent pair of each predicate comes last; ties: the first one.
         last = np.lexsort((-pairs, times))
         firsts, seconds = np.divmod(pairs[last], predicate_count)
         of = np.full(predicate_count, -1, np.int32)
@@ -90,7 +89,7 @@ class Mirrors:
 
 
 class Weighed(NamedTuple):
-    """Queries as features, with what a linear model makes of them."""
+    """Queries as features, with the weights and scores of a linear model."""
 
     queries: Queries
     rows: Ragged
@@ -99,14 +98,14 @@ class Weighed(NamedTuple):
 
 
 def names_of(space: FeatureSpace) -> list[str]:
-    """The names of the features."""
+    """Return the names of the features."""
     assert space.history is not None
     near, common = near_names(space.history), (f"common {name}" for name in COMMON)
     return [*_names_of_weighed(space), *near, *common, *TypedHistories.of(space).feature_names()]
 
 
 def _names_of_weighed(space: FeatureSpace) -> list[str]:
-    """The names of those that the linear model's rows and weights give."""
+    """Return the names of the features that come from the linear model's rows and weights."""
     assert space.history is not None
     families, kernels = space.history.families, space.history.kernels
     return [
@@ -160,7 +159,7 @@ def describe_candidates(
 
 
 def _index(names: tuple[str, ...], name: str) -> int:
-    """Where a name stands, -1 where it does not."""
+    """Return the index of a name; -1 if it is missing."""
     return names.index(name) if name in names else -1
 
 
@@ -170,9 +169,9 @@ def _describe(
     mirror_of: Ints, mirror_share: Floats, shape: tuple[int, int, int, int], same: int, ever: int,
     undated: int, back: int, features: Floats,
 ) -> None:  # fmt: skip
-    """Fills in the features after the standing.
+    """Fill in the features after the standing.
 
-    One walk over the active columns of a row serves all of its candidates.
+    One pass over the active columns of a row serves all of its candidates.
     """
     families, predicates, width, traits = shape
     history = families * predicates * width  # columns of history; traits and topologies follow
@@ -180,7 +179,7 @@ def _describe(
     own = 3 + families + 2
     seen = own + families * width
     mirror = seen + 2 * families
-    candidate_of = np.full(predicates, -1, np.int32)  # for this row; cleared when it is done
+    candidate_of = np.full(predicates, -1, np.int32)  # for this row; cleared at its end
     for row in range(candidates.shape[0]):
         for c in range(candidates.shape[1]):
             candidate_of[candidates[row, c]] = c
@@ -211,7 +210,7 @@ def _add_context(
     candidates: Ints, features: Floats, r: int, value: np.float32, is_same: bool, is_ever: bool,
     is_back: bool, seen: int, now: int, mirror: int, mirror_of: Ints,
 ) -> None:  # fmt: skip
-    """What a feature of history with predicate r tells every candidate of its query."""
+    """Add a history feature with predicate r to the context features of its query's candidates."""
     for c in range(candidates.size):
         if is_same:
             features[c, now] += value

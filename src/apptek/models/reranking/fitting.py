@@ -1,10 +1,10 @@
-"""The re-ranker: boosted trees order the likeliest predicates of the linear model once more.
+"""The re-ranker: boosted trees reorder the most probable predicates of the linear model.
 
-It is trained on what linear models say of training queries that they have not seen: all queries of
-two entities at one time share a fold, and the mirrors are learned without the fold, too. The loss
-is a listwise softmax over the candidates of a query, starting from the linear log-probability.
-Other training predicates of the same (u, v, t) are left out, as in the linear fit. A predicate
-that is no candidate keeps its linear log-probability.
+It is trained on the scores of linear models for training queries that they have not seen. All
+queries of two entities at one time share a fold, and the mirrors are also learned without the fold.
+The loss is a listwise softmax over the candidates of a query, starting from the linear
+log-probability. Other training predicates of the same (u, v, t) are masked, as in the linear fit. A
+predicate that is no candidate keeps its linear log-probability.
 """
 
 from collections.abc import Callable
@@ -42,11 +42,11 @@ _LEAST_CURVATURE = 1e-6
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RerankerTask:
-    """What the trees are trained on, and how the linear models of the folds are fitted.
+    """The training data of the trees, and how the linear models of the folds are fitted.
 
     facts    those of the examples, in their order
-    queries  the same as queries, each with its own fact hidden
-    train    all training facts, which the mirrors of the model are learned from
+    queries  the same facts as queries, each with its own fact hidden
+    train    all training facts, from which the mirrors of the model are learned
     l2       the regularisation that was chosen for the linear model
     """
 
@@ -61,9 +61,10 @@ class RerankerTask:
 
 
 def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Reranker | None:
-    """Trees that order the candidates of queries which their linear model has not seen.
+    """Fit trees that order the candidates of queries that their linear model has not seen.
 
-    None where there is nothing to learn from: a single fold, or no predicate among the candidates.
+    Return None if there is nothing to learn from: a single fold, or no predicate among the
+    candidates.
     """
     require_trees("the re-ranker needs")
     import lightgbm
@@ -101,7 +102,7 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
             "bagging_freq": 1,
             "lambda_l2": 5.0,
             "cat_smooth": 50.0,
-            "num_threads": 1,  # two beside another busy process only wait for each other
+            "num_threads": 1,  # two threads beside another busy process wait for each other
             "deterministic": True,
             "force_row_wise": True,
             "seed": seed,
@@ -121,10 +122,10 @@ def _describe_out_of_fold(
     fold_of: Longs,
     rng: np.random.Generator,
 ) -> Candidates:
-    """Candidates of the training queries in `rows` by linear models fitted without them.
+    """Return the candidates of the training queries in `rows` by out-of-fold linear models.
 
-    At query time the linear model has not seen the query either: trees that were trained on
-    scores of known queries would trust these too much.
+    At query time, the linear model has not seen the query either. Trees that were trained on scores
+    of known queries would trust these scores too much.
     """
     examples, count = task.examples, task.space.graph.predicate_count
     shape = (len(rows), min(config.candidates, count))
@@ -148,9 +149,9 @@ def _describe_out_of_fold(
 
 
 def folds_of(facts: Facts, count: int, rng: np.random.Generator) -> Longs:
-    """A fold for each fact, drawn at random; the same for facts of two entities at one time.
+    """Draw a fold for each fact; facts of the same two entities at one time share it.
 
-    A pair's facts of one time, in either direction, tell too much of each other.
+    A pair's facts of one time, in either direction, would leak each other.
     """
     lower, higher = (
         order(facts.subjects, facts.objects).astype(np.int32) for order in (np.minimum, np.maximum)
@@ -163,7 +164,7 @@ def folds_of(facts: Facts, count: int, rng: np.random.Generator) -> Longs:
 
 
 def _known_candidates(others: Ragged, candidates: Ints) -> Bools:
-    """Which candidates are other training predicates of the same (u, v, t): (n, C)."""
+    """Return which candidates are other training predicates of the same (u, v, t): (n, C)."""
     rows = others.row_of_each
     hits = candidates[rows] == others.flat_columns[:, None]
     known = np.zeros(candidates.shape, np.bool_)
@@ -172,29 +173,29 @@ def _known_candidates(others: Ragged, candidates: Ints) -> Bools:
 
 
 class ListwiseLoss:
-    """-log of the truth's softmax among its query's candidates: gradient and curvature.
+    """The listwise loss: -log of the truth's softmax among its query's candidates.
 
-    Known candidates are left out: they are neither right nor wrong.
+    Known candidates are masked: they are neither right nor wrong.
     """
 
     def __init__(self, hits: Bools, left_out: Bools) -> None:
         self.hits, self.left_out = hits, left_out
 
     def __call__(self, scores: Doubles) -> tuple[Doubles, Doubles]:
-        """Slope and curvature of every candidate."""
+        """Return the gradient and the curvature of every candidate."""
         table = np.where(self.left_out, _MASKED, scores.reshape(self.hits.shape))
         table = np.exp(table - table.max(axis=1, keepdims=True))
         probabilities = table / table.sum(axis=1, keepdims=True)
         slopes = np.where(self.left_out, 0.0, probabilities - self.hits)
-        # The diagonal of the Hessian, doubled as LightGBM does for softmax, and never 0.
+        # The diagonal of the Hessian, doubled as LightGBM does for softmax; never 0.
         curvature = np.maximum(2.0 * probabilities * (1.0 - probabilities), _LEAST_CURVATURE)
         return slopes.ravel(), curvature.ravel()
 
 
 class TakeTurns:
-    """Several members that are boosted in turns, a tree each, within one sequence of trees.
+    """Several ensembles ("members") that are boosted in turns, within one sequence of trees.
 
-    The trees of a member are fitted to what its own trees have added. Where each step is divided by
+    The trees of a member are fitted to what its own trees have added. If each step is divided by
     the number of members, all trees together add the mean of what the members add.
     """
 
@@ -203,7 +204,7 @@ class TakeTurns:
         self.scores = np.tile(start, (members, 1))  # of each member
 
     def __call__(self, scores: Doubles, _: Any) -> tuple[Doubles, Doubles]:
-        """Slope and curvature for the member whose turn it is, as LightGBM asks for them."""
+        """Return the gradient and the curvature for the member whose turn it is, for LightGBM."""
         members = len(self.scores)
         self.scores[self.turn] += members * (scores - self.total)  # what the last tree has added
         self.total, self.turn = scores.copy(), (self.turn + 1) % members

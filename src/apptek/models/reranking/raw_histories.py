@@ -1,8 +1,8 @@
-"""What raw facts around a query say of a candidate: how near and how many, and common partners.
+"""Features of a candidate from raw facts: distances, counts, and common partners.
 
-**Raw histories.** The features of history are shares: they do not tell one fact from forty, nor how
-far away the nearest is. For a candidate r each family gives four numbers, from the same nearest
-facts:
+**Raw histories.** The features of history are shares: they do not distinguish one fact from forty,
+and lack the distance of the nearest one. For a candidate r each family gives four numbers, from the
+same nearest facts:
 
 | number | of the facts with r                                          |
 |--------|--------------------------------------------------------------|
@@ -11,16 +11,16 @@ facts:
 | short  | the sum of e^(-a/short)                                      |
 | count  | how many there are                                           |
 
-A distance is not a number where there is no such fact. Undated facts, and all facts of an undated
-query, are counted and nothing else.
+A distance is NaN if there is no such fact. Undated facts, and all facts of an undated query, are
+only counted.
 
-**Common partners.** Of a query (s, ?, o, t), a *triangle* is a fact between s and a third party x
+**Common partners.** For a query (s, ?, o, t), a *triangle* is a fact between s and a third party x
 with a fact between x and o, in any direction, each among the nearest of its entity. It counts
-e^(-(a + b) / short), where a and b are the distances of its two facts from the query's time. For a
-candidate r there are seven numbers: of the triangles at the query's very time, those in which both
-facts have r, those in which that of s has r, those in which that of o has r, and all; of all
-triangles, what those with r in both, those with r in one of them, and all add up to. Facts between
-the two have no part in it.
+e^(-(a + b) / short), where a and b are the distances of its two facts from the query's time. A
+candidate r has seven numbers. Four are about the triangles at the query's exact time: those in
+which both facts have r, those in which the fact of s has r, those in which the fact of o has r, and
+all. Three are sums over all triangles: those with r in both facts, those with r in one fact, and
+all. Facts between the pair are no part of a triangle.
 """
 
 import numpy as np
@@ -47,7 +47,7 @@ Table = npt.NDArray[np.int32]  # (n, any)
 
 
 def near_names(history: History) -> list[str]:
-    """The names of the features of a candidate."""
+    """Return the names of the features of a candidate."""
     return [f"near {family} {number}" for family in history.families for number in NUMBERS]
 
 
@@ -107,7 +107,7 @@ def _write_numbers(
             continue
         numbers[c, SHORT] += faded(fading, 1, distance)
         side = BEFORE if start <= when else AFTER
-        if not numbers[c, side] <= distance:  # the first is not a number
+        if not numbers[c, side] <= distance:  # true also for NaN, the initial value
             numbers[c, side] = distance
 
 
@@ -166,7 +166,7 @@ def _list_partners(
     entity, other, when, hidden = query
     kept = 0
     for direction in range(2):
-        # Every entity has two slots of three stretches: first all outgoing ones.
+        # Every entity has two slots of three ranges; all outgoing slots come first.
         slot = entity + direction * ((index.offsets.size - 1) // 6)
         partners = facts.subjects if direction else facts.objects
         room = listed[kept:]

@@ -27,22 +27,22 @@ _TOPICS = {"mirror": MIRRORS, "such": SUCH_ACTORS, "common": COMMON}
 
 
 class Reranker:
-    """Fitted trees, kept as the text that LightGBM writes."""
+    """Fitted trees, stored as LightGBM's text."""
 
     def __init__(self, text: str, mirrors: Mirrors, candidates: int) -> None:
         self.text, self.mirrors, self.candidates = text, mirrors, candidates
 
     def __getstate__(self) -> dict[str, Any]:
-        """The trees as text: they are parsed again when they are needed."""
+        """Return the state with the trees as text; they are parsed again on first use."""
         return {name: value for name, value in vars(self).items() if name != "booster"}
 
     @cached_property
     def booster(self) -> Any:
-        """The trees, parsed when they are first needed."""
+        """The trees, parsed on first use."""
         return parse_trees(self.text, "the re-ranker")
 
     def describe(self, space: FeatureSpace, weighed: Weighed) -> Candidates:
-        """The candidates of some queries, with their features."""
+        """Return the candidates of some queries, with their features."""
         described = describe_candidates(space, weighed, self.mirrors, self.candidates)
         wanted, given = self.booster.num_feature(), described.features.shape[2]
         if wanted != given:
@@ -53,7 +53,7 @@ class Reranker:
         return described
 
     def scores(self, space: FeatureSpace, weighed: Weighed) -> Floats:
-        """The linear log-probabilities, to which the trees add for each candidate: (B, R)."""
+        """Return the linear log-probabilities plus the trees' additions for candidates: (B, R)."""
         if not len(weighed.rows):
             return weighed.scores
         described = self.describe(space, weighed)
@@ -67,9 +67,10 @@ class Reranker:
         return scores
 
     def contributions(self, space: FeatureSpace, weighed: Weighed) -> dict[str, dict[int, float]]:
-        """What the trees add to each candidate of one query, by what they look at.
+        """Return what the trees add to each candidate of one query, by topic.
 
-        The mean of the trees is the same for every candidate and goes to its standing.
+        The mean of the trees is the same for every candidate and is added to the topic of its
+        standing.
         """
         described = self.describe(space, weighed)
         shares = self.booster.predict(described.features[0], pred_contrib=True, num_threads=1)
@@ -96,7 +97,7 @@ def _topics(names: Sequence[str], features: Floats) -> list[str]:
 
 
 def _topic(feature: str) -> str:
-    """What a feature looks at: a family, traits, topologies, one of the topics or standing."""
+    """Return the topic of a feature: a family, traits, topologies, a special topic or standing."""
     kind, _, rest = feature.partition(" ")
     if kind in _TOPICS:
         return _TOPICS[kind]

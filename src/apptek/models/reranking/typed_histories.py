@@ -1,17 +1,17 @@
-"""Typed histories: what such actors do to each other.
+"""Typed histories: what actors of the same types do to each other.
 
-An entity is seen at several *levels*: as itself, as one of its sector, as one of its country (or of
-the kinds of a user's table), and as one of both. A *grouping* is a level of the subject with one of
-the object, such as (itself, sector); the facts of a query's group are those whose subject and
-object agree with the query's at these levels. Of them the nearest in time are looked at, without
-those between the two themselves: these are history already. So a query never sees its own fact.
+An entity is seen at several *levels*: as itself, by its sector, by its country (or the kinds of a
+user's table), and by both. A *grouping* is a level of the subject with one of the object, such as
+(itself, sector). The facts of a query's group are those whose subject and object agree with the
+query's at these levels. The nearest of them in time are used, without the facts between the pair
+itself: history has those already. So a query never sees its own fact.
 
-For a candidate r each grouping gives four numbers: how many facts of r there are at the query's
-time, and the share of r among the facts as they fade with the clock's short and middle scale, and
-whenever they were: z / (1 + the sum of z over all predicates), as in history.
+For a candidate r each grouping gives four numbers. The first is the number of facts of r at the
+query's time. The others are shares of r among the facts: with the decay of the clock's short and
+middle scale, and at any time. A share is z / (1 + the sum of z over all predicates), as in history.
 
-Types come from names and tables, those of a new name from that name; where a view guesses
-countries, groups rest on guesses, too. They are no facts about the two and are never told as such.
+Types come from names and tables, those of a new name from that name. If a view guesses countries,
+groups also depend on guesses. These are no facts about the pair and are never presented as such.
 """
 
 from dataclasses import dataclass
@@ -30,11 +30,11 @@ from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_i
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.graph.tknn import VIEW
 
-NEAREST = 200  # facts of a group that are looked at
+NEAREST = 200  # facts of a group that are used
 MOST_KINDS = 2  # kinds of types that groupings are made of
 ITSELF = "itself"
 KERNELS = ("same", "short", "middle", "ever")
-KERNEL_COUNT = 11  # of the clock
+KERNEL_COUNT = 11  # kernels of the clock
 Table = npt.NDArray[np.int32]  # (n, any)
 
 
@@ -42,9 +42,9 @@ Table = npt.NDArray[np.int32]  # (n, any)
 class TypedHistories:
     """The facts of a graph by groups, for every grouping.
 
-    spans      of each level, how many values there are; those of new names may be any of them
+    spans      for each level, the number of values; a new name may have any of them
     groupings  the levels of subject and object
-    keys       of each grouping, those of its groups, ascending; group i has slot first + i
+    keys       for each grouping, the keys of its groups, ascending; group i has slot first + i
     """
 
     graph: TemporalGraph
@@ -56,11 +56,11 @@ class TypedHistories:
     keys: tuple[Longs, ...]
     group_count: int  # slots of each grouping
     incidence: Incidence
-    most: int = NEAREST  # facts of a group that are looked at
+    most: int = NEAREST  # facts of a group that are used
 
     @classmethod
     def of(cls, space: FeatureSpace) -> "TypedHistories":
-        """Indexes the facts that a space sees, once for each view of a graph. O(n log n)."""
+        """Index the facts that a space sees, once for each view of a graph. O(n log n)."""
         assert space.history is not None
         graph, kinds = space.history.graph, () if space.traits is None else space.traits.kinds
         clock = space.history.clock
@@ -86,7 +86,7 @@ class TypedHistories:
             keys.append(read_only(distinct[unknown:]))
             slots.append(np.where(own < 0, len(distinct) - unknown, places - unknown))
         group_count = 1 + max(map(len, keys), default=0)
-        incidence = graph.incidence  # where there are no types, nothing looks at it
+        incidence = graph.incidence  # not used without types
         if slots:
             of_fact = [slot.astype(np.int32) for slot in slots]
             incidence = build_incidence(
@@ -99,11 +99,11 @@ class TypedHistories:
         )  # fmt: skip
 
     def feature_names(self) -> list[str]:
-        """The names of the features of a candidate."""
+        """Return the names of the features of a candidate."""
         return [f"such {name} {clock}" for name in self.names for clock in KERNELS]
 
     def slots_of(self, queries: Queries) -> Ints:
-        """The slot of each query's group in every grouping, -1: it has none; (n, groupings)."""
+        """Return the slot of each query's group in every grouping, -1: none; (n, groupings)."""
         slots = np.full((len(queries), len(self.groupings)), -1, np.int32)
         subjects, objects = (_levels(self.kinds, e) for e in (queries.subjects, queries.objects))
         for number, ((s, o), known) in enumerate(zip(self.groupings, self.keys, strict=True)):
@@ -134,7 +134,7 @@ def _levels(kinds: tuple[Kind, ...], entities: AnyInts) -> list[Longs]:
 
 
 def _keys(of_subjects: Longs, of_objects: Longs, span: int) -> Longs:
-    """One number for what subject and object are; -1 where one of them has no value."""
+    """Return one number for the values of subject and object; -1 if one of them has no value."""
     keys: Longs = np.where(
         (of_subjects >= 0) & (of_objects >= 0), of_subjects * span + of_objects, -1
     )
@@ -146,7 +146,7 @@ def describe_groups(
     index: Incidence, facts: FactColumns, view: int, most: int, predicate_count: int,
     fading: Fading, slots: Table, queries: QueryColumns, candidates: Table, features: Floats,
 ) -> None:  # fmt: skip
-    """Fills in the four numbers of every grouping for each candidate."""
+    """Fill in the four numbers of every grouping for each candidate."""
     subjects, objects, whens, hidden = queries
     nearest = np.empty((most, 3), np.int64)
     streams = np.empty((STREAMS, FIELDS), np.int64)
@@ -187,7 +187,7 @@ def _keep_others(nearest: Longs2, count: int, facts: FactColumns, ends: tuple[in
 
 @leaf
 def _write(sums: Fading, totals: Doubles, candidates: Ints, first: int, features: Floats) -> None:
-    """Writes the four numbers of one grouping, in the order of KERNELS."""
+    """Write the four numbers of one grouping, in the order of KERNELS."""
     all_ever = 1.0 + totals[EVER] + totals[UNDATED_EVER]  # a query has one of the two
     for c in range(candidates.size):
         r = candidates[c]
