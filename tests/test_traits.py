@@ -4,7 +4,7 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
-from fact_files import parquet_bytes, write
+from fact_files import write
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from oracles import PlainFact, plain_traits
@@ -166,7 +166,6 @@ LINES = ["entity,sector,country", "Reuters,Media,UK", "Red Cross,Aid,", "nobody,
 
 def test_a_table_is_read_from_every_kind_of_file(tmp_path: Path) -> None:
     text = "\n".join(LINES) + "\n"
-    columns = {"entity": ["Reuters", "Red Cross"], "sector": ["Media", "Aid"]}
     for name, content in (
         ("a.csv", text),
         ("b.csv", "\ufeff" + text.replace("\n", "\r\n")),
@@ -174,7 +173,6 @@ def test_a_table_is_read_from_every_kind_of_file(tmp_path: Path) -> None:
         ("d.txt", text.replace(",", "\t")),
         ("e.csv", text.replace("Reuters", '"Reuters"')),
         ("f.csv", text + "Reuters,Media,UK\n"),
-        ("g.parquet", parquet_bytes(**columns, country=["UK", None])),
     ):
         assert read_types(write(tmp_path / name, content)) == TABLE, name
 
@@ -200,9 +198,8 @@ def test_a_kind_without_types_is_left_out(tmp_path: Path) -> None:
         ),
         ("t.csv", "entity,a\n", "t.csv: there are no types in it"),
         ("t.csv", "entity,a\nx,\n", "t.csv: there are no types in it"),
-        ("t.json", "{}", "t.json: expected a .csv, .tsv, .txt or .parquet file"),
+        ("t.json", "{}", "t.json: expected a .csv, .tsv or .txt file"),
         ("t.csv", b"entity,a\n\xff,1\n", "cannot be read"),
-        ("t.parquet", b"no parquet", "cannot be read"),
     ],
 )
 def test_a_bad_table_is_refused_in_one_line(
@@ -215,7 +212,7 @@ def test_a_bad_table_is_refused_in_one_line(
 
 def test_a_table_that_is_not_there_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "folder.csv").mkdir()
-    for name in ("nowhere.csv", "nowhere.parquet", "folder.csv"):
+    for name in ("nowhere.csv", "folder.csv"):
         with pytest.raises(DataError, match="cannot be read"):
             read_types(tmp_path / name)
 

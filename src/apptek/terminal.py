@@ -27,6 +27,7 @@ from apptek.safe_text import printable, printable_lines
 
 BAR = "█"
 LONGEST_CELL = 1_000  # characters of a cell that are shown
+LONGEST_WORD = 24  # letters of a word that is never broken
 ByteReport = Callable[[str, int, int | None], None]  # file, bytes done, bytes in total
 StepReport = Callable[[str, int, int], None]  # state, steps done, steps in total
 
@@ -149,9 +150,10 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -
     shown = Table(title=Text(title, style="bold"), title_justify="left")
     first = rows[0] if rows else [""] * len(header)
     for name, cell, *cells in zip(header, first, *texts, strict=True):
-        # Rich shrinks whatever may wrap, and would break words of a column that has no spaces.
+        # Rich shrinks whatever may wrap, and would break words of a column that has no spaces. Long
+        # words may break: what does not fit and may not wrap would be cut.
         longest = max([name, *cells], key=len)
-        is_word = " " not in longest and BAR not in longest
+        is_word = len(longest) <= LONGEST_WORD and " " not in longest and BAR not in longest
         justify: Literal["left", "right"] = "right" if isinstance(cell, int) else "left"
         shown.add_column(name, justify=justify, overflow="fold", no_wrap=is_word)
     for row in texts:

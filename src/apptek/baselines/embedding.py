@@ -22,6 +22,7 @@ from apptek.facts.queries import Queries, held_out_queries
 from apptek.ragged import Ragged
 from apptek.seeding import generator
 from apptek.setting_rules import checked_dataclass, setting
+from apptek.terminal import tell
 
 CHUNK = 4096  # queries that are scored at a time
 Objective = Literal["predicates", "entities"]
@@ -41,6 +42,11 @@ class EncodedQueries:
         """Return the queries of these rows."""
         return EncodedQueries(self.subjects[rows], self.objects[rows], self.moments[rows])
 
+    def to(self, device: torch.device) -> "EncodedQueries":
+        """Return the same queries on a device."""
+        moved = (part.to(device) for part in (self.subjects, self.objects, self.moments))
+        return EncodedQueries(*moved)
+
 
 class Embedding(nn.Module, ABC):
     """A model of (subject, predicate, object, time) that is trained by gradient descent.
@@ -57,7 +63,7 @@ class Embedding(nn.Module, ABC):
         self._rows = np.where(seen, np.arange(entity_count + 1), entity_count)
 
     def encode(self, queries: Queries) -> EncodedQueries:
-        """Return the queries as tensors."""
+        """Return the queries as tensors on the CPU."""
         subjects, objects = (
             torch.from_numpy(self._rows[entities])
             for entities in (queries.subjects, queries.objects)
@@ -78,7 +84,7 @@ class Embedding(nn.Module, ABC):
 
     def penalty(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:  # noqa: ARG002
         """Return the regularisation that is added to the loss of a batch."""
-        return torch.zeros(())
+        return torch.zeros((), device=predicates.device)
 
     def training_facts(self, facts: Facts) -> Facts:
         """Return the facts to learn from, given those of the train split."""
@@ -103,9 +109,10 @@ def embedding_scores(model: Embedding, queries: Queries) -> Floats:
     Queries are scored in the order of their times: RE-GCN evolves its embedding once for each time
     in a chunk.
     """
-    encoded = model.encode(queries)
+    device, encoded = next(model.parameters()).device, model.encode(queries)
     order = torch.from_numpy(np.argsort(queries.times, kind="stable"))
-    ordered = torch.cat([model.logits(encoded.take(rows)) for rows in torch.split(order, CHUNK)])
+    chunks = (encoded.take(rows).to(device) for rows in torch.split(order, CHUNK))
+    ordered = torch.cat([model.logits(chunk).cpu() for chunk in chunks])
     scores: Floats = ordered[torch.argsort(order)].numpy()
     return scores
 
@@ -114,7 +121,9 @@ def dropout(values: Tensor, share: float, noise: torch.Generator | None) -> Tens
     """Set a share of the values to 0 and scale up the others; without noise, change nothing."""
     if noise is None or not share:
         return values
-    return values * (torch.rand(values.shape, generator=noise) >= share) / (1 - share)
+    # Drawn on the noise's own device, so that a seed means the same on every device.
+    kept = torch.rand(values.shape, generator=noise, device=noise.device) >= share
+    return values * kept.to(values.device) / (1 - share)
 
 
 def normal(*shape: int, scale: float, rng: np.random.Generator) -> nn.Parameter:
@@ -143,6 +152,14 @@ class TrainingConfig:
     valid_queries: int = setting(20_000, "most queries of valid, spread evenly over it", ge=1)
 
 
+def choose_device() -> torch.device:
+    """Return the GPU if torch has one, which a line on stderr says; else the CPU."""
+    if not torch.cuda.is_available():
+        return torch.device("cpu")
+    tell("training on the GPU; set CUDA_VISIBLE_DEVICES= to use the CPU")
+    return torch.device("cuda")
+
+
 @dataclass(slots=True)
 class TrainingRecord:
     """What a training run has reached: loss and MRR of each epoch, and the best epoch's weights."""
@@ -165,12 +182,18 @@ class EmbeddingTrainer:
     """
 
     def __init__(
-        self, model: Embedding, dataset: Dataset, config: TrainingConfig, *, seed: int
+        self,
+        model: Embedding,
+        dataset: Dataset,
+        config: TrainingConfig,
+        *,
+        seed: int,
+        device: torch.device,
     ) -> None:
-        self.model, self.config, self.seed = model, config, seed
+        self.model, self.config, self.seed = model.to(device), config, seed
         facts = model.training_facts(dataset.train)
-        self.queries = model.encode(held_out_queries(facts))
-        self.labels = torch.from_numpy(facts.predicates.astype(np.int64))
+        self.queries = model.encode(held_out_queries(facts)).to(device)
+        self.labels = torch.from_numpy(facts.predicates.astype(np.int64)).to(device)
         self.known = known_predicates(facts, (facts,))
         self.tuning = TuningQueries.of(dataset, config.valid_queries)
         self.optimizer = make_optimizer(model, config)
@@ -235,10 +258,10 @@ def make_optimizer(model: Embedding, config: TrainingConfig) -> torch.optim.Opti
 
 def mask_known(logits: Tensor, known: Ragged, rows: Tensor) -> Tensor:
     """Return the logits (B, R) of these training rows, with their other known predicates masked."""
-    of_rows = known.take(rows.numpy())
+    of_rows = known.take(rows.cpu().numpy())
     mask = np.zeros(logits.shape, np.bool_)
     mask[of_rows.row_of_each, of_rows.columns] = True
-    return logits.masked_fill(torch.from_numpy(mask), MASKED)
+    return logits.masked_fill(torch.from_numpy(mask).to(logits.device), MASKED)
 
 
 def with_unseen(
@@ -250,7 +273,7 @@ def with_unseen(
 
     def forget(entities: Tensor) -> Tensor:
         forgotten = torch.rand(entities.shape, generator=noise) < share
-        return entities.masked_fill(forgotten, unseen)
+        return entities.masked_fill(forgotten.to(entities.device), unseen)
 
     return replace(queries, subjects=forget(queries.subjects), objects=forget(queries.objects))
 
@@ -267,6 +290,7 @@ def entity_loss(
     A corrupted entity is drawn from all of them; now and then it is the true one.
     """
     drawn = torch.randint(model.unseen, (2, len(labels), negatives), generator=noise)
+    drawn = drawn.to(labels.device)
     # (B, 1 + N), the true entity first
     subjects = torch.cat([queries.subjects[:, None], drawn[0]], dim=1)
     objects = torch.cat([queries.objects[:, None], drawn[1]], dim=1)
@@ -276,4 +300,4 @@ def entity_loss(
         EncodedQueries(queries.subjects[:, None], objects, moments),
     )
     losses = (cross_entropy(model.score(part, labels[:, None]), first) for part in corrupted)
-    return sum(losses, torch.zeros(()))
+    return sum(losses, torch.zeros((), device=first.device))

@@ -11,7 +11,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load, save
 
 from apptek.arrays import Floats
-from apptek.baselines.embedding import Embedding, EmbeddingTrainer, TrainingRecord, embedding_scores
+from apptek.baselines.embedding import (
+    Embedding,
+    EmbeddingTrainer,
+    TrainingRecord,
+    choose_device,
+    embedding_scores,
+)
 from apptek.config import View
 from apptek.errors import CheckpointError, ModelError
 from apptek.extras import one_torch_thread
@@ -67,7 +73,9 @@ def embedding_baseline(
 @one_torch_thread()
 def _fit(build: Build, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
     model = build(task.graph, task.config.model, rng=generator(task.seed, "embedding"))
-    trainer = EmbeddingTrainer(model, task.dataset, task.config.training, seed=task.seed)
+    trainer = EmbeddingTrainer(
+        model, task.dataset, task.config.training, seed=task.seed, device=choose_device()
+    )
     cache = StageCache(task.work)
     load_checkpoint(trainer, cache)
     last = time.monotonic()
@@ -136,5 +144,5 @@ def _with_prefix(tensors: Tensors, prefix: str) -> Tensors:
 
 
 def _detached(tensors: Mapping[str, torch.Tensor]) -> Tensors:
-    """Copy tensors so that they share no memory, as safetensors requires."""
-    return {name: tensor.detach().clone().contiguous() for name, tensor in tensors.items()}
+    """Copy tensors to the CPU so that they share no memory, as safetensors requires."""
+    return {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}

@@ -14,7 +14,7 @@ constraint of the paper is left out.
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Literal
 
 import numpy as np
@@ -85,6 +85,10 @@ class Snapshot:
         )
         return replace(self, heads=heads, tails=tails, members=members)
 
+    def to(self, device: torch.device) -> "Snapshot":
+        """Return the same snapshot on a device."""
+        return Snapshot(*(getattr(self, part.name).to(device) for part in fields(self)))
+
 
 class ReGcn(Embedding):
     """Each distinct time of the training facts is a snapshot. An undated query sees none."""
@@ -138,7 +142,7 @@ class ReGcn(Embedding):
         The snapshots before a time are evolved once for all its queries in a batch: dividing a
         snapshot doubles that cost. Only one of more than ten times `size` facts is divided.
         """
-        moments, rows = torch.sort(queries.moments, stable=True)
+        moments, rows = torch.sort(queries.moments.cpu(), stable=True)
         counts = torch.unique_consecutive(moments, return_counts=True)[1].tolist()
         snapshots = torch.split(rows, counts)
         parts = [part for rows in snapshots for part in torch.split(rows, 10 * size)]
@@ -158,7 +162,7 @@ class ReGcn(Embedding):
 
     def _scores(self, queries: EncodedQueries, width: int, noise: torch.Generator | None) -> Tensor:
         """Return the scores of the first `width` candidates, (B, width)."""
-        scores = torch.empty(len(queries.subjects), width)
+        scores = torch.empty(len(queries.subjects), width, device=self.bias.device)
         for moment in torch.unique(queries.moments).tolist():
             rows = torch.nonzero(queries.moments == moment).flatten()
             of_moment = self._decode(queries.take(rows), moment, noise)
@@ -178,8 +182,8 @@ class ReGcn(Embedding):
             return {}
         splits = (dataset.valid, dataset.train, dataset.valid, dataset.test)
         facts, *known = (with_inverses(facts, self._predicate_count) for facts in splits)
-        encoded = self.encode(held_out_queries(facts))
-        scores = self._scores(encoded, 2 * self._predicate_count, None).numpy()
+        encoded = self.encode(held_out_queries(facts)).to(self.bias.device)
+        scores = self._scores(encoded, 2 * self._predicate_count, None).cpu().numpy()
         mrr = filtered_mrr(scores, facts.predicates, known_predicates(facts, known))
         return {"valid_mrr_of_both_ways": mrr}
 
@@ -209,6 +213,7 @@ class ReGcn(Embedding):
         other entity sends a message, so that leaving them out changes nothing.
         """
         seen = self._snapshots[max(moment - self.config.history, 0) : moment]
+        seen = [snapshot.to(named.device) for snapshot in seen]
         # The heads are all entities of a snapshot: every fact is there in both directions.
         rows = torch.unique(torch.cat([named, *(snapshot.heads for snapshot in seen)]))
         entities = functional.normalize(self.entities[rows])
@@ -236,7 +241,7 @@ class ReGcn(Embedding):
         noise: torch.Generator | None,
     ) -> Tensor:
         # Entities without a fact in the snapshot have other self-loops, as in the authors' code.
-        lonely = torch.ones(len(entities), 1)
+        lonely = torch.ones(len(entities), 1, device=entities.device)
         lonely = lonely.index_fill(0, snapshot.tails, 0.0)
         for layer in range(self.config.layers):
             sent = (entities[snapshot.heads] + predicates[snapshot.predicates]) * snapshot.shares

@@ -84,7 +84,7 @@ class TntComplEx(Embedding):
             self.entities[queries.subjects], self.entities[queries.objects],
             self.static[predicates], moving,
         )  # fmt: skip
-        cubes = sum((cubed_moduli(part) for part in used), torch.zeros(()))
+        cubes = sum((cubed_moduli(part) for part in used), torch.zeros(()).to(predicates.device))
         loss = self.config.n3 * cubes / len(predicates)
         dated = self.times[:-1]
         if len(dated) < 2 or not self.config.smoothness:
