@@ -125,7 +125,7 @@ def test_predict_loads_no_library_that_it_does_not_need(forecast_model: Path) ->
     done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     unneeded = {"torch", "pandas", "pyarrow.dataset", "fastapi", "jinja2", "lightgbm", "ray",
-                "matplotlib", "scipy", "sklearn", "apptek.explain.explainer", "apptek.paper",
+                "matplotlib", "scipy.sparse", "sklearn", "apptek.explain.explainer", "apptek.paper",
                 "apptek.forecast.forecaster", "apptek.models.fitting.pipeline"}  # fmt: skip
     assert not unneeded & set(done.stderr.split())
 
