@@ -253,6 +253,11 @@ def test_a_run_stopped_between_two_renames_is_completed_by_the_next(
     monkeypatch.setattr(Path, "replace", stopped)
     assert project.run(DAYS[1]).returncode != 0
     monkeypatch.undo()
+    # Stored forecasts are in place before outputs: what was published will be scored.
+    stored, page = (sorted(reference.folder.rglob(name)) for name in ("*.parquet", "*.html"))
+    new = [project.folder / path.relative_to(reference.folder) for path in page]
+    if any(a.exists() and a.read_bytes() == b.read_bytes() for a, b in zip(new, page, strict=True)):
+        assert sorted(p.name for p in project.folder.rglob("*.parquet")) == [p.name for p in stored]
     assert project.run(DAYS[1]).returncode == 0
     assert same_but_for_run_json(project, reference)
 
@@ -285,12 +290,14 @@ def test_a_run_killed_at_ten_random_moments_loses_nothing(
     assert start(reference).wait() == 0
     seconds, killed = time.perf_counter() - began, 0
     rng = random.Random(0)
-    for _ in range(10):
+    while killed < 10:
         with start(project) as process:
             time.sleep(rng.uniform(0, seconds))
-            killed += process.poll() is None
+            if process.poll() is None:
+                killed += 1
+            else:  # it was faster than the first one
+                seconds *= 0.8
             process.send_signal(signal.SIGKILL)
-    assert killed >= 5
     assert project.run(DAYS[1]).returncode == 0
     for left in project.folder.glob(".*"):  # of killed writers: the next one does not need them
         shutil.rmtree(left) if left.is_dir() else left.unlink()

@@ -275,15 +275,17 @@ class _Run:
         alerts = pa.Table.from_pylist([to_dict(each) for each in listed.alerts], ALERTS)
         tables = [(_target(text), listed, to_arrow(listed)) for text in outputs.watch]
         tables += [(_target(text), alerts, alerts) for text in outputs.alerts]
-        with ExitStack() as stack:
-            for path, content in files.items():
+        with ExitStack() as stack:  # the last entered is in place first: databases, then forecasts
+            for target, result, _ in tables:
+                if isinstance(target, Path):
+                    stack.enter_context(staged(target, result, "watch"))
+            for path, content in reversed(files.items()):
                 temporary = stack.enter_context(new_file(path))
                 with writing(path):
                     temporary.write_bytes(content)
             connections = Fields()  # by URL: two tables of one database are one transaction
-            for target, result, table in tables:
+            for target, _, table in tables:
                 if isinstance(target, Path):
-                    stack.enter_context(staged(target, result, "watch"))
                     continue
                 if target.url not in connections:
                     connections[target.url] = stack.enter_context(target.transaction())
