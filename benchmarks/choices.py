@@ -20,7 +20,7 @@ import numpy as np
 import torch
 
 from apptek.arrays import Doubles, Floats, Ints
-from apptek.baselines.embedding import EmbeddingTrainer, embedding_scores
+from apptek.baselines.embedding import EmbeddingTrainer, choose_device, embedding_scores
 from apptek.baselines.tnt_complex import PRESETS, TntComplEx, TntComplExSettings
 from apptek.compiling import limit_threads
 from apptek.config import Config, preset
@@ -270,7 +270,7 @@ def embedding_test_scores(
     """
     model = TntComplEx(TemporalGraph.of(data), settings.model, rng=generator(seed, "embedding"))
     model.bias.requires_grad_(bias)
-    trainer = EmbeddingTrainer(model, data, settings.training, seed=seed)
+    trainer = EmbeddingTrainer(model, data, settings.training, seed=seed, device=choose_device())
     while not trainer.finished:
         trainer.run_epoch()
     if best:
