@@ -12,10 +12,7 @@ import {
   windowOf,
 } from "../../src/apptek/server/explorer/forecast.js";
 import { medianText, membersText } from "../../src/apptek/server/explorer/actor.js";
-import {
-  changeText,
-  windowText,
-} from "../../src/apptek/server/explorer/watch.js";
+import { changeText, windowText } from "../../src/apptek/server/explorer/watch.js";
 import { isWanted, sortedBy } from "../../src/apptek/server/explorer/list_table.js";
 import { meetingText, openText } from "../../src/apptek/server/explorer/steps.js";
 

@@ -56,6 +56,9 @@ export const readFacts = (text) =>
     .filter((part) => /^\d{1,9}$/.test(part))
     .map(Number);
 
+const isFact = (fact) =>
+  Array.isArray(fact) && fact.length === 4 && fact.every((part) => typeof part === "string");
+
 // The facts that are supposed: [subject, predicate, object, time] each in the address.
 export function readSupposed(text) {
   let facts = [];
@@ -64,8 +67,6 @@ export function readSupposed(text) {
   } catch {
     return [];
   }
-  const isFact = (fact) =>
-    Array.isArray(fact) && fact.length === 4 && fact.every((part) => typeof part === "string");
   return (Array.isArray(facts) ? facts : [])
     .filter(isFact)
     .slice(0, 20)

@@ -12,7 +12,12 @@ const { d3 } = globalThis;
 const LIMIT = 200; // pairs that the service lists
 const EVENTS = ["group", "class", "predicate"]; // by what events can be chosen
 const FILTERS = ["entity", "country", ...EVENTS];
-const COMPARING = "The chances of all pairs are compared with those before. This takes a moment, once.";
+const COMPARING =
+  "The chances of all pairs are compared with those before. This takes a moment, once.";
+
+function tellComparing() {
+  byId("list").replaceChildren(el("p", { class: "empty", role: "status" }, COMPARING));
+}
 
 export class WatchPage {
   // onFilter(changes of the state): another list is to be shown.
@@ -27,9 +32,7 @@ export class WatchPage {
     const steps = windowOf(this.axis, state.days);
     const filters = Object.fromEntries(FILTERS.map((name) => [name, state[name]]));
     const asked = { ...filters, steps, limit: LIMIT };
-    const tell = () =>
-      byId("list").replaceChildren(el("p", { class: "empty", role: "status" }, COMPARING));
-    const list = waiting([byId("list")], getReady("/api/watch", asked, signal, tell));
+    const list = waiting([byId("list")], getReady("/api/watch", asked, signal, tellComparing));
     const [found, known] = await Promise.all([list, predicates()]).catch((problem) => {
       if (!signal.aborted) byId("list").replaceChildren(...this.wayBack(state));
       throw problem;
