@@ -6,7 +6,8 @@ from contextlib import AbstractContextManager, contextmanager
 from io import StringIO
 from typing import Literal
 
-from rich.console import Console, ConsoleOptions, RenderableType
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.padding import Padding
 from rich.progress import (
     BarColumn,
     DownloadColumn,
@@ -141,24 +142,36 @@ def table_text(
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """Return a table with its numbers right-aligned; brackets are text, not markup."""
+    """Return a table with its numbers right-aligned; brackets are text, not markup.
+
+    A cell that is a tuple has details: its further parts, indented below the first one.
+    """
     # What cannot be shown is replaced before widths are measured: its own width may be 0.
-    texts = [
-        [f"{cell:,}" if isinstance(cell, int) else _shown(str(cell)) for cell in row]
-        for row in rows
-    ]
+    texts = [[_texts(cell) for cell in row] for row in rows]
     shown = Table(title=Text(title, style="bold"), title_justify="left")
     first = rows[0] if rows else [""] * len(header)
-    for name, cell, *cells in zip(header, first, *texts, strict=True):
+    for name, value, *cells in zip(header, first, *texts, strict=True):
         # Rich shrinks whatever may wrap, and would break words of a column that has no spaces. Long
         # words may break: what does not fit and may not wrap would be cut.
-        longest = max([name, *cells], key=len)
+        longest = max([name, *(text for cell in cells for text in cell)], key=len)
         is_word = len(longest) <= LONGEST_WORD and " " not in longest and BAR not in longest
-        justify: Literal["left", "right"] = "right" if isinstance(cell, int) else "left"
+        justify: Literal["left", "right"] = "right" if isinstance(value, int) else "left"
         shown.add_column(name, justify=justify, overflow="fold", no_wrap=is_word)
     for row in texts:
-        shown.add_row(*map(Text, row))
+        shown.add_row(*map(_cell, row))
     return shown
+
+
+def _texts(value: object) -> list[str]:
+    """Return the text of a cell, and its details."""
+    if isinstance(value, tuple):
+        return [_shown(str(part)) for part in value if part]
+    return [f"{value:,}" if isinstance(value, int) else _shown(str(value))]
+
+
+def _cell(texts: list[str]) -> RenderableType:
+    first, *details = map(Text, texts)
+    return Group(first, *(Padding(text, (0, 0, 0, 2)) for text in details)) if details else first
 
 
 def _shown(cell: str) -> str:

@@ -6,7 +6,13 @@ from apptek.results import ActorForecast, EntityRanking, Forecast, NextEvent, Pa
 from apptek.safe_text import counted
 from apptek.terminal import BAR, table_text
 
-COLUMNS = ("", "chance", "change", "expected", "half by", "most probable", "strongest evidence")
+COLUMNS = (
+    "partner, most probable event and strongest evidence",
+    "chance",
+    "change",
+    "expected",
+    "half by",
+)
 MEMBERS_SHOWN = 5
 BAR_WIDTH = 30  # characters of a bar for 100 %
 
@@ -87,16 +93,18 @@ def actor_text(forecast: ActorForecast, width: int) -> str:
     return "\n".join(lines)
 
 
-def _cells(row: PartnerForecast, partner: str, forecast: ActorForecast) -> tuple[str, ...]:
+def _cells(row: PartnerForecast, partner: str, forecast: ActorForecast) -> tuple[object, ...]:
     first = row.predicates[0] if row.predicates else None
     return (
-        partner,
+        (
+            partner,
+            f"{percent(first.probability)} {first.shown}" if first else "",
+            row.reason,
+        ),
         percent(row.probability),
         points(row.change),
         expected_cell(row.expected),
         median_cell(row.median, forecast.longest, forecast.unit),
-        f"{first.shown} {percent(first.probability)}" if first else "",
-        row.reason,
     )
 
 

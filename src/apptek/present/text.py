@@ -134,15 +134,14 @@ def _watch(watched: results.WatchList, width: int) -> str:
     return "\n".join([*alerts, table, *watch_lines(watched)])
 
 
-def _watch_cells(row: results.WatchRow) -> tuple[str, ...]:
+def _watch_cells(row: results.WatchRow) -> tuple[object, ...]:
     names = (row.subject, row.object)
     ends = (f"{name} (unknown)" if name in row.unseen else name for name in names)
+    first = row.predicates[0]
     return (
-        ", ".join(ends),
+        (", ".join(ends), f"{percent(first.probability)} {first.shown}", row.reason),
         percent(row.probability),
         points(row.change),
-        f"{row.predicates[0].shown} ({percent(row.predicates[0].probability)})",
-        row.reason,
     )
 
 

@@ -7,7 +7,7 @@ from apptek.present.wording import count_text, listed, percent, period_text, poi
 from apptek.results import Explanation, WatchList, WatchRow
 from apptek.safe_text import counted, printable
 
-COLUMNS = ("pair", "chance", "change", "most probable", "what changed")
+COLUMNS = ("pair, most probable event and what changed", "chance", "change")
 BARS = "·▁▂▃▄▅▆▇█"  # of the facts of a window; a dot: none
 SINCE = "since the earlier list"
 UNKNOWN_SHOWN = 10  # names that are not in the facts
