@@ -33,7 +33,6 @@ from apptek.paper.topologies import Mined, topology_set
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.results import CitedFact
-from apptek.rules import bodies_of, strongest
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
@@ -100,20 +99,6 @@ def test_types_that_would_be_ignored_are_refused(data: Dataset) -> None:
         Predictor.fit(data, types={"letter": {"nobody": "N"}})
     with pytest.raises(ConfigError, match="needs traits in features"):
         Predictor.fit(data, model="paper", types={"letter": {data.entities[0]: "N"}})
-
-
-def test_what_speaks_most_for_a_predicate_is_the_largest_weight(predictor: Predictor) -> None:
-    names, weights = predictor.model.dataset.predicates, predictor.model.main.classifier.weights
-    assert predictor.answerer.main.space.history is not None
-    history = len(predictor.answerer.main.space.history)
-    bodies = bodies_of(predictor.model, predictor.answerer.main.space)
-    for place in range(len(names)):
-        found = strongest(predictor.model, bodies, place, 3)
-        assert [one["part"] for one in found] == ["history"] * len(found)
-        largest = sorted(weights[:history, place].tolist())[:-4:-1]
-        assert [one["weight"] for one in found] == largest[: len(found)]
-    (first,) = strongest(predictor.model, bodies, names.find("Is located in") or 0, 1)
-    assert first["words"].startswith("'Is located in' ")
 
 
 # Explanations

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from fitted_models import SharedModel
 from typer.testing import CliRunner
 
 import apptek.paper
@@ -21,6 +22,7 @@ from apptek.features.space import FamilyFit, FeatureFamily, Found, register_feat
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.paper import Agent, DecisionProcess, walk
 from apptek.paper.agent import DATA, WEIGHTS, check_agent
+from apptek.paper.features import mined_topologies
 from apptek.predictor import Predictor
 from apptek.ragged import Ragged
 from apptek.research import check_feature_part
@@ -128,6 +130,25 @@ def test_a_fit_with_an_agent_does_not_train_again(
     assert "train the agent" not in told
     model = Predictor.load(tmp_path / "model").model
     assert model.added[0].files()[WEIGHTS] == (agent / WEIGHTS).read_bytes()
+
+
+def test_mined_topologies_come_with_their_counts_and_weights(shared_model: SharedModel) -> None:
+    model = Predictor.load(shared_model("paper")).model
+    part, weights = model.added[0], model.main.classifier.weights
+    names = model.dataset.predicates
+    listed = mined_topologies(model, range(len(names)), 3)
+    seen = 0
+    for row, name in enumerate(names):
+        tried = int((model.dataset.train.predicates == row).sum()) * model.config.mining.rollouts
+        for mined in listed[name]:
+            (column,) = [c for c in range(len(part)) if part.names(c) == tuple(mined["topology"])]
+            assert mined["weight"] == weights[column, row]
+            assert mined["share"] == mined["connected"] / tried
+            assert f"| {name} |" in mined["examples"][0]
+            seen += 1
+        connected = [mined["connected"] for mined in listed[name]]
+        assert connected == sorted(connected, reverse=True)
+    assert seen > len(names)
 
 
 def test_bad_input_gives_one_clear_line(folders: tuple[Path, Path], tmp_path: Path) -> None:

@@ -155,7 +155,7 @@ def test_the_interval_is_that_of_the_bootstrap_over_queries() -> None:
 
 
 def contestant(name: str, high: float | None) -> Contestant:
-    difference = None if high is None else Difference(name, "a", -0.02, -0.05, high, 1, 2, ())
+    difference = None if high is None else Difference(name, "a", -0.02, -0.05, high, 1, 2)
     return Contestant(name, name, {"mrr": 0.5}, 1.0, difference)
 
 

@@ -477,7 +477,7 @@ def test_data_stats_shows_the_first_facts_and_nothing_of_the_paper(tmp_path: Pat
         "since": DAY,
         "until": DAY,
     }
-    assert not {"paper", "printed_in_paper", "differences", "forecast"} & counts.keys()
+    assert not {"paper", "printed_in_paper"} & counts.keys()
 
 
 # Facts and names in Python

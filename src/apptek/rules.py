@@ -11,7 +11,6 @@ A body is one feature of a view:
 """
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,7 +24,6 @@ from apptek.features.space import FeatureSpace
 from apptek.files import check_target
 from apptek.models.linear_softmax import SparseWeights
 from apptek.models.model import Model, with_training_facts
-from apptek.present.metrics_text import feature_words
 from apptek.present.tables import check_suffix, write_result
 
 LEAST = 0.2  # of a weight, either way, that makes a rule, unless said otherwise
@@ -96,19 +94,6 @@ def _rules_of_view(model: Model, view: View, least: float) -> pa.Table:
             "head_label": pa.array([labels.label(names[head]) for head in heads], pa.string()),
         }
     )
-
-
-def strongest(model: Model, bodies: list[Body], predicate: int, top: int) -> list[dict[str, Any]]:
-    """Return the features with the largest weights for a predicate in words, traits left out."""
-    labels, weights = model.dataset.labels or PredicateTable(), model.main.classifier.weights
-    order = np.argsort(-weights[:, predicate], kind="stable").tolist()
-    columns = [c for c in order if weights[c, predicate] > 0 and bodies[c][0] != "trait"][:top]
-    rows = []
-    for column in columns:
-        part, where, what, when = bodies[column]
-        words = feature_words(part, where, list(map(labels.label, what)), when)
-        rows.append({"part": part, "words": words, "weight": float(weights[column, predicate])})
-    return rows
 
 
 def bodies_of(model: Model, space: FeatureSpace) -> list[Body]:

@@ -22,9 +22,7 @@ from apptek.extras import require_torch
 
 if TYPE_CHECKING:
     from apptek.facts.facts import Dataset
-    from apptek.facts.predicate_table import PredicateTable
     from apptek.facts.queries import Queries
-    from apptek.models.model import Model
     from apptek.paper.connection import Walk
     from apptek.paper.environment import DecisionProcess
     from apptek.paper.reproduce import Execute
@@ -204,7 +202,7 @@ class TopologiesOptions:
     """The options of `paper topologies`."""
 
     model: opt.ModelArgument
-    predicate: str | None = option("--predicate NAME", "Only the features of this predicate.")
+    predicate: str | None = option("--predicate NAME", "Only the topologies of this predicate.")
     top: int = option("--top N", "Number of rows to print for each predicate.", 5, min=1)
     as_json: opt.JsonOption = False
 
@@ -212,10 +210,10 @@ class TopologiesOptions:
 @paper_app.command()
 @opt.takes_options
 def topologies(options: TopologiesOptions) -> None:
-    """Show what a model learned: the features with the largest weights for each predicate.
+    """Show the topologies mined for each predicate, with counts and weights.
 
-    A model `paper` also lists the topologies mined for each predicate, with the number and the
-    share of its training episodes that they connected.
+    Each line has the number and the share of the predicate's training episodes that a topology
+    connected, and what it adds to the predicate's score.
 
     Example: `apptek paper topologies model --predicate Threaten`
     """
@@ -223,6 +221,7 @@ def topologies(options: TopologiesOptions) -> None:
     from apptek.facts.name_matching import NameResolver
     from apptek.facts.predicate_table import PredicateTable
     from apptek.models.model_folder import load_model
+    from apptek.paper.features import mined_topologies
     from apptek.present.metrics_text import topologies_text
 
     fitted, predicate = load_model(options.model), options.predicate
@@ -230,41 +229,11 @@ def topologies(options: TopologiesOptions) -> None:
     chosen: Sequence[int] = range(len(names))
     if predicate is not None:
         chosen = [find_predicate(predicate, resolver, names)]
-    labels = fitted.dataset.labels or PredicateTable()
-    learned = _learned(fitted, chosen, labels, options.top)
+    mined = mined_topologies(fitted, chosen, options.top)
     if options.as_json:
-        opt.print_json(learned)
+        opt.print_json(mined)
     else:
-        opt.print_text(topologies_text, learned, labels)
-
-
-def _learned(
-    fitted: "Model", predicates: Sequence[int], labels: "PredicateTable", top: int
-) -> dict[str, Any]:
-    """Return the largest weights and the mined topologies of some predicates, by name."""
-    from apptek.paper.features import topologies_of
-    from apptek.paper.topologies import Mined, to_names
-    from apptek.rules import bodies_of, strongest
-
-    data, part = fitted.dataset, topologies_of(fitted)
-    bodies = bodies_of(fitted, fitted.space(fitted.main_view))
-    names, found = data.predicates, Mined((), {}, {}) if part is None else part.mined
-    return {
-        names[p]: {
-            "label": labels.label(names[p]),
-            "strongest": strongest(fitted, bodies, p, top),
-            "mined": [
-                {
-                    "topology": to_names(topology.sequence, names),
-                    "connected": topology.queries,
-                    "share": topology.queries / found.tried[p],
-                    "examples": [data.describe(data.train, fact) for fact in topology.examples],
-                }
-                for topology in [each for each in found.topologies if each.predicate == p][:top]
-            ],
-        }
-        for p in predicates
-    }
+        opt.print_text(topologies_text, mined, fitted.dataset.labels or PredicateTable())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,7 +26,6 @@ class CompareOptions:
     results: Annotated[
         list[Path], opt.typer_argument("RESULT", "Result files that `evaluate --result` wrote.")
     ]
-    top: int = option("--top N", "Number of gains, and of losses, to print.", 5, min=1)
     result: opt.ResultOption = None
     as_json: opt.JsonOption = False
 
@@ -53,7 +52,7 @@ def compare(options: CompareOptions) -> None:
     if options.as_json:
         opt.print_json(asdict(comparison))
     else:
-        opt.print_text(comparison_text, comparison, options.top)
+        opt.print_text(comparison_text, comparison)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

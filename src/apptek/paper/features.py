@@ -5,7 +5,7 @@ connected them. The policies that need no agent are controls: they show what lea
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Ints
+from apptek.errors import ApptekError
 from apptek.extras import one_torch_thread
 from apptek.facts.facts import Names
 from apptek.facts.queries import Queries, training_queries
@@ -103,6 +104,39 @@ class Topologies:
 def topologies_of(model: Model) -> Topologies | None:
     """Return the topologies of a model; None if it has none."""
     return next((part for part in model.added if isinstance(part, Topologies)), None)
+
+
+def mined_topologies(
+    model: Model, predicates: Sequence[int], top: int
+) -> dict[str, list[dict[str, Any]]]:
+    """Return the topologies of each predicate for JSON, ordered by the episodes they connected.
+
+    connected  the number of episodes of the predicate's training queries that it connected
+    share      their share of all these episodes
+    weight     what it adds to the predicate's score if it connects a query
+    examples   the facts behind some of the connected queries
+    """
+    part, data, space = topologies_of(model), model.dataset, model.space(model.main_view)
+    if part is None:
+        raise ApptekError(
+            "the model has no topologies: fit it with --model paper, or list its features with "
+            "`apptek info MODEL --rules FILE`"
+        )
+    first, weights, mined = space.first(part.name), model.main.classifier.weights, part.mined
+    column_of = {sequence: first + row for row, sequence in enumerate(part.found.sequences)}
+    return {
+        data.predicates[predicate]: [
+            {
+                "topology": to_names(each.sequence, data.predicates),
+                "connected": each.queries,
+                "share": each.queries / mined.tried[predicate],
+                "weight": float(weights[column_of[each.sequence], predicate]),
+                "examples": [data.describe(data.train, fact) for fact in each.examples],
+            }
+            for each in mined.of_predicate(predicate)[:top]
+        ]
+        for predicate in predicates
+    }
 
 
 def load_topologies(files: Mapping[str, bytes], found: Found) -> Topologies:

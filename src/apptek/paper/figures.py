@@ -148,7 +148,7 @@ FIGURES: "dict[str, Callable[[Results], Figure]]" = {
     "figure-rewards": partial(
         agent_figure,
         draw=_draw_rewards,
-        xlabel="episodes\nthin: mean of the last 500; thick: of the last 10,000",
+        xlabel="episodes\nthin: last 500; thick: last 10,000, or all so far",
     ),
     "figure-success": partial(
         agent_figure, draw=_draw_success, xlabel="% of the training (mean of the last tenth)"

@@ -19,7 +19,7 @@ from pathlib import Path
 from apptek.errors import ApptekError, CheckpointError, StoppedError
 from apptek.extras import require, require_matplotlib
 from apptek.files import make_folder, writing
-from apptek.paper.topology_figure import mined_topologies
+from apptek.paper.topology_figure import drawn_topologies
 from apptek.predictor import Predictor
 from apptek.research.model_result import describe_model
 from apptek.research.provenance import RunList, read_runs
@@ -164,7 +164,7 @@ def _write_topologies(path: Path, folder: Path, line: str) -> None:
         about,
         model="topologies",
         preset=about.model.removeprefix("apptek_"),
-        topologies=mined_topologies(fitted.model, predicates),
+        topologies=drawn_topologies(fitted.model, predicates),
         command=line,
         extras={"predicates": predicates},
     )

@@ -13,7 +13,6 @@ import numpy as np
 from apptek.arrays import Ints, read_only
 from apptek.errors import ApptekError
 from apptek.facts.facts import Names
-from apptek.facts.predicate_table import PredicateTable
 from apptek.paper.environment import Episodes
 
 EXAMPLES = 3  # queries kept with each topology, for display
@@ -69,12 +68,6 @@ def _skips(depths: Ints) -> Ints:
     return skip
 
 
-def describe(sequence: Sequence[int], predicates: Names, labels: PredicateTable) -> str:
-    """Describe a topology: expand both sides by 'Make statement', then 'Consult'."""
-    names = [f"'{labels.label(name)}'" for name in to_names(sequence, predicates)]
-    return "expand both sides by " + ", then ".join(names)
-
-
 def to_names(sequence: Sequence[int], predicates: Names) -> list[str]:
     """Return the names of a topology's actions, for JSON."""
     return [predicates[action] for action in sequence]
@@ -109,6 +102,10 @@ class Mined:
     topologies: tuple[MinedTopology, ...]
     tried: dict[int, int]  # queries of each predicate
     connected: dict[int, int]  # of these, how many were connected by any topology
+
+    def of_predicate(self, predicate: int) -> list[MinedTopology]:
+        """Return the topologies of a predicate, best first."""
+        return [mined for mined in self.topologies if mined.predicate == predicate]
 
     def sequences(self) -> set[tuple[int, ...]]:
         """Return the distinct topologies of all predicates."""

@@ -5,13 +5,12 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from apptek.errors import ApptekError
 from apptek.explain.explainer import cited_fact
 from apptek.facts.queries import Queries, training_queries
 from apptek.models.model import Model
 from apptek.paper.connection import connect
-from apptek.paper.features import Topologies, topologies_of
-from apptek.paper.topologies import MinedTopology, from_names, to_names
+from apptek.paper.features import Topologies, mined_topologies, topologies_of
+from apptek.paper.topologies import MinedTopology, from_names
 from apptek.present.drawing import RADIUS, Asked, draw_topology
 from apptek.present.drawing_parts import Drawing
 from apptek.research.result import Result
@@ -30,38 +29,19 @@ TOP = 10  # topologies of each predicate
 FACTS = 8  # of an example's path
 
 
-def mined_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the topologies of each predicate for JSON, ordered by the episodes they connected.
+def drawn_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
+    """Return the mined topologies of each predicate, each with one of the connected queries.
 
-    connected  the number of episodes of the predicate's training queries that it connected
-    share      their share of all these episodes
-    weight     what it adds to the predicate's score if it connects a query
-    example    one of the connected queries, and the facts that connect it
+    example  the query, and the facts that connect it
     """
-    names, part = model.dataset.predicates, topologies_of(model)
-    if part is None:
-        raise ApptekError("the model has no topologies: fit it with --model paper")
-    queries, described = training_queries(model.dataset.train), {}
-    for name in predicates:
-        (row,) = from_names([name], names)
-        most_frequent = [m for m in part.mined.topologies if m.predicate == row][:TOP]
-        described[name] = [
-            {
-                "topology": to_names(mined.sequence, names),
-                "connected": mined.queries,
-                "share": mined.queries / part.mined.tried[mined.predicate],
-                "weight": _weight(model, part, mined),
-                "example": _example(model, part, queries, mined),
-            }
-            for mined in most_frequent
-        ]
-    return described
-
-
-def _weight(model: Model, part: Topologies, mined: MinedTopology) -> float:
-    column = model.space(model.main_view).first(part.name)
-    column += part.found.sequences.index(mined.sequence)
-    return float(model.main.classifier.weights[column, mined.predicate])
+    part, queries = topologies_of(model), training_queries(model.dataset.train)
+    found = mined_topologies(model, from_names(predicates, model.dataset.predicates), TOP)
+    for name, entries in found.items():
+        (row,) = from_names([name], model.dataset.predicates)
+        assert part is not None
+        for entry, mined in zip(entries, part.mined.of_predicate(row), strict=False):
+            entry["example"] = _example(model, part, queries, mined)
+    return found
 
 
 def _example(
@@ -164,5 +144,5 @@ def draw_panel(panel: "Axes", drawing: Drawing, height: float) -> None:
             text.x, text.y, text.words, ha=aligned, va="baseline",
             size=(11 if text.kind == "when" else 12) * SCALE * 72,
             weight="bold" if text.kind == "name" else "normal",
-            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4, "alpha": 0.85},
+            bbox={"facecolor": "white", "edgecolor": "none", "pad": 0.4},
         )  # fmt: skip

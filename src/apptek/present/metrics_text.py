@@ -9,7 +9,6 @@ from typing import Any
 
 from apptek.evaluation.ranking import Evaluation
 from apptek.facts.predicate_table import PredicateTable
-from apptek.present.sentences import DIRECTIONS
 from apptek.present.wording import percent
 from apptek.safe_text import counted
 from apptek.terminal import table_text
@@ -29,7 +28,6 @@ PROTOCOLS = {
     "official": "official: the files as published",
     "paper": "paper: filtered, valid and test swapped",
     "printed_in_paper": "printed in the paper",
-    "forecast": "forecast: cut by date",
 }
 COUNTS = ("entities", "predicates", "times", "train", "valid", "test")
 
@@ -100,8 +98,8 @@ def sets_text(
     return table_text(title, header, rows, width)
 
 
-def comparison_text(comparison: Any, top: int, *, width: int) -> str:
-    """Return the models beside the first one, and on which predicates each gains and loses."""
+def comparison_text(comparison: Any, *, width: int) -> str:
+    """Return the models beside the first one, and on how many queries each is better."""
     title = (
         f"{comparison.dataset}, {comparison.split} split, protocol {comparison.protocol}, "
         f"{counted(comparison.queries, 'query')}"
@@ -114,23 +112,12 @@ def comparison_text(comparison: Any, top: int, *, width: int) -> str:
         seeds = ", ".join(map(str, model.seeds))
         rows.append((model.name, seeds, f"{model.mrr:.4f}{spread}", mean, interval))
     header = ("model", "seeds", "MRR", f"minus {comparison.models[0].name}", "95 % interval")
-    gains = (_gains_text(difference, top) for difference in comparison.differences)
-    return "\n".join([table_text(title, header, rows, width), *gains])
-
-
-def _gains_text(difference: Any, top: int) -> str:
-    """Return where a model gains and loses most, a line for each predicate."""
-    gains = [gain for gain in difference.predicates if gain.after > gain.before][:top]
-    losses = [gain for gain in difference.predicates[::-1] if gain.after < gain.before][:top]
-    counts = f"{counted(difference.better, 'query')} better, {difference.worse:,} worse"
-    lines = [f"\n{difference.name} against {difference.against}: {counts}"]
-    for title, part in (("gains most on", gains), ("loses most on", losses)):
-        lines += [f"  {title}"] if part else []
-        lines += [
-            f"    {gain.before:.3f} -> {gain.after:.3f}  {gain.predicate} ({gain.queries:,})"
-            for gain in part
-        ]
-    return "\n".join(lines)
+    counts = [
+        f"{each.name} against {each.against}: {counted(each.better, 'query')} better, "
+        f"{each.worse:,} worse"
+        for each in comparison.differences
+    ]
+    return "\n".join([table_text(title, header, rows, width), *counts])
 
 
 def contest_text(data: str, contestants: Sequence[Any], *, width: int) -> str:
@@ -168,7 +155,6 @@ def statistics_text(
         lines = [table_text(title, ("", *COUNTS), rows, width)]
     else:
         lines = [table_text(title, COUNTS, [rows[0][1:]], width)]
-    lines += [f"{key}: {reason}" for key, reason in statistics.get("differences", {}).items()]
     are_points = all(fact["since"] == fact["until"] for fact in first_facts)
     header = ("subject", "predicate", "object", *(("time",) if are_points else ("since", "until")))
     facts = [tuple(fact.values())[: len(header)] for fact in first_facts]
@@ -240,37 +226,22 @@ def rewards_text(dataset: str, by_split: Mapping[str, Mapping[str, Any]], *, wid
 
 
 def topologies_text(
-    by_predicate: Mapping[str, Mapping[str, Any]], labels: PredicateTable, *, width: int
+    by_predicate: Mapping[str, Sequence[Mapping[str, Any]]], labels: PredicateTable, *, width: int
 ) -> str:
-    """Return the largest weights of each predicate, and the topologies mined for it."""
-    by_label = {labels.shown(name): part for name, part in by_predicate.items()}
-    weights = [
-        (shown, f"{each['weight']:+.2f}", each["words"])
-        for shown, part in by_label.items()
-        for each in part["strongest"]
+    """Return the topologies mined for each predicate, with their weights."""
+    rows = [
+        (
+            labels.shown(name),
+            each["connected"],
+            percent(each["share"]),
+            f"{each['weight']:+.2f}",
+            ", then ".join(f"'{labels.label(action)}'" for action in each["topology"]),
+        )
+        for name, mined in by_predicate.items()
+        for each in mined
     ]
-    mined = []
-    for shown, part in by_label.items():
-        for each in part["mined"]:
-            words = feature_words("topology", "", list(map(labels.label, each["topology"])), "")
-            mined.append((shown, each["connected"], percent(each["share"]), words))
-    title = "The largest weights: the strongest evidence for a predicate"
-    texts = [table_text(title, ("predicate", "weight", "feature"), weights, width)]
-    if mined:
-        header = ("predicate", "connected", "of its episodes", "topology")
-        texts.append(table_text("Mined topologies", header, mined, width))
-    return "\n".join(texts)
-
-
-def feature_words(part: str, where: str, labels: Sequence[str], when: str) -> str:
-    """Return a feature in words; where: the family of a history, when: its kernel."""
-    named = [f"'{label}'" for label in labels]
-    if part == "history":
-        ends = " -> ".join(DIRECTIONS[where]).format(s="subject", o="object", x="others")
-        return f"{named[0]} {ends}, {when}"
-    return (
-        f"expand both sides by {', then '.join(named)}" if part == "topology" else ", ".join(named)
-    )
+    header = ("predicate", "connected", "of its episodes", "weight", "expand both sides by")
+    return table_text("Mined topologies", header, rows, width)
 
 
 def _decimals(value: float | None) -> str:

@@ -1,4 +1,4 @@
-"""Comparing models query by query: a paired bootstrap, and the predicates on which they differ.
+"""Comparing models query by query: a paired bootstrap of the difference in MRR.
 
 Results that differ in nothing but the seed are one model, whose reciprocal ranks are means over the
 seeds. Every model is compared with the first.
@@ -36,16 +36,6 @@ class ComparedModel:
 
 
 @dataclass(frozen=True, slots=True)
-class PredicateGain:
-    """The MRR of both models on the queries of one predicate."""
-
-    predicate: str
-    queries: int
-    before: float
-    after: float
-
-
-@dataclass(frozen=True, slots=True)
 class Difference:
     """MRR of `name` minus that of `against`, with its 95 % interval over resampled queries."""
 
@@ -56,7 +46,6 @@ class Difference:
     high: float
     better: int  # queries whose true predicate ranks higher
     worse: int
-    predicates: tuple[PredicateGain, ...]  # by their part in the difference, gains first
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,12 +60,10 @@ class Comparison:
     differences: tuple[Difference, ...]
 
     def as_result(self) -> Result:
-        """Return a summary: without predicates, and with file names instead of paths."""
+        """Return the result file of the comparison, with file names instead of paths."""
         entries = asdict(self)
         for model in entries["models"]:
             model["files"] = [Path(file).name for file in model["files"]]
-        for difference in entries["differences"]:
-            del difference["predicates"]
         # A split would mark the result as the evaluation of one model.
         entries |= {"model": COMPARISON, "split": None, "asked": self.split}
         return Result.from_json(entries)
@@ -104,7 +91,7 @@ def compare_results(paths: Sequence[str | Path]) -> Comparison:
         for group in groups
     ]
     differences = [
-        difference((name, names[0]), after, values[0], ranked[0].ranks)
+        difference((name, names[0]), after - values[0])
         for name, after in zip(names[1:], values[1:], strict=True)
     ]
     first = ranked[0].result
@@ -172,11 +159,8 @@ def _compared_model(name: str, group: Sequence[_RankedResult]) -> ComparedModel:
     )
 
 
-def difference(
-    names: tuple[str, str], after: Doubles, before: Doubles, queries: Ranks
-) -> Difference:
-    """How far the first named model is ahead of the second on the same queries."""
-    gains = after - before
+def difference(names: tuple[str, str], gains: Doubles) -> Difference:
+    """How far the first named model is ahead of the second, by its gain on each query."""
     # The same stream for every pair of models, so that an interval does not depend on the others.
     low, high = bootstrap_interval(gains, rng=generator(0, "bootstrap"))
     return Difference(
@@ -186,7 +170,6 @@ def difference(
         high,
         int((gains > 0).sum()),
         int((gains < 0).sum()),
-        _by_predicate(after, before, queries),
     )
 
 
@@ -196,23 +179,3 @@ def bootstrap_interval(gains: Doubles, *, rng: np.random.Generator) -> tuple[flo
     means = [gains[rng.integers(len(gains), size=len(gains))].mean() for _ in range(RESAMPLES)]
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)
-
-
-def _by_predicate(after: Doubles, before: Doubles, queries: Ranks) -> tuple[PredicateGain, ...]:
-    count = len(queries.names)
-    query_counts = np.bincount(queries.predicates, minlength=count)
-    sum_before, sum_after = (
-        np.bincount(queries.predicates, weights=values, minlength=count)
-        for values in (before, after)
-    )
-    # By sums, not means: a small gain on many queries moves the MRR more than a large one on few.
-    order = np.argsort(sum_before - sum_after, kind="stable").tolist()
-    return tuple(
-        PredicateGain(
-            queries.names[row],
-            int(query_counts[row]),
-            float(sum_before[row] / query_counts[row]),
-            float(sum_after[row] / query_counts[row]),
-        )
-        for row in order
-    )

@@ -1,11 +1,9 @@
-"""What the paper prints, and its Table 1 beside what the files have under each protocol."""
+"""What the paper prints, and its Table 1 beside what the files have."""
 
 from typing import Any
 
-from apptek.errors import DataError
-from apptek.facts.benchmarks import BENCHMARKS, Benchmark
 from apptek.facts.facts import SPLITS, Dataset
-from apptek.facts.protocols import apply_protocol, cut_by_date, distinct_times, occurring
+from apptek.facts.protocols import apply_protocol, distinct_times, occurring
 
 TITLES = {"icews14": "ICEWS14", "icews05-15": "ICEWS05-15", "yago15k": "YAGO15K"}
 Numbers = dict[str, tuple[float, ...]]  # MRR, Hits@10 and Hits@1 by data set
@@ -71,25 +69,6 @@ PRINTED = {
         "train": 110_441, "valid": 13_792, "test": 13_813,
     },
 }  # fmt: skip
-# By benchmark and row: why the numbers of the files, of the paper's protocol and in print differ.
-# Those of valid and test follow from the counts.
-_REASONS = {
-    "icews14": {
-        "entities": "The paper prints the 7,128 entities of the unfiltered splits; its own filter "
-        "leaves 6,869, those of train."
-    },
-    "icews05-15": {
-        "entities": "The public splits have 10,488 entities; the paper prints the 10,094 that its "
-        "filter leaves, those of train."
-    },
-    "yago15k": {
-        "times": "Distinct dates as they are written. The paper's 188 are very probably those of "
-        "the public train file; the reconstructed train file has 170, because some dates lost "
-        "their day or month, and with valid and test 180.",
-        "train": "The public train file has 110,441 lines, as printed (lines that repeat a fact "
-        "count once); a train file of 110,541 is a reconstruction of it, about 99.9 % the same.",
-    },
-}
 
 
 def statistics(dataset: Dataset) -> dict[str, int]:
@@ -109,25 +88,14 @@ def statistics(dataset: Dataset) -> dict[str, int]:
 
 
 def compare_statistics(dataset: Dataset, name: str) -> dict[str, Any]:
-    """Return Table 1 of a data set in every protocol and as the paper prints it, ready for JSON.
+    """Return Table 1 of a data set: as it is, under the paper's protocol, and as printed.
 
-    Of data that is not in the paper, only `official` is counted: the files as they are. `forecast`
-    is None for data that cannot be cut at published dates. `differences` explains, by key, every
-    row in which official, paper and print are not all equal.
+    Of data that is not in the paper, only `official` is counted: the files as they are.
     """
-    official = statistics(dataset)
-    counts: dict[str, Any] = {"dataset": dataset.name, "official": official}
+    counts: dict[str, Any] = {"dataset": dataset.name, "official": statistics(dataset)}
     if name in PRINTED:
-        paper = statistics(apply_protocol(dataset, "paper"))
-        printed = PRINTED[name]
-        differing = [key for key in official if not official[key] == paper[key] == printed[key]]
-        reasons = _reasons(name, official, paper)
-        counts |= {
-            "paper": paper,
-            "printed_in_paper": printed,
-            "forecast": _forecast_statistics(dataset, BENCHMARKS[name]),
-            "differences": {key: reasons[key] for key in differing},
-        }
+        of_paper = statistics(apply_protocol(dataset, "paper"))
+        counts |= {"paper": of_paper, "printed_in_paper": PRINTED[name]}
     report = dataset.report
     return counts | {
         "time_unit": dataset.axis.unit,
@@ -137,27 +105,3 @@ def compare_statistics(dataset: Dataset, name: str) -> dict[str, Any]:
         "also_in_train": dict(report.also_in_train),
         "bad_rows": report.defect_count,
     }
-
-
-def _forecast_statistics(dataset: Dataset, benchmark: Benchmark) -> dict[str, int] | None:
-    if benchmark.forecast_cuts is None:
-        return None
-    try:
-        return statistics(cut_by_date(dataset, benchmark.forecast_cuts))
-    except DataError:  # other files under the name of a benchmark can be counted all the same
-        return None
-
-
-def _reasons(name: str, official: dict[str, int], paper: dict[str, int]) -> dict[str, str]:
-    """Why the counts of a benchmark may differ, by row."""
-    unseen = "a date" if name == "yago15k" else "an entity"
-    dropped = "the paper's protocol drops valid and test facts with {} unseen in train".format
-    rows = {"entities": "an entity", "predicates": "a predicate", "times": "a time"}
-    reasons = {row: dropped(what) for row, what in rows.items()}
-    reasons["train"] = "these are not the public files"
-    for split, public in (("valid", "test"), ("test", "valid")):
-        reasons[split] = (
-            f"The paper's {split} is the public {public} ({official[public]:,}) without its "
-            f"{official[public] - paper[split]:,} facts with {unseen} unseen in train."
-        )
-    return reasons | _REASONS[name]

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Doubles, Floats, Ints
+from apptek.arrays import Doubles, Floats
 from apptek.errors import ApptekError
 from apptek.facts.facts import SPLITS, Dataset, Split
 from apptek.files import new_file, write_whole, writing
@@ -21,7 +21,7 @@ from apptek.research import provenance
 FORMAT = 1
 Settings = Mapping[str, Mapping[str, Any]]  # values by section and key
 Entries = Mapping[str, Any]
-_KEYS = {"file", "digest", "queries", "predicates"}
+_KEYS = {"file", "digest", "queries"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,31 +173,25 @@ def _is_share(value: Any) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The rank of each query's true predicate, and which predicate that is."""
+    """The rank of each query's true predicate."""
 
     ranks: Floats  # (n,)
-    predicates: Ints  # (n,), indices into `names`
-    names: list[str]
     queries: str  # a digest of the facts behind the queries: equal for equal queries
 
 
 def write_ranks(path: Path, ranks: Doubles, data: Dataset, split: Split) -> dict[str, Any]:
     """Write NAME.ranks.npy beside the result NAME.json; return what the result says of it.
 
-    The file has two rows of float32: the ranks, and the predicates as indices into the list of
-    names in the result. Both are exact, because a rank is a multiple of 1/2.
+    The file has one row of float32, which is exact: a rank is a multiple of 1/2.
     """
-    facts = data.split(split)
-    distinct, indices = np.unique(facts.predicates, return_inverse=True)
-    rows = np.stack([ranks, indices]).astype(np.float32)
+    rows = ranks[None].astype(np.float32)
     ranks_path = path.with_name(f"{path.name.removesuffix('.json')}.ranks.npy")
     with new_file(ranks_path) as temporary, writing(ranks_path), temporary.open("wb") as file:
         np.save(file, rows, allow_pickle=False)
     return {
         "file": ranks_path.name,
         "digest": _digest(rows),
-        "queries": facts.digest(),
-        "predicates": [data.predicates[int(predicate)] for predicate in distinct],
+        "queries": data.split(split).digest(),
     }
 
 
@@ -217,7 +211,7 @@ def read_ranks(path: Path, result: Result) -> Ranks:
         ) from None
     if rows.dtype != np.float32 or rows.ndim != 2 or _digest(rows) != about["digest"]:
         raise ApptekError(f"{ranks_path} does not hold the ranks of {path}: evaluate again")
-    return Ranks(rows[0], rows[1].astype(np.int32), about["predicates"], about["queries"])
+    return Ranks(rows[0], about["queries"])
 
 
 def _digest(rows: Floats) -> str:

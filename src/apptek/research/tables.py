@@ -133,18 +133,16 @@ def datasets_of(frame: Frame) -> list[str]:
 def table1(results: Results) -> str:
     """Statistics of the data sets: the public splits, the paper's protocol, and as printed."""
     statistics = as_frame(results)
-    columns, reasons = {}, []
-    for title, result in zip(statistics["data"], statistics["result"], strict=True):
-        for source, words in SOURCES.items():
-            if counts := result.extras.get(source):  # data that is not in the paper has one source
-                columns[f"{title}, {words}"] = counts
-        for key, reason in result.extras.get("differences", {}).items():
-            reasons.append(f"- {title}, {COUNTS[key]}: {reason}")
+    columns = {
+        f"{title}, {words}": counts
+        for title, result in zip(statistics["data"], statistics["result"], strict=True)
+        for source, words in SOURCES.items()
+        if (counts := result.extras.get(source))  # data that is not in the paper has one source
+    }
     if not columns:
         return NOTHING
     rows = pd.DataFrame(columns).loc[list(COUNTS)].rename(index=COUNTS).map("{:,}".format)
-    table = markdown(rows.reset_index(names=""))
-    return "\n".join([table, "", *reasons]) if reasons else table
+    return markdown(rows.reset_index(names=""))
 
 
 def table2(results: Results) -> str:
