@@ -133,7 +133,7 @@ def test_a_fit_with_an_agent_does_not_train_again(
 
 
 def test_mined_topologies_come_with_their_counts_and_weights(shared_model: SharedModel) -> None:
-    model = Predictor.load(shared_model("paper")).model
+    model = Predictor.load(shared_model("topologies")).model
     part, weights = model.added[0], model.main.classifier.weights
     names = model.dataset.predicates
     listed = mined_topologies(model, range(len(names)), 3)
