@@ -26,16 +26,16 @@ from apptek.models.manifest import json_bytes
 from apptek.models.model import last_supported
 from apptek.models.model_folder import load_model
 from apptek.models.occurrence.fitting import Period
-from apptek.models.occurrence.model import (
+from apptek.models.occurrence.horizon import (
     BUSY,
     PAIR_EVER,
     Effects,
     Horizon,
     LeadEffect,
-    OccurrenceModel,
     Regression,
     is_busy,
 )
+from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.occurrence.pair_counts import NAMES, Events, Meetings, Pairs
 from apptek.models.occurrence.snapshots import draw_never_seen
 from apptek.predictor import Predictor
@@ -299,7 +299,7 @@ def test_contributions_with_a_lead_add_up_and_the_folder_keeps_the_leads() -> No
     added = model.contributions(features, met, 7, 3)
     np.testing.assert_allclose(added.sum(axis=1), np.log(chances / (1 - chances)), atol=1e-9)
     assert not np.allclose(chances, model.occurrence(features, met, 7).probabilities)
-    stored = OccurrenceModel.from_json(json.loads(json_bytes(model.to_json())), {})
+    stored = OccurrenceModel.from_json(json.loads(json_bytes(model.to_json())))
     assert np.array_equal(stored.occurrence(features, met, 7, 3).probabilities, chances)
     assert stored.horizons[0].effects == effects
     assert stored.leads == [0, 7]

@@ -32,13 +32,8 @@ from apptek.models.occurrence.fitting import (
     fit_occurrence,
     windows_of,
 )
-from apptek.models.occurrence.model import (
-    Horizon,
-    Occurrence,
-    OccurrenceModel,
-    Regression,
-    coherent,
-)
+from apptek.models.occurrence.horizon import Horizon, Regression
+from apptek.models.occurrence.model import Occurrence, OccurrenceModel, coherent
 from apptek.models.occurrence.pair_counts import NAMES, Events, Meetings, PairCounts, Pairs
 from apptek.models.occurrence.snapshots import Outcomes, draw_acquainted, draw_strangers
 from apptek.seeding import generator
@@ -215,26 +210,22 @@ def test_a_fit_sees_nothing_after_its_period_and_is_the_same_twice() -> None:
         assert one.burst == other.burst
 
 
-def test_trees_are_stored_and_their_contributions_add_up() -> None:
+def test_a_stored_model_is_the_same() -> None:
     events = busy_world()
     counts = PairCounts(events, Clock(1.0, 3.0, 10.0, 30.0))
-    horizon = fit_horizon(counts, 5, ([40, 50, 60, 70], [90, 100]), seed=0, trees=True)
+    horizon = fit_horizon(counts, 5, ([40, 50, 60, 70], [90, 100]), seed=0)
     assert horizon is not None
-    assert horizon.trees is not None
     model = OccurrenceModel(
         clock=counts.clock, horizons=(horizon,), fitted_until=110,
         predicates=(0.1, 0.9), either=0.4, all_facts=False,
     )  # fmt: skip
-    assert model.trees().keys() == {"trees/occurrence-5.txt"}
-    stored = OccurrenceModel.from_json(json.loads(json_bytes(model.to_json())), model.trees())
+    stored = OccurrenceModel.from_json(json.loads(json_bytes(model.to_json())))
     assert (stored.clock, stored.fitted_until) == (model.clock, 110)
     assert (stored.predicates, stored.either, stored.all_facts) == ((0.1, 0.9), 0.4, False)
     features = counts.features(all_acquainted(events, [110], 5).pairs)
     met: Bools = np.ones(len(features), np.bool_)
     chances = model.occurrence(features, met, 5).probabilities
     assert np.array_equal(stored.occurrence(features, met, 5).probabilities, chances)
-    added = model.contributions(features, met, 5).sum(axis=1)
-    np.testing.assert_allclose(added, np.log(chances / (1 - chances)), atol=1e-6)
 
 
 def test_too_little_to_learn_from_gives_no_model() -> None:

@@ -164,7 +164,6 @@ class Forecaster:
             forecasts.met,
             forecasts.window.length,
             forecasts.window.lead,
-            of_trees=len(forecasts.pairs) <= FEW,
         )
         return by_evidence(added), added[:, -1]
 

@@ -88,7 +88,6 @@ def _learned(model: Model, *, all_facts: bool) -> Model:
         period,
         seed=model.seed,
         leads=leads_of(data.axis, counts.clock),
-        trees=bool(model.config.reranker.rounds),
     )
     if occurrence is None:
         return replace(model, no_forecasts=_why_not(events, windows, period))

@@ -20,7 +20,7 @@ from apptek.forecast.event_filter import EventFilter, read_filter
 from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.learning import codes_at
 from apptek.forecast.window import Window, time_of, unit_word
-from apptek.models.occurrence.model import is_busy
+from apptek.models.occurrence.horizon import is_busy
 from apptek.models.occurrence.pair_counts import EVIDENCE, OLDEST, Pairs, age_of_last
 from apptek.present import forecast_words as words
 from apptek.present.wording import read_as_notes

@@ -76,8 +76,6 @@ def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: boo
         arrays |= _view_arrays(view, fitted)
         if fitted.reranker is not None:
             contents[RERANKER.format(view=view)] = fitted.reranker.text.encode()
-    if model.occurrence is not None:
-        contents |= {name: text.encode() for name, text in model.occurrence.trees().items()}
     for part in model.added:
         contents |= part.files()
     with new_folder(folder, replace=in_place) as building:
@@ -163,7 +161,6 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
     added = [part for part in parts if part not in ("history", "traits")]
     found = Found(graph, dataset.predicates, config)
     occurrence, observed = about["occurrence"], about["observed_until"]
-    trees = {n: text.decode() for n, text in stored.contents.items() if n.startswith("trees/")}
     views: list[View] = [view for view in VIEWS if view in about["views"]]
     if not views:
         raise ValueError("it has no view")
@@ -176,7 +173,7 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
         added=tuple(find_family(name).load(stored.contents, found) for name in added),
         views={},
         updates=tuple(about["updates"]),
-        occurrence=None if occurrence is None else OccurrenceModel.from_json(occurrence, trees),
+        occurrence=None if occurrence is None else OccurrenceModel.from_json(occurrence),
         observed_until=None if observed is None else TimeAxis(dataset.axis.unit).parse(observed),
     )
     return replace(model, views={view: _load_view(stored, view, model) for view in views})

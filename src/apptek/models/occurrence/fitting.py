@@ -21,21 +21,19 @@ import numpy as np
 
 from apptek.arrays import Bools, Doubles, read_only
 from apptek.evaluation.calibration import fit_logistic, newton
-from apptek.extras import require_trees
 from apptek.facts.times import TimeAxis, Unit
 from apptek.features.clock import Clock
-from apptek.models.occurrence.model import (
+from apptek.models.occurrence.horizon import (
     PAIR_LONG,
     Effects,
     Horizon,
     LeadEffect,
-    OccurrenceModel,
     Regression,
-    Trees,
     active_steps,
     hazards_of,
     is_busy,
 )
+from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.occurrence.pair_counts import NAMES, SIGNS, Events, PairCounts
 from apptek.models.occurrence.snapshots import (
     Outcomes,
@@ -68,12 +66,6 @@ BUSY_PENALTY = 10.0  # shrinks the regression of busy pairs to that of all seen 
 LEVEL_PENALTY = 10.0  # shrinks the change of the level by the calibration
 BUSY_HITS = 200  # busy pairs with a fact that a separate regression needs
 LEAST_HITS = 20  # pairs with a fact in the snapshots that a fit needs
-_TREES = {
-    "objective": "binary", "learning_rate": 0.05, "num_leaves": 31, "min_data_in_leaf": 200,
-    "lambda_l2": 5.0, "feature_fraction": 0.5, "num_threads": 1, "deterministic": True,
-    "force_row_wise": True, "verbosity": -1,
-}  # fmt: skip
-_ROUNDS = 150
 _DIGITS = 9  # digits of fitted numbers; further ones differ between machines
 
 
@@ -145,7 +137,6 @@ def fit_occurrence(
     *,
     seed: int,
     leads: tuple[int, ...] = (),
-    trees: bool = False,
 ) -> OccurrenceModel | None:
     """Fit the model of a period; None if too little happens in it to learn from."""
     horizons = list[Horizon]()
@@ -154,7 +145,7 @@ def fit_occurrence(
         if moments is None:
             continue
         horizon = fit_horizon(
-            counts, window, moments, seed=seed, trees=trees, shorter=horizons, stride=period.stride
+            counts, window, moments, seed=seed, shorter=horizons, stride=period.stride
         )
         if horizon is not None:
             effects = [_fit_lead(counts, horizon, period, lead, seed=seed) for lead in leads]
@@ -176,7 +167,6 @@ def fit_horizon(
     moments: Moments,
     *,
     seed: int,
-    trees: bool = False,
     shorter: Sequence[Horizon] = (),
     stride: int = 1,
 ) -> Horizon | None:
@@ -197,12 +187,11 @@ def fit_horizon(
     features = [counts.features(part.pairs) for part in known]
     acquainted = _fit_regression(features, known)
     busy = _fit_busy(acquainted, features, known)
-    fitted_trees = _fit_trees(features, known, seed) if trees else None
     unacquainted = acquainted  # in dense data there may be no unseen pair
     if all(len(part.hits) for part in strangers):
         described = [counts.features(part.pairs) for part in strangers]
         unacquainted = _fit_regression(described, strangers, rising=True)
-    horizon = Horizon(window, acquainted, unacquainted, (0.0, 1.0), fitted_trees, busy=busy)
+    horizon = Horizon(window, acquainted, unacquainted, (0.0, 1.0), busy=busy)
     met = np.ones(len(known[1].pairs), np.bool_)
     hazards = hazards_of((*shorter, horizon), features[1], met)[-1]
     burst = _fit_burst(active_steps(hazards, window / stride), known[1])
@@ -320,23 +309,6 @@ def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, floa
     level, change = fit_logistic(shapes, hits, weights, offsets=odds).tolist()
     slope = max(0.0, 1.0 + change)
     return round(level / scale + mean * (1.0 - slope), _DIGITS), round(slope, _DIGITS)
-
-
-def _fit_trees(features: list[Doubles], parts: list[Outcomes], seed: int) -> Trees:
-    require_trees()
-    import lightgbm
-
-    fit, later = parts
-    data = lightgbm.Dataset(
-        features[0],
-        label=fit.hits.astype(np.float32),
-        weight=fit.weights,
-        feature_name=[name.replace(" ", "_") for name in NAMES],
-        params={"max_bin": 127, "verbosity": -1},
-    )
-    booster = lightgbm.train({**_TREES, "seed": seed}, data, _ROUNDS)
-    raw = Trees(booster.model_to_string())
-    return Trees(raw.text, *calibrate(raw.log_odds(features[1]), later.hits, later.weights))
 
 
 def _fit_burst(active: Doubles, part: Outcomes) -> tuple[float, float]:

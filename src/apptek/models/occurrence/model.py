@@ -1,17 +1,10 @@
 """The occurrence model: the probability that one entity acts on another in a window.
 
-For each of a few window lengths there are three logistic regressions over the features of
-pair_counts.py: for seen pairs, for the busy ones among them, and for unseen pairs. The cumulative
-hazard -log(1 - P) adds up over time. It never falls with a longer window. If P is near 1, outcomes
-no longer tell hazards apart: then a longer window has no higher rate than the shorter one. Between
-two lengths the logarithm of the hazard is interpolated in the logarithm of the length; beyond them,
-the rate of the nearest length continues.
-
-The features are those of the moment until which facts were observed; the lead is the time from
-there to the window. With a lead, the log-odds become shift + slope * log-odds + long * (the feature
-`pair long`): the latest facts say less about a later window, those of a long time say more. The
-effect is fitted for a few leads, and interpolated in log(1 + lead). The effect of the longest lead
-holds for all longer ones.
+Each of a few window lengths has a horizon, see horizon.py. The cumulative hazard -log(1 - P) adds
+up over time. It never falls with a longer window. If P is near 1, outcomes no longer tell hazards
+apart: then a longer window has no higher rate than the shorter one. Between two lengths the
+logarithm of the hazard is interpolated in the logarithm of the length; beyond them, the rate of the
+nearest length continues.
 
 The expected number of facts is e^a * steps^b, fitted for each length, because facts come in bursts.
 `steps` is the expected number of steps with a fact: n (1 - e^(-hazard / n)) for a window of n
@@ -21,48 +14,27 @@ steps. If P is near 1, the number grows in proportion to the length.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
-from functools import cached_property, lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from apptek.arrays import Bools, Doubles, Longs
 from apptek.evaluation.predicate_classes import PredicateClasses
-from apptek.extras import parse_trees
 from apptek.features.clock import Clock
 from apptek.models.entity_ranking.ranker import EntityRanker
+from apptek.models.occurrence.horizon import (
+    LEAST,
+    SATURATED,
+    Horizon,
+    LeadEffect,
+    Regression,
+    active_steps,
+    hazards_of,
+)
 from apptek.models.occurrence.pair_counts import NAMES
 
 _PLAIN = ("all_facts", "either", "fitted_until", "stride")  # fields that are JSON values
-PAIR_LONG, PAIR_EVER = NAMES.index("pair long"), NAMES.index("pair ever")
-BUSY = 8  # an ordered pair with as many times with a fact is busy
-_LEAST = 1e-9  # probabilities are clipped to [_LEAST, 1 - _LEAST]
 _TINY = 1e-300
-SATURATED = 3.0  # cumulative hazard (P = 95 %) above which outcomes say little about it
-
-
-class Trees:
-    """Boosted trees over the same features, as LightGBM's text, and their scale."""
-
-    def __init__(self, text: str, shift: float = 0.0, slope: float = 1.0) -> None:
-        self.text, self.shift, self.slope = text, shift, slope
-
-    @cached_property
-    def booster(self) -> Any:
-        """The trees, parsed on first use."""
-        return parse_trees(self.text, "the occurrence model")
-
-    def contributions(self, features: Doubles) -> Doubles:
-        """Return what each feature adds to the log-odds, then the rest: (n, 27)."""
-        shares: Doubles = self.booster.predict(features, pred_contrib=True, num_threads=1)
-        shares = shares * self.slope
-        shares[:, -1] += self.shift
-        return shares
-
-    def log_odds(self, features: Doubles) -> Doubles:
-        """Return the calibrated log-odds of each row."""
-        raw: Doubles = self.booster.predict(features, raw_score=True, num_threads=1)
-        return self.shift + self.slope * raw
 
 
 def coherent(chances: Doubles, numbers: Doubles, anything: Doubles) -> Doubles:
@@ -80,141 +52,6 @@ def coherent(chances: Doubles, numbers: Doubles, anything: Doubles) -> Doubles:
         missing / np.maximum(room.sum(axis=1, keepdims=True), _TINY), 1.0
     )
     return raised
-
-
-@dataclass(frozen=True, slots=True)
-class Regression:
-    """A calibrated logistic regression; `means` are the mean features of the fitted pairs."""
-
-    weights: Doubles  # (26,)
-    bias: float
-    means: Doubles  # (26,)
-
-    def log_odds(self, features: Doubles) -> Doubles:
-        """Return the log-odds of each row."""
-        # Not a matrix product: its sums depend on the number of rows.
-        odds: Doubles = self.bias + (features * self.weights).sum(axis=1)
-        return odds
-
-    def contributions(self, features: Doubles) -> Doubles:
-        """Return what each feature adds to an average pair's log-odds, which come last: (n, 27)."""
-        base = self.bias + float(self.means @ self.weights)
-        added = (features - self.means) * self.weights
-        return np.concatenate([added, np.full((len(features), 1), base)], axis=1)
-
-
-class LeadEffect(NamedTuple):
-    """The effect of a lead on log-odds: shift + slope * log-odds + long * (feature `pair long`)."""
-
-    shift: float = 0.0
-    slope: float = 1.0
-    long: float = 0.0
-
-    def log_odds(self, odds: Doubles, features: Doubles) -> Doubles:
-        """Return the changed log-odds of each row."""
-        changed: Doubles = self.shift + self.slope * odds + self.long * features[:, PAIR_LONG]
-        return changed
-
-    def contributions(self, added: Doubles, features: Doubles) -> Doubles:
-        """Return what each feature adds to the changed log-odds, then the rest.
-
-        added  what each feature added before the change, then the rest
-        """
-        changed = self.slope * added
-        changed[:, PAIR_LONG] += self.long * features[:, PAIR_LONG]
-        changed[:, -1] += self.shift
-        return changed
-
-
-def is_busy(features: Doubles) -> Bools:
-    """Return which ordered pairs had facts at BUSY times or more."""
-    busy: Bools = features[:, PAIR_EVER] > math.log(BUSY + 0.5)
-    return busy
-
-
-Effects = tuple[LeadEffect, LeadEffect, LeadEffect]  # on the three groups of pairs of a horizon
-
-
-@dataclass(frozen=True, slots=True)
-class Horizon:
-    """The fitted parts for one length of the window.
-
-    busy     the regression of pairs with many facts; None: too few of them to learn from
-    effects  of a few leads, ascending: on seen pairs, on unseen pairs, and on busy pairs
-    """
-
-    window: int
-    acquainted: Regression
-    strangers: Regression
-    burst: tuple[float, float]  # a and b of the expected number
-    trees: Trees | None = None
-    effects: tuple[tuple[int, Effects], ...] = ()
-    busy: Regression | None = None
-
-    def log_odds(self, features: Doubles, met: Bools, lead: int = 0) -> Doubles:
-        """Return the log-odds of any fact in the window, which begins a lead after the features."""
-        odds = np.empty(len(features))
-        groups = zip(*self._groups(features, met), self.effects_of(lead), strict=True)
-        for rows, fitted, effect in groups:
-            if rows.any():  # LightGBM takes no empty table
-                odds[rows] = effect.log_odds(fitted.log_odds(features[rows]), features[rows])
-        return odds
-
-    def contributions(self, features: Doubles, met: Bools, lead: int, *, of_trees: bool) -> Doubles:
-        """Return what each feature adds to the log-odds, then the rest."""
-        added = np.empty((len(features), len(NAMES) + 1))
-        parts = self._groups(features, met, of_trees=of_trees)
-        for rows, fitted, effect in zip(*parts, self.effects_of(lead), strict=True):
-            if rows.any():
-                before = fitted.contributions(features[rows])
-                added[rows] = effect.contributions(before, features[rows])
-        return added
-
-    def _groups(
-        self, features: Doubles, met: Bools, *, of_trees: bool = True
-    ) -> tuple[list[Bools], list[Regression | Trees]]:
-        """Return the rows of seen, unseen and busy pairs, and the fitted model of each."""
-        busy = met & is_busy(features)
-        known: Regression | Trees = self.acquainted
-        often: Regression | Trees = self.busy or known
-        if self.trees is not None and of_trees:
-            known = often = self.trees
-        return [met & ~busy, ~met, busy], [known, self.strangers, often]
-
-    def effects_of(self, lead: int) -> Effects:
-        """Return the effects of a lead on the three groups of pairs."""
-        return _effects_of(self.effects, lead)
-
-
-@lru_cache(maxsize=256)
-def _effects_of(effects: tuple[tuple[int, Effects], ...], lead: int) -> Effects:
-    known = np.asarray([0.0, *(math.log1p(each) for each, _ in effects)])
-    none = (LeadEffect(),) * 3
-    of_leads = np.asarray([none, *(each for _, each in effects)])  # (n, 3, 3)
-    acquainted, strangers, busy = (
-        LeadEffect(*(float(np.interp(math.log1p(lead), known, values)) for values in part.T))
-        for part in of_leads.transpose(1, 0, 2)
-    )
-    return acquainted, strangers, busy
-
-
-def hazards_of(
-    horizons: Sequence[Horizon], features: Doubles, met: Bools, lead: int = 0
-) -> list[Doubles]:
-    """Return the cumulative hazards -log(1 - P) of ascending lengths, each bounded by the last."""
-    found = list[Doubles]()
-    for place, horizon in enumerate(horizons):
-        hazard = np.logaddexp(0.0, horizon.log_odds(features, met, lead))
-        if place:
-            goes_on = found[-1] * (horizon.window / horizons[place - 1].window)
-            hazard = np.clip(hazard, found[-1], np.maximum(goes_on, SATURATED))
-        found.append(np.maximum(hazard, _LEAST))
-    return found
-
-
-def active_steps(hazards: Doubles, steps: float) -> Doubles:
-    """Return the expected number of steps with a fact in a window of `steps` steps."""
-    return -steps * np.expm1(-hazards / steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,21 +132,15 @@ class OccurrenceModel:
         hazard = times * np.exp((1 - share) * logs[0] + share * logs[1])
         expected = times * np.exp((1 - share) * numbers[lower] + share * numbers[upper])
         chances = -np.expm1(-hazard)
-        chances = np.clip(chances, _LEAST, 1 - _LEAST)
+        chances = np.clip(chances, LEAST, 1 - LEAST)
         return Occurrence(chances, np.maximum(expected, chances))
 
-    def contributions(
-        self, features: Doubles, met: Bools, window: int, lead: int = 0, *, of_trees: bool = True
-    ) -> Doubles:
-        """Return what each feature adds to the log-odds, then the rest; they sum to the log-odds.
-
-        of_trees  whether to use the contributions of the trees, if there are any, which is slow;
-                  else those of the regression, with the effect of the trees in the rest
-        """
+    def contributions(self, features: Doubles, met: Bools, window: int, lead: int = 0) -> Doubles:
+        """Return what each feature adds to the log-odds, then the rest: (n, 27)."""
         lower, upper, share = self._around(window)
-        added = self.horizons[lower].contributions(features, met, lead, of_trees=of_trees)
+        added = self.horizons[lower].contributions(features, met, lead)
         if lower != upper:
-            above = self.horizons[upper].contributions(features, met, lead, of_trees=of_trees)
+            above = self.horizons[upper].contributions(features, met, lead)
             added = (1 - share) * added + share * above
         chances = self.occurrence(features, met, window, lead).probabilities
         odds = np.log(chances) - np.log1p(-chances)
@@ -347,7 +178,7 @@ class OccurrenceModel:
 
     def _from_numbers(self, numbers: Doubles) -> Doubles:
         shift, slope = self.predicates
-        chances: Doubles = -np.expm1(-math.exp(shift) * np.maximum(numbers, _LEAST) ** slope)
+        chances: Doubles = -np.expm1(-math.exp(shift) * np.maximum(numbers, LEAST) ** slope)
         return chances
 
     def either_way(self, forward: Doubles, backward: Doubles) -> Doubles:
@@ -355,12 +186,8 @@ class OccurrenceModel:
         larger, smaller = np.maximum(forward, backward), np.minimum(forward, backward)
         return either_way(larger, smaller, self.either)
 
-    def trees(self) -> dict[str, str]:
-        """Return the text of the trees, where there are any, by the name of their file."""
-        return {_file_of(h.window): h.trees.text for h in self.horizons if h.trees is not None}
-
     def to_json(self) -> dict[str, Any]:
-        """Return everything but the trees, for `json_bytes`."""
+        """Return the model for `json_bytes`."""
         return {
             "features": NAMES,
             "predicates": self.predicates,
@@ -374,7 +201,6 @@ class OccurrenceModel:
                     "acquainted": asdict(horizon.acquainted),
                     "strangers": asdict(horizon.strangers),
                     "busy": horizon.busy and asdict(horizon.busy),
-                    "trees": horizon.trees and [horizon.trees.shift, horizon.trees.slope],
                     "leads": [(lead, *effects) for lead, effects in horizon.effects],
                 }
                 for horizon in self.horizons
@@ -382,8 +208,8 @@ class OccurrenceModel:
         }
 
     @classmethod
-    def from_json(cls, about: Mapping[str, Any], trees: Mapping[str, str]) -> "OccurrenceModel":
-        """Return the model of `to_json` and `trees`."""
+    def from_json(cls, about: Mapping[str, Any]) -> "OccurrenceModel":
+        """Return the model of `to_json`."""
         if tuple(about["features"]) != NAMES:
             raise ValueError("the occurrence model has other features than this version")
         if about["stride"] < 1 or not 0 <= about["either"] <= 1:
@@ -391,7 +217,7 @@ class OccurrenceModel:
         return cls(
             clock=Clock(*about["clock"]),
             predicates=_two(about["predicates"]),
-            horizons=tuple(_horizon(entry, trees) for entry in about["horizons"]),
+            horizons=tuple(map(_horizon, about["horizons"])),
             **{name: about[name] for name in _PLAIN},
             ranker=EntityRanker.from_json(about["ranker"]) if about.get("ranker") else None,
         )
@@ -403,20 +229,17 @@ def either_way(larger: Doubles, smaller: Doubles, independent: float) -> Doubles
     return chances
 
 
-def _file_of(window: int) -> str:
-    return f"trees/occurrence-{window}.txt"
-
-
-def _horizon(entry: Mapping[str, Any], texts: Mapping[str, str]) -> Horizon:
-    scale = entry["trees"]
-    trees = None if scale is None else Trees(texts[_file_of(entry["window"])], *scale)
-    acquainted, strangers = (_regression(entry[name]) for name in ("acquainted", "strangers"))
-    busy = entry["busy"] and _regression(entry["busy"])
-    effects = tuple(
-        (lead, (_effect(a), _effect(b), _effect(c))) for lead, a, b, c in entry["leads"]
+def _horizon(entry: Mapping[str, Any]) -> Horizon:
+    return Horizon(
+        window=int(entry["window"]),
+        acquainted=_regression(entry["acquainted"]),
+        strangers=_regression(entry["strangers"]),
+        burst=_two(entry["burst"]),
+        effects=tuple(
+            (lead, (_effect(a), _effect(b), _effect(c))) for lead, a, b, c in entry["leads"]
+        ),
+        busy=entry["busy"] and _regression(entry["busy"]),
     )
-    window, burst = int(entry["window"]), _two(entry["burst"])
-    return Horizon(window, acquainted, strangers, burst, trees, effects, busy)
 
 
 def _two(entry: Sequence[float]) -> tuple[float, float]:

@@ -1,0 +1,152 @@
+"""A horizon of the occurrence model: its regressions for one length of the window.
+
+There are three logistic regressions over the features of pair_counts.py: for seen pairs, for the
+busy ones among them, and for unseen pairs. The features are those of the moment until which facts
+were observed; the lead is the time from there to the window. With a lead, the log-odds become
+shift + slope * log-odds + long * (the feature `pair long`): the latest facts say less about a later
+window, those of a long time say more. The effect is fitted for a few leads, and interpolated in
+log(1 + lead). The effect of the longest lead holds for all longer ones.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from apptek.arrays import Bools, Doubles
+from apptek.models.occurrence.pair_counts import NAMES
+
+PAIR_LONG, PAIR_EVER = NAMES.index("pair long"), NAMES.index("pair ever")
+BUSY = 8  # an ordered pair with as many times with a fact is busy
+LEAST = 1e-9  # the least probability and hazard
+SATURATED = 3.0  # cumulative hazard (P = 95 %) above which outcomes say little about it
+
+
+@dataclass(frozen=True, slots=True)
+class Regression:
+    """A calibrated logistic regression; `means` are the mean features of the fitted pairs."""
+
+    weights: Doubles  # (26,)
+    bias: float
+    means: Doubles  # (26,)
+
+    def log_odds(self, features: Doubles) -> Doubles:
+        """Return the log-odds of each row."""
+        # Not a matrix product: its sums depend on the number of rows.
+        odds: Doubles = self.bias + (features * self.weights).sum(axis=1)
+        return odds
+
+    def contributions(self, features: Doubles) -> Doubles:
+        """Return what each feature adds to an average pair's log-odds, which come last: (n, 27)."""
+        base = self.bias + float(self.means @ self.weights)
+        added = (features - self.means) * self.weights
+        return np.concatenate([added, np.full((len(features), 1), base)], axis=1)
+
+
+class LeadEffect(NamedTuple):
+    """The effect of a lead on log-odds: shift + slope * log-odds + long * (feature `pair long`)."""
+
+    shift: float = 0.0
+    slope: float = 1.0
+    long: float = 0.0
+
+    def log_odds(self, odds: Doubles, features: Doubles) -> Doubles:
+        """Return the changed log-odds of each row."""
+        changed: Doubles = self.shift + self.slope * odds + self.long * features[:, PAIR_LONG]
+        return changed
+
+    def contributions(self, added: Doubles, features: Doubles) -> Doubles:
+        """Return what each feature adds to the changed log-odds, then the rest.
+
+        added  what each feature added before the change, then the rest
+        """
+        changed = self.slope * added
+        changed[:, PAIR_LONG] += self.long * features[:, PAIR_LONG]
+        changed[:, -1] += self.shift
+        return changed
+
+
+def is_busy(features: Doubles) -> Bools:
+    """Return which ordered pairs had facts at BUSY times or more."""
+    busy: Bools = features[:, PAIR_EVER] > math.log(BUSY + 0.5)
+    return busy
+
+
+Effects = tuple[LeadEffect, LeadEffect, LeadEffect]  # on the three groups of pairs of a horizon
+
+
+@dataclass(frozen=True, slots=True)
+class Horizon:
+    """The fitted parts for one length of the window.
+
+    busy     the regression of pairs with many facts; None: too few of them to learn from
+    effects  of a few leads, ascending: on seen pairs, on unseen pairs, and on busy pairs
+    """
+
+    window: int
+    acquainted: Regression
+    strangers: Regression
+    burst: tuple[float, float]  # a and b of the expected number
+    effects: tuple[tuple[int, Effects], ...] = ()
+    busy: Regression | None = None
+
+    def log_odds(self, features: Doubles, met: Bools, lead: int = 0) -> Doubles:
+        """Return the log-odds of any fact in the window, which begins a lead after the features."""
+        odds = np.empty(len(features))
+        groups = zip(self._groups(features, met), self.effects_of(lead), strict=True)
+        for (rows, fitted), effect in groups:
+            odds[rows] = effect.log_odds(fitted.log_odds(features[rows]), features[rows])
+        return odds
+
+    def contributions(self, features: Doubles, met: Bools, lead: int) -> Doubles:
+        """Return what each feature adds to the log-odds, then the rest."""
+        added = np.empty((len(features), len(NAMES) + 1))
+        groups = zip(self._groups(features, met), self.effects_of(lead), strict=True)
+        for (rows, fitted), effect in groups:
+            before = fitted.contributions(features[rows])
+            added[rows] = effect.contributions(before, features[rows])
+        return added
+
+    def _groups(self, features: Doubles, met: Bools) -> list[tuple[Bools, Regression]]:
+        """Return the rows of seen, unseen and busy pairs, each with its regression."""
+        busy = met & is_busy(features)
+        often = self.busy or self.acquainted
+        return [(met & ~busy, self.acquainted), (~met, self.strangers), (busy, often)]
+
+    def effects_of(self, lead: int) -> Effects:
+        """Return the effects of a lead on the three groups of pairs."""
+        return _effects_of(self.effects, lead)
+
+
+@lru_cache(maxsize=256)
+def _effects_of(effects: tuple[tuple[int, Effects], ...], lead: int) -> Effects:
+    known = np.asarray([0.0, *(math.log1p(each) for each, _ in effects)])
+    none = (LeadEffect(),) * 3
+    of_leads = np.asarray([none, *(each for _, each in effects)])  # (n, 3, 3)
+    acquainted, strangers, busy = (
+        LeadEffect(*(float(np.interp(math.log1p(lead), known, values)) for values in part.T))
+        for part in of_leads.transpose(1, 0, 2)
+    )
+    return acquainted, strangers, busy
+
+
+def hazards_of(
+    horizons: Sequence[Horizon], features: Doubles, met: Bools, lead: int = 0
+) -> list[Doubles]:
+    """Return the cumulative hazards -log(1 - P) of ascending lengths, each bounded by the last."""
+    found = list[Doubles]()
+    for place, horizon in enumerate(horizons):
+        hazard = np.logaddexp(0.0, horizon.log_odds(features, met, lead))
+        if place:
+            goes_on = found[-1] * (horizon.window / horizons[place - 1].window)
+            hazard = np.clip(hazard, found[-1], np.maximum(goes_on, SATURATED))
+        found.append(np.maximum(hazard, LEAST))
+    return found
+
+
+def active_steps(hazards: Doubles, steps: float) -> Doubles:
+    """Return the expected number of steps with a fact in a window of `steps` steps."""
+    return -steps * np.expm1(-hazards / steps)
