@@ -21,9 +21,10 @@ from apptek.evaluation.calibration import softmax
 from apptek.evaluation.direction import (
     FEATURES,
     SCALES,
-    DirectionPrior,
     direction_features,
+    direction_logs,
     direction_priors,
+    fit_direction,
 )
 from apptek.evaluation.scorer import ViewScorer, evaluate_forecast
 from apptek.facts.benchmarks import DATA_VARIABLE, find_benchmark
@@ -90,21 +91,20 @@ def test_direction_features_agree_with_the_definition(
 def test_the_weights_stay_finite_where_a_feature_decides_everything() -> None:
     features = np.zeros((1000, FEATURES))
     features[:, 3] = 50.0
-    prior = DirectionPrior.fit(features)
-    assert 0 < prior.weights[3] < 10
-    assert np.delete(prior.weights, 3).tolist() == [0] * (FEATURES - 1)
-    assert prior.log_probabilities(features)[0, 0] == pytest.approx(0, abs=1e-3)
+    weights = fit_direction(features)
+    assert 0 < weights[3] < 10
+    assert np.delete(weights, 3).tolist() == [0] * (FEATURES - 1)
+    assert direction_logs(weights, features)[0, 0] == pytest.approx(0, abs=1e-3)
 
 
 def test_without_facts_to_fit_on_both_directions_are_equally_likely() -> None:
-    prior = DirectionPrior.fit(np.zeros((0, FEATURES)))
-    assert np.exp(prior.log_probabilities(np.ones((2, FEATURES)))).tolist() == [[0.5, 0.5]] * 2
+    weights = fit_direction(np.zeros((0, FEATURES)))
+    assert np.exp(direction_logs(weights, np.ones((2, FEATURES)))).tolist() == [[0.5, 0.5]] * 2
 
 
 @given(features=st.lists(st.floats(-40, 40), min_size=FEATURES, max_size=FEATURES))
 def test_the_two_directions_are_all_there_is(features: list[float]) -> None:
-    prior = DirectionPrior(np.linspace(-1, 1, FEATURES))
-    (logs,) = prior.log_probabilities(np.asarray([features]))
+    (logs,) = direction_logs(np.linspace(-1, 1, FEATURES), np.asarray([features]))
     assert np.exp(logs).sum() == pytest.approx(1)
 
 

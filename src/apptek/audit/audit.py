@@ -16,7 +16,7 @@ import numpy as np
 
 from apptek.arrays import AnyInts, Bools, Doubles, Ints, Longs
 from apptek.audit.judge import Judge, Judgements, impossible_partners, judge_facts
-from apptek.evaluation.direction import DirectionPrior
+from apptek.evaluation.direction import fit_direction
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Facts
 
@@ -148,7 +148,7 @@ def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles) -> Doubles
         axis=1,
     )
     settled = is_mirrored(facts) | (facts.subjects == facts.objects)
-    weights = DirectionPrior.fit(features[~settled]).weights
+    weights = fit_direction(features[~settled])
     odds = np.einsum("nf,f->n", features, weights)
     return np.where(settled, np.inf, odds)
 

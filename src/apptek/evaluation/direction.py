@@ -7,11 +7,10 @@ the object as a source, and the subject against the object as a target.
 """
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.arrays import AnyInts, Doubles, Ints, Longs, read_only
+from apptek.arrays import AnyInts, Doubles, Ints, Longs
 from apptek.evaluation.calibration import fit_logistic
 from apptek.facts.facts import Dataset, Facts, Split
 from apptek.graph.decayed_counts import decayed_counts
@@ -48,32 +47,24 @@ def direction_features(queries: Facts, facts: Facts, data: Dataset) -> Doubles:
     return np.concatenate([of_pair, outgoing, incoming], axis=1)
 
 
-@dataclass(frozen=True, slots=True)
-class DirectionPrior:
-    """P(direction) by logistic regression without a bias, one weight for each feature."""
+def fit_direction(features: Doubles) -> Doubles:
+    """Return the weight of each feature by maximum likelihood, without a bias: (n, F) -> (F,).
 
-    weights: Doubles  # (18,)
+    Every row is a fact in the direction in which it happened. A small penalty keeps the weights
+    finite if the features decide every direction.
+    """
+    every, none = np.ones(len(features)), np.zeros(len(features))
+    return fit_logistic(features, every > 0, every, offsets=none, penalty=_L2)
 
-    @classmethod
-    def fit(cls, features: Doubles) -> "DirectionPrior":
-        """Fit the weights on observed directions by maximum likelihood: (n, 18).
 
-        Every row is a fact in the direction in which it happened. A small penalty keeps the weights
-        finite if the features decide every direction.
-        """
-        count = len(features)
-        every, none = np.ones(count), np.zeros(count)
-        weights = fit_logistic(features, every > 0, every, offsets=none, penalty=_L2)
-        return cls(read_only(weights))
-
-    def log_probabilities(self, features: Doubles) -> Doubles:
-        """Return log P(s -> o) and log P(o -> s) of each row: (n, 18) -> (n, 2)."""
-        odds: Doubles = np.einsum("nf,f->n", features, self.weights)
-        return -np.logaddexp(0.0, np.stack([-odds, odds], axis=1))
+def direction_logs(weights: Doubles, features: Doubles) -> Doubles:
+    """Return log P(s -> o) and log P(o -> s) of each row: (n, F) -> (n, 2)."""
+    odds: Doubles = np.einsum("nf,f->n", features, weights)
+    return -np.logaddexp(0.0, np.stack([-odds, odds], axis=1))
 
 
 def direction_priors(data: Dataset, split: Split, *, rolling: bool) -> Doubles:
     """Return log P(s -> o) and log P(o -> s) for each fact of a split, fitted on valid: (n, 2)."""
     facts = data.all_facts() if rolling else data.train
-    prior = DirectionPrior.fit(direction_features(data.valid, facts, data))
-    return prior.log_probabilities(direction_features(data.split(split), facts, data))
+    weights = fit_direction(direction_features(data.valid, facts, data))
+    return direction_logs(weights, direction_features(data.split(split), facts, data))

@@ -10,7 +10,6 @@ import numpy as np
 from apptek.arrays import Doubles, Ints, Longs, Matrix
 from apptek.facts.facts import Dataset
 from apptek.facts.predicate_table import PredicateTable
-from apptek.ragged import Ragged
 
 Level = Literal["class", "group"]
 LEVELS: tuple[Level, ...] = ("class", "group")
@@ -58,18 +57,6 @@ class PredicateClasses:
         """Return the largest probability in each class: (B, R) -> (B, C)."""
         ordered = probabilities[:, self._columns].astype(np.float64)
         return np.maximum.reduceat(ordered, self._starts, axis=1)
-
-    def known(self, known: Ragged, truths: Ints) -> Ragged:
-        """Return the classes of the known predicates of each query, distinct, without the truth's.
-
-        truths  the class of each query's own predicate
-        """
-        rows, classes = known.row_of_each, self.of_predicate[known.flat_columns]
-        kept = (classes >= 0) & (classes != truths[rows])
-        distinct = np.unique(rows[kept] * np.int64(max(len(self), 1)) + classes[kept])
-        of_row = distinct // max(len(self), 1)
-        offsets = np.searchsorted(of_row, np.arange(len(known) + 1))
-        return Ragged(offsets.astype(np.int64), (distinct % max(len(self), 1)).astype(np.int32))
 
 
 @dataclass(frozen=True)

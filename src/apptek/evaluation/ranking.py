@@ -6,7 +6,7 @@ matrix as the others'. Hits@k counts expected ranks of at most k.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,6 @@ from apptek.evaluation.calibration import (
     top_predictions,
 )
 from apptek.evaluation.filters import Filter, groups, known_predicates
-from apptek.evaluation.predicate_classes import Level, PredicateClasses, PredicateWords
 from apptek.evaluation.prediction_sets import SetSizes, strata_of
 from apptek.facts.facts import Dataset, Facts, Split
 from apptek.facts.queries import Queries, held_out_queries
@@ -94,7 +93,6 @@ class EvaluationQueries:
     known: Ragged
     right: Ragged
     groups: dict[str, Bools]
-    levels: dict[Level, PredicateClasses] = field(default_factory=dict)  # of predicates
 
     @classmethod
     def of(
@@ -111,8 +109,7 @@ class EvaluationQueries:
         known = right
         if filtering != "time-aware":
             known = known_predicates(facts, everything, filtering)
-        levels = PredicateWords.of(data).levels
-        return cls(facts, known, right, groups(facts, data.train, data.predicates), levels)
+        return cls(facts, known, right, groups(facts, data.train, data.predicates))
 
     def __len__(self) -> int:
         return len(self.facts)
@@ -120,22 +117,15 @@ class EvaluationQueries:
 
 @record
 class Evaluation(Result):
-    """The quality of a scorer: the rank of each query, and the metrics of all and of each group.
-
-    classes  by_class and by_group: the metrics of classes in place of predicates, if there are
-             classes. The truth is the class of the query's predicate; classes are ranked by the
-             sum of their predicates' probabilities
-    """
+    """The quality of a scorer: the rank of each query, and the metrics of all and of each group."""
 
     ranks: Doubles
     metrics: Metrics
     groups: dict[str, Metrics | None]  # None: no query belongs to the group
-    classes: dict[str, Metrics | None] = field(default_factory=dict)
 
     def as_json(self) -> dict[str, Any]:
-        """Return the metrics of all queries, and of each group and level under its name."""
-        of_parts = {**self.groups, **self.classes}
-        parts = {name: part and asdict(part) for name, part in of_parts.items()}
+        """Return the metrics of all queries, and of each group under its name."""
+        parts = {name: part and asdict(part) for name, part in self.groups.items()}
         return asdict(self.metrics) | parts
 
 
@@ -153,22 +143,15 @@ def evaluate_scores(
     """
     if not len(queries):
         raise DataError("there are no queries to evaluate")
-    ranked, of_classes = _rank_all(score, queries, probabilities, set_sizes)
+    ranked = _rank_all(score, queries, probabilities, set_sizes)
 
     def metrics(mask: Bools) -> Metrics | None:
         return ranked.metrics(mask, calibrated=probabilities is not None)
 
     overall = metrics(np.ones(len(queries), np.bool_))
     assert overall is not None
-    return Evaluation(
-        read_only(ranked.ranks),
-        overall,
-        {name: metrics(mask) for name, mask in queries.groups.items()},
-        {
-            f"by_{level}": outcome.metrics(~np.isnan(outcome.ranks))
-            for level, outcome in of_classes.items()
-        },
-    )
+    of_groups = {name: metrics(mask) for name, mask in queries.groups.items()}
+    return Evaluation(read_only(ranked.ranks), overall, of_groups)
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,22 +161,11 @@ class _Ranked:
     sizes, covered  of prediction sets, if any, and whether the truth is in them
     """
 
-    ranks: Doubles  # NaN: not ranked yet, or nothing to rank
+    ranks: Doubles
     confidences: Doubles
     correct: Bools
     sizes: Longs
     covered: Bools
-
-    @classmethod
-    def nothing(cls, count: int) -> "_Ranked":
-        flags = np.zeros((2, count), np.bool_)
-        zeros = np.zeros(count, np.float64), flags[0], np.zeros(count, np.int64), flags[1]
-        return cls(np.full(count, np.nan), *zeros)
-
-    def top(self, rows: slice | Longs, shares: Matrix, truths: Ints, right: Ragged) -> None:
-        """Store the most probable candidate of each row, and whether it is right."""
-        best, self.confidences[rows] = top_predictions(shares)
-        self.correct[rows] = right.contains(best) | (best == truths)
 
     def metrics(self, mask: Bools, *, calibrated: bool = True) -> Metrics | None:
         if not calibrated or not mask.any():
@@ -210,12 +182,10 @@ def _rank_all(
     queries: EvaluationQueries,
     probabilities: Callable[[Matrix], Matrix] | None,
     set_sizes: SetSizes | None,
-) -> tuple[_Ranked, dict[Level, _Ranked]]:
-    """Rank the truths, and their classes if there are probabilities to add up."""
+) -> _Ranked:
     count, truths = len(queries), queries.facts.predicates
-    ranked = _Ranked.nothing(count)
-    levels = queries.levels if probabilities is not None else {}
-    of_classes = {level: _Ranked.nothing(count) for level in levels}
+    zeros, flags = np.zeros((2, count)), np.zeros((2, count), np.bool_)
+    ranked = _Ranked(*zeros, flags[0], np.zeros(count, np.int64), flags[1])
     for start in range(0, count, CHUNK):
         stop = min(start + CHUNK, count)
         chunk, scores = slice(start, stop), score(start, stop)
@@ -223,24 +193,17 @@ def _rank_all(
         ranked.ranks[chunk] = expected_ranks(scores, truths[chunk], known)
         if probabilities is None:
             continue
-        shares, right = probabilities(scores), queries.right.part(start, stop)
-        ranked.top(chunk, shares, truths[chunk], right)
+        shares = probabilities(scores)
+        best, ranked.confidences[chunk] = top_predictions(shares)
+        right = queries.right.part(start, stop).contains(best)
+        ranked.correct[chunk] = right | (best == truths[chunk])
         if set_sizes is not None:
             masks = {name: mask[chunk] for name, mask in queries.groups.items()}
             sizes = set_sizes(shares, strata_of(masks), queries.facts.times[chunk])
             of_truth = shares[np.arange(len(shares)), truths[chunk]]
             places = (shares > of_truth[:, None]).sum(axis=1)
             ranked.sizes[chunk], ranked.covered[chunk] = sizes, places < sizes
-        for level, classes in levels.items():
-            true_classes = classes.of_predicate[truths[chunk]]
-            rows = np.flatnonzero(true_classes >= 0)
-            sums = classes.sums(shares[rows]).astype(np.float32)
-            true_classes = true_classes[rows]
-            others = classes.known(known.take(rows), true_classes)
-            of_classes[level].ranks[start + rows] = expected_ranks(sums, true_classes, others)
-            right_classes = classes.known(right.take(rows), true_classes)
-            of_classes[level].top(start + rows, sums, true_classes, right_classes)
-    return ranked, of_classes
+    return ranked
 
 
 @dataclass(frozen=True, slots=True)

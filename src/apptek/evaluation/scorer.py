@@ -1,7 +1,8 @@
 """The one way to rank a scorer on a split: our models, baselines, and your own model."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -13,7 +14,7 @@ from apptek.evaluation.direction import direction_priors
 from apptek.evaluation.filters import Filter, known_predicates
 from apptek.evaluation.prediction_sets import SetSizes
 from apptek.evaluation.ranking import CHUNK, Evaluation, EvaluationQueries, evaluate_scores
-from apptek.facts.facts import SPLITS, Dataset, Facts, Split, with_inverses
+from apptek.facts.facts import SPLITS, Dataset, Split, with_inverses
 from apptek.facts.queries import Queries, draw_evenly, held_out_queries
 from apptek.seeding import generator
 
@@ -94,25 +95,25 @@ def evaluate_split(
         raise ApptekError("to rank both directions, a scorer with R columns needs probabilities")
     if priors is None:
         priors = direction_priors(data, split, rolling=rolling)
-    both = _both_directions(scorer.scores, scorer.probabilities, queries, priors[rows])
-    return evaluate_scores(both, asked)
-
-
-def _both_directions(
-    scores: Scores, probabilities: Callable[[Matrix], Matrix], queries: Queries, priors: Doubles
-) -> Callable[[int, int], Matrix]:
-    """Return a function from (start, stop) to log P of the facts of both directions: (B, 2 R)."""
-    tiny = np.finfo(np.float64).tiny  # so that the logarithm of 0 is finite
+    ways = [_by_rows(scorer, each) for each in (queries, _reversed(queries))]
+    probabilities, of_rows = scorer.probabilities, priors[rows]
 
     def score(start: int, stop: int) -> Matrix:
-        part = queries.part(slice(start, stop))
-        reversed_ = Queries(part.objects, part.subjects, part.times, part.hidden)
-        shares = [probabilities(scores(asked)).astype(np.float64) for asked in (part, reversed_)]
-        logs = [np.log(np.maximum(share, tiny)) for share in shares]
-        prior = priors[start:stop]
-        return np.concatenate([logs[i] + prior[:, i : i + 1] for i in range(2)], axis=1)
+        shares = [probabilities(way(start, stop)) for way in ways]
+        return _both_directions(shares, of_rows[start:stop])
 
-    return score
+    return evaluate_scores(score, asked)
+
+
+def _reversed(queries: Queries) -> Queries:
+    return Queries(queries.objects, queries.subjects, queries.times, queries.hidden)
+
+
+def _both_directions(shares: Sequence[Matrix], priors: Doubles) -> Doubles:
+    """Return log P of the facts of both directions: P of predicates (B, R), twice -> (B, 2 R)."""
+    tiny = np.finfo(np.float64).tiny  # so that the logarithm of 0 is finite
+    logs = [np.log(np.maximum(share.astype(np.float64), tiny)) for share in shares]
+    return np.concatenate([logs[i] + priors[:, i : i + 1] for i in range(2)], axis=1)
 
 
 def evaluate_forecast(
@@ -135,30 +136,37 @@ def evaluate_forecast(
     """
     if priors is None:
         priors = direction_priors(data, split, rolling=rolling)
-    asked = _with_reversals(data.split(split))  # score each query once for all four
-    score, ends = _by_rows(scorer, asked), range(0, max(len(asked), 1), CHUNK)
-    scores = np.concatenate([score(start, min(start + CHUNK, len(asked))) for start in ends])
-    known = ViewScorer(_looked_up(asked, scores), scorer.probabilities)
-    ways: dict[str, tuple[Candidates, Filter]] = {
-        "raw_r": ("R", "raw"),
-        "filtered_r": ("R", "time-aware"),
-        "raw_2r": ("2R", "raw"),
-        "filtered_2r": ("2R", "time-aware"),
+    assert scorer.probabilities is not None
+    raw = EvaluationQueries.of(data, split, "raw")
+    queries, everything = held_out_queries(raw.facts), data.all_facts()
+    one_way, back = (_all_scores(scorer, asked) for asked in (queries, _reversed(queries)))
+    both = _both_directions([scorer.probabilities(each) for each in (one_way, back)], priors)
+    known = known_predicates(raw.facts, [with_inverses(everything, len(data.predicates))])
+    ways = {
+        "raw_r": (one_way, raw),
+        "filtered_r": (one_way, replace(raw, known=raw.right)),
+        "raw_2r": (both, raw),
+        "filtered_2r": (both, replace(raw, known=known)),
     }
     figures = {}
-    for name, (candidates, filtering) in ways.items():
-        evaluation = evaluate_split(
-            known, data, split, filtering, candidates=candidates, priors=priors
-        )
-        figures[name] = asdict(evaluation.metrics)
+    for name, (scores, asked) in ways.items():
+        figures[name] = asdict(evaluate_scores(partial(_rows_of, scores), asked).metrics)
         del figures[name]["ece"]
     return figures
 
 
+def _all_scores(scorer: ViewScorer, queries: Queries) -> Matrix:
+    score, starts = _by_rows(scorer, queries), range(0, max(len(queries), 1), CHUNK)
+    return np.concatenate([score(start, min(start + CHUNK, len(queries))) for start in starts])
+
+
+def _rows_of(scores: Matrix, start: int, stop: int) -> Matrix:
+    return scores[start:stop]
+
+
 def _by_rows(scorer: ViewScorer, queries: Queries) -> Callable[[int, int], Matrix]:
     if scorer.at_once:
-        scores = scorer.scores(queries)
-        return lambda start, stop: scores[start:stop]
+        return partial(_rows_of, scorer.scores(queries))
     return lambda start, stop: scorer.scores(queries.part(slice(start, stop)))
 
 
@@ -182,22 +190,3 @@ def checked_scores(scores: Any, queries: Queries, widths: Sequence[int]) -> Matr
         raise ApptekError("the scorer returned NaN, which cannot be ranked")
     # Infinities (masks) become the first or the last of their row; equal ones tie.
     return np.clip(matrix, -_LARGE, _LARGE)
-
-
-def _looked_up(asked: Queries, scores: Matrix) -> Scores:
-    """Return the scores of queries that were asked before, by query."""
-    row_of = {key: row for row, key in enumerate(_keys(asked))}
-    return lambda queries: scores[[row_of[key] for key in _keys(queries)]]
-
-
-def _with_reversals(facts: Facts) -> Queries:
-    """Return the distinct queries of these facts and of their reversals."""
-    columns = np.stack([facts.subjects, facts.objects, facts.times])
-    distinct = np.unique(np.concatenate([columns, columns[[1, 0, 2]]], axis=1), axis=1)
-    subjects, objects, times = distinct
-    return Queries(subjects, objects, times, np.full(len(times), -1, np.int32))
-
-
-def _keys(queries: Queries) -> Iterator[tuple[int, int, int]]:
-    columns = (queries.subjects, queries.objects, queries.times)
-    return zip(*(column.tolist() for column in columns), strict=True)

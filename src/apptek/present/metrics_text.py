@@ -33,8 +33,8 @@ COUNTS = ("entities", "predicates", "times", "train", "valid", "test")
 
 
 def evaluation_text(evaluation: Evaluation, width: int, title: str = "") -> str:
-    """Return the metrics of all queries, and of each group and level that has some."""
-    parts = {"all": evaluation.metrics, **evaluation.groups, **evaluation.classes}
+    """Return the metrics of all queries, and of each group that has some."""
+    parts = {"all": evaluation.metrics, **evaluation.groups}
     names = METRICS[: -2 if evaluation.metrics.set_size is None else None]
     rows = []
     for name, part in parts.items():

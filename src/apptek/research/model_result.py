@@ -101,7 +101,7 @@ class EvaluationReport:
         rows = [
             about | {"view": view, "group": group} | asdict(metrics)
             for view, found in views.items()
-            for group, metrics in {"all": found.metrics, **found.groups, **found.classes}.items()
+            for group, metrics in {"all": found.metrics, **found.groups}.items()
             if metrics is not None
         ]
         texts = [(name, pa.string()) for name in (*about, "view", "group")]
