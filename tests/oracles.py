@@ -3,7 +3,6 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from itertools import product
 
 from reference import (
     PlainEpisode,
@@ -28,9 +27,7 @@ __all__ = [
     "nearest",
     "nearest_seen",
     "plain_clock",
-    "plain_common",
     "plain_history",
-    "plain_near",
     "plain_traits",
     "plain_typed",
     "play_episode",
@@ -267,89 +264,4 @@ def plain_typed(
                 key = (s, o, predicate, kernel)
                 own = clock.get(asked, 0.0) / (1 + total)
                 values[key] = values.get(key, 0.0) + own
-    return {key: value for key, value in values.items() if value}
-
-
-def _with_partners(
-    facts: list[PlainFact],
-    query: tuple[int, int, int | None, int | None],
-    most: int,
-    config: PlainHistory,
-) -> list[tuple[int, int, float | None]]:
-    """(partner, predicate, distance) of the nearest facts of an entity with third parties."""
-    entity, other, when, hidden = query
-    seen = seen_facts(facts, when, ahead=config.ahead, lasting=config.lasting)
-    found: list[tuple[int, int, float | None]] = []
-    for outgoing in (True, False):
-        own = [
-            i
-            for i, fact in enumerate(facts)
-            if (fact.subject if outgoing else fact.object) == entity
-        ]
-        for i in nearest_seen(facts, seen, own, when, most, hidden):
-            partner = facts[i].object if outgoing else facts[i].subject
-            fact = seen[i] or facts[i]
-            undated = fact.since is None and fact.until is None
-            apart = None if undated != (when is None) else 0.0
-            if apart is not None and when is not None:
-                apart = float(distance(fact, when))
-            if partner not in (entity, other):
-                found.append((partner, facts[i].predicate, apart))
-    return found
-
-
-def plain_near(
-    facts: list[PlainFact],
-    query: tuple[int | None, int | None, int | None, int | None],
-    config: PlainHistory,
-) -> dict[tuple[str, str, int], float]:
-    """How near and how many facts there are: numbers of (family, name, predicate)."""
-    when = query[2]
-    as_seen = seen_facts(facts, when, ahead=config.ahead, lasting=config.lasting)
-    values: dict[tuple[str, str, int], float] = {}
-    for family in config.families:
-        for i in family_facts(facts, query, family, config):
-            fact = as_seen[i] or facts[i]
-            clock = plain_clock(fact, when, config.scales)
-            for name, value in (("short", clock.get("short", 0.0)), ("count", 1.0)):
-                key = (family, name, fact.predicate)
-                values[key] = values.get(key, 0.0) + value
-            start = fact.until if fact.since is None else fact.since
-            if when is not None and start is not None:
-                key = (family, "before" if start <= when else "after", fact.predicate)
-                values[key] = min(values.get(key, math.inf), distance(fact, when))
-    return values
-
-
-def plain_common(
-    facts: list[PlainFact],
-    query: tuple[int | None, int | None, int | None, int | None],
-    most: int,
-    config: PlainHistory,
-) -> dict[tuple[str, int], float]:
-    """What the two do with third parties: the numbers of (name, predicate) that are not 0."""
-    subject, object_, when, hidden = query
-    if subject is None or object_ is None:
-        return {}
-    near = [
-        _with_partners(facts, (entity, other, when, hidden), most, config)
-        for entity, other in ((subject, object_), (object_, subject))
-    ]
-    values: dict[tuple[str, int], float] = {}
-    for (x, one, a), (y, two, b) in product(*near):
-        if x == y:
-            now = float(a == 0 and b == 0)
-            weight = 0.0 if a is None or b is None else math.exp(-(a + b) / config.scales[1])
-            for r in range(max(fact.predicate for fact in facts) + 1):
-                told = {
-                    "both now": now * (one == r and two == r),
-                    "subject now": now * (one == r),
-                    "object now": now * (two == r),
-                    "now": now,
-                    "both": weight * (one == r and two == r),
-                    "one": weight * (r in (one, two)),
-                    "all": weight,
-                }
-                for name, value in told.items():
-                    values[name, r] = values.get((name, r), 0.0) + value
     return {key: value for key, value in values.items() if value}

@@ -1,4 +1,4 @@
-"""What such actors do, and what two do with third parties: by definition, and without leaks."""
+"""What such actors do: by definition, and without leaks."""
 
 from dataclasses import replace
 from types import SimpleNamespace
@@ -8,23 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact, PlainHistory, plain_common, plain_near, plain_typed
+from oracles import PlainFact, PlainHistory, plain_typed
 from plain_queries import PlainQuery, plain_queries, queries_of
 from worlds import ENTITIES, PREDICATES, graph_of, plain_facts
 
 from apptek.arrays import Floats, Ints, read_only
-from apptek.config import FAMILIES, KERNELS, HistoryConfig
+from apptek.config import FAMILIES, KERNELS
 from apptek.features.clock import Clock
-from apptek.features.history import History
 from apptek.features.new_names import NewNames
 from apptek.features.traits import COUNTRY, SECTOR, Kind
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.reranking.raw_histories import (
-    COMMON,
-    describe_histories,
-    describe_partners,
-    near_names,
-)
 from apptek.models.reranking.typed_histories import TypedHistories
 
 PLAIN = PlainHistory(FAMILIES, KERNELS, 40, 60, 1.0, 0.4, (2.0, 7.0, 30.0, 120.0))
@@ -144,62 +137,3 @@ def test_a_query_never_sees_its_own_fact_nor_others_between_the_two(
         all_features(typed_of(graph_of(facts), kinds, config), asked) for facts in (plain, other)
     ]
     assert np.array_equal(found[0], found[1])
-
-
-@settings(max_examples=200)
-@given(
-    st.lists(plain_facts(), min_size=1, max_size=40), st.integers(1, 6), st.booleans(),
-    st.booleans(), st.data(),
-)  # fmt: skip
-def test_common_partners_agree_with_the_definition(
-    plain: list[PlainFact], most: int, ahead: bool, lasting: bool, data: st.DataObject
-) -> None:
-    config = replace(PLAIN, ahead=ahead, lasting=lasting)
-    graph = graph_of(plain, "ongoing" if lasting else "point")
-    graph = graph.past_view() if ahead else graph
-    asked = [data.draw(plain_queries(plain)) for _ in range(3)]
-    fading = Clock(*config.scales).fading()
-    found = describe_partners(graph, fading, queries_of(asked), every_predicate(asked), most)
-    last = max(fact.predicate for fact in plain) + 1
-    for row, query in enumerate(asked):
-        wanted = plain_common(plain, query, most, config)
-        values = {
-            (name, r): float(found[row, r, place])
-            for place, name in enumerate(COMMON)
-            for r in range(last)
-        }
-        kept = {key: value for key, value in values.items() if value}
-        assert kept == pytest.approx(wanted, abs=1e-5)
-
-
-@settings(max_examples=200)
-@given(
-    st.lists(plain_facts(), min_size=1, max_size=40), st.integers(1, 6), st.integers(1, 6),
-    st.booleans(), st.booleans(), st.data(),
-)  # fmt: skip
-def test_raw_histories_agree_with_the_definition(
-    plain: list[PlainFact],
-    pair_facts: int,
-    profile_facts: int,
-    ahead: bool,
-    lasting: bool,
-    data: st.DataObject,
-) -> None:
-    config = replace(
-        PLAIN, ahead=ahead, lasting=lasting, pair_facts=pair_facts, profile_facts=profile_facts
-    )
-    graph = graph_of(plain, "ongoing" if lasting else "point")
-    graph = graph.past_view() if ahead else graph
-    settings_ = HistoryConfig(pair_facts=pair_facts, profile_facts=profile_facts)
-    history = History(graph, Clock(*config.scales), settings_)
-    asked = [data.draw(plain_queries(plain)) for _ in range(3)]
-    found = describe_histories(history, queries_of(asked), every_predicate(asked))
-    names = [name.split(" ")[1:] for name in near_names(history)]
-    last = max(fact.predicate for fact in plain) + 1
-    for row, query in enumerate(asked):
-        wanted = plain_near(plain, query, config)
-        for place, (family, name) in enumerate(names):
-            for r in range(last):
-                missing = np.nan if name in ("before", "after") else 0.0
-                expected = wanted.get((family, name, r), missing)
-                assert found[row, r, place] == pytest.approx(expected, abs=1e-4, nan_ok=True)

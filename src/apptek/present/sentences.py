@@ -26,7 +26,6 @@ LOOKED_AT = {
     "traits": "what {s} and {o} are",
     "topologies": "how {s} and {o} are connected through others",
     "such actors": "what actors like {s} and {o} do to each other (a statistic, no facts)",
-    "common partners": "what the two did with the same third parties, counted without citing facts",
     "the reversed fact": "whether the same is recorded from the other side",
     "its place in the linear model": "how probable it would be without them",
 }

@@ -8,8 +8,6 @@
 | seen, now                 | families, twice    | predicates seen; the sum of values at that time|
 | mirror                    | 2                  | r's mirror: its share, and whether it is there |
 | predicate                 | 1                  | r itself                                       |
-| near                      | families x 4       | distances and counts: see raw_histories        |
-| common                    | 7                  | third parties of both: see raw_histories       |
 | such                      | groupings x 4      | what actors of these types do: typed_histories |
 """
 
@@ -26,12 +24,6 @@ from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.features.space import FeatureSpace
-from apptek.models.reranking.raw_histories import (
-    COMMON,
-    describe_histories,
-    describe_partners,
-    near_names,
-)
 from apptek.models.reranking.typed_histories import TypedHistories
 from apptek.ragged import Ragged
 
@@ -99,9 +91,7 @@ class Weighed(NamedTuple):
 
 def names_of(space: FeatureSpace) -> list[str]:
     """Return the names of the features."""
-    assert space.history is not None
-    near, common = near_names(space.history), (f"common {name}" for name in COMMON)
-    return [*_names_of_weighed(space), *near, *common, *TypedHistories.of(space).feature_names()]
+    return [*_names_of_weighed(space), *TypedHistories.of(space).feature_names()]
 
 
 def _names_of_weighed(space: FeatureSpace) -> list[str]:
@@ -144,15 +134,7 @@ def describe_candidates(
             offsets, rows.columns, rows.flat_values, weighed.weights, candidates,
             mirrors.of, mirrors.share, shape, same, ever, undated, back, features[chunk],
         )  # fmt: skip
-        queries = weighed.queries.part(chunk)
-        features[chunk, :, first:] = np.concatenate(
-            [
-                describe_histories(history, queries, candidates),
-                describe_partners(history.graph, history.fading, queries, candidates),
-                typed.describe(queries, candidates),
-            ],
-            axis=2,
-        )
+        features[chunk, :, first:] = typed.describe(weighed.queries.part(chunk), candidates)
 
     in_threads(fill, range(0, len(rows), CHUNK))
     return Candidates(order, features)

@@ -22,8 +22,7 @@ from apptek.models.reranking.candidates import (
 MIRRORS = "the reversed fact"
 STANDING = "its place in the linear model"
 SUCH_ACTORS = "such actors"
-COMMON = "common partners"
-_TOPICS = {"mirror": MIRRORS, "such": SUCH_ACTORS, "common": COMMON}
+_TOPICS = {"mirror": MIRRORS, "such": SUCH_ACTORS}
 
 
 class Reranker:
@@ -90,7 +89,7 @@ def _topics(names: Sequence[str], features: Floats) -> list[str]:
     the standing. The kinds of entities and a missing reversed fact are reasons only beside others.
     """
     topics = [_topic(name) for name in names]
-    known = {topics[column] for column in np.flatnonzero(np.nan_to_num(features).any(axis=0))}
+    known = {topics[column] for column in np.flatnonzero(features.any(axis=0))}
     if known <= {STANDING, MIRRORS, "traits"}:
         known = {STANDING}
     return [topic if topic in known else STANDING for topic in topics]
@@ -101,4 +100,4 @@ def _topic(feature: str) -> str:
     kind, _, rest = feature.partition(" ")
     if kind in _TOPICS:
         return _TOPICS[kind]
-    return rest.split(" ")[0] if kind in ("part", "own", "near", "seen", "now") else STANDING
+    return rest.split(" ")[0] if kind in ("part", "own", "seen", "now") else STANDING
