@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from nearest_lookups import nearest_of
 from oracles import PlainFact, incident, nearest_seen, seen_facts
 from worlds import ENTITIES, facts_of, graph_of, moments, plain_facts, random_intervals
 
@@ -59,7 +60,7 @@ def test_a_year_is_not_before_a_day_of_it(tmp_path: Path) -> None:
     graph, entity = TemporalGraph.of(data), data.entities.find("b") or 0
 
     def dates(graph: TemporalGraph) -> set[str]:
-        (facts,) = graph.nearest([entity], [data.axis.parse("1998-05-05")], 9)
+        (facts,) = nearest_of(graph, [entity], [data.axis.parse("1998-05-05")], 9)
         return {data.axis.format(int(data.train.since[fact])) for fact in facts if fact >= 0}
 
     assert dates(graph) == {"1997", "1998", "1998-05-04"}
@@ -126,7 +127,8 @@ def test_every_view_agrees_with_the_definition(plain, entity, when, k, traversal
     seen = seen_facts(plain, when, ahead=ahead, lasting=lasting)
     candidates = incident(plain, entity, traversal)
     graph = graph_of(plain, "ongoing" if lasting else "point")
-    facts = (graph.past_view() if ahead else graph).nearest(
+    facts = nearest_of(
+        graph.past_view() if ahead else graph,
         [entity],
         [UNKNOWN if when is None else when],
         k,
@@ -147,7 +149,7 @@ def test_agrees_where_the_tree_of_interval_ends_has_several_levels(
     plain = random_intervals(3000, rng)
     entities, times = rng.integers(0, 3, 40), rng.integers(-5, 710, 40)
     graph = graph_of(plain, open_end)
-    facts = (graph.past_view() if ahead else graph).nearest(entities, times, 30)
+    facts = nearest_of(graph.past_view() if ahead else graph, entities, times, 30)
     for row, (entity, when) in enumerate(zip(entities.tolist(), times.tolist(), strict=True)):
         seen = seen_facts(plain, when, ahead=ahead, lasting=open_end == "ongoing")
         expected = nearest_seen(plain, seen, incident(plain, entity, "both"), when, 30, None)
@@ -183,19 +185,19 @@ def test_in_plain_cases(
     plain: list[PlainFact], when: int | None, k: int, hidden: int | None, expected: list[int]
 ) -> None:
     time, hide = UNKNOWN if when is None else when, None if hidden is None else [hidden]
-    facts = graph_of(plain).nearest([0], [time], k, hidden=hide)[0]
+    facts = nearest_of(graph_of(plain), [0], [time], k, hidden=hide)[0]
     assert [fact for fact in facts.tolist() if fact >= 0] == expected
 
 
 def test_an_entity_without_facts_and_one_that_is_unknown_have_none() -> None:
     graph = graph_of([point(1)])
-    assert (graph.nearest([4, -1], [1, 1], 2) == -1).all()
+    assert (nearest_of(graph, [4, -1], [1, 1], 2) == -1).all()
 
 
 def test_many_chunks_equal_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(7)
     graph = graph_of(random_intervals(500, rng))
     entities, times = rng.integers(0, 3, 1000), rng.integers(0, 400, 1000)
-    in_one_chunk = graph.nearest(entities, times, 5)
-    monkeypatch.setattr("apptek.graph.temporal_graph.CHUNK", 7)
-    assert np.array_equal(graph.nearest(entities, times, 5), in_one_chunk)
+    in_one_chunk = nearest_of(graph, entities, times, 5)
+    monkeypatch.setattr("nearest_lookups.CHUNK", 7)
+    assert np.array_equal(nearest_of(graph, entities, times, 5), in_one_chunk)

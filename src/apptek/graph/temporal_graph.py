@@ -6,20 +6,17 @@ from threading import RLock
 from typing import Any, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 from apptek.arrays import Ints, read_only
-from apptek.compiling import in_threads
-from apptek.config import Traversal, View
+from apptek.config import View
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Dataset, Facts, OpenEnd
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.incidence import FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import AHEAD, ONGOING
-from apptek.graph.tknn import BOTH, OUTGOING, STRICT, nearest_of_all
+from apptek.graph.tknn import BOTH, OUTGOING, STRICT
 
 FOR_EVER = np.int32(2**31 - 1)  # the end of a fact that lasts
-CHUNK = 50_000  # look-ups that one thread takes at a time
 Made = TypeVar("Made")
 _DERIVING = RLock()  # of all graphs: a lock of each could not be pickled
 DIRECTIONS: dict[str, int] = {"both": BOTH, "outgoing": OUTGOING}
@@ -147,35 +144,6 @@ class TemporalGraph:
         since, until = self.since, self.until
         starts = since if since is until else np.where(since == UNKNOWN, until, since)
         return int(starts.max(initial=UNKNOWN))  # the unknown is below every time
-
-    def nearest(
-        self,
-        entities: npt.ArrayLike,
-        times: npt.ArrayLike,
-        k: int,
-        *,
-        hidden: npt.ArrayLike | None = None,
-        traversal: Traversal = "both",
-    ) -> Ints:
-        """N_tknn of n entities, each at a time code: (n, k) facts, nearest first, padded with -1.
-
-        hidden  for each look-up the fact that must not be seen (nor its twins), or -1.
-        An entity of -1 is unknown to the graph and has no facts.
-        """
-        entities, codes = np.asarray(entities, np.int32), np.asarray(times, np.int32)
-        moments = self.axis.positions(codes)
-        masked = np.asarray(np.full(len(entities), -1) if hidden is None else hidden, np.int32)
-        nearest = np.empty((len(entities), k), np.int32)
-        directions = self.directions(traversal)
-
-        def look_up(start: int) -> None:
-            rows = slice(start, start + CHUNK)
-            # Always read-only: numba compiles another version for arrays that are not.
-            chunk = [read_only(column[rows]) for column in (entities, moments, masked)]
-            nearest_of_all(self.incidence, directions, chunk[0], chunk[1], chunk[2], nearest[rows])
-
-        in_threads(look_up, range(0, len(entities), CHUNK))
-        return nearest
 
     def columns(self) -> FactColumns:
         """Return the subjects, predicates and objects of the facts, as kernels take them."""

@@ -45,32 +45,6 @@ def work_space(k: int) -> Space:
     return Space(np.empty((STREAMS, FIELDS), np.int64), lists[0], lists[1])
 
 
-@kernel
-def nearest_of_all(
-    index: Incidence, directions: int, entities: Ints, times: Ints, hidden: Ints, nearest: Ints
-) -> None:
-    """Fill `nearest` (n, k) with the nearest facts of n entities, -1 where there are fewer than k.
-
-    An entity of -1 is unknown to the graph and has no facts.
-    """
-    # The loop is a leaf: outside of one, a call would count references to every array of the index.
-    _fill_nearest(index, directions, entities, times, hidden, work_space(nearest.shape[1]), nearest)
-
-
-@leaf
-def _fill_nearest(
-    index: Incidence, directions: int, entities: Ints, times: Ints, hidden: Ints, space: Space,
-    nearest: Ints,
-) -> None:  # fmt: skip
-    for row in range(len(entities)):
-        count = 0
-        if entities[row] >= 0:
-            count = nearest_facts(
-                index, directions, entities[row], times[row], hidden[row], space, nearest[row]
-            )
-        nearest[row, count:] = -1
-
-
 @leaf
 def nearest_facts(
     index: Incidence, directions: int, entity: int, when: int, hidden: int, space: Space,
