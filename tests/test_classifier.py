@@ -18,6 +18,7 @@ from apptek.facts.facts import Facts
 from apptek.facts.queries import askable, draw_evenly
 from apptek.features.history import Copies
 from apptek.models.fitting import examples as shards_module
+from apptek.models.fitting.descent import Descent, shuffled_pass
 from apptek.models.fitting.examples import (
     Examples,
     StoredExamples,
@@ -26,13 +27,7 @@ from apptek.models.fitting.examples import (
     store_examples,
     with_more,
 )
-from apptek.models.fitting.linear_fit import (
-    Descent,
-    EpochReport,
-    FitReport,
-    fit_linear_softmax,
-    shuffled_pass,
-)
+from apptek.models.fitting.linear_fit import EpochReport, FitReport, fit_linear_softmax
 from apptek.models.linear_softmax import CHUNK, LinearSoftmax, SparseWeights
 from apptek.predictor import Predictor
 from apptek.resuming import StageCache
@@ -248,8 +243,8 @@ def test_sparse_weights_learn_what_dense_ones_do_where_they_are_kept(
     config = ClassifierConfig(epochs=2, l2=(3.0,))
     copies = Copies(np.arange(4, dtype=np.int32) % CLASSES, np.zeros(4, np.int32))
     dense = Descent([train], CLASSES, config, 3.0, copies)
-    monkeypatch.setattr("apptek.models.fitting.linear_fit.MOST_DENSE", 0)
-    monkeypatch.setattr("apptek.models.fitting.linear_fit.LEAST_TOGETHER", least)
+    monkeypatch.setattr("apptek.models.fitting.descent.MOST_DENSE", 0)
+    monkeypatch.setattr("apptek.models.fitting.descent.LEAST_TOGETHER", least)
     sparse = Descent([train], CLASSES, config, 3.0, copies)
     assert sparse.pattern is not None
     starts, kept = sparse.pattern
@@ -280,8 +275,8 @@ def test_a_fit_with_sparse_weights_is_stored_explained_and_evaluated(
 ) -> None:
     data = make_world(1500, 2).dataset
     dense = Predictor.fit(data).evaluate("valid").metrics.mrr
-    monkeypatch.setattr("apptek.models.fitting.linear_fit.MOST_DENSE", 1000)
-    monkeypatch.setattr("apptek.models.fitting.pipeline.MOST_DENSE", 1000)
+    monkeypatch.setattr("apptek.models.fitting.descent.MOST_DENSE", 1000)
+    monkeypatch.setattr("apptek.models.fitting.view_fit.MOST_DENSE", 1000)
     fitted = Predictor.fit(data)
     fitted.save(tmp_path / "model")
     loaded = Predictor.load(tmp_path / "model")

@@ -31,7 +31,7 @@ from apptek.features.clock import Clock
 from apptek.features.history import Copies
 from apptek.features.space import make_space
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.fitting.linear_fit import Descent, shuffled_pass
+from apptek.models.fitting.descent import Descent, shuffled_pass
 from apptek.paper.environment import DecisionProcess
 from apptek.paper.features import Topologies
 from apptek.paper.topologies import Mined, topology_set

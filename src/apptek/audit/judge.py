@@ -25,8 +25,8 @@ from apptek.features.space import make_space
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answerer import Answerer, Views, WorkingView
+from apptek.models.fitting.descent import descend
 from apptek.models.fitting.examples import Examples
-from apptek.models.fitting.linear_fit import descend
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FittedView, Model
 from apptek.models.reranking.fitting import folds_of

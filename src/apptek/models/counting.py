@@ -2,7 +2,7 @@
 
 Beside the features, the score of a predicate is the score of the features plus weight * log
 P(predicate), where P is the share of the predicate in the counts of `recency`. The counts and the
-weight are chosen on the tuning queries; see models/fitting/pipeline.py.
+weight are chosen on the tuning queries; see models/fitting/view_counts.py.
 """
 
 from collections.abc import Callable, Sequence

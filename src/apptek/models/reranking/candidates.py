@@ -20,7 +20,7 @@ import numpy.typing as npt
 from apptek.arrays import Floats, Ints, Longs, read_only
 from apptek.compiling import in_threads, kernel, leaf
 from apptek.evaluation.calibration import softmax
-from apptek.facts.fact_keys import fact_keys
+from apptek.evaluation.filters import known_predicates
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.features.space import FeatureSpace
@@ -54,21 +54,11 @@ class Mirrors:
     def learned(cls, train: Facts, predicate_count: int) -> "Mirrors":
         """Learn the mirrors from the training facts."""
         train = train.take(train.dated & (train.subjects != train.objects))
-        zeros = np.zeros(len(train), np.int32)
-        forth = Facts(train.subjects, zeros, train.objects, train.since, train.until)
-        back = Facts(train.objects, zeros, train.subjects, train.since, train.until)
-        back_keys, forth_keys = fact_keys(back, forth)
-        order = np.argsort(forth_keys, kind="stable")
-        ordered_keys, predicates = forth_keys[order], train.predicates[order]
-        # Join each fact with all facts of the same time in the other direction.
-        starts, stops = (
-            np.searchsorted(ordered_keys, back_keys, side) for side in ("left", "right")
-        )
-        counts = stops - starts
-        rows = np.repeat(np.arange(len(train)), counts)
-        within = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-        forth_of = train.predicates[rows].astype(np.int64) * predicate_count
-        pairs, times = np.unique(forth_of + predicates[starts[rows] + within], return_counts=True)
+        nothing = np.full(len(train), -1, np.int32)  # no predicate: all are known beside it
+        back = Facts(train.objects, nothing, train.subjects, train.since, train.until)
+        known = known_predicates(back, (train,))
+        forth_of = train.predicates[known.row_of_each].astype(np.int64) * predicate_count
+        pairs, times = np.unique(forth_of + known.flat_columns, return_counts=True)
         # The most frequent pair of each predicate comes last; ties: the first one.
         last = np.lexsort((-pairs, times))
         firsts, seconds = np.divmod(pairs[last], predicate_count)

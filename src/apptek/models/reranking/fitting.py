@@ -22,8 +22,8 @@ from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.features.space import FeatureSpace
 from apptek.models.counting import Counted
+from apptek.models.fitting.descent import descend, shuffled_pass
 from apptek.models.fitting.examples import Examples
-from apptek.models.fitting.linear_fit import descend, shuffled_pass
 from apptek.models.reranking.candidates import (
     Candidates,
     Mirrors,
