@@ -185,7 +185,7 @@ def _rank_all(
 ) -> _Ranked:
     count, truths = len(queries), queries.facts.predicates
     zeros, flags = np.zeros((2, count)), np.zeros((2, count), np.bool_)
-    ranked = _Ranked(*zeros, flags[0], np.zeros(count, np.int64), flags[1])
+    ranked = _Ranked(zeros[0], zeros[1], flags[0], np.zeros(count, np.int64), flags[1])
     for start in range(0, count, CHUNK):
         stop = min(start + CHUNK, count)
         chunk, scores = slice(start, stop), score(start, stop)

@@ -98,11 +98,11 @@ def evaluate_split(
     ways = [_by_rows(scorer, each) for each in (queries, _reversed(queries))]
     probabilities, of_rows = scorer.probabilities, priors[rows]
 
-    def score(start: int, stop: int) -> Matrix:
+    def both(start: int, stop: int) -> Matrix:
         shares = [probabilities(way(start, stop)) for way in ways]
         return _both_directions(shares, of_rows[start:stop])
 
-    return evaluate_scores(score, asked)
+    return evaluate_scores(both, asked)
 
 
 def _reversed(queries: Queries) -> Queries:
