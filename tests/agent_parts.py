@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import PREDICATES, facts_of, plain_facts
 
 from apptek.arrays import read_only

@@ -33,6 +33,20 @@ def apptek(*words: str, **variables: str) -> CompletedProcess[str]:
     return CompletedProcess(words, code, output.getvalue(), errors.getvalue())
 
 
+def succeeds(*words: str, **variables: str) -> CompletedProcess[str]:
+    """Runs a command that must succeed."""
+    done = apptek(*words, **variables)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def refusal(*words: str, code: int = 1) -> str:
+    """Runs a command that must end with this exit code; returns what it says."""
+    done = apptek(*words)
+    assert done.returncode == code, (words, done)
+    return done.stderr
+
+
 def apptek_process(*words: str, **variables: str) -> CompletedProcess[str]:
     """Runs a command in a process of its own, with further environment variables."""
     return subprocess.run(

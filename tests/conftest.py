@@ -43,7 +43,7 @@ GATE = {
     "test_partners", "test_quality", "test_reading_as_meant", "test_recalibration",
     "test_reproduce", "test_reranking", "test_rules", "test_service_contract", "test_service_lists",
     "test_service_network", "test_service_safety", "test_support", "test_suppose",
-    "test_answer_tables", "test_two_ways", "test_update", "test_views", "test_what_if",
+    "test_answer_tables", "test_update", "test_views", "test_what_if",
 }  # fmt: skip
 
 # The gate tries the same examples each time; the slow tier draws new ones.

@@ -2,14 +2,8 @@
 
 import math
 
-from oracles import (
-    PlainFact,
-    are_twins,
-    as_known_before,
-    distance,
-    is_known_before,
-    ongoing,
-)
+from oracles import as_known_before, is_known_before, ongoing
+from reference import PlainFact, are_twins, distance
 
 from apptek.models.counting_kernels import Weights
 

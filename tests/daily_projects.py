@@ -7,6 +7,7 @@ from pathlib import Path
 from subprocess import CompletedProcess
 
 from command_line import apptek
+from fact_files import in_words
 
 from apptek.synthetic.world import make_world
 
@@ -17,12 +18,7 @@ QUICK = 'set = ["classifier.epochs=1", "features.past_only=true"]'
 def world_rows(facts: int = 3000) -> list[Row]:
     """The dated facts of a world, in order of time."""
     data = make_world(facts, 0).dataset
-    known = data.all_facts()
-    columns = zip(*(column.tolist() for column in known.columns()[:4]), strict=True)
-    rows = [
-        (data.entities[s], data.predicates[p], data.entities[o], data.axis.format(when))
-        for s, p, o, when in columns
-    ]
+    rows = (row[:4] for row in in_words(data, data.all_facts()))
     return sorted((row for row in rows if row[3] != "?"), key=lambda row: row[3])
 
 

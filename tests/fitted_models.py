@@ -1,9 +1,8 @@
 """Models that several test modules share: each is fitted once per run, by the first that asks.
 
-A shared folder must not change. A test that writes takes `copy_of(folder, tmp_path)`.
+A shared folder must not change. A test that writes takes a copy.
 """
 
-import shutil
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -74,8 +73,3 @@ def fitted_model(name: str, shelf: Path) -> Path:
             config = with_settings(model_settings(fit.model), fit.settings)
             Predictor.fit(data, folder=folder, model=fit.model, config=config, final=fit.final)
     return folder
-
-
-def copy_of(folder: Path, place: Path) -> Path:
-    """Return a copy of a model that a test may change."""
-    return Path(shutil.copytree(folder, place / "copy"))

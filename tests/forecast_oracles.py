@@ -2,8 +2,8 @@
 
 import math
 
-from oracles import PlainFact
 from ranking_oracles import expected_rank
+from reference import PlainFact
 
 from apptek.evaluation.direction import SCALES
 

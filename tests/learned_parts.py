@@ -3,7 +3,7 @@
 from typing import Any
 
 import numpy as np
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import facts_of, names_of
 
 from apptek.baselines.embedding import Embedding

@@ -4,36 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 
-from reference import (
-    PlainEpisode,
-    PlainFact,
-    are_twins,
-    distance,
-    incident,
-    nearest,
-    nearness,
-    play_episode,
-)
-
-__all__ = [
-    "PlainEpisode",
-    "PlainFact",
-    "PlainHistory",
-    "are_twins",
-    "distance",
-    "family_facts",
-    "incident",
-    "is_of_family",
-    "nearest",
-    "nearest_seen",
-    "plain_clock",
-    "plain_history",
-    "plain_traits",
-    "plain_typed",
-    "play_episode",
-    "seen_facts",
-]
-
+from reference import PlainFact, are_twins, distance, nearness
 
 FOR_EVER = 2**31 - 1
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 from hypothesis import strategies as st
-from oracles import PlainEpisode, PlainFact
+from reference import PlainEpisode, PlainFact
 from worlds import ENTITIES, moments
 
 from apptek.arrays import Ints
@@ -32,6 +32,11 @@ def query_about(data: Dataset, facts: Facts, row: int) -> Query:
     """The query that a fact answers, in words."""
     subject, object_ = (data.entities[int(c[row])] for c in (facts.subjects, facts.objects))
     return Query(subject, object_, data.axis.format(int(facts.times[row])))
+
+
+def queries_about(data: Dataset, facts: Facts) -> list[Query]:
+    """The queries that facts answer, in words."""
+    return [query_about(data, facts, row) for row in range(len(facts))]
 
 
 def queries_of(plain: list[PlainQuery]) -> Queries:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 import numpy as np
-from oracles import PlainFact
+from reference import PlainFact
 
 from apptek.arrays import Doubles
 

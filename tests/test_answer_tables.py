@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 from service_parts import tuning_query
 from worlds import ENTITIES, graph_of, moments, plain_facts
 

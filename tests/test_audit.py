@@ -9,8 +9,8 @@ import pytest
 from command_line import apptek
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PlainFact
 from pyarrow import parquet
+from reference import PlainFact
 from worlds import dataset_of, facts_of, plain_facts
 
 from apptek.audit.audit import FINDINGS, Audit, Roles, audit_facts, is_mirrored

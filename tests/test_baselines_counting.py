@@ -5,7 +5,7 @@ import pytest
 from counting_oracles import frequency_scores, recency_scores
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import ENTITIES, PREDICATES, dataset_of, graph_of, plain_facts
 
 from apptek.facts.facts import Dataset, OpenEnd

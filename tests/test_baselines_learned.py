@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from learned_parts import LEARNED, dataset_of, fifty_facts, model_of, settings_of
 from model_folders import Killed, files_of
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import facts_of
 
 from apptek.baselines import embedding_baseline

@@ -5,7 +5,7 @@ import numpy as np
 import pytest
 import torch
 from learned_parts import dataset_of, fifty_facts, settings_of
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import facts_of, graph_of
 
 from apptek.baselines.embedding import embedding_scores

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact, PlainHistory, plain_typed
+from oracles import PlainHistory, plain_typed
 from plain_queries import PlainQuery, plain_queries, queries_of
+from reference import PlainFact
 from worlds import ENTITIES, PREDICATES, graph_of, plain_facts
 
 from apptek.arrays import Floats, Ints, read_only

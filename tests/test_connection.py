@@ -2,8 +2,8 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact
 from plain_queries import agent_configs, plain_episode, plain_queries, queries_of
+from reference import PlainFact
 from worlds import PREDICATES, graph_of, plain_facts
 
 from apptek.config import AgentConfig

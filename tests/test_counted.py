@@ -8,7 +8,7 @@ import pytest
 from counting_oracles import recency_scores
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 from test_baselines_counting import Plain, facts, queries_from, weights
 from test_quality import newcomers, noise
 from worlds import ENTITIES, PREDICATES, graph_of

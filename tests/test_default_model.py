@@ -13,8 +13,8 @@ from fitted_models import SharedModel
 from html_pages import assert_contained, read_page
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PlainFact
 from plain_queries import PlainQuery, plain_queries, queries_of, query_about
+from reference import PlainFact
 from worlds import dataset_of, football_careers, plain_facts
 
 from apptek.config import PRESETS, Config, FeaturesConfig, preset

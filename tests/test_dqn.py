@@ -14,7 +14,7 @@ from agent_parts import (
 )
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import facts_of
 
 from apptek.arrays import read_only

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import ENTITIES, PREDICATES, facts_of, moments, plain_facts
 
 from apptek.arrays import Longs

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainEpisode, PlainFact, play_episode
 from plain_queries import PlainQuery, agent_configs, plain_episode, plain_queries, queries_of
+from reference import PlainEpisode, PlainFact, play_episode
 from worlds import graph_of, plain_facts
 
 from apptek.arrays import Bools

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact
 from ranking_oracles import expected_rank, other_known
+from reference import PlainFact
 from worlds import PREDICATES, dataset_of, plain_facts
 
 from apptek import Evaluator, Predictor, Splitting

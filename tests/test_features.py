@@ -10,9 +10,9 @@ from classifier_examples import CLASSES, FEATURES, examples_of, random_examples,
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from oracles import PlainFact
 from plain_queries import queries_of
 from ranking_oracles import PlainExample, adagrad, folded
+from reference import PlainFact
 from worlds import dataset_of
 
 from apptek.arrays import Doubles

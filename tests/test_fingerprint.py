@@ -6,7 +6,7 @@ import torch
 from agent_parts import SMALL, network_of, points, sides, state_lists, states_of, worlds
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 from torch import Tensor
 from worlds import facts_of
 

@@ -12,8 +12,8 @@ from forecast_oracles import (
 )
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PlainFact
 from ranking_oracles import expected_rank, other_known
+from reference import PlainFact
 from worlds import ENTITIES, PREDICATES, dataset_of, facts_of, moments, plain_facts
 
 from apptek.arrays import Doubles, Ints, Matrix

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from nearest_lookups import nearest_of
-from oracles import PlainFact, incident, nearest_seen, seen_facts
+from oracles import nearest_seen, seen_facts
+from reference import PlainFact, incident
 from worlds import ENTITIES, facts_of, graph_of, moments, plain_facts, random_intervals
 
 from apptek.config import Traversal

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact, PlainHistory, family_facts, plain_clock, plain_history
+from oracles import PlainHistory, family_facts, plain_clock, plain_history
 from plain_queries import PlainQuery, plain_queries, queries_of
+from reference import PlainFact
 from worlds import ENTITIES, PREDICATES, graph_of, plain_facts, random_intervals
 
 from apptek.config import FAMILIES, KERNELS, MOST_HISTORY_FACTS, HistoryConfig

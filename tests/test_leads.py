@@ -11,7 +11,7 @@ from command_line import apptek
 from forecast_oracles import plain_pair_features
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 
 from apptek.arrays import Doubles
 from apptek.config import preset

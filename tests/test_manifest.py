@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from command_line import apptek
+from command_line import apptek, refusal
 from fitted_models import SharedModel
 from model_folders import change_array
 
@@ -151,16 +151,10 @@ def test_of_a_large_folder_arrays_are_read_only_by_verify(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(manifest, "FULL_CHECK", 0)
-    path = folder / "arrays.safetensors"
-    content = bytearray(path.read_bytes())
     flip_last_byte(folder)
     open_folder(folder)
     with pytest.raises(ModelError, match=r"predicates\.text in arrays\.safetensors is not"):
         verify_folder(folder)
-    content[70] ^= 1  # in its header
-    path.write_bytes(content)
-    with pytest.raises(ModelError, match=r"arrays\.safetensors is not as it was written"):
-        open_folder(folder)
 
 
 def test_arrays_of_another_model_are_refused_by_their_header(
@@ -186,28 +180,6 @@ def test_of_a_large_folder_everything_else_is_read(
         open_folder(folder)
 
 
-def test_verify_says_what_it_has_read(whole: Path) -> None:
-    sizes = [path.stat().st_size for path in whole.rglob("*") if path.is_file()]
-    expected = (len(sizes) - 1, sum(sizes) - (whole / "manifest.json").stat().st_size)
-    done = apptek("info", str(whole), "--check", "--json")
-    assert done.returncode == 0
-    about = json.loads(done.stdout)
-    assert (about["files"], about["bytes"]) == expected
-    done = apptek("info", str(whole), "--check")
-    assert (done.returncode, done.stderr) == (0, "")
-    told = f"{expected[0]} files, {expected[1]:,} bytes: all match their checksums"
-    assert done.stdout == f"{told}; digest {about['digest']}\n"
-
-
-def test_a_path_that_the_disk_refuses_is_no_model_folder(tmp_path: Path) -> None:
-    for command in (["info"], ["predict", "a", "b", "2019-05-05"]):
-        done = apptek(command[0], str(tmp_path / ("x" * 300)), *command[1:])
-        assert done.returncode == 1
-        assert done.stderr.endswith("is not a model folder: model.json: File name too long\n")
-    with pytest.raises(ApptekError, match="could not be written: File name too long"):
-        write_whole(tmp_path / ("x" * 300) / "file", b"text")
-
-
 def test_no_command_writes_a_file_into_a_model_folder(folder: Path, tmp_path: Path) -> None:
     queries = tmp_path / "queries.csv"
     queries.write_text("a,b,2019-05-05\n")
@@ -216,9 +188,7 @@ def test_no_command_writes_a_file_into_a_model_folder(folder: Path, tmp_path: Pa
         ["evaluate", str(folder), "--result", str(inside)],
         ["predict", str(folder), "--queries", str(queries), "--out", str(inside)],
     ):
-        done = apptek(*words)
-        assert done.returncode == 1
-        assert done.stderr.startswith(f"apptek: {inside} would be inside a model folder")
+        assert refusal(*words).startswith(f"apptek: {inside} would be inside a model folder")
     with pytest.raises(ApptekError, match="would be inside a model folder"):
         write_whole(inside, b"text")
     Predictor.load(folder)

@@ -12,14 +12,15 @@ from typing import Any
 
 import httpx2
 import pytest
+from fact_files import in_words
 from http_clients import running_service
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 
-from apptek.predictor import Predictor, Query
+from apptek.predictor import Query
 from apptek.present.wording import CONDITION, when_text
-from apptek.results import ActorForecast, to_dict
+from apptek.results import to_dict
 from apptek.server.mcp_server import create_server
 from apptek.server.mcp_tools import FACTS
 from apptek.server.served_model import ServedModel
@@ -73,115 +74,79 @@ def named(query: Query, **more: Any) -> dict[str, Any]:
 
 def written_facts(served: ServedModel) -> list[tuple[str, str, str, str]]:
     """Every fact of the model in words; all of them have a first day."""
-    data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
-    written = []
-    for subject, predicate, object_, *ends in zip(*map(list, facts.columns()), strict=True):
-        date = when_text(*(data.axis.format(int(end)) for end in ends))
-        names = (data.entities[subject], data.predicates[predicate], data.entities[object_])
-        written.append((*names, date))
-    return written
+    rows = in_words(served.model.dataset, served.model.graph.facts)
+    return [(s, p, o, when_text(since, until)) for s, p, o, since, until in rows]
 
 
 def as_tuple(fact: dict[str, str]) -> tuple[str, str, str, str]:
     return fact["subject"], fact["predicate"], fact["object"], fact["date"]
 
 
-def test_a_prediction_is_that_of_the_model_and_says_what_it_presumes(
-    ask: Ask, served: ServedModel, query: Query
-) -> None:
-    found = ask("predict", **named(query, time=query.time, top=3))
-    (answer,) = served.predictor.predict([query], top=3)
-    notes = [note["text"] for note in found.pop("notes")]
-    assert found == to_dict(answer)
-    assert CONDITION in notes[0]
-    assert found["view"] == "all_facts"
+def test_answers_are_those_of_the_model(forecasting: ServedModel) -> None:
+    predictor, query = forecasting.predictor, forecasting.samples[0]
+    pair, dated = named(query), named(query, time=query.time)
+    (answer,) = predictor.predict([query], top=3)
+    first, second, _ = answer.predicates
+    partners = predictor.forecast(query.subject, days=7, top=2)
+    missing = {"subject": query.subject, "predicate": first, "time": partners.first, "top": 3}
+    for tool, arguments, expected, fields in (
+        ("predict", dated | {"top": 3}, answer, ("predicates", "probabilities", "known", "view")),
+        ("explain", dated | {"predicate": second, "against": first},
+         predictor.explain(query, second, against=first),
+         ("predicate", "runner_up", "probability", "log_odds")),
+        ("forecast", pair | {"from": query.time, "days": 7},
+         predictor.forecast(query.subject, query.object, query.time, days=7),
+         ("first", "probability", "predicates")),
+        ("partners", {"actor": query.subject, "days": 7, "top": 2}, partners,
+         ("acts_on", "acted_on_by")),
+        ("rank_entities", missing, predictor.rank_entities(
+            query.subject, predicate=first, time=partners.first, top=3), ("ranked",)),
+        ("watch", {"days": 7, "limit": 3}, predictor.watch(days=7, most=3), ("rows",)),
+    ):  # fmt: skip
+        result = call(forecasting, tool, arguments)
+        assert not result.is_error, result.content
+        found, plain = result.structured_content, to_dict(expected)
+        assert {name: found[name] for name in fields} == {name: plain[name] for name in fields}
+
+
+def test_a_prediction_says_what_it_presumes(ask: Ask, query: Query) -> None:
+    found = ask("predict", **named(query, time=query.time))
+    assert CONDITION in found["notes"][0]["text"]
     ahead = ask("predict", **named(query, time=query.time, view="past_only"))
-    assert ahead["view"] == "past_only"
+    assert (found["view"], ahead["view"]) == ("all_facts", "past_only")
     assert any(query.time in note["text"] for note in ahead["notes"])
+    why = ask("explain", **named(query, time=query.time))
+    assert any(CONDITION in note["text"] for note in why["notes"])
+    assert why["predicate"] in why["paragraph"]
+    assert all(1 <= len(reason["facts"]) <= FACTS for reason in why["reasons"] + why["against"])
 
 
-@pytest.mark.parametrize("view", ["all_facts", "past_only"])
-def test_an_explanation_cites_facts_of_the_data_and_ahead_only_earlier_ones(
-    ask: Ask, served: ServedModel, query: Query, view: str
-) -> None:
-    found = ask("explain", **named(query, time=query.time, view=view))
-    cited = [fact for reason in found["reasons"] + found["against"] for fact in reason["facts"]]
-    assert cited
-    facts = set(written_facts(served))
-    assert all(as_tuple(fact) in facts for fact in cited)
-    assert all(len(reason["facts"]) <= FACTS for reason in found["reasons"] + found["against"])
-    if view == "past_only":
-        assert all(fact["date"] < query.time for fact in cited if fact["date"] != "undated")
-    assert any(CONDITION in note["text"] for note in found["notes"])
-    assert found["predicate"] in found["paragraph"]
-
-
-def test_a_predicate_is_explained_against_another(ask: Ask, query: Query) -> None:
-    answer = ask("predict", **named(query, time=query.time, top=2))
-    first, second = answer["predicates"]
-    found = ask("explain", **named(query, predicate=second, against=first, time=query.time))
-    assert (found["predicate"], found["runner_up"]) == (second, first)
-    assert found["probability"] == pytest.approx(answer["probabilities"][1])
-
-
-def test_partners_and_missing_entities_are_those_of_the_model(forecasting: ServedModel) -> None:
-    predictor, actor = forecasting.predictor, forecasting.samples[0].subject
-    result = call(forecasting, "partners", {"actor": actor, "days": 7, "top": 2}).structured_content
-    made = predictor.forecast(actor, days=7, top=2)
-    assert isinstance(made, ActorForecast)
-    assert result["acts_on"] == to_dict(made.acts_on)
-    predicate = made.acts_on[0].predicates[0].predicate
-    asked = {"subject": actor, "predicate": predicate, "time": made.first, "top": 3}
-    ranked = call(forecasting, "rank_entities", asked).structured_content
-    ranking = predictor.rank_entities(actor, predicate=predicate, time=made.first, top=3)
-    assert ranked["ranked"] == to_dict(ranking.ranked)
-
-
-def test_a_forecast_is_that_of_the_model_with_the_last_facts_before_it(
+def test_a_forecast_has_the_next_event_and_the_last_facts_before_it(
     forecasting: ServedModel,
 ) -> None:
-    predictor: Predictor = forecasting.predictor
-    sample = forecasting.samples[0]
-    start = sample.time
-    asked = {"from": start, "days": 7, "class": made_of(forecasting)}
-    result = call(forecasting, "forecast", named(sample, **asked))
-    found = result.structured_content
-    made = predictor.forecast(sample.subject, sample.object, start, days=7)
-    assert found["probability"] == pytest.approx(made.probability)
-    assert found["first"] == made.first
-    assert found["next_event"]["event"] == asked["class"]
+    sample, start = forecasting.samples[0], forecasting.samples[0].time
+    kind = forecasting.predictor.answerer.predicates.levels["class"].names[0]
+    asked = named(sample, **{"from": start, "days": 7, "class": kind})
+    found = call(forecasting, "forecast", asked).structured_content
+    assert found["next_event"]["event"] == kind
     assert found["next_event"]["probability"] <= found["probability"]
     pair = {sample.subject, sample.object}
-    earlier = [
-        fact
-        for fact in written_facts(forecasting)
-        if {fact[0], fact[2]} == pair and fact[3] < start
-    ]
-    assert earlier
-    last = sorted(fact[3] for fact in earlier)[-5:]
+    facts = [f for f in written_facts(forecasting) if {f[0], f[2]} == pair and f[3] < start]
+    assert facts
+    last = sorted(fact[3] for fact in facts)[-5:]
     assert [fact["date"] for fact in found["latest"]] == last
-    assert all(as_tuple(fact) in earlier for fact in found["latest"])
+    assert all(as_tuple(fact) in facts for fact in found["latest"])
 
 
-def made_of(served: ServedModel) -> str:
-    """A class of the predicates of a model."""
-    return served.predictor.answerer.predicates.levels["class"].names[0]
-
-
-def test_the_pairs_to_watch_are_those_of_the_model(forecasting: ServedModel) -> None:
-    whole = forecasting.predictor.watch(days=7, most=200)
-    found = call(forecasting, "watch", {"days": 7, "limit": 3}).structured_content
-    assert found["ready"]
-    assert found["rows"] == to_dict(whole.rows[:3])
-    one = whole.rows[0].subject
+def test_watched_pairs_are_filtered_and_alerted(forecasting: ServedModel) -> None:
+    one = forecasting.predictor.watch(days=7, most=1).rows[0].subject
+    expected = forecasting.predictor.watch(days=7, entity=one, alerts="chance > 1")
     asked = {"days": 7, "entity": one, "alert": "chance > 1", "limit": 50}
     found = call(forecasting, "watch", asked).structured_content
+    assert found["ready"]
     assert found["rows"]
     assert all(one in (row["subject"], row["object"]) for row in found["rows"])
-    assert found["alerts"][0]["sentence"] in {
-        each.sentence
-        for each in forecasting.predictor.watch(days=7, entity=one, alerts="chance > 1").alerts
-    }
+    assert found["alerts"][0] in to_dict(expected.alerts)
 
 
 def test_the_pages_of_a_history_are_all_facts_between_the_two(

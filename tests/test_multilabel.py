@@ -1,12 +1,8 @@
 """Sets of predicates: precision, recall and F1 of each question, at horizons."""
 
-import json
-from pathlib import Path
-
 import numpy as np
 import pytest
-from command_line import apptek
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import PREDICATES, dataset_of
 
 from apptek.arrays import Matrix
@@ -38,17 +34,3 @@ def test_metrics_are_those_of_each_question_on_average() -> None:
     assert found["1"]["predicates"]["questions"] == 2
     assert asked_at[:2] == [[5, 6], [5, 6]]
     assert asked_at[2] == [5 - 6, 6 - 6]  # seven days ahead: as of six days before
-
-
-def test_the_command_reports_every_horizon(explored_model: Path) -> None:
-    done = apptek("evaluate", str(explored_model), "--multilabel", "--json")
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["multilabel"]
-    for levels in found.values():
-        for part in levels.values():
-            assert 0 < part["f1"] <= 1
-            assert part["size"] >= 1
-    shown = apptek("evaluate", str(explored_model), "--multilabel").stdout
-    assert "days ahead" in shown
-    refused = apptek("evaluate", str(explored_model), "--multilabel", "--rolling")
-    assert refused.returncode == 2

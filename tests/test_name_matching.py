@@ -9,10 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from command_line import apptek
-from fastapi.testclient import TestClient
 from hypothesis import given
 from hypothesis import strategies as st
-from service_parts import client_of
 from worlds import names_of
 
 from apptek.commands.answer_file import answer_file
@@ -22,6 +20,7 @@ from apptek.facts.name_matching import NameResolver, alike_note, folded, folded_
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.predictor import Predictor
 from apptek.reading.options import ReadOptions
+from apptek.server.model_info import find_entities
 from apptek.server.served_model import ServedModel
 
 FACTS = [
@@ -183,24 +182,13 @@ def test_a_file_of_queries_is_refused_by_its_row(folder: Path, tmp_path: Path) -
     )
 
 
-def test_the_service_reads_names_alike(folder: Path) -> None:
-    client: TestClient = client_of(ServedModel.open(folder))
-    query = {"subject": "new land", "object": "sao tome", "time": "3"}
-    (answer,) = client.post("/api/predict", json=query).json()["answers"]
-    assert (answer["meant_subject"], answer["meant_object"]) == ("New_Land", "São Tomé")
-    explained = client.post("/api/explain", json=query).json()
-    assert explained["subject"] == "New_Land"
-    assert "new land was read as New_Land." in [note["text"] for note in explained["notes"]]
-    unclear = query | {"subject": "ALPHA ONE"}
-    problem = client.post("/api/predict", json=unclear).json()
-    assert set(problem["suggestions"][:2]) == {"Alpha_One", "alpha one"}
-    found = client.post("/api/predict", json=unclear | {"allow_unknown": True}).json()
-    assert set(found["similar"]["ALPHA ONE"][:2]) == {"Alpha_One", "alpha one"}
-    assert found["answers"][0]["meant_subject"] is None
-    listed = client.get("/api/entities", params={"q": "the new country"}).json()
-    assert [entry["name"] for entry in listed["entities"]] == ["New_Land"]
-    timeline = client.get("/api/entity/new%20land/timeline").json()
-    assert timeline["entity"] == "New_Land"
+def test_the_service_finds_an_entity_by_an_alias_and_offers_similar_names(folder: Path) -> None:
+    served = ServedModel.open(folder)
+    (found,) = find_entities(served, "the new country", 10).entities
+    assert found.name == "New_Land"
+    assert find_entities(served, "new lend", 10).near[0] == "New_Land"
+    similar = served.similar(["ALPHA ONE"], [-1])["ALPHA ONE"]
+    assert set(similar[:2]) == {"Alpha_One", "alpha one"}
 
 
 def test_names_that_are_nearly_alike_are_told(folder: Path, tmp_path: Path) -> None:
@@ -216,8 +204,6 @@ def test_names_that_are_nearly_alike_are_told(folder: Path, tmp_path: Path) -> N
     facts.write_text("\n".join(rows))
     note = f"note: 2 {how} 'IRAN' and 'Iran': {joins}\n"
     assert note in apptek("data", "stats", str(facts)).stdout
-    fitted = apptek("fit", str(facts), "--model", "pair", "--out", str(tmp_path / "pair"))
-    assert note in fitted.stderr
     facts.write_text("NEW LAND,visits,new one,3\n")
     updated = apptek("update", str(folder), str(facts), "--out", str(tmp_path / "newer"))
     assert f"note: 2 {how} 'New_Land' and 'NEW LAND': {joins}\n" in updated.stderr

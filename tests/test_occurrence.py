@@ -10,7 +10,7 @@ from forecast_oracles import plain_pair_features, start_of
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import ENTITIES, facts_of, moments, plain_facts
 
 from apptek.arrays import Bools, Doubles
@@ -241,26 +241,27 @@ def test_windows_follow_the_unit_of_the_data() -> None:
     assert windows_of(days, Clock(24.0, 29.0, 96.0, 216.0)) == (24, 96, 216)
 
 
-def dense_model(stride: int) -> tuple[OccurrenceModel, Doubles]:
-    """A year of 30 pairs, 10 with a fact on nine of ten days, 20 on three of twenty; the features.
+def dense_model(
+    days: int = 365, windows: tuple[int, ...] = (1, 7, 30), *, stride: int = 1, seed: int = 5
+) -> tuple[OccurrenceModel, Doubles]:
+    """Days of 30 pairs, 10 with a fact on nine of ten days, 20 on three of twenty; the features.
 
     stride  between two days: 1, or 24 for 0, 24, 48 ...
     """
-    rng, daily = np.random.default_rng(5), np.where(np.arange(30) < 10, 0.9, 0.15)
-    days, subjects = np.nonzero(rng.random((365, 30)) < daily)
-    times = (days * stride).astype(np.int32)
-    events = Events(subjects, 30 + subjects % 7, times, 38)
+    rng, daily = np.random.default_rng(seed), np.where(np.arange(30) < 10, 0.9, 0.15)
+    moments, subjects = np.nonzero(rng.random((days, 30)) < daily)
+    events = Events(subjects, 30 + subjects % 7, (moments * stride).astype(np.int32), 38)
     counts = PairCounts(events, Clock(*(stride * scale for scale in (1.0, 1.0, 2.0, 14.0))))
-    windows, leads = ((stride, 7 * stride, 30 * stride), (7 * stride, 28 * stride))
+    lengths, leads = tuple(stride * window for window in windows), (7 * stride, 28 * stride)
     period = Period.of(events, stride=stride)
-    model = fit_occurrence(counts, windows, period, seed=0, leads=leads)
+    model = fit_occurrence(counts, lengths, period, seed=0, leads=leads)
     assert model is not None
-    pairs = Pairs(np.arange(30), 30 + np.arange(30) % 7, np.full(30, 365 * stride, np.int32))
+    pairs = Pairs(np.arange(30), 30 + np.arange(30) % 7, np.full(30, days * stride, np.int32))
     return model, counts.features(pairs)
 
 
 def test_windows_of_busy_pairs_are_right_at_every_length_and_in_every_unit() -> None:
-    model, features = dense_model(1)
+    model, features = dense_model()
     met = np.ones(30, np.bool_)
     week = model.occurrence(features, met, 7)
     assert week.probabilities[10:].mean() == pytest.approx(1 - 0.85**7, abs=0.1)
@@ -271,7 +272,7 @@ def test_windows_of_busy_pairs_are_right_at_every_length_and_in_every_unit() -> 
         slow = made.expected[10:].sum() / week.expected[10:].sum()
         assert slow == pytest.approx(days / 7, rel=0.2), days
         assert made.expected[:10].mean() == pytest.approx(0.9 * days, rel=0.15), days
-    by_hour, counted = dense_model(24)
+    by_hour, counted = dense_model(stride=24)
     again = by_hour.occurrence(counted, met, 7 * 24)
     assert again.probabilities == pytest.approx(week.probabilities, abs=1e-6)
     assert again.expected == pytest.approx(week.expected, rel=1e-6)
@@ -280,14 +281,8 @@ def test_windows_of_busy_pairs_are_right_at_every_length_and_in_every_unit() -> 
 @pytest.mark.parametrize("seed", [1, 5, 9])
 def test_a_lead_changes_little_where_too_little_was_observed_to_tell(seed: int) -> None:
     """Sixty days with constant rates: a later window is as probable."""
-    rng, daily = np.random.default_rng(seed), np.where(np.arange(30) < 10, 0.9, 0.15)
-    days, subjects = np.nonzero(rng.random((60, 30)) < daily)
-    events = Events(subjects, 30 + subjects % 7, days.astype(np.int32), 38)
-    counts = PairCounts(events, Clock(1.0, 1.0, 2.0, 14.0))
-    model = fit_occurrence(counts, (1, 7), Period.of(events), seed=0, leads=(7, 28))
-    assert model is not None
-    pairs = Pairs(np.arange(30), 30 + np.arange(30) % 7, np.full(30, 60, np.int32))
-    features, met = counts.features(pairs), np.ones(30, np.bool_)
+    model, features = dense_model(60, (1, 7), seed=seed)
+    met = np.ones(30, np.bool_)
     at_once, later = (
         model.occurrence(features, met, 7, lead).probabilities[10:].mean() for lead in (0, 31)
     )

@@ -13,7 +13,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
+from command_line import apptek, succeeds
+from fact_files import in_words
 from golden_files import agree
 
 from apptek import make_world
@@ -47,19 +48,16 @@ YESTERDAY = "watch model --group 'material conflict' --out yesterday.json"
 def crisis_rows() -> list[tuple[str, ...]]:
     """Return the dated facts of a small world with the names of the pages, until 2014."""
     world = make_world(700, 0).dataset
-    facts, names = world.all_facts(), list(world.entities)
+    facts = world.all_facts()
     facts = facts.take(np.flatnonzero((facts.since != UNKNOWN) & (facts.since == facts.until)))
-    busy = np.argsort(-np.bincount(facts.subjects, minlength=len(names)), kind="stable")
-    for entity, name in zip(busy, ENTITIES, strict=False):
-        names[entity] = name
+    counts = np.bincount(facts.subjects, minlength=len(world.entities))
+    busy = (world.entities[int(entity)] for entity in np.argsort(-counts, kind="stable"))
+    names = dict(zip(busy, ENTITIES, strict=False))
     shift = (LAST - date.fromisoformat(world.axis.format(int(facts.times.max())))).days
     rows = []
-    for s, p, o, t in zip(
-        facts.subjects, facts.predicates, facts.objects, facts.times, strict=True
-    ):
-        day = date.fromisoformat(world.axis.format(int(t))) + timedelta(shift)
-        predicate = world.predicates[int(p)]
-        rows.append((names[s], PREDICATES.get(predicate, predicate), names[o], f"{day}"))
+    for s, p, o, day, _ in in_words(world, facts):
+        moved = date.fromisoformat(day) + timedelta(shift)
+        rows.append((names.get(s, s), PREDICATES.get(p, p), names.get(o, o), f"{moved}"))
     return sorted(rows, key=lambda row: row[3])
 
 
@@ -102,8 +100,8 @@ def crisis(tmp_path_factory: pytest.TempPathFactory) -> Path:
     before = Path.cwd()
     os.chdir(folder)
     try:
-        assert apptek("fit", "events.csv", "--out", "model").returncode == 0
-        assert apptek(*shlex.split(YESTERDAY)).returncode == 0
+        succeeds("fit", "events.csv", "--out", "model")
+        succeeds(*shlex.split(YESTERDAY))
     finally:
         os.chdir(before)
     return folder

@@ -3,13 +3,16 @@
 import asyncio
 import re
 from concurrent.futures import Future
+from itertools import product
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import numpy as np
 import pytest
+from fact_files import in_words
 from fastapi.testclient import TestClient
+from plain_queries import query_about
 from service_parts import client_of, problem, tuning_query
 
 from apptek.config import preset
@@ -47,37 +50,28 @@ def test_a_ribbon_is_the_answers_of_its_days(
     client: TestClient, served: ServedModel, query: dict[str, str], view: Any
 ) -> None:
     body = client.get("/api/ribbon", params=pair_of(query) | {"view": view}).json()
-    times = body["times"]
+    times, names = body["times"], [layer["name"] for layer in body["layers"]]
     assert body["positions"][-1] == served.span.last + 30
     assert body["views"][-1] == "past_only"
     assert set(body["views"][:-31]) == {view}
-    answerer = served.predictor.answerer
-    for place in (0, len(times) // 2, len(times) - 1):
-        for way in ("forward", "backward"):
-            direction = body[way]
-            asked = {"subject": direction["subject"], "object": direction["object"]}
-            own = client.post(
-                "/api/predict", json=asked | {"time": times[place], "view": view, "top": 8}
-            ).json()["answers"][0]
-            listed = [body["predicates"][p]["name"] for p, _ in direction["first"][place]]
-            assert listed == own["predicates"]
-            chances = [chance for _, chance in direction["first"][place]]
-            assert chances == pytest.approx(own["probabilities"], abs=1e-4)
-            shares = dict(
-                zip(
-                    [layer["name"] for layer in body["layers"]],
-                    direction["shares"][place],
-                    strict=True,
-                )
-            )
-            assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
-            for each in own["by_group"] or own["by_class"]:
-                assert shares[each["name"]] == pytest.approx(each["probability"], abs=1e-4)
+    library = Predictor(served.predictor.model, past_only=view == "past_only")
+    for place, way in product((0, len(times) // 2, len(times) - 1), ("forward", "backward")):
+        direction = body[way]
+        asked = Query(direction["subject"], direction["object"], times[place])
+        answer = library.predict([asked], top=8)[0]
+        listed = [body["predicates"][p]["name"] for p, _ in direction["first"][place]]
+        assert tuple(listed) == answer.predicates
+        chances = [chance for _, chance in direction["first"][place]]
+        assert chances == pytest.approx(answer.probabilities, abs=1e-4)
+        shares = dict(zip(names, direction["shares"][place], strict=True))
+        assert sum(shares.values()) == pytest.approx(1, abs=1e-3)
+        for each in answer.by_group or answer.by_class:
+            assert shares[each.name] == pytest.approx(each.probability, abs=1e-4)
     marks = body["forward"]["marks"]
     facts = served.predictor.model.graph.facts
-    names = [answerer.entities.find(query[side]) for side in ("subject", "object")]
+    ids = served.pair(query["subject"], query["object"])
     expected = np.flatnonzero(
-        (facts.subjects == names[0]) & (facts.objects == names[1]) & (facts.times != UNKNOWN)
+        (facts.subjects == ids[0]) & (facts.objects == ids[1]) & (facts.times != UNKNOWN)
     )
     assert sorted(mark["fact"] for mark in marks) == expected.tolist()
     for mark in marks:
@@ -123,12 +117,8 @@ def test_words_find_the_pairs_whose_facts_they_describe(
 ) -> None:
     model = served.predictor.model
     facts, data = model.graph.facts, model.dataset
-    row = int(np.flatnonzero(facts.subjects != facts.objects)[0])
-    subject, predicate, object_ = (
-        data.entities[int(facts.subjects[row])],
-        data.predicates[int(facts.predicates[row])],
-        data.entities[int(facts.objects[row])],
-    )
+    row = np.flatnonzero(facts.subjects != facts.objects)[:1]
+    ((subject, predicate, object_, *_),) = in_words(data, facts.take(row))
     found = client.get(
         "/api/questions", params={"q": f"{subject} and {predicate} {object_}"}
     ).json()["questions"]
@@ -169,13 +159,8 @@ def test_striking_questions_say_whether_the_model_was_fitted_on_them(
     assert "selected because the model answered them correctly" in found.note
     assert re.search(r"Overall, the top prediction was correct for \d+ of 100 held", found.note)
     facts = data.train if is_fitted else data.test
-    recorded = {
-        (data.entities[s], data.predicates[p], data.entities[o], data.axis.format(t))
-        for s, p, o, t in zip(
-            facts.subjects.tolist(), facts.predicates.tolist(), facts.objects.tolist(),
-            facts.times.tolist(), strict=True,
-        )
-    }  # fmt: skip
+    words = in_words(data, facts)
+    recorded = {(s, p, o, until if since == "?" else since) for s, p, o, since, until in words}
     if is_final:  # answers use every fact
         one, other = (data.entities[int(e[0])] for e in (data.test.subjects, data.test.objects))
         pair = {"subject": one, "object": other}
@@ -221,41 +206,27 @@ def test_a_struck_out_fact_is_as_if_it_had_not_been(
     assert whole["probability"] != struck["probability"]
 
 
-def test_an_outlook_is_a_forecast_with_its_reliability(
+def test_an_outlook_is_a_forecast_with_its_reliability_and_what_happened(
     forecasting: ServedModel,
 ) -> None:
-    client = client_of(forecasting)
-    sample = forecasting.samples[0]
+    client, axis = client_of(forecasting), forecasting.predictor.model.dataset.axis
+    sample, forecaster = forecasting.samples[0], forecasting.predictor.forecaster
     asked = {"subject": sample.subject, "object": sample.object, "days": 7}
     body = client.post("/api/outlook", json=asked).json()
-    plain = client.post("/api/forecast", json=asked).json()
-    assert body["forecast"] == plain
+    assert body["forecast"] == client.post("/api/forecast", json=asked).json()
     reliability = body["reliability"]
     if reliability is not None:
         assert reliability["forecasts"] >= 30
         assert 0 <= reliability["came_true"] <= reliability["forecasts"]
-        low, high = reliability["low"], reliability["high"]
-        assert low <= body["forecast"]["probability"] <= high
+        assert reliability["low"] <= body["forecast"]["probability"] <= reliability["high"]
     assert (body["happened"], body["happened_until"]) == (None, None)  # it begins after all facts
-
-
-def test_an_outlook_counts_what_happened_as_far_as_the_facts_reach(
-    forecasting: ServedModel,
-) -> None:
-    client, axis = client_of(forecasting), forecasting.predictor.model.dataset.axis
-    sample, (_, last) = forecasting.samples[0], forecasting.predictor.forecaster.span
+    last = forecaster.span[1]
     texts = [axis.format(int(code)) for code in codes_at(axis, np.asarray([last - 3, last]))]
-    asked = {"subject": sample.subject, "object": sample.object, "days": 30, "from": texts[0]}
-    body = client.post("/api/outlook", json=asked).json()
-    events = forecasting.predictor.forecaster.events
-    names = list(forecasting.predictor.model.dataset.entities)
-    ends = {names.index(sample.subject), names.index(sample.object)}
-    between = [
-        {int(s), int(o)} == ends and last - 3 <= at <= last
-        for s, o, at in zip(events.subjects, events.objects, events.times, strict=True)
-    ]
-    assert body["happened"] == sum(between)
-    assert body["happened_until"] == texts[1]
+    body = client.post("/api/outlook", json=asked | {"days": 30, "from": texts[0]}).json()
+    ends = set(forecasting.pair(sample.subject, sample.object))
+    events = forecaster.events.within(last - 3, last)
+    between = [set(pair) == ends for pair in zip(events.subjects, events.objects, strict=True)]
+    assert (body["happened"], body["happened_until"]) == (sum(between), texts[1])
 
 
 def test_similar_forecasts_are_counted_as_they_are() -> None:
@@ -286,21 +257,15 @@ def test_past_forecasts_are_those_of_their_time(forecasting: ServedModel) -> Non
 
 def test_all_facts_between_two_are_told(client: TestClient, served: ServedModel) -> None:
     data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
-    rows = zip(*(column.tolist() for column in facts.columns()), strict=True)
-    written = {
-        (data.entities[s], data.predicates[p], data.entities[o], since)
-        for s, p, o, since, _ in rows
-    }
+    written = {row[:4] for row in in_words(data, facts)}
     for row in range(0, len(facts), len(facts) // 40):
-        one, other = (data.entities[int(e[row])] for e in (facts.subjects, facts.objects))
+        query = query_about(data, facts, row)
+        one, other = query.subject, query.object
         pair = {"subject": one, "object": other}
         body = client.get("/api/pair", params=pair | {"limit": 2000}).json()
         ways = (body["forward"], body["backward"])
         told = [fact for way in ways for fact in [*way["facts"], *way["without_date"]]]
-        found = {
-            (fact["subject"], fact["predicate"], fact["object"], data.axis.parse(fact["since"]))
-            for fact in told
-        }
+        found = {tuple(map(fact.get, ("subject", "predicate", "object", "since"))) for fact in told}
         assert found == {fact for fact in written if {fact[0], fact[2]} == {one, other}}
         starts = [fact["start"] for fact in told if fact["start"] is not None]
         latest = body["latest"] and data.axis.position(data.axis.parse(body["latest"]))
@@ -332,14 +297,6 @@ def test_what_takes_longer_than_a_request_may_is_said_not_to_be_ready(
     pending.set_exception(TimeoutError("of the work itself"))
     with pytest.raises(TimeoutError):
         within(0.05, pending)
-
-
-def test_a_watch_list_begins_with_the_largest_change(forecasting: ServedModel) -> None:
-    client = client_of(forecasting)
-    body = ready(client, "/api/watch", days=7, limit=5)
-    assert len(body["rows"]) == 5
-    changes = [abs(row["change"]) for row in body["rows"]]
-    assert changes == sorted(changes, reverse=True)
 
 
 def test_both_sides_are_expanded_step_by_step_until_they_meet(

@@ -5,13 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
-from service_parts import client_of
+from command_line import apptek, refusal
 
 from apptek.errors import ApptekError
 from apptek.predictor import Predictor
-from apptek.results import ActorForecast, Forecast, to_dict
-from apptek.server.served_model import ServedModel
+from apptek.results import ActorForecast, Forecast
 
 
 @pytest.fixture(scope="module")
@@ -93,22 +91,6 @@ def test_the_median_is_the_first_window_with_a_chance_of_one_half(predictor: Pre
             assert shorter.probability < 0.5
 
 
-def test_a_missing_entity_is_ranked_in_both_roles(predictor: Predictor) -> None:
-    best = predictor.forecast(busiest(predictor), top=1).acts_on[0]
-    time = predictor.forecast(busiest(predictor)).first
-    predicate = best.predicates[0].predicate
-    objects = predictor.rank_entities(best.subject, predicate=predicate, time=time, top=5)
-    subjects = predictor.rank_entities(object_=best.object, predicate=predicate, time=time, top=5)
-    assert objects.object is None
-    assert subjects.subject is None
-    for ranking in (objects, subjects):
-        chances = [one.probability for one in ranking.ranked]
-        assert chances == sorted(chances, reverse=True)
-        assert sum(chances) + ranking.others_probability <= 1 + 1e-9
-        assert ranking.candidates + ranking.others == len(predictor.model.dataset.entities)
-    assert best.object in [one.entity for one in objects.ranked]
-
-
 def test_an_actor_without_facts_before_the_window_has_nobody_to_list(predictor: Predictor) -> None:
     graph, axis = predictor.model.graph, predictor.model.dataset.axis
     times = axis.positions(graph.facts.times)
@@ -121,54 +103,13 @@ def test_an_actor_without_facts_before_the_window_has_nobody_to_list(predictor: 
         predictor.forecast(predictor.model.dataset.entities[latest], start=start, days=1)
 
 
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["Koronia", "Kestaria", "2020-01-01", "--predicate", "Consult"], "'?'"),
-        (
-            ["Koronia", "?", "2020-01-01", "--predicate", "Consult", "--coverage", "0.9"],
-            "--coverage cannot be combined with a missing entity ('?')",
-        ),
-        (
-            ["Koronia", "?", "2020-01-01", "--predicate", "Consult", "--suppose", "nonsense"],
-            "--suppose cannot be combined with a missing entity ('?')",
-        ),
-        (
-            ["Koronia", "Kestaria", "2020-01-01", "--suppose", "nonsense"],
-            "--suppose 'nonsense': expected 'SUBJECT | PREDICATE | OBJECT | TIME'",
-        ),
-    ],
-)
-def test_predict_says_which_slots_are_wrong(
-    forecast_model: Path, words: list[str], message: str
+@pytest.mark.parametrize(("option", "value"), [("--coverage", "0.9"), ("--suppose", "nonsense")])
+def test_options_of_answers_are_refused_for_a_missing_entity(
+    forecast_model: Path, option: str, value: str
 ) -> None:
-    done = apptek("predict", str(forecast_model), *words)
-    assert done.returncode == 2
-    assert message in done.stderr
-
-
-def test_http_answers_as_python_does_and_refuses_bad_input(forecasting: ServedModel) -> None:
-    predictor, client = forecasting.predictor, client_of(forecasting)
-    actor = busiest(predictor)
-    made = predictor.forecast(actor, days=7, top=2)
-    body = {"actor": actor, "days": 7, "top": 2}
-    assert client.post("/api/partners", json=body).json()["acts_on"] == to_dict(made.acts_on)
-    predicate = made.acts_on[0].predicates[0].predicate
-    asked = {"object": actor, "predicate": predicate, "time": made.first}
-    ranking = predictor.rank_entities(object_=actor, predicate=predicate, time=made.first)
-    assert client.post("/api/rank-entities", json=asked).json() == to_dict(ranking)
-    for path, bad in (
-        ("/api/partners", {"actor": "Nobody"}),
-        ("/api/partners", {"actor": actor, "predicate": "Dance"}),
-        ("/api/partners", {"actor": actor, "group": "dancing"}),
-        ("/api/rank-entities", {"predicate": predicate, "time": made.first}),
-        ("/api/rank-entities", asked | {"subject": actor}),
-        ("/api/rank-entities", asked | {"time": "?"}),
-        ("/api/rank-entities", asked | {"predicate": "Dance"}),
-    ):
-        answer = client.post(path, json=bad)
-        assert answer.status_code in (404, 422), (path, bad)
-        assert answer.json()["detail"]
+    slots = ["Koronia", "?", "2020-01-01", "--predicate", "Consult"]
+    said = refusal("predict", str(forecast_model), *slots, option, value, code=2)
+    assert f"{option} cannot be combined with a missing entity ('?')" in said
 
 
 def test_evaluate_ranks_objects_and_subjects_static_and_rolling(
@@ -185,6 +126,5 @@ def test_evaluate_ranks_objects_and_subjects_static_and_rolling(
         assert metrics[kind]["both"]["mrr"] == pytest.approx(mean)
         assert 0 < mean < 1
     assert metrics["rolling"]["both"]["mrr"] >= metrics["static"]["both"]["mrr"]
-    refused = apptek(*words, "--forecasts")
-    assert refused.returncode == 2
-    assert "--forecasts cannot be combined with --entities" in refused.stderr
+    said = refusal(*words, "--forecasts", code=2)
+    assert "--forecasts cannot be combined with --entities" in said

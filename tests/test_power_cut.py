@@ -100,24 +100,27 @@ def test_the_record_of_a_run_is_safe_before_the_run_begins(
     assert_safe(events, work / "fit.json")
 
 
-@pytest.mark.parametrize("name", ["answers.csv", "answers.tsv", "answers.parquet"])
-def test_answers_to_a_file_are_safe(
+def write_answers(path: Path, data: Dataset) -> None:
+    queries = path.with_name("queries.csv")
+    queries.write_text(f"{data.entities[0]},{data.entities[1]},2019-05-05\n")
+    answer_file(Predictor.fit(data, model="pair"), queries, path)
+
+
+WRITERS: dict[str, Callable[[Path, Dataset], object]] = {
+    "answers.csv": write_answers,
+    "answers.tsv": write_answers,
+    "answers.parquet": write_answers,
+    "whole": lambda path, _: write_whole(path, b"some bytes"),
+    "stage.safetensors": lambda path, _: StageCache(path.parent).save("stage", {"a": np.arange(3)}),
+}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_a_written_file_is_safe(
     name: str, data: Dataset, events: list[Event], tmp_path: Path
 ) -> None:
-    queries = tmp_path / "queries.csv"
-    queries.write_text(f"{data.entities[0]},{data.entities[1]},2019-05-05\n")
-    answer_file(Predictor.fit(data, model="pair"), queries, tmp_path / name)
+    WRITERS[name](tmp_path / name, data)
     assert_safe(events, tmp_path / name)
-
-
-def test_a_file_written_whole_is_safe(events: list[Event], tmp_path: Path) -> None:
-    write_whole(tmp_path / "file", b"some bytes")
-    assert_safe(events, tmp_path / "file")
-
-
-def test_the_result_of_a_stage_is_safe(events: list[Event], tmp_path: Path) -> None:
-    StageCache(tmp_path).save("training", {"a": np.arange(3)})
-    assert_safe(events, tmp_path / "training.safetensors")
 
 
 def test_folders_within_folders_are_safe(events: list[Event], tmp_path: Path) -> None:
@@ -133,13 +136,10 @@ def test_folders_within_folders_are_safe(events: list[Event], tmp_path: Path) ->
 
 @pytest.mark.parametrize("umask", [0o022, 0o027, 0o077])
 def test_new_files_and_folders_obey_the_umask(umask: int, data: Dataset, tmp_path: Path) -> None:
-    queries = tmp_path / "queries.csv"
-    queries.write_text(f"{data.entities[0]},{data.entities[1]},2019-05-05\n")
-    baseline = Predictor.fit(data, model="pair")
     before = os.umask(umask)
     try:
         write_whole(tmp_path / "whole", b"")
-        answer_file(baseline, queries, tmp_path / "answers.csv")
+        write_answers(tmp_path / "answers.csv", data)
         with new_folder(tmp_path / "folder") as building:
             (building / "file").write_text("text")
     finally:

@@ -3,10 +3,9 @@
 from dataclasses import replace
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import PREDICATES, dataset_of
 
 from apptek.evaluation.predicate_classes import PredicateWords
@@ -42,29 +41,6 @@ def test_classes_add_up_the_probabilities_of_their_predicates(
         )
         largest = levels["class"].largest(shares)[:, number]
         assert np.array_equal(largest, shares[:, own].max(1))
-
-
-def test_the_probabilities_of_an_answer_add_up_by_class(predictor: Predictor) -> None:
-    data = predictor.model.dataset
-    query = Query(data.entities[0], data.entities[1], "2019-07-26")
-    (answer,) = predictor.predict([query], top=len(data.predicates))
-    labels = data.labels
-    assert labels is not None
-    for shares, of in ((answer.by_class, labels.class_of), (answer.by_group, labels.group_of)):
-        expected: dict[str, float] = {}
-        for name, probability in zip(answer.predicates, answer.probabilities, strict=True):
-            kind = of(name)
-            if kind is not None:
-                expected[kind] = expected.get(kind, 0.0) + probability
-        found = {one.name: one.probability for one in shares}
-        assert found == pytest.approx(expected)
-        assert list(found.values()) == sorted(found.values(), reverse=True)
-    assert len(answer.by_group) == 4
-    (short,) = predictor.predict([query], top=1)
-    assert short.by_class == answer.by_class  # of all predicates, not only of those shown
-    explained = predictor.explain(query)
-    assert explained.by_class == answer.by_class
-    assert explained.by_group == answer.by_group
 
 
 def test_without_a_table_there_are_no_classes() -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from fact_files import in_words
 
 from apptek import PredicateClassifier
 from apptek.errors import ApptekError, DataError
@@ -22,14 +23,8 @@ NAMES = ["subject", "object", "time"]
 @pytest.fixture(scope="module")
 def frame() -> pd.DataFrame:
     data = make_world(1500, 0).dataset
-    facts = data.all_facts()
-    columns = (facts.subjects, facts.predicates, facts.objects)
-    names = (data.entities, data.predicates, data.entities)
-    table = {
-        role: [known[i] for i in ids]
-        for role, ids, known in zip(("subject", "predicate", "object"), columns, names, strict=True)
-    }
-    return pd.DataFrame({**table, "time": [data.axis.format(t) for t in facts.times]})
+    rows = [row[:4] for row in in_words(data, data.all_facts())]
+    return pd.DataFrame(rows, columns=["subject", "predicate", "object", "time"])
 
 
 @pytest.fixture(scope="module")

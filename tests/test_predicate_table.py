@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from fact_files import write
 
 from apptek.errors import DataError
 from apptek.facts.benchmarks import find_benchmark
@@ -23,14 +24,8 @@ from apptek.synthetic.world import make_world
 NOTE = "predicate,phrase,class\nmet,met,talks\nhit,,war\nsaw,saw,\n"
 
 
-def write(folder: Path, text: str) -> Path:
-    path = folder / "predicates.csv"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 def test_a_table_names_its_columns_in_any_order(tmp_path: Path) -> None:
-    table = read_predicates(write(tmp_path, NOTE))
+    table = read_predicates(write(tmp_path / "predicates.csv", NOTE))
     assert [table.class_of(name) for name in ("met", "hit", "saw", "else")] == [
         "talks",
         "war",
@@ -57,7 +52,7 @@ def test_a_table_names_its_columns_in_any_order(tmp_path: Path) -> None:
 )
 def test_a_table_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, about: str) -> None:
     with pytest.raises(DataError, match=about):
-        read_predicates(write(tmp_path, text))
+        read_predicates(write(tmp_path / "predicates.csv", text))
 
 
 def test_the_groups_are_those_of_gdelt() -> None:

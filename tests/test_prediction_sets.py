@@ -1,23 +1,22 @@
 """Prediction sets: how often they contain the truth, and how they are asked for."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pyarrow.csv as pc
 import pytest
-from command_line import apptek
+from command_line import apptek, refusal, succeeds
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_queries import queries_about
 
-from apptek.errors import ApptekError
 from apptek.evaluation.filters import groups
 from apptek.evaluation.prediction_sets import LEAST_QUERIES, PredictionSets, Strata
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries, held_out_queries, training_queries
 from apptek.predictor import Predictor
-from apptek.reading.reader import read_dataset
+from apptek.present.tables import to_arrow
 
 CLASSES = 6
 
@@ -92,37 +91,25 @@ def test_the_fact_that_a_query_hides_makes_no_pair_seen() -> None:
 def test_every_interface_gives_the_same_set(explored_model: Path, tmp_path: Path) -> None:
     predictor = Predictor.load(explored_model)
     data = predictor.model.dataset
-    asked = [
-        (data.entities[s], data.entities[o], data.axis.format(t))
-        for s, o, t in zip(
-            data.test.subjects[:20].tolist(),
-            data.test.objects[:20].tolist(),
-            data.test.times[:20].tolist(),
-            strict=True,
-        )
-    ]
+    asked = queries_about(data, data.test.first(20))
     answers = predictor.predict(asked, coverage=0.8)
     for answer in answers:
         assert answer.coverage == 0.8
         assert list(answer.probabilities) == sorted(answer.probabilities, reverse=True)
         assert 1 <= len(answer.predicates) <= len(data.predicates)
-    table = predictor.predict_table(asked, coverage=0.8)
-    listed: dict[int, list[str]] = {number: [] for number in range(1, 21)}
-    for row in table.to_pylist():
-        listed[row["query"]].append(row["predicate"])
-    assert [tuple(names) for names in listed.values()] == [each.predicates for each in answers]
-    lines = ["subject\tobject\ttime", *("\t".join(each) for each in asked)]
+    assert predictor.predict_table(asked, coverage=0.8).equals(to_arrow(answers))
+    texts = [(each.subject, each.object, each.time) for each in asked]
+    lines = ["subject\tobject\ttime", *map("\t".join, texts)]
     (tmp_path / "queries.tsv").write_text("\n".join(lines), encoding="utf-8")
     words = ["--queries", tmp_path / "queries.tsv", "--out", tmp_path / "answers.csv"]
-    done = apptek("predict", str(explored_model), "--coverage", "0.8", *map(str, words))
-    assert done.returncode == 0, done.stderr
+    succeeds("predict", str(explored_model), "--coverage", "0.8", *map(str, words))
     assert pc.read_csv(tmp_path / "answers.csv")["predicate"].to_pylist() == [
         name for answer in answers for name in answer.predicates
     ]
-    one = apptek("predict", str(explored_model), *asked[0], "--coverage", "0.8", "--json")
+    one = apptek("predict", str(explored_model), *texts[0], "--coverage", "0.8", "--json")
     told = json.loads(one.stdout)
     assert (told["coverage"], tuple(told["predicates"])) == (0.8, answers[0].predicates)
-    text = apptek("predict", str(explored_model), *asked[0], "--coverage", "0.8").stdout
+    text = apptek("predict", str(explored_model), *texts[0], "--coverage", "0.8").stdout
     assert "Sets chosen this way contain the true predicate in 80 % of cases; this one has" in text
     assert predictor.explain(asked[0]).set_size == len(
         predictor.predict(asked[0], coverage=0.9)[0].predicates
@@ -132,19 +119,8 @@ def test_every_interface_gives_the_same_set(explored_model: Path, tmp_path: Path
 @pytest.mark.parametrize("coverage", ["0", "1", "1.5", "-1", "nan"])
 def test_a_coverage_that_is_no_share_is_refused(explored_model: Path, coverage: str) -> None:
     words = ["A", "B", "2019-01-01", "--allow-unknown", f"--coverage={coverage}"]
-    done = apptek("predict", str(explored_model), *words)
-    assert done.returncode == 1
-    assert "expected a share above 0 and below 1" in done.stderr
-
-
-def test_without_valid_facts_there_are_no_sets() -> None:
-    rows = [(f"a{n % 5}", f"p{n % 3}", f"b{n % 4}", f"2020-01-{n + 1:02}") for n in range(25)]
-    data = read_dataset(rows)
-    none = Facts(*(np.zeros(0, np.int32) for _ in range(5)))
-    bare = replace(data, train=data.all_facts(), valid=none, test=none)
-    predictor = Predictor.fit(bare)
-    with pytest.raises(ApptekError, match="no prediction sets"):
-        predictor.predict(("a1", "b1", "2020-01-20"), coverage=0.9)
+    said = refusal("predict", str(explored_model), *words)
+    assert "expected a share above 0 and below 1" in said
 
 
 def test_evaluate_reports_coverage_and_size(explored_model: Path) -> None:

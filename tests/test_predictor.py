@@ -7,19 +7,15 @@ import numpy as np
 import pytest
 from model_folders import Killed, files_of
 from plain_queries import query_about
-from pyarrow import csv, parquet
 
-from apptek.commands.answer_file import answer_file
 from apptek.config import preset
-from apptek.errors import CheckpointError, DataError
+from apptek.errors import ApptekError, CheckpointError, DataError
 from apptek.evaluation.calibration import Calibration
-from apptek.evaluation.ranking import EvaluationQueries, evaluate_scores
 from apptek.facts.facts import SPLITS, Dataset
 from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import held_out_queries
 from apptek.models.model import summarize
-from apptek.predictor import Predictor, Query
-from apptek.present.wording import listed
+from apptek.predictor import Predictor
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
@@ -132,15 +128,6 @@ def test_a_fit_that_was_stopped_at_any_stage_resumes(
     assert files_of(place) == files_of(fit.folder)
 
 
-def test_it_ranks_better_than_frequency(folder: Path, data: Dataset) -> None:
-    frequency = np.bincount(data.train.predicates, minlength=len(data.predicates))
-    control = evaluate_scores(
-        lambda start, stop: np.tile(frequency.astype(np.float32), (stop - start, 1)),
-        EvaluationQueries.of(data, "test"),
-    )
-    assert Predictor.load(folder).evaluate("test").metrics.mrr > control.metrics.mrr + 0.05
-
-
 @pytest.mark.parametrize("policy", ["random", "one-step"])
 def test_controls_fit_too(data: Dataset, tmp_path: Path, policy: str) -> None:
     config = with_settings(CONFIG, [f"mining.policy={policy}"])
@@ -168,6 +155,8 @@ def test_without_valid_facts_nothing_is_tuned_or_calibrated(tmp_path: Path, name
     assert summarize(loaded.model)["calibrated"] is False
     with pytest.raises(DataError, match="there are no queries to evaluate"):
         loaded.evaluate("test")
+    with pytest.raises(ApptekError, match="no prediction sets"):
+        loaded.predict(query_about(data, data.test, 0), coverage=0.9)
 
 
 def test_under_the_papers_protocol_valid_and_test_are_exchanged(
@@ -180,43 +169,3 @@ def test_under_the_papers_protocol_valid_and_test_are_exchanged(
         assert fitted.dataset.split(split).digest() == expected.split(split).digest()
     assert 0 < len(fitted.dataset.test) <= len(data.valid)
     assert Predictor.load(folder).model.protocol == "paper"
-
-
-def test_what_the_training_facts_hold_already_is_said(folder: Path, data: Dataset) -> None:
-    predictor, train = Predictor.load(folder), data.train
-    for row in range(0, len(train), 97):
-        subject, object_ = (int(column[row]) for column in (train.subjects, train.objects))
-        time = data.axis.format(int(train.times[row]))
-        query = Query(data.entities[subject], data.entities[object_], time)
-        name = data.predicates[int(train.predicates[row])]
-        (answer,) = predictor.predict([query], top=1)
-        assert name in answer.known
-        told = predictor.explain(query, name).notes
-        assert "recorded" in [note.kind for note in told]
-    (never,) = predictor.predict([Query(query.subject, query.object, "1801-01-01")], top=1)
-    assert never.known == ()
-    why = predictor.explain(query, next(n for n in data.predicates if n not in answer.known))
-    recorded = f"Recorded: {listed([why.shown(name) for name in answer.known])}. "
-    assert why.paragraph.startswith(recorded)
-
-
-def test_a_file_of_queries_is_answered_in_order(
-    folder: Path, tmp_path: Path, data: Dataset
-) -> None:
-    predictor, axis = Predictor.load(folder), data.axis
-    names = [data.entities[int(e)] for e in data.test.subjects[:25]]
-    days = [axis.format(int(t)) for t in data.test.times[:25]]
-    lines = [f"{a}\t{b}\t{day}" for a, b, day in zip(names, reversed(names), days, strict=True)]
-    (tmp_path / "asked.tsv").write_text("subject\tobject\ttime\n" + "\n".join(lines) + "\n")
-    for out in ("answers.csv", "answers.parquet"):
-        found = answer_file(predictor, tmp_path / "asked.tsv", tmp_path / out, top=2)
-        assert found == (25, [])
-    table = parquet.read_table(tmp_path / "answers.parquet")
-    assert table.column("query").to_pylist() == [n for n in range(1, 26) for _ in range(2)]
-    assert table.column("subject").to_pylist()[::2] == names
-    answers = predictor.predict([Query(*line.split("\t")) for line in lines], top=2)
-    known = [p in answer.known for answer in answers for p in answer.predicates]
-    assert table.column("known").to_pylist() == known
-    assert csv.read_csv(tmp_path / "answers.csv").num_rows == 50
-    (first,) = predictor.predict([Query(names[0], names[-1], days[0])], top=2)
-    assert table.column("predicate").to_pylist()[:2] == list(first.predicates)

@@ -1,17 +1,17 @@
 from dataclasses import replace
 from pathlib import Path
 
-import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
+from reference import PlainFact
+from reference import plain_facts as as_plain
+from worlds import PREDICATES, dataset_of, facts_of, plain_facts
 
 from apptek.errors import DataError, DownloadError
 from apptek.facts.benchmarks import (
     BENCHMARKS,
     DATA_VARIABLE,
-    Benchmark,
     data_home,
     find_benchmark,
     get_benchmark,
@@ -20,72 +20,54 @@ from apptek.facts.facts import (
     SPLITS,
     Dataset,
     Facts,
-    Names,
     Split,
     with_inverses,
 )
 from apptek.facts.protocols import apply_protocol, cut_by_date
-from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.facts.times import TimeAxis
 from apptek.reading.download import checksum_fault
 from apptek.reading.reader import read_dataset
 from apptek.research.printed import PRINTED, compare_statistics, statistics
 
-Row = tuple[int, int, int, int, int]  # subject, predicate, object, since, until
-ENTITIES, PREDICATES = 6, 4
+splits = st.lists(plain_facts(), max_size=8)
+trains = st.lists(plain_facts(), min_size=1, max_size=8)
 
 
-def make_facts(rows: list[Row]) -> Facts:
-    columns = np.asarray(rows, np.int32).reshape(-1, 5).T.copy()
-    return Facts(*columns)
-
-
-def make_dataset(train: list[Row], valid: list[Row], test: list[Row]) -> Dataset:
-    return Dataset(
+def make_dataset(train: list[PlainFact], valid: list[PlainFact], test: list[PlainFact]) -> Dataset:
+    return replace(
+        dataset_of(train),
         name="small",
-        entities=Names(pa.array([f"e{i}" for i in range(ENTITIES)])),
-        predicates=Names(pa.array([f"p{i}" for i in range(PREDICATES)])),
         axis=TimeAxis("day"),
-        train=make_facts(train),
-        valid=make_facts(valid),
-        test=make_facts(test),
+        valid=facts_of(valid),
+        test=facts_of(test),
     )
 
 
-def rows_of(facts: Facts) -> list[Row]:
-    return [tuple(row) for row in np.stack(facts.columns(), axis=1).tolist()]
+def rows_of(facts: Facts) -> list[PlainFact]:
+    return as_plain(facts)[0]
 
 
-def at(subject: int, predicate: int, object_: int, day: int) -> Row:
-    return subject, predicate, object_, day, day
+def at(subject: int, predicate: int, object_: int, day: int) -> PlainFact:
+    return PlainFact(subject, predicate, object_, day, day)
 
 
-codes = st.sampled_from([UNKNOWN, 0, 1, 2, 3])
-rows = st.tuples(
-    st.integers(0, ENTITIES - 1),
-    st.integers(0, PREDICATES - 1),
-    st.integers(0, ENTITIES - 1),
-    codes,
-    codes,
-)
-splits = st.lists(rows, max_size=8)
-
-
-def filter_slowly(train: list[Row], facts: list[Row]) -> list[Row]:
+def filter_slowly(train: list[PlainFact], facts: list[PlainFact]) -> list[PlainFact]:
     """The definition: every part of a kept row occurs in train; unknown is no part."""
-    entities = {entity for s, _, o, _, _ in train for entity in (s, o)}
-    predicates = {p for _, p, _, _, _ in train}
-    times = {time for row in train for time in row[3:]} | {UNKNOWN}
+    entities = {entity for fact in train for entity in (fact.subject, fact.object)}
+    predicates = {fact.predicate for fact in train}
+    times = {time for fact in train for time in (fact.since, fact.until)} | {None}
     return [
-        (s, p, o, since, until)
-        for s, p, o, since, until in facts
-        if {s, o} <= entities and p in predicates and {since, until} <= times
+        fact
+        for fact in facts
+        if {fact.subject, fact.object} <= entities
+        and fact.predicate in predicates
+        and {fact.since, fact.until} <= times
     ]
 
 
-@settings(deadline=None, derandomize=True)
-@given(train=st.lists(rows, min_size=1, max_size=8), valid=splits, test=splits)
+@given(train=trains, valid=splits, test=splits)
 def test_the_papers_protocol_agrees_with_the_definition(
-    train: list[Row], valid: list[Row], test: list[Row]
+    train: list[PlainFact], valid: list[PlainFact], test: list[PlainFact]
 ) -> None:
     changed = apply_protocol(make_dataset(train, valid, test), "paper")
     assert rows_of(changed.train) == train
@@ -93,16 +75,15 @@ def test_the_papers_protocol_agrees_with_the_definition(
     assert rows_of(changed.test) == filter_slowly(train, valid)
 
 
-@settings(deadline=None, derandomize=True)
-@given(train=st.lists(rows, min_size=1, max_size=8), valid=splits, test=splits)
+@given(train=trains, valid=splits, test=splits)
 def test_statistics_agree_with_the_definition(
-    train: list[Row], valid: list[Row], test: list[Row]
+    train: list[PlainFact], valid: list[PlainFact], test: list[PlainFact]
 ) -> None:
     every = train + valid + test
     assert statistics(make_dataset(train, valid, test)) == {
-        "entities": len({entity for s, _, o, _, _ in every for entity in (s, o)}),
-        "predicates": len({p for _, p, _, _, _ in every}),
-        "times": len({time for row in every for time in row[3:]} - {UNKNOWN}),
+        "entities": len({entity for fact in every for entity in (fact.subject, fact.object)}),
+        "predicates": len({fact.predicate for fact in every}),
+        "times": len({time for fact in every for time in (fact.since, fact.until)} - {None}),
         "train": len(train),
         "valid": len(valid),
         "test": len(test),
@@ -115,26 +96,26 @@ def test_an_unknown_protocol_is_refused() -> None:
         apply_protocol(dataset, "papers")  # type: ignore[arg-type]
 
 
-CUTS = ("1970-01-02", "1970-01-03")  # codes 1 and 2
+CUTS = ("1970-01-05", "1970-01-08")  # codes 4 and 7
 
 
-@settings(deadline=None, derandomize=True)
-@given(train=st.lists(rows, min_size=1, max_size=8), valid=splits, test=splits)
+@given(train=trains, valid=splits, test=splits)
 def test_a_cut_by_date_agrees_with_the_definition(
-    train: list[Row], valid: list[Row], test: list[Row]
+    train: list[PlainFact], valid: list[PlainFact], test: list[PlainFact]
 ) -> None:
-    def start(row: Row) -> int:
-        return row[4] if row[3] == UNKNOWN else row[3]
+    def start(fact: PlainFact) -> int:
+        known = fact.until if fact.since is None else fact.since
+        return -99 if known is None else known
 
     facts = list(dict.fromkeys(train + valid + test))
     parts = (
-        [row for row in facts if start(row) <= 1],
-        [row for row in facts if start(row) == 2],
-        [row for row in facts if start(row) > 2],
+        [fact for fact in facts if start(fact) <= 4],
+        [fact for fact in facts if 4 < start(fact) <= 7],
+        [fact for fact in facts if start(fact) > 7],
     )
     dataset = make_dataset(train, valid, test)
     if not all(parts):
-        with pytest.raises(DataError, match="small cannot be cut at 1970-01-02 and 1970-01-03"):
+        with pytest.raises(DataError, match="small cannot be cut at 1970-01-05 and 1970-01-08"):
             cut_by_date(dataset, CUTS)
         return
     cut = cut_by_date(dataset, CUTS)
@@ -172,21 +153,9 @@ def test_other_files_under_the_name_of_a_benchmark_are_refused() -> None:
 
 
 def test_inverses_follow_the_facts_with_predicates_from_r_on() -> None:
-    both = with_inverses(make_facts([(1, 2, 3, 4, UNKNOWN), at(0, 1, 5, 2)]), PREDICATES)
-    assert rows_of(both)[2:] == [(3, 6, 1, 4, UNKNOWN), at(5, 5, 0, 2)]
+    both = with_inverses(facts_of([PlainFact(1, 2, 3, 4, None), at(0, 1, 4, 2)]), PREDICATES)
+    assert rows_of(both)[2:] == [PlainFact(3, 5, 1, 4, None), at(4, 4, 0, 2)]
     assert len(both) == 4
-
-
-@pytest.mark.parametrize("benchmark", BENCHMARKS.values(), ids=list(BENCHMARKS))
-def test_every_benchmark_names_three_files_by_checksum(benchmark: Benchmark) -> None:
-    assert BENCHMARKS[benchmark.name] is get_benchmark(benchmark.name) is benchmark
-    assert tuple(benchmark.files) == SPLITS
-    assert benchmark.name in PRINTED
-    for split, file in benchmark.files.items():
-        assert file.address.startswith("https://")
-        assert file.address.endswith(f"_{split}.txt")
-        assert len(file.blob) == 40
-        assert file.sha256 is None or len(file.sha256) == 64
 
 
 def test_an_unknown_benchmark_is_answered_with_the_known_ones() -> None:
@@ -196,7 +165,7 @@ def test_an_unknown_benchmark_is_answered_with_the_known_ones() -> None:
 
 def make_folder(home: Path, *names: Split) -> Path:
     folder = home / "icews14"
-    folder.mkdir(parents=True)
+    folder.mkdir(parents=True, exist_ok=True)
     for name in names:
         (folder / f"{name}.txt").touch()
     return folder
@@ -211,27 +180,19 @@ def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder / "apptek" / "data"
 
 
-def test_benchmarks_live_in_the_users_cache(cache: Path) -> None:
-    assert data_home() == cache
-    assert find_benchmark("icews14") is None
-    folder = make_folder(cache, "train", "valid", "test")
-    assert find_benchmark("icews14") == folder
-
-
-def test_the_variable_comes_before_the_cache(
+def test_a_benchmark_lies_in_the_folder_of_the_variable_or_in_the_cache(
     cache: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    assert data_home() == cache
+    make_folder(cache, "train", "valid")
+    assert find_benchmark("icews14") is None  # half of it was downloaded
+    cached = make_folder(cache, "test")
+    assert find_benchmark("icews14") == cached
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "mine"))
     assert data_home() == tmp_path / "mine"
-    cached = make_folder(cache, "train", "valid", "test")
     assert find_benchmark("icews14") == cached
     mine = make_folder(tmp_path / "mine", "train", "valid", "test")
     assert find_benchmark("icews14") == mine
-
-
-def test_a_half_downloaded_benchmark_is_not_found(cache: Path) -> None:
-    make_folder(cache, "train", "valid")
-    assert find_benchmark("icews14") is None
 
 
 def row(*counts: int) -> dict[str, int]:

@@ -1,9 +1,7 @@
 """Files of queries are read as files of facts are: the same kinds, the same errors."""
 
-from datetime import datetime
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from event_dumps import ACLED, ICEWS, POLECAT, gdelt
 from fact_files import parquet_bytes, write
@@ -64,13 +62,6 @@ def test_a_dump_of_events_gives_its_queries(
     assert found[lines[0]] == query
     assert isinstance(found[lines[1]], LeftOut)
     assert len(found) == 3 + (name[0] == "x")
-
-
-def test_timestamps_of_parquet_are_times(tmp_path: Path) -> None:
-    moment = pa.array([datetime(2014, 5, 13, 14, 22)], pa.timestamp("ns", "Europe/Berlin"))
-    content = parquet_bytes(subject=["a"], object=["b"], time=moment)
-    (found,) = queries_in(write(tmp_path / "q.parquet", content))
-    assert found == (1, Query("a", "b", "2014-05-13T14:22:00Z"))
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from typing import Any
 
 import pyoxigraph
 import pytest
-from command_line import apptek
+from command_line import apptek, succeeds
 from fact_files import ALL_IN_TRAIN, DAY, ReadFact, compress, in_words, write
 from pyarrow import parquet
 from wikidata_sample import WIKIDATA, write_sample
@@ -170,6 +170,8 @@ def test_entities_are_called_by_their_labels_in_a_language(tmp_path: Path) -> No
     german = read_rdf(tmp_path, LABELS, lang="de")
     assert list(german.entities) == ["Anna", "Bob", "Emil", "ex:c", "ex:d"]
     assert read_rdf(tmp_path, LABELS, lang="EN-GB").aliases["ex:a"] == "Annie"
+    other = write(tmp_path / "labels.dat", HEAD + LABELS)
+    assert "Anna" in read_dataset(other, format="ttl", lang="de").entities
 
 
 def test_a_language_that_no_label_has_is_noted(tmp_path: Path) -> None:
@@ -279,17 +281,6 @@ def test_the_missing_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         read_rdf(tmp_path, "ex:a ex:p ex:b .")
 
 
-def test_the_command_line_takes_the_options_of_rdf(tmp_path: Path) -> None:
-    path = write(tmp_path / "labels.dat", HEAD + LABELS)
-    run = apptek("data", "stats", str(path), "--format", "ttl", "--read", "lang=de")
-    assert run.returncode == 0, run.stderr
-    assert "Anna" in apptek("data", "stats", str(path), "--format", "ttl", "--json",
-                            "--read", "lang=de").stdout  # fmt: skip
-    csv = write(tmp_path / "facts.csv", "a,p,b,2014-05-13\n")
-    unfit = apptek("data", "stats", str(csv), "--read", "literals=yes")
-    assert "has no meaning for this kind of source" in unfit.stderr
-
-
 @pytest.fixture(scope="module")
 def league(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, CompletedProcess[str]]:
     """A folder with the sample and its model, and the run that fitted it."""
@@ -349,8 +340,7 @@ def test_written_answers_are_read_back_with_their_probabilities(
     queries = write(tmp_path / "q.csv", "\n".join(lines))
     files = {name: tmp_path / f"answers{name}" for name in (suffix, ".parquet")}
     for file in files.values():
-        run = apptek("predict", model, "--queries", str(queries), "--out", str(file))
-        assert run.returncode == 0, run.stderr
+        succeeds("predict", model, "--queries", str(queries), "--out", str(file))
     found: dict[str, dict[str, Any]] = {}
     labels = {}
     for subject, predicate, value, *_ in pyoxigraph.parse(path=files[suffix]):

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apptek.errors import DataError
-from apptek.facts.benchmarks import find_benchmark
 from apptek.facts.facts import SPLITS, Names
 from apptek.facts.protocols import Splitting
 from apptek.facts.times import TimeAxis
@@ -180,27 +179,6 @@ def test_every_name_is_found_and_no_other(names: set[str], other: str) -> None:
     kept = Names(pa.array(sorted(names, key=str.encode), pa.string()))
     assert [kept.find(name) for name in kept] == list(range(len(names)))
     assert (kept.find(other) is None) == (other not in names)
-
-
-# The public files
-
-
-@pytest.mark.real_data
-def test_icews14_keeps_its_no_break_space_and_its_quotes() -> None:
-    folder = find_benchmark("icews14")
-    if folder is None:
-        pytest.skip("icews14 is not there: set APPTEK_DATA to the folder that holds it")
-    lines = [
-        line
-        for split in SPLITS
-        for line in (folder / f"{split}.txt").read_bytes().decode().split("\n")
-        if line
-    ]
-    names = {name for line in lines for name in line.split("\t")[::2]}
-    dataset = read_dataset(folder)
-    assert set(dataset.entities) == names
-    assert [name for name in dataset.entities if name.endswith("\u00a0")]
-    assert dataset.entities.find('Nicholas "Nick" Xenophon') is not None
 
 
 def test_data_with_splits_of_its_own_is_not_split(tmp_path: Path) -> None:

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
+from command_line import apptek, succeeds
+from fact_files import write
 
 from apptek.config import View
 from apptek.evaluation.calibration import softmax
@@ -37,20 +38,18 @@ def habits(days: range, noise: float, seed: int = 0) -> Rows:
     return rows
 
 
-def write(rows: Rows, file: Path) -> Path:
-    file.write_text("\n".join(map("\t".join, rows)), encoding="utf-8")
-    return file
+def text_of(rows: Rows) -> str:
+    return "\n".join(map("\t".join, rows))
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model that was fitted on habits, with a test split in which they fade."""
     path = tmp_path_factory.mktemp("habits")
-    write(habits(range(30), 0.2), path / "train.txt")
-    write(habits(range(30, TURN), 0.2), path / "valid.txt")
-    write(habits(range(TURN, 90), 0.7), path / "test.txt")
-    done = apptek("fit", str(path), "--past-only", "--not-final", "--out", str(path / "model"))
-    assert done.returncode == 0, done.stderr
+    write(path / "train.txt", text_of(habits(range(30), 0.2)))
+    write(path / "valid.txt", text_of(habits(range(30, TURN), 0.2)))
+    write(path / "test.txt", text_of(habits(range(TURN, 90), 0.7)))
+    succeeds("fit", str(path), "--past-only", "--not-final", "--out", str(path / "model"))
     return path
 
 
@@ -66,9 +65,9 @@ def rolling_view(predictor: Predictor) -> WorkingView:
 def test_info_says_that_a_refit_is_due_and_the_command_has_calibrated(
     folder: Path, tmp_path: Path, predictor: Predictor
 ) -> None:
-    later = write(habits(range(TURN, 70), 0.7), tmp_path / "later.txt")
+    later = write(tmp_path / "later.txt", text_of(habits(range(TURN, 70), 0.7)))
     changed, model = tmp_path / "changed", folder / "model"
-    assert apptek("update", str(model), str(later), "--out", str(changed)).returncode == 0
+    succeeds("update", str(model), str(later), "--out", str(changed))
     found = json.loads(apptek("info", str(changed), "--json").stdout)
     recent = found["recent_calibration"]
     assert recent["refit_due"]

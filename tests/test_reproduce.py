@@ -21,7 +21,7 @@ from apptek.paper.reproduce import FIGURES as FIGURE_NAMES
 from apptek.paper.reproduce import TABLES, quick_runs, reproduce
 from apptek.paper.trainer import History
 from apptek.research.provenance import RunList, read_runs
-from apptek.research.result import Result, read_result, write_result
+from apptek.research.result import Result, read_result, read_results, write_result
 from apptek.research.tables import (
     NOTHING,
     mark_best,
@@ -88,12 +88,6 @@ def test_a_file_that_is_no_list_of_runs_is_refused(tmp_path: Path, text: str | N
         path.write_text(text, encoding="utf-8")
     with pytest.raises(ConfigError, match=r"runs\.toml is no list of runs"):
         read_runs(path)
-
-
-# Results
-
-
-RECORDED = sorted((ROOT / "paper" / "results").glob("*.json"))
 
 
 # Runs
@@ -262,33 +256,12 @@ def test_without_results_every_table_says_so() -> None:
 # Figures
 
 
-def made_up_results(figure: str) -> list[Result]:
-    """Results as a figure shows them."""
-    if figure != "figure-topologies":
-        counts = {"episodes": [7] * 100, "connected": [3] * 100}
-        rewards = {"episodes": [1, 2], "mean_500": [0.1, 0.2], "mean_10000": [0.1, 0.1]}
-        success = dict.fromkeys(("Consult", "Reject", "Accuse", "Visit", "Riot"), counts)
-        shown = {"legal_actions": [3.0, 4.0, None], "rewards": rewards, "success": success}
-        return [
-            Result(model="agent", dataset=data, settings={"agent": {"tknn": tknn}}, extras=shown)
-            for data in ("icews14", "icews05-15")
-            for tknn in (20, 5, 10)
-        ]
-    fact = {"predicate": "p", "object": "B", "date": "2014", "side": "both", "step": 1}
-    example = {
-        "subject": "A", "object": "C", "time": "2014", "meeting": ["B"],
-        "facts": [{**fact, "subject": "A"}, {**fact, "subject": "C"}],
-        "bystanders": {"subject": 9, "object": 0},
-    }  # fmt: skip
-    one = {"topology": ["p", "q"], "connected": 3, "share": 0.5, "weight": 0.1, "example": example}
-    found = {name: [one, {**one, "example": None}] for name in ("Reject", "Consult", "Riot")}
-    return [Result(model="topologies", dataset="icews14", topologies=found)]
-
-
 @pytest.mark.parametrize("name", FIGURES)
 def test_a_figure_is_written_as_svg_and_png_the_same_each_time(name: str, tmp_path: Path) -> None:
-    svg, png = write_figure(name, made_up_results(name), tmp_path / "one")
-    again, _ = write_figure(name, made_up_results(name), tmp_path / "two")
+    results = read_results(ROOT / "paper" / "results")
+    shown = [results[run] for run in read_runs(RUNS).shown[name] if run in results]
+    svg, png = write_figure(name, shown, tmp_path / "one")
+    again, _ = write_figure(name, shown, tmp_path / "two")
     assert ET.parse(svg).getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert svg.read_bytes() == again.read_bytes()
     head = png.read_bytes()[:24]

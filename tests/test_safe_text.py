@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from command_line import apptek
+from command_line import refusal, succeeds
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,19 +52,15 @@ def test_commands_show_such_names_and_do_not_obey_them(tmp_path: Path) -> None:
     lines += [f"B{day % 5}\tmeet\t{EVIL}\t2020-02-{day:02d}" for day in range(1, 29)]
     (tmp_path / "facts.tsv").write_text("\n".join(lines) + "\n")
     model, out = tmp_path / "model", tmp_path / "answers.csv"
-    assert apptek("fit", str(tmp_path / "facts.tsv"), "--out", str(model)).returncode == 0
+    succeeds("fit", str(tmp_path / "facts.tsv"), "--out", str(model))
     for words in (("predict",), ("explain",), ("explain", "--length", "full")):
-        done = apptek(words[0], str(model), EVIL, "B1", "2020-01-09", *words[1:])
-        assert done.returncode == 0, done.stderr
+        done = succeeds(words[0], str(model), EVIL, "B1", "2020-01-09", *words[1:])
         assert "\x1b" not in done.stdout + done.stderr
-    wrong = apptek("predict", str(model), "B1", "B2", "\x1b[31m")
-    assert wrong.returncode == 2
-    assert "\x1b" not in wrong.stderr
+    assert "\x1b" not in refusal("predict", str(model), "B1", "B2", "\x1b[31m", code=2)
     (tmp_path / "queries.tsv").write_text(f"{EVIL}\tB1\t2020-01-09\n")
-    done = apptek(
+    done = succeeds(
         "predict", str(model), "--queries", str(tmp_path / "queries.tsv"), "--out", str(out)
     )
-    assert done.returncode == 0, done.stderr
     with out.open(newline="") as file:
         predicates = {row["predicate"] for row in csv.DictReader(file)}
     assert predicates == {"'=do", "meet"}

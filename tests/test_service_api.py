@@ -1,7 +1,6 @@
 import json
 import re
 from collections import Counter
-from dataclasses import asdict
 
 import pytest
 from fastapi.testclient import TestClient
@@ -10,8 +9,7 @@ from hypothesis import strategies as st
 from service_parts import client_of, problem, tuning_query
 
 from apptek.facts.name_matching import NameResolver
-from apptek.facts.times import UNKNOWN, TimeAxis
-from apptek.models.asked_queries import query_of_fact
+from apptek.facts.times import TimeAxis
 from apptek.predictor import Query
 from apptek.present.drawing import draw_answer
 from apptek.results import to_dict
@@ -46,48 +44,6 @@ def test_predicates_and_their_uses(client: TestClient, served: ServedModel) -> N
     consult = next(entry for entry in found if entry["name"] == "Consult")
     assert (consult["label"], consult["class"]) == ("Consult", "Consult")
     assert consult["group"] == "verbal cooperation"
-
-
-def test_entities_are_found_by_their_beginnings(client: TestClient, served: ServedModel) -> None:
-    name = tuning_query(served)["subject"]
-    found = client.get("/api/entities", params={"q": name[:4].upper()}).json()
-    assert name[:4].lower() in found["entities"][0]["name"].lower()
-    exact = client.get("/api/entities", params={"q": name, "limit": 1}).json()
-    assert [entry["name"] for entry in exact["entities"]] == [name]
-    missing = client.get("/api/entities", params={"q": name + "x"}).json()
-    assert missing["entities"] == []
-    assert name in missing["near"]
-
-
-def recorded(served: ServedModel, query: Query) -> set[str]:
-    """The predicates of the facts between the two that hold at that time, one after the other."""
-    model, data = served.predictor.model, served.predictor.model.dataset
-    ends = data.entities.find(query.subject), data.entities.find(query.object)
-    moment, found = served.position(data.axis.parse(query.time)), set()
-    for row, pair in enumerate(zip(data.train.subjects, data.train.objects, strict=True)):
-        if pair == ends:
-            dates = {int(model.graph.since[row]), int(model.graph.until[row])}
-            known = dates - {UNKNOWN} or {UNKNOWN}
-            if min(known) <= moment <= max(known):
-                found.add(data.predicates[int(data.train.predicates[row])])
-    return found
-
-
-@pytest.mark.parametrize("split", ["train", "valid"])
-def test_predictions_are_those_of_the_library(
-    client: TestClient, served: ServedModel, split: str
-) -> None:
-    data = served.predictor.model.dataset
-    queries = [query_of_fact(data, getattr(data, split), row) for row in range(0, 600, 97)]
-    expected, known = served.predictor.predict(queries, top=5), 0
-    for query, wanted in zip(queries, expected, strict=True):
-        (answer,) = client.post("/api/predict", json=asdict(query) | {"top": 5}).json()["answers"]
-        assert answer == to_dict(wanted)
-        flags = [predicate in wanted.known for predicate in answer["predicates"]]
-        assert set(wanted.known) == recorded(served, query)
-        assert not answer["unseen_subject"]
-        known += sum(flags)
-    assert known > 0 or split == "valid"
 
 
 def test_a_batch_is_answered_as_its_queries_are(client: TestClient, served: ServedModel) -> None:
@@ -126,17 +82,6 @@ def test_an_explanation_comes_with_its_drawing(client: TestClient, served: Serve
     assert {fact for edge in edges for fact in edge["facts"]} <= cited
 
 
-def test_the_explained_predicate_can_be_chosen(client: TestClient, served: ServedModel) -> None:
-    query = tuning_query(served)
-    (answer,) = client.post("/api/predict", json=query).json()["answers"]
-    second = answer["predicates"][1]
-    found = client.post("/api/explain", json=query | {"predicate": second}).json()
-    assert found["predicate"] == second
-    assert found["probability"] == pytest.approx(answer["probabilities"][1])
-    said = problem(client.post("/api/explain", json=query | {"predicate": "Sing"}), 422)
-    assert said["where"] == "predicate"
-
-
 def test_the_timeline_of_an_entity_is_complete_and_in_order(
     client: TestClient, served: ServedModel
 ) -> None:
@@ -159,43 +104,13 @@ def test_the_timeline_of_an_entity_is_complete_and_in_order(
     assert len(part["facts"]) == min(2, part["total"])
 
 
-def test_an_unknown_entity_gets_near_names(client: TestClient, served: ServedModel) -> None:
-    query = tuning_query(served)
-    name = query["subject"] + "q"
-    wrong = query | {"subject": name}
-    for path in ("predict", "explain", "counterfactual", "steps"):
-        said = problem(client.post(f"/api/{path}", json=wrong), 404)
-        assert said["where"] == "subject"
-        assert said["detail"] == f"'{name}' is not in this data."
-        assert query["subject"] in said["suggestions"]
-    in_batch = {"queries": [query, query | {"object": "Nobody at all"}]}
-    batch = client.post("/api/predict", json=in_batch).json()
-    assert [answer["meant_object"] is None for answer in batch["answers"]] == [False, True]
-    assert batch["unknown"] == 1
-    body = wrong | {"allow_unknown": True}
-    found = client.post("/api/predict", json=body).json()
-    assert found["answers"][0]["unseen_subject"]
-    assert query["subject"] in found["similar"][name]
-    assert client.post("/api/explain", json=body).json()["unseen_subject"]
-
-
 def test_times_that_are_none_and_times_outside(client: TestClient, served: ServedModel) -> None:
     query = tuning_query(served)
     said = problem(client.post("/api/predict", json=query | {"time": "yesterday"}), 422)
-    assert said["where"] == "time"
     expected = f"{served.model.dataset.axis.expected}, or ? for unknown"
     assert said["detail"] == f"Time 'yesterday': expected {expected}."
     assert "such as" in said["advice"]
-    far = query | {"time": "2099-01-01"}
-    for path in ("predict", "explain"):
-        said = problem(client.post(f"/api/{path}", json=far), 422)
-        assert said["where"] == "time"
-        assert "after the last fact" in said["detail"]
-    (answer,) = client.post("/api/predict", json={"queries": [far]}).json()["answers"]
-    assert answer["far_time"]
-    assert answer["unseen_time"]
-    (undated,) = client.post("/api/predict", json=query | {"time": "?"}).json()["answers"]
-    assert not undated["far_time"]
+    assert client.post("/api/predict", json=query | {"time": "?"}).status_code == 200
     path = f"/api/entity/{query['subject']}/timeline"
     assert problem(client.get(path, params={"from": "soon"}), 422)["where"] == "from"
     assert problem(client.get(path, params={"to": "?"}), 422)["where"] == "to"
@@ -229,8 +144,6 @@ def test_addresses_and_methods_that_do_not_exist(client: TestClient) -> None:
         problem(response, 405)
         assert response.headers["allow"] == allowed
     problem(client.get("/nothing"), 404)
-    for asked in ("q=a&viev=past_only", "q=a&q=b"):  # ignored, they would give another answer
-        problem(client.get(f"/api/entities?{asked}"), 422)
 
 
 names = st.one_of(

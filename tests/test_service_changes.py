@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from command_line import apptek
+from command_line import apptek, refusal, succeeds
 from http_clients import running_service
 from model_folders import change_array
 from service_parts import client_of, tuning_query
@@ -133,22 +133,17 @@ def test_a_replaced_folder_changes_no_answer(
 def test_fit_replaces_a_model_in_one_step(model: Path, world: Path) -> None:
     old = model_digest(model)
     words = ("fit", str(world), "--out", str(model), "--set", "classifier.epochs=1")
-    refused = apptek(*words)
-    assert refused.returncode == 1
-    assert "exists already" in refused.stderr
+    assert "exists already" in refusal(*words)
     assert model_digest(model) == old
-    done = apptek(*words, "--replace")
-    assert done.returncode == 0, done.stderr
+    succeeds(*words, "--replace")
     assert model_digest(model) != old
-    assert apptek("info", str(model), "--check").returncode == 0
+    succeeds("info", str(model), "--check")
     assert [path.name for path in model.parent.iterdir()] == ["model"]
 
 
 def test_only_a_model_is_replaced(world: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    done = apptek("fit", str(world), "--out", str(tmp_path), "--replace")
-    assert done.returncode == 1
-    assert "exists already" in done.stderr
+    assert "exists already" in refusal("fit", str(world), "--out", str(tmp_path), "--replace")
     assert (tmp_path / "thesis.tex").exists()
 
 

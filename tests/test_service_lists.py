@@ -100,21 +100,6 @@ def test_what_cannot_be_watched_is_a_problem(
     assert "\n" not in found["detail"]
 
 
-@pytest.mark.parametrize(
-    ("path", "body", "status", "where"),
-    [
-        ("partners", {"actor": "Nobody at all"}, 404, "actor"),
-        ("partners", {"actor": "Nobody at all", "members": True}, 404, "actor"),
-        ("rank-entities", {"predicate": "Consult", "time": "2019-05-05"}, 422, "time"),
-        ("rank-entities", {"predicate": "Sing", "time": "2019-05-05"}, 422, "predicate"),
-    ],
-)
-def test_open_slots_and_unknown_names_are_problems(
-    client: TestClient, path: str, body: dict[str, Any], status: int, where: str
-) -> None:
-    assert problem(client.post(f"/api/{path}", json=body), status)["where"] == where
-
-
 def test_what_an_actor_does_and_receives_is_counted_by_group(
     client: TestClient, forecasting: ServedModel
 ) -> None:

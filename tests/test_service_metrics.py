@@ -47,10 +47,6 @@ def test_requests_and_latencies_are_counted_by_route_those_refused_included(
     assert samples["process_resident_memory_bytes"] > 10 << 20
 
 
-def test_the_metrics_need_the_token(served: ServedModel) -> None:
-    problem(client_of(served, token="secret").get("/api/metrics"), 401)
-
-
 def test_a_log_as_json_has_a_line_for_each_request_without_its_query(
     served_model: Path,
 ) -> None:

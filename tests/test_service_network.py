@@ -189,23 +189,6 @@ def test_a_network_of_many_addresses_guesses_as_one() -> None:
     assert wrong.seconds_to_wait("192.0.2.1") == 0
 
 
-def test_health_waits_for_no_computation(
-    served: ServedModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    release = threading.Event()
-
-    def slow(*_: Any, **__: Any) -> Any:
-        release.wait(60)
-        raise RuntimeError("nobody waits for this")
-
-    query = tuning_query(served)
-    monkeypatch.setattr(ServedModel, "question", slow)
-    with client_of(served, seconds=1.0, workers=1) as client:
-        problem(client.post("/api/predict", json=query), 503)
-        assert client.get("/api/health").status_code == 200
-        release.set()
-
-
 @pytest.mark.slow
 def test_sigterm_finishes_what_is_in_flight(served: ServedModel) -> None:
     queries = [tuning_query(served, row) for row in range(100)]

@@ -4,18 +4,14 @@ import numpy as np
 import pyarrow as pa
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from worlds import names_of
 
-from apptek.facts.facts import Names
 from apptek.facts.name_matching import BEGINNING, NameIndex, NameResolver, key_of, keys_of
 
 words = st.sampled_from(
     ["Korea", "korea", "North", "South", "Köln", "cologne", "(police)", "1", "-"]
 )
 some_names = st.lists(st.lists(words, min_size=1, max_size=3).map(" ".join), min_size=1)
-
-
-def names_of(texts: list[str]) -> Names:
-    return Names(pa.array(sorted(set(texts), key=str.encode), pa.string()))
 
 
 def plain_search(names: list[str], counts: list[int], text: str, limit: int) -> list[str]:
@@ -41,7 +37,7 @@ def plain_search(names: list[str], counts: list[int], text: str, limit: int) -> 
 
 @given(some_names, st.lists(words, min_size=1, max_size=2).map(" ".join), st.integers(1, 5))
 def test_agrees_with_the_definition(texts: list[str], typed: str, limit: int) -> None:
-    names = names_of(texts)
+    names = names_of(set(texts))
     counts = np.asarray([len(name) % 4 for name in names], np.int32)
     index = NameIndex(names, counts)
     for text in (typed, typed[:3], typed[1:]):
@@ -54,7 +50,7 @@ def test_agrees_with_the_definition(texts: list[str], typed: str, limit: int) ->
 def test_whatever_is_typed_is_answered(name: str, typed: str) -> None:
     clean = name.encode("utf-8", "replace").decode()
     index = NameIndex(
-        names_of([clean, "Oslo"]), np.asarray([1, 2], np.int32)[: len({clean, "Oslo"})]
+        names_of({clean, "Oslo"}), np.asarray([1, 2], np.int32)[: len({clean, "Oslo"})]
     )
     for text in (typed, name):
         assert len(index.search(text, 3)) <= 2

@@ -1,17 +1,17 @@
 """How models, data and answers show themselves in Python: as text, as frames, in a notebook."""
 
 import copy
-import html.parser
 import pickle
 from dataclasses import replace
 from html import escape
 from pathlib import Path
 
-import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from html_pages import read_page
+from plain_queries import queries_about
 
 from apptek import Dataset, Predictor, Splitting
 from apptek.errors import ApptekError
@@ -19,7 +19,7 @@ from apptek.models.answer_tables import SCHEMA
 from apptek.present.drawing import draw_answer
 from apptek.present.html import draw_svg
 from apptek.reading.frames import FrameKind
-from apptek.results import Answers
+from apptek.results import Answers, Query
 
 
 @pytest.fixture(scope="module")
@@ -28,18 +28,13 @@ def predictor(explored_model: Path) -> Predictor:
 
 
 @pytest.fixture(scope="module")
-def asked(data: Dataset) -> list[tuple[str, str, str]]:
+def asked(data: Dataset) -> list[Query]:
     """Queries about training facts, so that there are reasons."""
-    facts = data.train.take(np.arange(12))
-    columns = (facts.subjects, facts.objects, facts.times)
-    return [
-        (data.entities[s], data.entities[o], data.axis.format(t))
-        for s, o, t in zip(*columns, strict=True)
-    ]
+    return queries_about(data, data.train.first(12))
 
 
 def test_equal_answers_are_equal_and_a_copy_or_a_pickle_loses_nothing(
-    predictor: Predictor, asked: list[tuple[str, str, str]]
+    predictor: Predictor, asked: list[Query]
 ) -> None:
     one, again = (predictor.predict(asked[:2], top=3) for _ in range(2))
     assert list(one) == list(again)
@@ -48,29 +43,7 @@ def test_equal_answers_are_equal_and_a_copy_or_a_pickle_loses_nothing(
         assert str(other) == str(one[0])
 
 
-class _Tags(html.parser.HTMLParser):
-    """Counts tags, and checks that they are closed in order."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.counts: dict[str, int] = {}
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.counts[tag] = self.counts.get(tag, 0) + 1
-        if tag not in ("meta", "rect", "circle", "path"):
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag not in ("rect", "circle", "path"):
-            assert self.open.pop() == tag
-
-
-def test_answers_become_a_frame_of_every_kind(
-    predictor: Predictor, asked: list[tuple[str, str, str]]
-) -> None:
+def test_answers_become_a_frame_of_every_kind(predictor: Predictor, asked: list[Query]) -> None:
     answers = predictor.predict(asked[:2], top=3)
     table = answers.to_frame("arrow")
     assert isinstance(table, pa.Table)
@@ -89,7 +62,7 @@ def test_answers_become_a_frame_of_every_kind(
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "arrow"])
 def test_explanations_and_forecasts_are_frames_too(
-    predictor: Predictor, asked: list[tuple[str, str, str]], kind: FrameKind
+    predictor: Predictor, asked: list[Query], kind: FrameKind
 ) -> None:
     explanation = predictor.explain(asked[0])
     rows = pa.table(explanation.to_frame(kind)).to_pylist()
@@ -99,7 +72,7 @@ def test_explanations_and_forecasts_are_frames_too(
     )
     facts = {row["reason"]: row["facts"] for row in rows if row["facts"]}
     assert facts.items() <= {r.number: len(r.facts) for r in explanation.all_reasons()}.items()
-    forecast = predictor.forecast(*asked[0][:2], steps=1)
+    forecast = predictor.forecast(asked[0].subject, asked[0].object, steps=1)
     rows = pa.table(forecast.to_frame(kind)).to_pylist()
     assert [row["probability"] for row in rows] == [p.probability for p in forecast.predicates]
     assert {row["first"] for row in rows} == {forecast.first}
@@ -122,16 +95,15 @@ def test_an_answer_as_of_a_time_flags_who_comes_later() -> None:
 
 
 def test_a_notebook_shows_bars_reasons_and_the_drawing_of_the_page(
-    predictor: Predictor, asked: list[tuple[str, str, str]]
+    predictor: Predictor, asked: list[Query]
 ) -> None:
     (answer,) = answers = predictor.predict(asked[0], top=4)
     explanation = predictor.explain(asked[0])
     page = explanation._repr_html_()
     assert answer._repr_html_() == answers._repr_html_() == copy.copy(answer)._repr_html_()
-    tags = _Tags(page)
-    assert not tags.open
+    read_page(page)  # every element is closed
     assert [r for r in explanation.reasons if r.facts]
-    assert tags.counts["svg"] == 1
+    assert page.count("<svg") == 1
     assert draw_svg(draw_answer(explanation)) in page
     assert escape(explanation.reasons[0].sentence) in page
     assert page.startswith('<div class="apptek-report"><style>.apptek-report {')

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fact_files import in_words
 
 from apptek import make_world
 
@@ -67,13 +68,12 @@ def test_the_python_of_the_readme_runs_and_it_stays_short(
     assert len(text.splitlines()) <= 150
     (script,) = re.findall(r"```python\n(.*?)```", text, re.DOTALL)
     world = make_world(2000, 0).dataset
-    facts, names = world.all_facts(), list(world.entities)
-    names[facts.subjects[0]], names[facts.objects[0]] = "Boko Haram", "Citizen (Nigeria)"
-    columns = zip(facts.subjects, facts.predicates, facts.objects, facts.times, strict=True)
+    facts = in_words(world, world.all_facts())
+    names = {facts[0][0]: "Boko Haram", facts[0][2]: "Citizen (Nigeria)"}
     rows = [
-        f'"{names[s]}","{world.predicates[p]}","{names[o]}",{world.axis.format(t)}'
-        for s, p, o, t in columns
-        if world.axis.format(t) != "?"
+        f'"{names.get(s, s)}","{p}","{names.get(o, o)}",{time}'
+        for s, p, o, time, _ in facts
+        if time != "?"
     ]
     lines = ["subject,predicate,object,time", *rows]
     (tmp_path / "events.csv").write_text("\n".join(lines), "utf-8")

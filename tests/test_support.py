@@ -2,7 +2,6 @@
 
 import math
 from collections import Counter
-from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
@@ -10,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import PREDICATES, dataset_of, plain_facts
 
 from apptek.arrays import Ints
@@ -30,10 +29,7 @@ from apptek.features.support import (
 )
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.predictor import Predictor, Query
-from apptek.present.explanation_text import explanation_text
-from apptek.present.explanation_words import contradicts_alone, support_words
 from apptek.ragged import Ragged
-from apptek.results import Support, to_dict
 
 
 class Shard(NamedTuple):
@@ -112,29 +108,6 @@ def test_levels_are_told_by_kernels() -> None:
     assert level_of({"short", "ever"}) == "far"
 
 
-def test_reasons_carry_their_support(default_model: Path) -> None:
-    predictor = Predictor.load(default_model)
-    data = predictor.model.dataset
-    facts = data.test
-    names = [data.entities[int(column[0])] for column in (facts.subjects, facts.objects)]
-    query = Query(names[0], names[1], data.axis.format(int(facts.times[0])))
-    for past_only in (False, True):
-        found = Predictor.load(default_model, past_only=past_only).explain(query)
-        for reason in found.all_reasons():
-            assert reason.support is not None
-            assert 0 <= reason.support.followed <= reason.support.queries
-    found = predictor.explain(query)
-    assert found.reasons
-    text, page = " ".join(explanation_text(found).split()), found.html()
-    assert "In training, such evidence " in text
-    assert "In training, such evidence " in page
-    plain = to_dict(found)["reasons"][0]
-    wanted = {"when", "queries", "followed", "pairs", "confidence", "lift", "runner_up"}
-    wanted |= {"runner_up_lift", "is_itself", "contradicts", "words"}
-    assert wanted == plain["support"].keys()
-    assert "curve" not in plain
-
-
 def test_a_fact_that_training_hides_is_not_said_to_speak_against_itself(
     default_model: Path,
 ) -> None:
@@ -160,26 +133,3 @@ def test_a_fact_that_training_hides_is_not_said_to_speak_against_itself(
                 assert ("a fact of the runner-up" in support.words) != is_asked
                 assert "away" in support.when
     assert found > 5
-
-
-@pytest.mark.parametrize(("log_odds", "whose"), [(1.0, "the runner-up"), (-1.0, "this answer")])
-def test_counts_that_point_the_other_way_are_told_as_such(log_odds: float, whose: str) -> None:
-    support = Support(
-        when="", queries=10, followed=4, pairs=2, confidence=0.4, lift=2.0 - log_odds,
-        runner_up=3, runner_up_lift=2.0,
-    )  # fmt: skip
-    assert contradicts_alone(support, log_odds)
-    words = support_words(replace(support, contradicts=True), log_odds)
-    assert f"On its own this evidence favours {whose}" in words
-    assert "3 times with the runner-up (30.0 %, 2.0 times its usual share)" in words
-    assert not contradicts_alone(support, -log_odds)
-    assert "alone" not in support_words(support, -log_odds)
-    equal = replace(support, lift=2.0 - 0.04 * log_odds)  # a difference that the line does not show
-    assert contradicts_alone(equal, log_odds)
-    assert contradicts_alone(equal, -log_odds)
-    words = support_words(replace(equal, contradicts=True), log_odds)
-    answer = "this answer" if log_odds > 0 else "the runner-up"
-    assert (
-        f"own this evidence favours neither; combined with the other reasons it favours {answer}."
-        in words
-    )

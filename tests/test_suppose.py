@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from command_line import apptek
+from fact_files import in_words
 from service_parts import client_of, problem
 
 from apptek.errors import ApptekError, ArgumentError, TimeFormatError, UnknownName
@@ -26,11 +28,12 @@ def predictor(forecast_model: Path) -> Predictor:
 @pytest.fixture(scope="module")
 def last(predictor: Predictor) -> Fact:
     """The last fact of the data, as (subject, another predicate, object, its day)."""
-    data, facts = predictor.forecaster.model.dataset, predictor.forecaster.model.graph.facts
-    row = int(data.axis.positions(facts.times).argmax())
-    other = (int(facts.predicates[row]) + 1) % len(data.predicates)
-    ends = (data.entities[int(facts.subjects[row])], data.entities[int(facts.objects[row])])
-    return ends[0], data.predicates[other], ends[1], data.axis.format(int(facts.times[row]))
+    model = predictor.forecaster.model
+    row = model.dataset.axis.positions(model.graph.facts.times).argmax()
+    facts = model.graph.facts.take(np.asarray([row]))
+    ((subject, _, object_, day, _),) = in_words(model.dataset, facts)
+    names = model.dataset.predicates
+    return subject, names[(int(facts.predicates[0]) + 1) % len(names)], object_, day
 
 
 def day(predictor: Predictor, fact: Fact, later: int) -> str:
@@ -110,12 +113,8 @@ def test_no_supposed_fact_leaks_into_the_past(predictor: Predictor, last: Fact) 
 
 
 def test_a_fact_of_the_data_is_not_counted_twice(predictor: Predictor, last: Fact) -> None:
-    data, facts = predictor.model.dataset, predictor.model.graph.facts
-    names = [data.entities, data.predicates, data.entities]
-    known: tuple[str, ...] = tuple(
-        table[int(column[0])] for table, column in zip(names, facts.columns(), strict=False)
-    )
-    fact = (*known, data.axis.format(int(facts.times[0])))
+    model = predictor.model
+    fact = in_words(model.dataset, model.graph.facts.first(1))[0][:4]
     told = what_if_of(predictor.predict((fact[0], fact[2], last[3]), suppose=[fact])[0])
     assert not told.facts[0].counts
     assert "in the data already" in told.notes[0].text

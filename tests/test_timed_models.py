@@ -5,11 +5,9 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import numpy as np
-import pytest
 from command_line import apptek as run
+from command_line import succeeds
 from fact_files import write
-
-HOUR = "2021-05-03 14:00"
 
 
 def events(start: datetime, count: int, step: timedelta) -> str:
@@ -26,45 +24,21 @@ def events(start: datetime, count: int, step: timedelta) -> str:
 def test_a_model_of_hours_reads_times_alike(tmp_path: Path) -> None:
     facts = write(tmp_path / "events.csv", events(datetime(2021, 5, 1), 400, timedelta(minutes=15)))
     model = str(tmp_path / "model")
-    fitted = run("fit", str(facts), "--out", model)
-    assert fitted.returncode == 0, fitted.stderr
+    fitted = succeeds("fit", str(facts), "--out", model)
     assert "times are read as hours" in fitted.stderr
-    answer = run("predict", model, "e1", "e2", "2021-05-03 14:59:07", "--json")
-    assert answer.returncode == 0, answer.stderr
+    succeeds("predict", model, "e1", "e2", "2021-05-03 14:59:07", "--json")
     assert run("predict", model, "e1", "e2", "2021-05-03").returncode == 2
     later = write(tmp_path / "later.csv", events(datetime(2021, 6, 1), 9, timedelta(minutes=1)))
     newer = str(tmp_path / "newer")
-    updated = run("update", model, str(later), "--out", newer, "--json")
-    assert updated.returncode == 0, updated.stderr
+    succeeds("update", model, str(later), "--out", newer, "--json")
     about = json.loads(run("info", newer, "--json").stdout)
     assert about["observed_until"] == "2021-06-01 00:00"
-
-
-@pytest.mark.parametrize(
-    ("options", "unit", "first"),
-    [
-        ([], "day", "2021-05-03"),
-        (["--read", "granularity=hour"], "hour", HOUR),
-        (["--read", "granularity=week"], "week", "2021-05-03"),
-        (["--read", "granularity=month"], "month", "2021-05"),
-    ],
-)
-def test_the_unit_of_times_can_be_chosen(
-    tmp_path: Path, options: list[str], unit: str, first: str
-) -> None:
-    start = datetime(2021, 5, 3, 14, 22)
-    facts = write(tmp_path / "events.csv", events(start, 60, timedelta(days=1, hours=1)))
-    counted = json.loads(run("data", "stats", str(facts), "--json", *options).stdout)
-    assert counted["reading"]["granularity"] == counted["time_unit"] == unit
-    shown = run("data", "stats", str(facts), *options)
-    assert f"times in {unit}s, {first} to" in shown.stdout
-    assert f"times are read as {unit}s" in shown.stderr
 
 
 def test_intervals_are_compared_once_the_order_of_dates_is_known(tmp_path: Path) -> None:
     rows = "a,p,b,02/01/2021,01/02/2021\n" * 2 + "a,p,c,13/01/2021,14/01/2021\n"
     facts = write(tmp_path / "careers.csv", rows)
-    assert run("data", "stats", str(facts)).returncode == 0
+    succeeds("data", "stats", str(facts))
     write(facts, rows.replace("13/01", "01/13").replace("14/01", "01/14"))
     refused = run("data", "stats", str(facts))
     assert "careers.csv:1: column 5 (until): found since 02/01/2021" in refused.stderr

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from time_texts import UNKNOWN_TIME, axis_of, fields_of, read, votes_of, written
+from time_texts import UNKNOWN_TIME, axis_of, fields_of, read, written
 
 from apptek.errors import DataError, TimeFormatError
 from apptek.facts.calendar import Unit, calendar, date_of, day_number, position
@@ -196,19 +196,6 @@ def test_a_senseless_pattern_is_refused(pattern: str, fault: str) -> None:
 def test_a_time_that_does_not_fit_a_pattern_is_refused() -> None:
     with pytest.raises(TimeFormatError, match=r"^a time as in %d/%m/%Y, or nothing for unknown$"):
         axis_of("2021-05-03", date_format="%d/%m/%Y")
-
-
-@pytest.mark.parametrize(
-    ("text", "pattern"),
-    [
-        ("2014-05-13 14:22 UTC", "ISO 8601"),
-        ("13.05.2014", "%d.%m.%Y"),
-    ],
-)
-def test_the_pattern_of_dates_is_told(text: str, pattern: str) -> None:
-    votes, counts = votes_of("", text)
-    axis = TimeAxis("day") if votes.order else votes.resolve(counts)[0]
-    assert votes.describe(axis, counts)["date_format"] == pattern
 
 
 def test_further_files_must_have_the_order_of_a_pattern() -> None:

@@ -3,8 +3,8 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact
 from plain_queries import PlainQuery, agent_configs, plain_episode, plain_queries, queries_of
+from reference import PlainFact
 from worlds import PREDICATES, graph_of, plain_facts
 
 from apptek.config import AgentConfig

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from agent_parts import QUICK, trainer_of
-from oracles import PlainFact
+from reference import PlainFact
 from worlds import facts_of
 
 from apptek.arrays import Bools

@@ -7,8 +7,9 @@ import pytest
 from fact_files import write
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainFact, plain_traits
+from oracles import plain_traits
 from plain_queries import plain_queries, queries_of
+from reference import PlainFact
 from worlds import ENTITIES, dataset_of, facts_of, names_of, plain_facts
 
 from apptek.config import TraitsConfig

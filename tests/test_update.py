@@ -1,6 +1,5 @@
 """Facts added to a fitted model: what it answers, and what stays as it was."""
 
-import io
 import json
 import shutil
 import subprocess
@@ -8,12 +7,12 @@ import sys
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pytest
-from command_line import apptek
+from command_line import refusal, succeeds
+from fact_files import write
 from fitted_models import SharedModel
 
 from apptek import Predictor, Query
@@ -40,9 +39,7 @@ def predictor(folder: Path) -> Predictor:
 
 def read(folder: Path, *lines: str) -> Dataset:
     """The facts of a file with these lines: subject, predicate, object, time."""
-    file = folder / "facts.tsv"
-    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return read_dataset(file)
+    return read_dataset(write(folder / "facts.tsv", "\n".join(lines) + "\n"))
 
 
 def only(data: Dataset, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Dataset:
@@ -158,21 +155,14 @@ def test_many_names_are_found_before_and_after_new_ones() -> None:
     assert names.find("nobody") is None
 
 
-def test_several_files_a_pattern_and_standard_input_are_added_as_one(
-    folder: Path, data: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_several_files_are_added_as_one(folder: Path, data: Dataset, tmp_path: Path) -> None:
     ends = data.entities[1], data.predicates[1], data.entities[0]
-    for year in (2030, 2031):
-        row = "\t".join((*ends, f"{year}-01-01"))
-        (tmp_path / f"{year}.tsv").write_text(f"{row}\n", encoding="utf-8")
-    files = [str(tmp_path / "2030.tsv"), str(tmp_path / "2031.tsv")]
-    for number, words in enumerate((files, [str(tmp_path / "203?.tsv")])):
-        done = apptek("update", str(folder), *words, "--out", str(tmp_path / f"m{number}"))
-        assert "facts added: 2; known before: 0" in done.stderr, done.stderr
-    content = io.BytesIO((tmp_path / "2030.tsv").read_bytes())
-    monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=content))
-    done = apptek("update", str(folder), "-", "--out", str(tmp_path / "m"))
-    assert "facts added: 1; known before: 0" in done.stderr, done.stderr
+    files = [
+        str(write(tmp_path / f"{year}.tsv", "\t".join((*ends, f"{year}-01-01\n"))))
+        for year in (2030, 2031)
+    ]
+    done = succeeds("update", str(folder), *files, "--out", str(tmp_path / "model"))
+    assert "facts added: 2; known before: 0" in done.stderr
 
 
 def test_an_undated_fact_may_come_to_a_model_of_dated_ones() -> None:
@@ -195,8 +185,7 @@ def test_facts_that_are_taken_out_are_seen_no_more(
     read(tmp_path, *lines, wrong)
     shutil.copytree(folder, tmp_path / "model")
     words = ("update", str(tmp_path / "model"), "--in-place", "--retract")
-    done = apptek(*words, str(tmp_path / "facts.tsv"))
-    assert done.returncode == 0, done.stderr
+    done = succeeds(*words, str(tmp_path / "facts.tsv"))
     assert "facts taken out: 3; not found: 1" in done.stderr
     updated = Predictor.load(tmp_path / "model")
     assert len(updated.model.graph.facts) == len(data.train) - 3
@@ -215,8 +204,7 @@ def test_facts_that_are_taken_out_are_seen_no_more(
 
 def test_an_update_needs_facts_and_one_place_to_go(folder: Path) -> None:
     for words in ((), ("facts.tsv",), ("facts.tsv", "--out", "x", "--in-place"), ("--in-place",)):
-        done = apptek("update", str(folder), *words)
-        assert done.returncode == 2, words
+        refusal("update", str(folder), *words, code=2)
 
 
 def test_two_updates_in_place_do_not_lose_each_others_facts(folder: Path, tmp_path: Path) -> None:
@@ -224,9 +212,8 @@ def test_two_updates_in_place_do_not_lose_each_others_facts(folder: Path, tmp_pa
     shutil.copytree(folder, model)
     before = sorted(path.name for path in model.iterdir())
     with sole_writer(model):
-        done = apptek("update", str(model), str(folder / "nothing.tsv"), "--in-place")
-    assert done.returncode == 1
-    assert done.stderr == f"apptek: {model} is being changed by another process: try again later\n"
+        said = refusal("update", str(model), str(folder / "nothing.tsv"), "--in-place")
+    assert said == f"apptek: {model} is being changed by another process: try again later\n"
     assert sorted(path.name for path in model.iterdir()) == before
     with sole_writer(model):  # the lock of the first has ended
         pass
@@ -248,10 +235,9 @@ def test_what_cannot_be_updated_stays_as_it_was(
         (tmp_path / "no", ""),
     ):
         before = {path: path.read_bytes() for path in model.rglob("*") if path.is_file()}
-        done = apptek("update", str(model), str(facts), "--in-place")
-        assert done.returncode == 1, model
-        assert done.stderr.count("\n") == 1
-        assert said in done.stderr
+        told = refusal("update", str(model), str(facts), "--in-place")
+        assert told.count("\n") == 1
+        assert said in told
         assert {path: path.read_bytes() for path in model.rglob("*") if path.is_file()} == before
     assert not list(tmp_path.glob(".*"))
 
@@ -272,8 +258,7 @@ def test_a_link_stays_a_link_and_the_runs_are_remembered(folder: Path, tmp_path:
     read(tmp_path, "A\tvisits\tB\t2030-01-01")
     fitted = json.loads((tmp_path / "model" / "run.json").read_text())
     for _ in range(2):
-        done = apptek("update", str(tmp_path / "link"), str(tmp_path / "facts.tsv"), "--in-place")
-        assert done.returncode == 0, done.stderr
+        succeeds("update", str(tmp_path / "link"), str(tmp_path / "facts.tsv"), "--in-place")
     assert (tmp_path / "link").is_symlink()
     run = json.loads((tmp_path / "model" / "run.json").read_text())
     assert run["seconds"] == fitted["seconds"]

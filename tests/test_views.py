@@ -4,6 +4,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fitted_models import SharedModel
+from plain_queries import query_about
 
 from apptek import Predictor, Query, read_dataset
 from apptek.config import preset
@@ -15,7 +16,6 @@ from apptek.facts.queries import held_out_queries
 from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import with_earlier_facts
-from apptek.results import to_dict
 from apptek.setting_rules import with_settings
 
 
@@ -30,25 +30,6 @@ def forecaster(shared_model: SharedModel) -> Predictor:
     return Predictor.load(shared_model("by_time"))
 
 
-def day_after(data: Dataset, days: int = 1) -> str:
-    """A day after the last one of the training facts."""
-    return data.axis.format(int(data.train.times.max()) + days)
-
-
-def test_a_query_after_the_last_fact_is_answered_ahead(data: Dataset, predictor: Predictor) -> None:
-    names = data.entities[0], data.entities[1]
-    last = data.axis.format(int(data.train.times.max()))
-    answers = predictor.predict(
-        [Query(*names, last), Query(*names, day_after(data)), Query(*names, "?")]
-    )
-    assert [answer.view for answer in answers] == ["all_facts", "past_only", "all_facts"]
-    explanation = predictor.explain(Query(*names, day_after(data)))
-    assert explanation.view == "past_only"
-    assert to_dict(explanation)["view"] == "past_only"
-    assert explanation.predicate == answers[1].predicates[0]
-    assert explanation.probability == pytest.approx(answers[1].probabilities[0], abs=1e-6)
-
-
 def test_the_view_ahead_is_what_a_fit_for_the_past_alone_gives(
     predictor: Predictor, shared_model: SharedModel
 ) -> None:
@@ -60,20 +41,6 @@ def test_the_view_ahead_is_what_a_fit_for_the_past_alone_gives(
     assert alone.views_of("test") == ("past_only",)
     with pytest.raises(ApptekError, match="cannot be evaluated 'all_facts' on test"):
         alone.evaluate("test", "all_facts")
-
-
-def test_as_of_answers_everything_ahead(data: Dataset, default_model: Path) -> None:
-    past = Predictor.load(default_model, past_only=True)
-    queries = [Query(data.entities[0], data.entities[1], time) for time in ("2019-05-05", "?")]
-    assert [answer.view for answer in past.predict(queries)] == ["past_only", "past_only"]
-    assert past.evaluate("test").metrics == past.evaluate("test", "past_only").metrics
-
-
-def test_both_views_are_evaluated_where_the_split_allows_it(predictor: Predictor) -> None:
-    assert predictor.views_of("test") == ("all_facts", "past_only")
-    within, ahead = (predictor.evaluate("test", view) for view in ("all_facts", "past_only"))
-    assert predictor.evaluate("test").metrics == within.metrics
-    assert within.metrics.mrr > ahead.metrics.mrr > 0.3
 
 
 def test_a_split_beyond_train_can_only_be_looked_at_ahead(
@@ -142,8 +109,7 @@ def test_a_model_of_one_file_answers_from_all_facts_and_is_evaluated_on_train(
             assert np.array_equal(evaluation.ranks, plain.evaluate("test", view).ranks)
     dated = file.test.take(file.test.dated)
     row = int(np.argmax(file.axis.positions(dated.times)))
-    names = file.entities[int(dated.subjects[row])], file.entities[int(dated.objects[row])]
-    query = Query(*names, file.axis.format(int(file.axis.positions(dated.times[row : row + 1])[0])))
+    query = query_about(file, dated, row)
     (answer,) = loaded.predict([query])
     assert file.predicates[int(dated.predicates[row])] in answer.known
     assert plain.predict([query])[0].known == ()
@@ -223,20 +189,6 @@ def test_an_end_that_is_to_come_shows_in_no_reason(tmp_path: Path) -> None:
         assert (fact.distance, fact.apart) == (0, "at that time")
         explanations.append([reason.sentence for reason in explanation.all_reasons()])
     assert explanations[0] == explanations[1]
-
-
-def test_ahead_a_fact_of_the_day_itself_is_not_known(data: Dataset, default_model: Path) -> None:
-    row = int(np.argmax(data.train.dated & (data.train.since == data.train.until)))
-    train = data.train
-    names = data.entities[int(train.subjects[row])], data.entities[int(train.objects[row])]
-    query = Query(*names, data.axis.format(int(train.times[row])))
-    predicate = data.predicates[int(train.predicates[row])]
-    within, ahead = (
-        Predictor.load(default_model, past_only=past_only).predict([query])[0].known
-        for past_only in (False, True)
-    )
-    assert predicate in within
-    assert predicate not in ahead
 
 
 def test_a_few_facts_on_the_day_of_the_cut_make_no_random_split(by_time: Dataset) -> None:

@@ -90,46 +90,34 @@ def test_scores_without_facts_are_those_of_a_graph_without_them(
             assert whole.take(part.kept).digest() == kept.digest()
 
 
-def test_a_single_fact_that_is_enough_is_found(data: Dataset, predictor: Predictor) -> None:
-    """Against trying all facts that matter, one by one."""
-    sizes = []
-    for query in asked(data, range(0, 80, 8)):
-        queries = predictor.answerer.queries_of([query])
-        answer = int(scored_again(predictor, queries, set()).argmax())
-        single = any(
-            int(scored_again(predictor, queries, {fact}).argmax()) != answer
-            for fact in facts_of(predictor, queries)
-        )
-        found = predictor.counterfactual(query)
-        assert (len(found.removed) == 1) == single
-        sizes.append(len(found.removed))
-    assert 1 in sizes
-    assert max(sizes) > 1
-
-
-def test_a_counterfactual_holds_when_it_is_scored_again(
+def test_a_counterfactual_is_the_smallest_and_holds_when_it_is_scored_again(
     data: Dataset, predictor: Predictor
 ) -> None:
-    names, changed = data.predicates, 0
-    for query in asked(data, range(0, 60, 6)):
+    """Against trying all facts that matter, one by one."""
+    names, sizes = data.predicates, []
+    for query in asked(data, range(0, 80, 8)):
         found = predictor.counterfactual(query)
         queries = predictor.answerer.queries_of([query])
-        assert found.answer == predictor.predict([query], top=1)[0].predicates[0]
-        assert counterfactual_text(found).startswith(f"{query.subject} | ? | {query.object} | ")
+
+        def first_without(facts: set[int], queries: Queries = queries) -> str:
+            return names[int(scored_again(predictor, queries, facts).argmax())]
+
+        assert found.answer == first_without(set())
+        single = any(first_without({f}) != found.answer for f in facts_of(predictor, queries))
+        assert (len(found.removed) == 1) == single
+        sizes.append(len(found.removed))
+        assert json.loads(json.dumps(to_dict(found))) == to_dict(found)
         if found.outcome is None:
             assert found.removed == ()
             assert "No set of up to 40 facts was found" in counterfactual_text(found)
             continue
-        changed += 1
-        scores = scored_again(predictor, queries, {fact.fact for fact in found.removed})
-        assert names[int(scores.argmax())] == found.outcome.predicate != found.answer
-        assert json.loads(json.dumps(to_dict(found))) == to_dict(found)
-        if len(found.removed) > 1:  # every fact is needed
-            for fact in found.removed:
-                fewer = {other.fact for other in found.removed} - {fact.fact}
-                scores = scored_again(predictor, queries, fewer)
-                assert names[int(scores.argmax())] == found.answer
-    assert changed > 5
+        removed = {fact.fact for fact in found.removed}
+        assert first_without(removed) == found.outcome.predicate != found.answer
+        if len(removed) > 1:  # every fact is needed
+            assert {first_without(removed - {fact}) for fact in removed} == {found.answer}
+    assert 1 in sizes
+    assert max(sizes) > 1
+    assert sum(size > 0 for size in sizes) > 5
 
 
 def test_the_answer_can_be_led_to_a_predicate(data: Dataset, predictor: Predictor) -> None:
@@ -176,11 +164,6 @@ def test_changes_add_up_to_the_difference_of_two_days(data: Dataset, predictor: 
         plain = to_dict(found)
         assert json.loads(json.dumps(plain)) == plain
         assert plain["change"] == pytest.approx(total)
-        assert found.sentence.startswith(f"{first.label} (")
-        for word in ("log-odds", "->", "trait", "topology"):
-            assert word not in found.paragraph
-        assert all(f"({GIVEN})" in text for text in (found.sentence, found.paragraph))
-        assert "in log-odds" in contrast_text(found, length="full")
 
 
 def test_the_cause_of_a_change_goes_in_its_direction(data: Dataset, predictor: Predictor) -> None:
@@ -215,8 +198,6 @@ def test_a_predicate_is_compared_with_another(data: Dataset, predictor: Predicto
     found = predictor.explain(query, against=ranked[3])
     assert (found.predicate, found.runner_up) == (ranked[0], ranked[3])
     assert found.log_odds > predictor.explain(query).log_odds
-    assert f"{found.label} (" in found.sentence
-    assert f" rather than {found.runner_up_label} (" in found.sentence
     other = predictor.explain(query, ranked[3], against=ranked[2])
     assert f" is less likely than {other.runner_up_label} (" in other.sentence
     assert f"behind '{other.runner_up_label}'" in other.paragraph

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 from hypothesis import strategies as st
-from oracles import PlainFact
+from reference import PlainFact
 
 from apptek.facts.facts import Dataset, Facts, Names, OpenEnd
 from apptek.facts.times import UNKNOWN, TimeAxis
