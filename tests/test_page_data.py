@@ -1,6 +1,5 @@
 """What the explorer asks for beyond single answers: the same as from Python, many at once."""
 
-import asyncio
 import re
 from concurrent.futures import Future
 from itertools import product
@@ -92,24 +91,6 @@ def test_a_long_range_has_evenly_spread_days(
     assert {int(steps.min()), int(steps.max())} <= {9, 10, 11}
     assert body["positions"][-1] - body["positions"][0] == 3999
     problem(client.get("/api/ribbon", params=asked | {"subject": "nobody"}), 404)
-
-
-def test_names_are_never_looked_for_on_the_event_loop(
-    client: TestClient, query: dict[str, str], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    on_loop: list[bool] = []
-    usual = ServedModel.ids
-
-    def look_up(served: ServedModel, *names: Any, **options: Any) -> list[int]:
-        on_loop.append(asyncio._get_running_loop() is not None)
-        return usual(served, *names, **options)
-
-    monkeypatch.setattr(ServedModel, "ids", look_up)
-    for path in ("/api/ribbon", "/api/pair"):
-        assert client.get(path, params=pair_of(query)).status_code == 200
-    assert client.get(f"/api/entity/{query['subject']}/timeline").status_code == 200
-    assert len(on_loop) == 3
-    assert not any(on_loop)
 
 
 def test_words_find_the_pairs_whose_facts_they_describe(

@@ -39,11 +39,6 @@ class Fit:
 
 
 @pytest.fixture(scope="module")
-def folder(fits: dict[str, Fit]) -> Path:
-    return fits["paper"].folder
-
-
-@pytest.fixture(scope="module")
 def fits(data: Dataset, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Fit]:
     found = {}
     tasks: dict[str, tuple[Dataset, dict[str, Any]]] = {

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-import pyarrow as pa
 import pytest
 from command_line import apptek, succeeds
 from event_dumps import gdelt_row
@@ -22,7 +21,7 @@ from fact_files import (
     read_text,
     write,
 )
-from pyarrow import csv
+from pyarrow import csv as pa_csv
 from sheets import Cell, write_sheets
 
 from apptek.errors import DataError, NoFactsError
@@ -463,27 +462,18 @@ def test_a_first_row_whose_names_do_not_occur_again_may_be_a_header(tmp_path: Pa
     assert read_dataset(path).report.notes == ()
 
 
-@pytest.mark.parametrize("kind", ["file", "frame"])
-def test_one_wrong_cell_in_a_column_of_splits_is_a_bad_row(tmp_path: Path, kind: str) -> None:
+def test_one_wrong_cell_in_a_column_of_splits_is_a_bad_row(tmp_path: Path) -> None:
     splits = ["train"] * 16 + ["valid", "test", "test", "tset"]
-    rows = {
-        "subject": [f"a{i}" for i in range(20)],
-        "predicate": ["p"] * 20,
-        "object": ["b"] * 20,
-        "time": [f"2014-01-{1 + i:02}" for i in range(20)],
-        "split": splits,
-    }
-    source: Any = pa.table(rows)
-    if kind == "file":
-        source = tmp_path / "events.csv"
-        csv.write_csv(pa.table(rows), source)
-    with pytest.raises(DataError, match=r"'tset', expected train, valid or test"):
-        read_dataset(source)
-    data = read_dataset(source, skip_bad=True)
-    assert [len(data.train), len(data.valid), len(data.test)] == [16, 1, 2]
-    assert data.report.defect_count == 1
-    drawn = read_dataset(source, splitting=Splitting())  # then the column is not looked at
-    assert len(drawn.all_facts()) == 20
+    rows = [f"a{n},p,b,2014-01-{1 + n:02},{split}\n" for n, split in enumerate(splits)]
+    file = write(tmp_path / "events.csv", "subject,predicate,object,time,split\n" + "".join(rows))
+    for source in (file, pa_csv.read_csv(file)):
+        with pytest.raises(DataError, match=r"'tset', expected train, valid or test"):
+            read_dataset(source)
+        data = read_dataset(source, skip_bad=True)
+        assert [len(data.split(split)) for split in SPLITS] == [16, 1, 2]
+        assert data.report.defect_count == 1
+        drawn = read_dataset(source, splitting=Splitting())  # then the column is not looked at
+        assert len(drawn.all_facts()) == 20
 
 
 def test_files_with_the_day_and_the_month_first_are_not_mixed(tmp_path: Path) -> None:

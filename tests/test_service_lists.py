@@ -81,14 +81,12 @@ def test_a_watch_list_is_saved_as_a_file(client: TestClient) -> None:
         ({"entity": "Nobody at all"}, 404, "entity", "is not in this data"),
         ({"country": "Atlantis"}, 422, "country", "No entity is of the country 'Atlantis'"),
         ({"group": "weather"}, 422, "group", "There is no group 'weather'"),
-        ({"class": "weather"}, 422, "class", "There is no class 'weather'"),
         ({"predicate": "Sing"}, 422, "predicate", "knows no predicate 'Sing'"),
         ({"predicate": "Consult", "group": "verbal cooperation"}, 422, "group", "give one of"),
         ({"alert": "much"}, 422, "alert", "expected 'chance > N'"),
         ({"days": 0}, 422, "query.days", "greater than or equal to 1"),
         ({"from": "2999-01-01"}, 422, "from", "beyond what"),
         ({"format": "pdf"}, 422, "query.format", "Input should be"),
-        ({"color": "red"}, 422, "color", "no parameter 'color'"),
     ],
 )
 def test_what_cannot_be_watched_is_a_problem(

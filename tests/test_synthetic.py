@@ -11,27 +11,18 @@ import pyarrow.csv
 import pytest
 from fact_files import in_words
 from model_folders import files_of
-from world_tables import Table, table_of
+from world_tables import table_of
 
 from apptek.errors import ApptekError, DataError
 from apptek.facts.facts import SPLITS
 from apptek.facts.times import UNKNOWN
 from apptek.reading.reader import read_dataset
 from apptek.synthetic import world as synthetic
-from apptek.synthetic.world import LARGEST, SMALLEST, World, make_world, write_world
+from apptek.synthetic.world import LARGEST, SMALLEST, make_world, write_world
 
 
-@pytest.fixture(scope="module")
-def world() -> World:
-    return make_world(40_000, seed=3)
-
-
-@pytest.fixture(scope="module")
-def table(world: World) -> Table:
-    return table_of(world)
-
-
-def test_terms_follow_each_other_and_the_last_is_open(table: Table) -> None:
+def test_terms_follow_each_other_and_the_last_is_open() -> None:
+    table = table_of(make_world(40_000, seed=3))
     rows = np.flatnonzero(table.of("Head of government of"))
     assert np.array_equal(rows, np.flatnonzero(table.made_by("term-of-office")))
     terms: dict[int, list[tuple[int, int]]] = defaultdict(list)

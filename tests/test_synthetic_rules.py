@@ -15,7 +15,7 @@ from apptek.synthetic.rules import (
     PLANTED,
     Rule,
 )
-from apptek.synthetic.world import World, make_world
+from apptek.synthetic.world import make_world
 
 THREAT, AID, BREAK = (
     "Mobilize or increase armed forces",
@@ -26,13 +26,8 @@ LAST_DAY = int(np.datetime64("2021-12-31").astype(np.int64))
 
 
 @pytest.fixture(scope="module")
-def world() -> World:
-    return make_world(40_000, seed=3)
-
-
-@pytest.fixture(scope="module")
-def table(world: World) -> Table:
-    return table_of(world)
+def table() -> Table:
+    return table_of(make_world(40_000, seed=3))
 
 
 def head_at(table: Table, rule: Rule, subjects: Array, objects: Array, days: Array) -> Bools:

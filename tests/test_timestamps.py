@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from time_texts import UNKNOWN_TIME, axis_of, fields_of, read, written
+from time_texts import UNKNOWN_TIME, axis_of, fields_of, written
 
 from apptek.errors import DataError, TimeFormatError
 from apptek.facts.calendar import Unit, calendar, date_of, day_number, position
@@ -19,7 +19,6 @@ from apptek.reading.reader import read_dataset
 moments = st.datetimes(datetime(1902, 1, 1), datetime(2037, 12, 31)).map(
     lambda moment: moment.replace(microsecond=0)
 )
-NOON = 12 * 3600
 
 
 @given(st.integers(-(10**7), 10**7))
@@ -57,48 +56,6 @@ def test_an_offset_is_converted_to_utc(moment: datetime, minutes: int) -> None:
     utc = datetime.fromisoformat(text).astimezone(UTC)
     _, (code,) = axis_of(text, granularity="minute")
     assert code == int(utc.timestamp()) // 60
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("2021-05-03 14:22:00", written("date", 2021, 5, 3, 51_720)),
-        ("2021-05-03T14:22:07.123456", written("date", 2021, 5, 3, 51_727)),
-        ("2021-05-03 14:22", written("date", 2021, 5, 3, 51_720)),
-        ("2021-05-03T14", written("date", 2021, 5, 3, 50_400)),
-        ("2021-05-03T14:22:00Z", written("date", 2021, 5, 3, 51_720, True)),
-        ("2021-05-03 14:22:00 UTC", written("date", 2021, 5, 3, 51_720, True)),
-        ("2021-05-03T23:00:00-0500", written("date", 2021, 5, 4, 14_400, True)),
-        ("2021-01-01T00:30:00+01", written("date", 2020, 12, 31, 84_600, True)),
-        ("20210503T142200Z", written("date", 2021, 5, 3, 51_720, True)),
-        ("2021/05/03", written("date", 2021, 5, 3)),
-        ("13.05.2021", written("date", 2021, 5, 13, order="dmy")),
-        ("05/13/2021", written("date", 2021, 5, 13, order="mdy")),
-        ("3/5/2021", written("date", 2021, 3, 5, order="open")),
-        ("5/5/2021 12:00", written("date", 2021, 5, 5, NOON)),
-        ("13 May 2021", written("date", 2021, 5, 13)),
-        ("3-Sep-2021", written("date", 2021, 9, 3)),
-        ("May 3, 2021", written("date", 2021, 5, 3)),
-    ],
-)
-def test_times_of_day_and_other_dates_are_read(text: str, expected: tuple[object, ...]) -> None:
-    assert read(text) == expected
-
-
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        ("2021-05-03 24:00", "a time of day from 00:00:00 to 23:59:59"),
-        ("2021-05-03 23:59:60", "a time of day from 00:00:00 to 23:59:59"),
-        ("31.02.2021", "a day that exists in 2021-02"),
-        ("13/13/2021", "a month from 01 to 12"),
-        ("03/05/2021 14:22Z", "a date with the year first, if there is an offset"),
-    ],
-)
-def test_a_time_that_does_not_exist_is_refused(text: str, expected: str) -> None:
-    with pytest.raises(TimeFormatError) as caught:
-        read(text)
-    assert str(caught.value) == expected
 
 
 def stamps(count: int, step: int) -> list[str]:

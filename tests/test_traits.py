@@ -106,29 +106,24 @@ def test_other_names_have_no_type(name: str) -> None:
 BASE = [f"{sector} ({country})" for sector in ("Police", "Media", "Navy") for country in "ABC"]
 
 
-def test_an_entity_without_a_country_takes_that_of_most_of_its_facts() -> None:
-    facts = [("Ann", "Police (B)"), ("Media (B)", "Ann"), ("Ann", "Navy (A)")]
-    found = read([*BASE, "Ann"], facts)
-    assert found[COUNTRY]["Ann"] == "B"
-    assert "Ann" not in found[SECTOR]
+NEIGHBOURS = {  # facts of Ann and Bob, and the countries that they take
+    "that of most facts": (
+        [("Ann", "Police (B)"), ("Media (B)", "Ann"), ("Ann", "Navy (A)")],
+        {"Ann": "B"},
+    ),
+    "of equally many the first name": ([("Ann", "Police (B)"), ("Ann", "Navy (A)")], {"Ann": "A"}),
+    "in any order of facts": ([("Ann", "Navy (A)"), ("Ann", "Police (B)")], {"Ann": "A"}),
+    "not what others took": ([("Ann", "Police (B)"), ("Bob", "Ann"), ("Bob", "Bob")], {"Ann": "B"}),
+    "a name is believed first": ([("Police (A)", "Police (B)")] * 5, {}),
+}
 
 
-def test_of_equally_many_the_first_country_in_the_order_of_names_is_taken() -> None:
-    facts = [("Ann", "Police (B)"), ("Ann", "Navy (A)")]
-    assert read([*BASE, "Ann"], facts)[COUNTRY]["Ann"] == "A"
-    assert read([*BASE, "Ann"], facts[::-1])[COUNTRY]["Ann"] == "A"
-
-
-def test_a_country_is_taken_from_names_only_not_from_what_others_took() -> None:
-    facts = [("Ann", "Police (B)"), ("Bob", "Ann"), ("Bob", "Bob")]
+@pytest.mark.parametrize("case", NEIGHBOURS)
+def test_an_entity_without_a_country_takes_that_of_its_neighbours(case: str) -> None:
+    facts, taken = NEIGHBOURS[case]
     found = read([*BASE, "Ann", "Bob"], facts)
-    assert found[COUNTRY]["Ann"] == "B"
-    assert "Bob" not in found[COUNTRY]
-
-
-def test_a_name_is_believed_before_its_neighbours() -> None:
-    facts = [("Police (A)", "Police (B)")] * 5
-    assert read(BASE, facts)[COUNTRY]["Police (A)"] == "A"
+    assert found[COUNTRY] == {name: name[-2] for name in BASE} | taken
+    assert found[SECTOR].keys() == {*BASE}
 
 
 @given(st.lists(plain_facts(), max_size=30), st.integers(1, 7))
