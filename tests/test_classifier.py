@@ -25,7 +25,6 @@ from apptek.models.fitting.examples import (
     join_examples,
     split_into_shards,
     store_examples,
-    with_more,
 )
 from apptek.models.fitting.linear_fit import EpochReport, FitReport, fit_linear_softmax
 from apptek.models.linear_softmax import CHUNK, LinearSoftmax, SparseWeights
@@ -137,9 +136,6 @@ def test_stored_shards_are_read_as_they_were(tmp_path: Path) -> None:
     stored = StoredExamples(cache, stages)
     assert all(same(one, other) for one, other in zip(stored, parts, strict=True))
     assert [len(part) for part in stored] == [20, 15, 25]
-    more = with_more(stored, parts[0])
-    assert same(more[-1], parts[0])
-    assert len(more) == len(parts) + 1
 
 
 def test_joined_shards_are_all_examples() -> None:

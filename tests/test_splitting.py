@@ -1,3 +1,4 @@
+from dataclasses import replace
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -50,6 +51,31 @@ def test_a_random_split_takes_every_fact_once_in_its_order_and_by_its_share(
     assert all(part == sorted(part) for part in parts)
     assert len(parts[0]) == round(count * train)
     assert abs(len(parts[1]) - count * valid) <= 1
+
+
+@given(count=st.integers(20, 200), seed=st.integers(0, 2**40), data=st.data())
+def test_a_random_split_does_not_depend_on_the_order_of_the_rows(
+    count: int, seed: int, data: st.DataObject
+) -> None:
+    dataset, splitting = dataset_of(list(range(count))), Splitting(seed=seed)
+    order = np.asarray(data.draw(st.permutations(range(count))))
+    other = replace(dataset, train=dataset.train.take(order))
+    parts = members(split_facts(other, splitting))
+    assert [sorted(part) for part in parts] == members(split_facts(dataset, splitting))
+
+
+def test_the_rows_of_a_file_may_come_in_any_order(tmp_path: Path) -> None:
+    lines = [f"a{n % 7}\tp{n % 3}\tb{n}\t2020-01-{1 + n % 28:02d}" for n in range(60)]
+    found = []
+    for name, rows in (("forward", lines), ("backward", lines[::-1])):
+        data = read_dataset(write(tmp_path / f"{name}.tsv", "\n".join(rows) + "\n"))
+        names = data.entities
+        found.append([
+            sorted(names[entity] for entity in data.split(split).objects.tolist())
+            for split in SPLITS
+        ])  # fmt: skip
+    assert found[0] == found[1]
+    assert len(found[0][1]) == 6
 
 
 def test_facts_without_times_cannot_be_split_by_time() -> None:

@@ -55,12 +55,18 @@ class Splitting:
 
 
 def split_facts(dataset: Dataset, splitting: Splitting) -> Dataset:
-    """Return the data set with its training facts split in three; each part keeps their order."""
+    """Return the data set with its training facts split in three; each part keeps their order.
+
+    A random split draws from the sorted facts: which part a fact is in does not depend on the order
+    of the rows.
+    """
     facts = dataset.train
     shares = (splitting.train, splitting.train + splitting.valid)
     cuts = [round(len(facts) * share) for share in shares]
     if splitting.by == "random":
-        order = generator(splitting.seed, "split").permutation(len(facts))
+        (keys,) = fact_keys(facts)
+        drawn = generator(splitting.seed, "split").permutation(len(facts))
+        order = np.argsort(keys, kind="stable")[drawn]
     else:
         if not facts.dated.any():
             raise DataError(f"{dataset.name} cannot be split by time: no fact has one")

@@ -103,15 +103,6 @@ def store_examples(cache: StageCache, stage: str, examples: Examples) -> None:
     cache.save(stage, arrays, {"width": rows.width})
 
 
-def with_more(shards: Sequence[Examples], more: Examples) -> Sequence[Examples]:
-    """Return the shards with more examples: among the others in memory, else as one more shard."""
-    if not isinstance(shards, StoredExamples):
-        return [join_examples([*shards, more])]
-    stage = f"{shards.stages[0]}, more"
-    store_examples(shards.cache, stage, more)
-    return StoredExamples(shards.cache, [*shards.stages, stage])
-
-
 @dataclass(frozen=True, slots=True)
 class ViewExamples:
     """The examples that a view is fitted and tuned on.

@@ -8,24 +8,20 @@ import numpy as np
 from apptek.arrays import Floats
 from apptek.config import View
 from apptek.errors import ConfigError, DataError
-from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.prediction_sets import PredictionSets, Strata
 from apptek.evaluation.ranking import calibrate, filtered_mrr
-from apptek.facts.facts import join_facts
 from apptek.facts.queries import training_queries
 from apptek.features.space import make_space
 from apptek.features.support import count_support
 from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.models.answerer import WorkingView
 from apptek.models.counting import FREQUENCY, Counted
-from apptek.models.fitting.descent import MOST_DENSE, descend, shuffled_pass
+from apptek.models.fitting.descent import MOST_DENSE, descend
 from apptek.models.fitting.examples import (
-    Examples,
     StoredExamples,
     ViewExamples,
     examples_of,
     join_examples,
-    with_more,
 )
 from apptek.models.fitting.linear_fit import FitReport, beside, calibrated, fit_linear_softmax
 from apptek.models.fitting.stages import Fit
@@ -72,12 +68,6 @@ def fit_view(fit: Fit, model: Model, view: View) -> FittedView:
     classifier, about = chosen.classifier, _report(model, made, chosen.classifier, chosen.report)
     about |= {"quality": _quality(fit, made, chosen)}
     facts = fit.dataset.train.take(made.rows)
-    if made.is_newest and made.tuning is not None and chosen.reranker is None:
-        # The newest facts were used to choose; now the weights may learn from them.
-        with fit.stage(f"fit the classifier again, {view}"):
-            made = _with_newest(fit, made, made.tuning)
-            classifier = _refit(fit, made, classifier, chosen.report)
-        facts = join_facts(facts, made.facts)
     with fit.stage("count the support of reasons"):
         pairs = facts.subjects.astype(np.int64) * len(fit.dataset.entities) + facts.objects
         support = count_support(space, made.train, pairs)
@@ -169,22 +159,6 @@ def _later_sets(fit: Fit, made: ViewExamples, chosen: _Chosen) -> PredictionSets
     with fit.stage("prediction sets of later times"):
         scores = WorkingView("past_only", made.space, fitted).scores(made.queries)
     return _prediction_sets(fit, made, replace(chosen, scores=scores))
-
-
-def _with_newest(fit: Fit, made: ViewExamples, tuning: Examples) -> ViewExamples:
-    """Return the examples with those for tuning among those to fit on."""
-    others = known_predicates(made.facts, (fit.dataset.train,))
-    more = Examples(tuning.rows, tuning.labels, others)
-    return replace(made, train=with_more(made.train, more))
-
-
-def _refit(fit: Fit, made: ViewExamples, chosen: LinearSoftmax, report: FitReport) -> LinearSoftmax:
-    """Return the classifier fitted on these examples, with the settings and calibration chosen."""
-    rng, config = generator(fit.options.seed, "refit"), fit.config.classifier
-    passes = [shuffled_pass(made.train, rng) for _ in range(report.epoch)]
-    class_count, copies = len(chosen.bias), made.space.copies()
-    fitted = descend(made.train, class_count, config, report.l2, passes, copies)
-    return replace(fitted, calibration=chosen.calibration)
 
 
 def _fit_reranker(fit: Fit, made: ViewExamples, chosen: _Chosen) -> Reranker | None:
