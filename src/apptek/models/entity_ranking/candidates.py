@@ -17,12 +17,10 @@ The features are log(1 + count / UNIT) by three time scales: brief, middle, and 
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Doubles, Floats, Longs, for_kernel, read_only
-from apptek.compiling import kernel, leaf
+from apptek.arrays import Floats, Longs, read_only
 from apptek.facts.facts import Facts, with_inverses
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.clock import Clock
@@ -66,141 +64,94 @@ class Candidates:
 
 
 class EntityIndex:
-    """The dated facts, each also reversed, by actor and by predicate in order of time."""
+    """The dated facts, each also reversed, and since when entities are candidates.
+
+    A group is what a family counts together. It is one number, made of the ids.
+    """
 
     def __init__(self, facts: Facts, axis: TimeAxis, counts: tuple[int, int], clock: Clock) -> None:
         self.entity_count, self.predicate_count = counts
         doubled = with_inverses(facts.take(axis.positions(facts.times) != UNKNOWN), counts[1])
         columns = (doubled.subjects, doubled.predicates, doubled.objects)
-        subjects, predicates, objects = (column.astype(np.int64) for column in columns)
-        times = axis.positions(doubled.times).astype(np.int64)
-        by_actor = np.lexsort((times, subjects))
-        self._of_actor = _sorted(by_actor, subjects, counts[0], predicates, objects, times)
-        by_predicate = np.lexsort((times, predicates))
-        self._of_predicate = _sorted(by_predicate, predicates, 2 * counts[1], objects, times)
-        self._roles = 2 * subjects + (predicates >= counts[1])  # 2 e: e as subject; + 1: as object
-        self._times = times
+        self._subjects, self._predicates, self._objects = (c.astype(np.int64) for c in columns)
+        self._times = axis.positions(doubled.times).astype(np.int64)
         self._scales = read_only(np.asarray([clock.brief, clock.middle, np.inf]))
+        self._of_actor = self._since(self._subjects)
+        self._of_predicate = self._since(self._predicates)
 
     def candidates(self, queries: EntityQueries) -> Candidates:
         """Return every entity with evidence before the time of each question, ascending by id.
 
         An actor below 0 is unknown: then only the predicate gives evidence.
         """
-        order = np.lexsort((queries.times, queries.predicates))
-        columns = (queries.actors, queries.predicates, queries.times)
-        asked = [for_kernel(column[order], np.int64) for column in columns]
-        most = self._most(asked[0], asked[1])
-        offsets = np.zeros(len(queries) + 1, np.int64)
-        entities = np.empty(int(most.sum()), np.int64)
-        counts = np.zeros((len(entities), len(FEATURES)), np.float32)
-        arguments: Any = (
-            *asked, self.predicate_count, *self._of_actor, *self._of_predicate, self._scales,
-            self.entity_count, offsets, entities, counts,
+        met, took_part = (
+            self._known(*since, asked, queries.times)
+            for since, asked in (
+                (self._of_actor, queries.actors), (self._of_predicate, queries.predicates)
+            )
         )  # fmt: skip
-        _fill(*arguments)
-        entities, counts = entities[: offsets[-1]], counts[: offsets[-1]]
-        rows = np.repeat(np.arange(len(queries)), np.diff(offsets))
-        roles, times = 2 * entities + (asked[1] < self.predicate_count)[rows], asked[2][rows]
-        of_roles, _ = decayed_counts(self._roles, self._times, roles, times, self._scales)
-        counts[:, -len(SCALES) :] = of_roles
-        features = np.log1p(counts / np.float32(UNIT))
-        return _in_order(Candidates(offsets, entities, features), order)
+        others = took_part[took_part % self.entity_count != queries.actors[self._rows(took_part)]]
+        found = np.union1d(met, others)
+        rows, entities = self._rows(found), found % self.entity_count
+        offsets = np.searchsorted(rows, np.arange(len(queries) + 1)).astype(np.int64)
+        return Candidates(offsets, entities, self._features(queries.take(rows), entities))
 
-    def _most(self, actors: Longs, predicates: Longs) -> Longs:
-        """Return an upper bound of the number of candidates for each question."""
-        known = np.maximum(actors, 0)
-        starts, of_predicate = self._of_actor[0], self._of_predicate[0]
-        of_actors = np.where(actors >= 0, starts[known + 1] - starts[known], 0)
-        facts = of_actors + of_predicate[predicates + 1] - of_predicate[predicates]
-        most: Longs = np.minimum(facts, self.entity_count)
-        return most
+    def _features(self, asked: EntityQueries, entities: Longs) -> Floats:
+        """Return the features of candidates, each with its question."""
+        by_actor = _among(self._subjects, asked.actors)
+        by_predicate = _among(self._predicates, asked.predicates)
+        of_role, columns = _among(self._objects, entities), []
+        for family, rows in zip(
+            FAMILIES, (by_actor, by_actor, by_actor, by_predicate, of_role), strict=True
+        ):
+            events = (self._subjects[rows], self._predicates[rows], self._objects[rows])
+            groups = self._groups("pair" if family == "reversed" else family, *events)
+            wanted = self._groups(family, asked.actors, asked.predicates, entities)
+            times = self._times[rows]
+            counts, _ = decayed_counts(groups, times, wanted, asked.times, self._scales)
+            if family == "predicate":  # an actor is no candidate by its own facts
+                counts[entities == asked.actors] = 0.0
+            columns.append(np.log1p(counts / UNIT).astype(np.float32))
+        return np.concatenate(columns, axis=1)
+
+    def _groups(self, family: str, actors: Longs, predicates: Longs, entities: Longs) -> Longs:
+        is_reversed = predicates >= self.predicate_count
+        if family == "triple":
+            groups = actors * (2 * self.predicate_count) + predicates
+        elif family == "predicate":
+            groups = predicates
+        elif family == "role":
+            groups = is_reversed.astype(np.int64)
+        else:
+            groups = 2 * actors + (is_reversed != (family == "reversed"))
+        found: Longs = groups * self.entity_count + entities
+        return found
+
+    def _since(self, groups: Longs) -> tuple[Longs, Longs]:
+        """Return group * entities + entity of the facts of each group, and the first time."""
+        keys = groups * self.entity_count + self._objects
+        order = np.lexsort((self._times, keys))
+        is_first = np.diff(keys[order], prepend=-1) != 0
+        return keys[order][is_first], self._times[order][is_first]
+
+    def _known(self, keys: Longs, since: Longs, groups: Longs, times: Longs) -> Longs:
+        """Return row * entities + entity of all that had a fact in the group before the time."""
+        ends = [np.searchsorted(keys, each * self.entity_count) for each in (groups, groups + 1)]
+        counts = ends[1] - ends[0]
+        rows = np.repeat(np.arange(len(groups)), counts)
+        places = np.arange(len(rows)) + np.repeat(ends[0] - np.cumsum(counts) + counts, counts)
+        kept = since[places] < times[rows]
+        known: Longs = rows[kept] * self.entity_count + keys[places[kept]] % self.entity_count
+        return known
+
+    def _rows(self, found: Longs) -> Longs:
+        rows: Longs = found // self.entity_count
+        return rows
 
 
-def _sorted(order: Longs, keys: Longs, count: int, *columns: Longs) -> tuple[Longs, ...]:
-    """Return the offsets of the facts of each key, then the columns in this order."""
-    starts = np.searchsorted(keys[order], np.arange(count + 1)).astype(np.int64)
-    return tuple(for_kernel(c, np.int64) for c in (starts, *(c[order] for c in columns)))
-
-
-def _in_order(found: Candidates, order: Longs) -> Candidates:
-    """Return the candidates in the order of the questions, sorted by id within a question."""
-    rows = order[found.rows]
-    places = np.lexsort((found.entities, rows))
-    offsets = np.searchsorted(rows[places], np.arange(len(order) + 1)).astype(np.int64)
-    return Candidates(offsets, found.entities[places], found.features[places])
-
-
-@leaf
-def _add_event(sums: Doubles, before: int, scales: Doubles) -> None:
-    """Add an event to decayed counts that are of an earlier time; `before` is not above 0."""
-    for scale in range(len(scales)):
-        sums[scale] = sums[scale] * np.exp(before / scales[scale]) + 1.0
-
-
-@leaf
-def _add_fact(counts: Floats, before: int, scales: Doubles, family: int) -> None:
-    """Add a fact of an earlier time to the counts of a family."""
-    for scale in range(len(scales)):
-        counts[family * len(scales) + scale] += np.exp(before / scales[scale])
-
-
-@leaf
-def _decay(sums: Doubles, before: int, scales: Doubles, counts: Floats, family: int) -> None:
-    """Set the counts of a family to decayed counts of an earlier time."""
-    for scale in range(len(scales)):
-        counts[family * len(scales) + scale] = sums[scale] * np.exp(before / scales[scale])
-
-
-@kernel
-def _fill(  # noqa: C901  one pass over the questions; each branch is a line or two
-    actors: Longs, predicates: Longs, times: Longs, predicate_count: int,
-    actor_starts: Longs, fact_predicates: Longs, fact_objects: Longs, fact_times: Longs,
-    predicate_starts: Longs, event_entities: Longs, event_times: Longs, scales: Doubles,
-    entity_count: int, offsets: Longs, entities: Longs, counts: Floats,
-) -> None:  # fmt: skip
-    """Fill in the candidates of questions that ascend by predicate, then by time, without roles.
-
-    Facts with one predicate are added up in one sweep through time. `sums` holds the decayed counts
-    of each entity as they were at the time `last` of its latest fact.
-    """
-    sums, last = np.zeros((entity_count, len(scales))), np.zeros(entity_count, np.int64)
-    slot_of, active = np.full(entity_count, -1, np.int64), np.empty(entity_count, np.int64)
-    active_count, event, swept, slots = 0, 0, -1, 0
-    for query in range(len(times)):
-        actor, predicate, when = actors[query], predicates[query], times[query]
-        if predicate != swept:
-            sums[active[:active_count]] = 0.0
-            active_count, event, swept = 0, predicate_starts[predicate], predicate
-        while event < predicate_starts[predicate + 1] and event_times[event] < when:
-            entity = event_entities[event]
-            if sums[entity, -1] == 0.0:
-                active[active_count] = entity
-                active_count += 1
-                last[entity] = event_times[event]
-            _add_event(sums[entity], last[entity] - event_times[event], scales)
-            last[entity] = event_times[event]
-            event += 1
-        first = slots
-        for place in range(active_count):
-            entity = active[place]
-            if entity != actor:
-                entities[slots], slot_of[entity] = entity, slots
-                _decay(sums[entity], last[entity] - when, scales, counts[slots], 3)
-                slots += 1
-        if actor >= 0:
-            for fact in range(actor_starts[actor], actor_starts[actor + 1]):
-                if fact_times[fact] >= when:
-                    break
-                entity, other = fact_objects[fact], fact_predicates[fact]
-                if slot_of[entity] < 0:
-                    entities[slots], slot_of[entity] = entity, slots
-                    slots += 1
-                slot, age = slot_of[entity], fact_times[fact] - when
-                same = (other < predicate_count) == (predicate < predicate_count)
-                _add_fact(counts[slot], age, scales, 1 if same else 2)
-                if other == predicate:
-                    _add_fact(counts[slot], age, scales, 0)
-        for slot in range(first, slots):
-            slot_of[entities[slot]] = -1
-        offsets[query + 1] = slots
+def _among(ids: Longs, wanted: Longs) -> Longs:
+    """Return the rows whose id is among those that are wanted."""
+    is_wanted = np.zeros(int(max(ids.max(initial=-1), wanted.max(initial=-1))) + 2, np.bool_)
+    is_wanted[wanted] = True
+    is_wanted[-1] = False  # an unknown actor
+    return np.flatnonzero(is_wanted[ids])
