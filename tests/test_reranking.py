@@ -12,6 +12,7 @@ from model_folders import files_of, rewrite_manifest
 from plain_queries import query_about
 
 from apptek import extras
+from apptek.arrays import Doubles
 from apptek.config import Config, preset
 from apptek.errors import ModelError
 from apptek.evaluation.calibration import log_softmax
@@ -19,7 +20,7 @@ from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import held_out_queries
 from apptek.features.traits import Traits
 from apptek.models.reranking.candidates import Mirrors, Weighed, describe_candidates, names_of
-from apptek.models.reranking.fitting import ListwiseLoss, TakeTurns, folds_of
+from apptek.models.reranking.fitting import ListwiseLoss, folds_of
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.setting_rules import with_settings
@@ -72,19 +73,21 @@ def test_facts_of_two_entities_at_one_time_share_a_fold(data: Dataset) -> None:
     assert 0.2 < np.mean(folds == again) < 0.5
 
 
-@pytest.mark.parametrize("members", [1, 2, 3])
-def test_members_that_take_turns_add_the_mean_of_members_fitted_apart(members: int) -> None:
+def test_the_slopes_are_those_of_the_listwise_loss() -> None:
     rng = np.random.default_rng(0)
-    start, steps = rng.normal(size=8), rng.uniform(0.1, 0.9, (4, members, 8))
-    loss = ListwiseLoss(np.eye(4, 2, dtype=np.bool_), np.zeros((4, 2), np.bool_))
-    apart = np.tile(start, (members, 1))
-    turns, together = TakeTurns(loss, start.copy(), members), start.copy()
-    for own_steps in steps:
-        for member in range(members):
-            apart[member] -= own_steps[member] * loss(apart[member])[0]
-            together -= own_steps[member] / members * turns(together, None)[0]
-    np.testing.assert_allclose(together, apart.mean(axis=0))
-    assert members == 1 or not np.allclose(apart[0], apart[1])
+    hits, left_out = np.eye(4, 3, dtype=np.bool_), np.zeros((4, 3), np.bool_)
+    hits[3, 0], left_out[0, 2] = True, True
+    scores = rng.normal(size=12)
+
+    def loss(at: Doubles) -> float:
+        table = np.where(left_out, -np.inf, at.reshape(4, 3))
+        return float(-(table - np.log(np.exp(table).sum(axis=1, keepdims=True)))[hits].sum())
+
+    slopes, curvature = ListwiseLoss(hits, left_out)(scores)
+    moves = np.eye(12) * 1e-6
+    expected = [(loss(scores + move) - loss(scores - move)) / 2e-6 for move in moves]
+    np.testing.assert_allclose(slopes, expected, atol=1e-6)
+    assert (curvature > 0).all()
 
 
 def test_candidates_are_described_as_defined(predictor: Predictor, data: Dataset) -> None:

@@ -169,8 +169,7 @@ class ClassifierConfig:
 class RerankerConfig:
     """The trees that order the best candidates once more, and what they are trained on."""
 
-    rounds: int = setting(0, "trees of a member; 0: there is no re-ranker", ge=0, le=10_000)
-    members: int = setting(1, "sequences of trees whose mean is added", ge=1, le=20)
+    rounds: int = setting(0, "trees; 0: there is no re-ranker", ge=0, le=10_000)
     candidates: int = setting(20, "predicates of a query that are ordered once more", ge=2)
     folds: int = setting(
         3,
@@ -224,7 +223,6 @@ PRESETS: dict[str, Config] = {
         _DEFAULT,
         reranker=RerankerConfig(
             rounds=250,
-            members=2,
             candidates=12,
             folds=4,
             queries=250_000,

@@ -23,7 +23,7 @@ from apptek.arrays import Arrays
 from apptek.errors import ConfigError, DataError, GraphError, ModelError
 from apptek.files import is_file
 
-FORMAT = 7  # of every folder; a change of any file raises it by one
+FORMAT = 8  # of every folder; a change of any file raises it by one
 ABOUT = "model.json"
 ARRAYS = "arrays.safetensors"
 MANIFEST = "manifest.json"

@@ -7,7 +7,6 @@ log-probability. Other training predicates of the same (u, v, t) are masked, as 
 predicate that is no candidate keeps its linear log-probability.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +34,6 @@ from apptek.models.reranking.reranker import Reranker
 from apptek.ragged import Ragged
 from apptek.seeding import generator
 
-Loss = Callable[[Doubles], tuple[Doubles, Doubles]]  # scores -> slopes, curvature
 _MASKED = -1e9
 _LEAST_CURVATURE = 1e-6
 
@@ -82,20 +80,19 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
         return None
     table = described.features[usable].reshape(-1, described.features.shape[2])
     names = names_of(task.space)
-    start = table[:, names.index("log_probability")].astype(np.float64)
     loss = ListwiseLoss(hits[usable], left_out[usable])
     data = lightgbm.Dataset(
         table,
         label=hits[usable].ravel().astype(np.float32),
-        init_score=start,
+        init_score=table[:, names.index("log_probability")].astype(np.float64),
         categorical_feature=[names.index("predicate")],
         params={"max_bin": 127, "verbosity": -1},
     )
     booster = lightgbm.train(
         {
-            "objective": TakeTurns(loss, start, config.members),
+            "objective": loss,
             "num_leaves": config.leaves,
-            "learning_rate": config.learning_rate / config.members,
+            "learning_rate": config.learning_rate,
             "min_data_in_leaf": config.least_rows,
             "feature_fraction": 0.4,
             "bagging_fraction": 0.8,
@@ -109,7 +106,7 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
             "verbosity": -1,
         },
         data,
-        config.rounds * config.members,
+        config.rounds,
     )
     mirrors = Mirrors.learned(task.train, task.space.graph.predicate_count)
     return Reranker(booster.model_to_string(), mirrors, config.candidates)
@@ -181,8 +178,8 @@ class ListwiseLoss:
     def __init__(self, hits: Bools, left_out: Bools) -> None:
         self.hits, self.left_out = hits, left_out
 
-    def __call__(self, scores: Doubles) -> tuple[Doubles, Doubles]:
-        """Return the gradient and the curvature of every candidate."""
+    def __call__(self, scores: Doubles, _: Any = None) -> tuple[Doubles, Doubles]:
+        """Return the gradient and the curvature of every candidate, for LightGBM."""
         table = np.where(self.left_out, _MASKED, scores.reshape(self.hits.shape))
         table = np.exp(table - table.max(axis=1, keepdims=True))
         probabilities = table / table.sum(axis=1, keepdims=True)
@@ -190,22 +187,3 @@ class ListwiseLoss:
         # The diagonal of the Hessian, doubled as LightGBM does for softmax; never 0.
         curvature = np.maximum(2.0 * probabilities * (1.0 - probabilities), _LEAST_CURVATURE)
         return slopes.ravel(), curvature.ravel()
-
-
-class TakeTurns:
-    """Several ensembles ("members") that are boosted in turns, within one sequence of trees.
-
-    The trees of a member are fitted to what its own trees have added. If each step is divided by
-    the number of members, all trees together add the mean of what the members add.
-    """
-
-    def __init__(self, loss: Loss, start: Doubles, members: int) -> None:
-        self.loss, self.total, self.turn = loss, start, -1
-        self.scores = np.tile(start, (members, 1))  # of each member
-
-    def __call__(self, scores: Doubles, _: Any) -> tuple[Doubles, Doubles]:
-        """Return the gradient and the curvature for the member whose turn it is, for LightGBM."""
-        members = len(self.scores)
-        self.scores[self.turn] += members * (scores - self.total)  # what the last tree has added
-        self.total, self.turn = scores.copy(), (self.turn + 1) % members
-        return self.loss(self.scores[self.turn])
