@@ -1,7 +1,7 @@
 """Any scorer is ranked as our own models are, and its result joins the comparisons."""
 
 import re
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -76,23 +76,14 @@ def test_a_model_of_ours_and_its_scores_give_the_same_report(
     assert evaluator.evaluate(scorer, name="the same").metrics == report.metrics
 
 
-@pytest.mark.parametrize("candidates", ["R", "2R"])
 @pytest.mark.parametrize("filtering", ["raw", "static", "time-aware"])
 @settings(max_examples=25)
 @given(train=some_facts, test=some_facts)
 def test_ranks_agree_with_the_definition(
-    filtering: Any, candidates: Any, train: list[PlainFact], test: list[PlainFact]
+    filtering: Any, train: list[PlainFact], test: list[PlainFact]
 ) -> None:
-    evaluator = Evaluator(
-        dataset_of(train, test), filtering=filtering, candidates=candidates, view="past_only"
-    )
+    evaluator = Evaluator(dataset_of(train, test), filtering=filtering, view="past_only")
     facts, width = [*train, *test], PREDICATES
-    if candidates == "2R":
-        width = 2 * PREDICATES
-        facts += [
-            PlainFact(f.object, f.predicate + PREDICATES, f.subject, f.since, f.until)
-            for f in facts
-        ]
     expected = [
         expected_rank(row.tolist(), query.predicate, set(other_known(query, facts, filtering)))
         for row, query in zip(hashed(evaluator.queries, width), test, strict=True)
@@ -101,18 +92,13 @@ def test_ranks_agree_with_the_definition(
     assert ranks.tolist() == expected
 
 
-def test_both_directions_of_r_columns_are_the_figures_of_forecasts(by_time: Dataset) -> None:
+def test_a_scorer_with_probabilities_has_the_figures_of_forecasts(by_time: Dataset) -> None:
     count = len(by_time.predicates)
 
     def scores(queries: Queries) -> Matrix:
         return hashed(queries, count)
 
     figures = evaluate_forecast(ViewScorer(scores, softmax), by_time, rolling=False)
-    for filtering, figure in (("raw", figures["raw_2r"]), ("time-aware", figures["filtered_2r"])):
-        evaluator = Evaluator(by_time, candidates="2R", filtering=filtering)  # type: ignore[arg-type]
-        report = evaluator.evaluate(scores, probabilities=softmax)
-        assert asdict(report.metrics) == figure | {"ece": None}
-        assert report.forecast == figures
     assert Evaluator(by_time).evaluate(scores, probabilities=softmax).forecast == figures
 
 

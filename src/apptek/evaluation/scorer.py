@@ -3,7 +3,7 @@
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from apptek.facts.queries import Queries, draw_evenly, held_out_queries
 from apptek.seeding import generator
 
 Scores = Callable[[Queries], Matrix]  # scores of all predicates for some queries: (B, R)
-Candidates = Literal["R", "2R"]
 
 _LARGE = 1e30  # differences of such scores are finite in single precision
 
@@ -59,50 +58,22 @@ def evaluate_split(
     split: Split,
     filtering: Filter = "time-aware",
     *,
-    candidates: Candidates = "R",
-    priors: Doubles | None = None,
-    rolling: bool = False,
     most: int | None = None,
 ) -> Evaluation:
-    """Return the ranking metrics of a scorer on a split.
+    """Return the ranking metrics of a scorer on a split, among the predicates of (s, ?, o, t).
 
-    candidates  R: the truth is ranked among the predicates of (s, ?, o, t). 2R: among (s, r, o, t)
-                and (o, r, s, t) for each r; the known facts of both directions are filtered
-    priors      for 2R, log P(s -> o) and log P(o -> s) of each fact: (n, 2). By default they are
-                fitted, from every earlier fact if `rolling`, else from the training facts
-    most        the limit of queries, drawn evenly over predicates and time; by default all
-
-    Among 2 R candidates, log P(direction) + log P(r | direction) is ranked: the prior plus the
-    scorer's probability for that ordered pair. A scorer with 2 R columns gives both itself, the
-    reversed facts second.
+    most  the limit of queries, drawn evenly over predicates and time; by default all
     """
     facts = data.split(split)
     rows = np.arange(len(facts))
     rows = draw_evenly(facts, rows, most or len(facts), generator(0, "evaluated"))
-    if candidates == "R":
-        asked = EvaluationQueries.of(data, split, filtering, rows)
-        score = _by_rows(scorer, held_out_queries(asked.facts))
-        return evaluate_scores(
-            score, asked, probabilities=scorer.probabilities, set_sizes=scorer.set_sizes
-        )
-    asked, count = EvaluationQueries.of(data, split, "raw", rows), len(data.predicates)
-    everything = with_inverses(data.all_facts(), count)
-    asked = replace(asked, known=known_predicates(asked.facts, [everything], filtering))
-    queries = held_out_queries(asked.facts)
-    if len(queries) and scorer.scores(queries.part(slice(0, 1))).shape[1] == 2 * count:
-        return evaluate_scores(_by_rows(scorer, queries), asked)
-    if scorer.probabilities is None:
-        raise ApptekError("to rank both directions, a scorer with R columns needs probabilities")
-    if priors is None:
-        priors = direction_priors(data, split, rolling=rolling)
-    ways = [_by_rows(scorer, each) for each in (queries, _reversed(queries))]
-    probabilities, of_rows = scorer.probabilities, priors[rows]
-
-    def both(start: int, stop: int) -> Matrix:
-        shares = [probabilities(way(start, stop)) for way in ways]
-        return _both_directions(shares, of_rows[start:stop])
-
-    return evaluate_scores(both, asked)
+    asked = EvaluationQueries.of(data, split, filtering, rows)
+    return evaluate_scores(
+        _by_rows(scorer, held_out_queries(asked.facts)),
+        asked,
+        probabilities=scorer.probabilities,
+        set_sizes=scorer.set_sizes,
+    )
 
 
 def _reversed(queries: Queries) -> Queries:
@@ -129,7 +100,12 @@ def evaluate_forecast(
     raw_r, filtered_r    among the R predicates of (s, ?, o, t)
     raw_2r, filtered_2r  among 2 R: (s, r, o, t) and (o, r, s, t) for each r
 
-    Filtered: other known facts of the same time are excluded from the ranking.
+    Filtered: other known facts of the same time are excluded from the ranking. Of 2 R candidates,
+    log P(direction) + log P(r | direction) is ranked: the prior plus the scorer's probability for
+    that ordered pair.
+
+    priors  log P(s -> o) and log P(o -> s) of each fact: (n, 2). By default they are fitted, from
+            every earlier fact if `rolling`, else from the training facts
 
     The caller must ensure that no query sees a fact of its own time or later. `rolling`: whether
     the scorer sees every earlier fact, including those of valid and test.
@@ -170,7 +146,7 @@ def _by_rows(scorer: ViewScorer, queries: Queries) -> Callable[[int, int], Matri
     return lambda start, stop: scorer.scores(queries.part(slice(start, stop)))
 
 
-def checked_scores(scores: Any, queries: Queries, widths: Sequence[int]) -> Matrix:
+def checked_scores(scores: Any, queries: Queries, width: int) -> Matrix:
     """Return the output of a foreign scorer as a matrix; ApptekError if its shape is wrong.
 
     Torch tensors are accepted too.
@@ -178,8 +154,7 @@ def checked_scores(scores: Any, queries: Queries, widths: Sequence[int]) -> Matr
     if hasattr(scores, "detach"):
         scores = scores.detach().cpu().numpy()
     matrix: Matrix = np.asarray(scores)
-    wanted = " or ".join(f"({len(queries)}, {width})" for width in widths)
-    if matrix.ndim != 2 or len(matrix) != len(queries) or matrix.shape[1] not in widths:
+    if matrix.shape != (wanted := (len(queries), width)):
         raise ApptekError(f"the scorer returned shape {matrix.shape}, expected {wanted}")
     if matrix.dtype not in (np.float32, np.float64):
         try:

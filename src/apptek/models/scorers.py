@@ -162,7 +162,7 @@ class OwnScorer:
 
     def scores(self, queries: Queries) -> Any:
         """Return the scores, (B, R); ApptekError for another shape."""
-        return checked_scores(self._call(queries), queries, (self._width,))
+        return checked_scores(self._call(queries), queries, self._width)
 
     def save(self, folder: Path, view: View) -> None:
         """Let the scorer write what it has to."""

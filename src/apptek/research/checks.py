@@ -33,7 +33,7 @@ def check_scorer(scorer: Any, data: Dataset, view: View = "all_facts") -> None:
     width = len(data.predicates)
 
     def scores(queries: Queries) -> Matrix:
-        return checked_scores(call(queries), queries, (width,))
+        return checked_scores(call(queries), queries, width)
 
     queries, together = _check_independent(scores, data)
     nobody = np.full(len(queries), -1, np.int32)

@@ -11,7 +11,6 @@ from apptek.errors import ApptekError
 from apptek.evaluation.filters import Filter
 from apptek.evaluation.ranking import MOST_CALIBRATED, Evaluation, TuningQueries
 from apptek.evaluation.scorer import (
-    Candidates,
     ViewScorer,
     check_evaluated,
     check_one_of,
@@ -51,8 +50,6 @@ class Evaluator:
     rolling     past_only, and the facts of valid and test are shown when their time has passed: for
                 fitted models, also your own by `register_baseline`
     filtering   the known predicates that a ranking excludes: raw, static or time-aware
-    candidates  R: the predicates of (s, ?, o, t); 2R: those of (o, ?, s, t) as well. A scorer may
-                return 2 R columns then, the reversed second; R columns get a direction prior
 
     The rank is the expected one over ties: 1 + the better ones + half of the equal ones.
     """
@@ -66,14 +63,12 @@ class Evaluator:
         view: View | None = None,
         rolling: bool = False,
         filtering: Filter = "time-aware",
-        candidates: Candidates = "R",
     ) -> None:
         check_evaluated(split, view)
         check_one_of("filtering", filtering, get_args(Filter))
-        check_one_of("candidates", candidates, get_args(Candidates))
         self.dataset = apply_protocol(as_dataset(data).labelled(), protocol)
         self.protocol, self.split, self.rolling = protocol, split, rolling
-        self.filtering, self.candidates = filtering, candidates
+        self.filtering = filtering
         beyond = self.dataset.lies_beyond_train(split)
         if view == "all_facts" and (rolling or beyond):
             reason = (
@@ -123,13 +118,8 @@ class Evaluator:
                 settings=settings or {},
                 data=split_digests(self.dataset),
             )
-        described = replace(
-            described, split=self.split, filtering=self.filtering, candidates=self.candidates
-        )
-        evaluation = evaluate_split(
-            view_scorer, self.dataset, self.split, self.filtering,
-            candidates=self.candidates, rolling=self.rolling,
-        )  # fmt: skip
+        described = replace(described, split=self.split, filtering=self.filtering)
+        evaluation = evaluate_split(view_scorer, self.dataset, self.split, self.filtering)
         by_view: dict[View, Evaluation] = {} if self.rolling else {view: evaluation}
         rolled, forecast = evaluation if self.rolling else None, self._forecast(view_scorer)
         if not isinstance(scorer, Predictor):
@@ -165,16 +155,13 @@ class Evaluator:
                 "rolling needs a fitted model: register_baseline, with a scorer that has with_facts"
             )
         data, count = self.dataset, len(self.dataset.predicates)
-        widths = (count,) if self.candidates == "R" else (count, 2 * count)
 
         def scores(queries: Queries) -> Matrix:
-            return checked_scores(call(queries), queries, widths)
+            return checked_scores(call(queries), queries, count)
 
         if probabilities is None and len(data.valid):
-            first = scores(held_out_queries(data.valid.first(1)))
-            if first.shape[1] == count:
-                tuning = TuningQueries.of(data, MOST_CALIBRATED)
-                probabilities = tuning.calibration(scores(tuning.queries)).probabilities
+            tuning = TuningQueries.of(data, MOST_CALIBRATED)
+            probabilities = tuning.calibration(scores(tuning.queries)).probabilities
         return ViewScorer(scores, probabilities)
 
     def __repr__(self) -> str:
@@ -182,7 +169,7 @@ class Evaluator:
         return (
             f"Evaluator of {counted(len(self.queries), 'query')} of {self.dataset.name!r}: "
             f"{self.split}, "
-            f"protocol {self.protocol}, {seen}, {self.filtering}, {self.candidates} candidates"
+            f"protocol {self.protocol}, {seen}, {self.filtering}"
         )
 
 
