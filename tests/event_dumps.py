@@ -56,18 +56,6 @@ ICEWS = (
     "News\t\t\t\tCountry A\t1.5\t2.5\n"
 )
 
-POLECAT = (
-    "Event ID\tEvent Date\tEvent Type\tEvent Mode\tIntensity\tQuad Code\tContexts\tActor Name\t"
-    "Actor Country\tPrimary Actor Sector\tRecipient Name\tRecipient Country\t"
-    "Primary Recipient Sector\tLanguage\n"
-    "a-1\t2021-05-03\tPROTEST\tdemo\t-6.0\tMATERIAL CONFLICT\trights\tStudents\tCountry A\t"
-    "Civilian\tGovernment of A\tCountry A\tGovernment\ten\n"
-    "a-2\t2021-05-04\tCONSULT\tvisit\t1.0\tVERBAL COOPERATION\tdiplomacy\tMinister of B\t"
-    "Country B\tGovernment\tGovernment of A\tCountry A\tGovernment\ten\n"
-    "a-3\t2021-05-04\tACCUSE\tdisapprove\t-2.0\tVERBAL CONFLICT\tdiplomacy\tMinister of B\t"
-    "Country B\tGovernment\tNone\tNone\tNone\ten\n"
-)
-
 ACLED = (
     "event_id_cnty,event_date,year,time_precision,disorder_type,event_type,sub_event_type,actor1,"
     "assoc_actor_1,inter1,actor2,assoc_actor_2,inter2,interaction,iso,region,country,notes\n"

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-from event_dumps import ACLED, ICEWS, POLECAT, gdelt
+from event_dumps import ACLED, ICEWS, gdelt
 from fact_files import compress, parquet_bytes
 from peak_memory import peak_bytes
 from sheets import Formula, write_sheets
@@ -120,7 +120,6 @@ KINDS: dict[str, Callable[[Rng], bytes]] = {
     "facts.xlsx": _sheet,
     "x.export.CSV": lambda _: gdelt().encode(),
     "icews.tab": lambda _: ICEWS.encode(),
-    "polecat.txt": lambda _: POLECAT.encode(),
     "acled.csv": lambda _: ACLED.encode(),
     "ids/train.txt": _ids,
 }
@@ -179,7 +178,6 @@ def _some_options(rng: Rng) -> dict[str, Any]:
         "encoding": ("", "latin-1", "utf-16", "utf-8"),
         "columns": (None, "subject=1,predicate=2,object=3,time=4", "subject,predicate,object"),
         "header": (None, True, False),
-        "undirected": (False, True),
         "format": ("", "gdelt", "icews", "acled"),
         "sheet": ("", "2", "B"),
     }

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from apptek.errors import DataError
-from apptek.facts.facts import Dataset
 from apptek.reading.name_tables import check_aliases, read_aliases, read_predicates
+from apptek.reading.reader import read_dataset
 
 
 def write(folder: Path, text: str) -> Path:
@@ -41,7 +41,7 @@ def test_delimiter_and_encoding_of_a_small_table_are_found(
 
 
 def test_an_alias_that_is_a_name_of_the_data_is_refused() -> None:
-    entities = Dataset.from_facts([("US", "meets", "Iran", 2001)] * 3).entities
+    entities = read_dataset([("US", "meets", "Iran", 2001)] * 3).entities
     check_aliases({"United States": "US", "US": "US", "Persia": "Iran"}, entities)
     with pytest.raises(DataError, match=r"^the alias 'Iran' of 'US' is itself a name of the data"):
         check_aliases({"Iran": "US"}, entities)

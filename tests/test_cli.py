@@ -368,7 +368,7 @@ def test_a_wrong_reading_option_says_what_is_expected(text: str, message: str) -
 def test_a_file_of_queries_takes_fewer_reading_options(tmp_path: Path) -> None:
     with pytest.raises(typer.BadParameter, match="expected one of delimiter=, encoding=, sheet="):
         QueriesReading(read=["header=no"]).keywords()
-    read = ["delimiter=;", "header=no", "undirected=yes"]
+    read = ["delimiter=;", "header=no"]
     assert Reading(read=read, format="gdelt").keywords() == {
-        "format": "gdelt", "delimiter": ";", "header": False, "undirected": True,
+        "format": "gdelt", "delimiter": ";", "header": False,
     }  # fmt: skip

@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 from command_line import apptek
-from event_dumps import ACLED, ICEWS, POLECAT, gdelt, gdelt_version_1
+from event_dumps import ACLED, ICEWS, gdelt, gdelt_version_1
 from fact_files import (
     ALL_IN_TRAIN,
     DAY,
@@ -302,15 +302,10 @@ DUMPS: dict[str, Dumped] = {  # a file, a fact, a type of an entity, and the cla
         ("Jane Doe", "Make a visit", "Country A", "2014-01-02", "2014-01-02"),
         *(("sector", "Jane Doe", "Executive"), ("Make a visit", "Consult")),
     ),
-    "polecat": (
-        *("ngecEventsDV-2021.txt", POLECAT),
-        ("Minister of B", "CONSULT", "Government of A", "2021-05-04", "2021-05-04"),
-        *(("sector", "Minister of B", "Government"), ("PROTEST", "")),
-    ),
     "acled": (
         *("acled.csv", ACLED),
         ("Military Forces of A", "Armed clash", "Rebels of A", "2021-05-03", "2021-05-03"),
-        *(("sector", "Rebels of A", "Rebel group"), ("Armed clash", "Battles")),
+        *(("sector", "Rebels of A", "Rebel group"), ("Armed clash", "")),
     ),
 }
 
@@ -325,38 +320,18 @@ def test_a_dump_is_read(tmp_path: Path, dump: str, given: bool) -> None:
     labels = dataset.labelled().labels
     assert labels is not None
     assert (labels.class_of(predicate) or "") == class_
-    assert dataset.report.notes == ("left out, as they lack one of their actors: 1",)
+    assert dataset.report.notes == (f"{name}: rows that lack an actor or a predicate, left out: 1",)
     assert dataset.report.how["format"] == dump.split(maxsplit=1)[0]
 
 
 def test_other_columns_of_a_dump_can_be_chosen(tmp_path: Path) -> None:
-    path = write(tmp_path / "ngecEventsDV-2021.txt", POLECAT)
-    labels = read(path).labels
-    assert labels is not None
-    assert labels.group_of("PROTEST") == "material conflict"
-    columns = "subject=Actor Name,predicate=Event Mode,object=Recipient Name"
-    assert list(read(path, format="polecat", columns=columns).predicates) == ["demo", "visit"]
-    rows = POLECAT.replace("CONSULT\tvisit", "CONSULT\t").replace("PROTEST\tdemo", "PROTEST\t")
-    left = read(write(path, POLECAT + rows.partition("\n")[2]), format="polecat", columns=columns)
-    assert left.report.notes == (
-        "left out, as they lack one of their actors: 2",
-        "left out, as they lack a predicate: 2",
-    )
-
-
-def test_undirected_facts_and_their_mirrors_stay_in_one_split(tmp_path: Path) -> None:
-    rows = [f"e{n % 7},p,e{n % 5 + 1},{1900 + n}\n" for n in range(100)]
-    dataset = read_dataset(
-        write(tmp_path / "facts.csv", "".join([*rows, "e2,p,e1,1900\ne1,p,e2,1900\n"])),
-        undirected=True,
-    )
-    seen: dict[tuple[frozenset[str], str], str] = {}
-    for split in SPLITS:
-        facts = in_words(dataset, dataset.split(split))
-        assert len(set(facts)) == len(facts)
-        for subject, _, object_, since, _ in facts:
-            assert seen.setdefault((frozenset({subject, object_}), since), split) == split
-            assert (object_, "p", subject, since, since) in facts
+    path = write(tmp_path / "acled.csv", ACLED)
+    columns = "subject=actor1,predicate=event_type,object=actor2"
+    data = read(path, format="acled", columns=columns)
+    assert list(data.predicates) == ["Battles", "Violence against civilians"]
+    none = write(path, ACLED.replace("2021,1,Political violence,Battles", "2021,1,Political,"))
+    left = read(none, format="acled", columns=columns)
+    assert left.report.notes == ("acled.csv: rows that lack an actor or a predicate, left out: 2",)
 
 
 def test_a_dump_without_a_column_that_it_should_have_is_refused(tmp_path: Path) -> None:
@@ -367,7 +342,7 @@ def test_a_dump_without_a_column_that_it_should_have_is_refused(tmp_path: Path) 
     read_numbered = read(write(tmp_path / "20210503.export.CSV", numbered))
     assert in_words(read_numbered) == in_words(read(write(tmp_path / "x.export.CSV", gdelt())))
     nobody = write(tmp_path / "e.tab", ICEWS.splitlines()[0] + "\n" + ICEWS.splitlines()[-1])
-    assert fault_of(nobody) == "e.tab: all rows lack one of their actors; expected facts"
+    assert fault_of(nobody) == "e.tab: all rows lack an actor or a predicate; expected facts"
 
 
 # Several files

@@ -12,7 +12,7 @@ import pytest
 from command_line import apptek
 from golden_files import agree, answers, check, check_names, json_text, page_text, transcript
 
-from apptek import Dataset, Predictor, __version__
+from apptek import Predictor, __version__, read_dataset
 
 COMMANDS = tomllib.loads(Path(__file__).with_name("golden_commands.toml").read_text("utf-8"))
 TEXTS, OBJECTS, PAGES = COMMANDS["text"], COMMANDS["json"], COMMANDS["page"]
@@ -120,7 +120,7 @@ def test_python() -> None:
         predictor,
         predictor.model.dataset,
         Predictor.load(Path("paper")),
-        Dataset.from_facts([("A", "met", "B", 2001)]),
+        read_dataset([("A", "met", "B", 2001)]),
         predictor.predict([query], top=3),
         predictor.predict([query, query], top=1),
         predictor.explain(query, most=1),

@@ -8,13 +8,13 @@ from pathlib import Path
 import pytest
 from command_line import apptek
 
-from apptek.facts.facts import Dataset
 from apptek.facts.protocols import Splitting
 from apptek.forecast.watch import watch
 from apptek.forecast.window import Length
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.tables import write_result
+from apptek.reading.reader import read_dataset
 from apptek.results import to_dict
 from apptek.rules import rules_of
 
@@ -35,7 +35,7 @@ def predictor() -> Predictor:
         )
         for n in range(400)
     ]
-    return Predictor.fit(Dataset.from_facts(facts, splitting=Splitting(train=1, valid=0)))
+    return Predictor.fit(read_dataset(facts, splitting=Splitting(train=1, valid=0)))
 
 
 @pytest.fixture(scope="module")

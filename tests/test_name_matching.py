@@ -20,6 +20,7 @@ from apptek.facts.name_matching import NameResolver, alike_note, folded, folded_
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.predictor import Predictor
 from apptek.reading.options import ReadOptions
+from apptek.reading.reader import read_dataset
 from apptek.server.model_info import find_entities
 from apptek.server.served_model import ServedModel
 
@@ -37,7 +38,7 @@ LABELS = PredicateTable({"visits": PredicateEntry(label="To visit")}, "labels.cs
 @pytest.fixture(scope="module")
 def data() -> Dataset:
     facts = [(*fact[:3], number) for number, fact in enumerate(FACTS)]
-    made = Dataset.from_facts(facts)
+    made = read_dataset(facts)
     return replace(made, aliases=ALIASES, labels=LABELS)
 
 

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from event_dumps import ACLED, ICEWS, POLECAT, gdelt
+from event_dumps import ACLED, ICEWS, gdelt
 from fact_files import parquet_bytes, write
 from sheets import write_sheets
 
@@ -47,7 +47,6 @@ def test_a_sheet_and_a_header_give_the_query(tmp_path: Path) -> None:
     ("name", "text", "query", "lines"),
     [
         ("e.tab", ICEWS, Query("Jane Doe", "Country A", "2014-01-02"), (3, 4)),
-        ("p.txt", POLECAT, Query("Minister of B", "Government of A", "2021-05-04"), (3, 4)),
         ("a.csv", ACLED, Query("Rebels of A", "Civilians (A)", "05 May 2021"), (4, 3)),
         ("x.export.CSV", gdelt(), Query("POLICE", "UNITED STATES", "20210502"), (2, 4)),
     ],
@@ -56,7 +55,7 @@ def test_a_sheet_and_a_header_give_the_query(tmp_path: Path) -> None:
 def test_a_dump_of_events_gives_its_queries(
     tmp_path: Path, name: str, text: str, query: Query, lines: tuple[int, int], given: bool
 ) -> None:
-    dumps = {"e": "icews", "p": "polecat", "a": "acled", "x": "gdelt"}
+    dumps = {"e": "icews", "a": "acled", "x": "gdelt"}
     options = ReadOptions(format=dumps[name[0]] if given else "")  # type: ignore[arg-type]
     found = dict(read_queries(write(tmp_path / name, text), options))
     assert found[lines[0]] == query

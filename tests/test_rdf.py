@@ -365,7 +365,7 @@ def test_written_answers_are_read_back_with_their_probabilities(
 
 
 def test_names_that_are_no_iris_become_iris() -> None:
-    data = Dataset.from_facts([("North Korea", "Consult", "ex:a", DAY)], splitting=ALL_IN_TRAIN)
+    data = read_dataset([("North Korea", "Consult", "ex:a", DAY)], splitting=ALL_IN_TRAIN)
     data = replace(data, aliases={"DPRK": "North Korea", "ex:b": "B"})
     data = replace(data, read_with={"prefixes": "ex=http://example.org/"})
     iris = IriNames(data)

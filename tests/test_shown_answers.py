@@ -13,7 +13,7 @@ import pytest
 from html_pages import read_page
 from plain_queries import queries_about
 
-from apptek import Dataset, Predictor, Splitting
+from apptek import Dataset, Predictor, Splitting, read_dataset
 from apptek.errors import ApptekError
 from apptek.models.answer_tables import SCHEMA
 from apptek.present.drawing import draw_answer
@@ -82,7 +82,7 @@ def test_explanations_and_forecasts_are_frames_too(
 
 def test_an_answer_as_of_a_time_flags_who_comes_later() -> None:
     facts = [("a", "p", "b", 2001 + n % 9) for n in range(60)] + [("c", "p", "a", 2005)]
-    fitted = Predictor.fit(Dataset.from_facts(facts, splitting=Splitting(train=1, valid=0)))
+    fitted = Predictor.fit(read_dataset(facts, splitting=Splitting(train=1, valid=0)))
     then = Predictor(fitted.model, past_only=True)
     for year, unseen in ((2004, True), (2005, True), (2006, False), (None, False)):
         (answer,) = then.predict(("c", "b", year))
@@ -117,7 +117,7 @@ def test_a_notebook_shows_bars_reasons_and_the_drawing_of_the_page(
 
 def test_names_facts_and_no_answers_say_what_they_are() -> None:
     facts = [("a", "p", "b", 1999), ("a", "q", "b", 2001), ("c", "p", "d")]
-    small = Dataset.from_facts(facts, splitting=Splitting(train=1, valid=0))
+    small = read_dataset(facts, splitting=Splitting(train=1, valid=0))
     assert repr(small.entities) == "<4 names: 'a', 'b', 'c', ...>"
     assert repr(small.predicates) == "<2 names: 'p', 'q'>"
     assert (small.entities[:3], small.entities[-1:]) == (["a", "b", "c"], ["d"])

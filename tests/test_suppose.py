@@ -10,8 +10,8 @@ from fact_files import in_words
 from service_parts import client_of, problem
 
 from apptek.errors import ApptekError, ArgumentError, TimeFormatError, UnknownName
-from apptek.facts.facts import Dataset
 from apptek.predictor import Predictor
+from apptek.reading.reader import read_dataset
 from apptek.results import Answer, Explanation, Forecast, WhatIf, to_dict
 from apptek.server import mcp_tools as tools
 from apptek.server.requests import ExplainBody, ForecastBody, PredictQuery
@@ -55,7 +55,7 @@ def test_a_supposed_answer_is_that_of_an_updated_model(predictor: Predictor, las
     query = (last[0], last[2], day(predictor, last, 1))
     (answer,) = predictor.predict(query, suppose=[last], top=None)
     told = what_if_of(answer)
-    updated, report = predictor.update(Dataset.from_facts([last]))
+    updated, report = predictor.update(read_dataset([last]))
     assert report.added == 1
     (expected,) = updated.predict(query, top=None)
     known = dict(zip(expected.predicates, expected.probabilities, strict=True))
@@ -74,7 +74,7 @@ def test_a_supposed_answer_is_that_of_an_updated_model(predictor: Predictor, las
 
 def test_a_supposed_forecast_is_that_of_an_updated_model(predictor: Predictor, last: Fact) -> None:
     told = what_if_of(predictor.forecast(last[0], last[2], days=7, suppose=last))
-    expected = predictor.update(Dataset.from_facts([last]))[0].forecast(last[0], last[2], days=7)
+    expected = predictor.update(read_dataset([last]))[0].forecast(last[0], last[2], days=7)
     event = next(row for row in told.chances if not row.subject)
     assert event.supposed == pytest.approx(expected.probability, abs=1e-6)
     assert event.without == pytest.approx(predictor.forecast(last[0], last[2]).probability)

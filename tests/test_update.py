@@ -167,7 +167,7 @@ def test_several_files_are_added_as_one(folder: Path, data: Dataset, tmp_path: P
 
 def test_an_undated_fact_may_come_to_a_model_of_dated_ones() -> None:
     facts = [(f"e{n % 5}", f"p{n % 3}", f"e{n % 4}", 2001 + n % 9) for n in range(90)]
-    fitted = Predictor.fit(Dataset.from_facts(facts))
+    fitted = Predictor.fit(read_dataset(facts))
     updated, report = fitted.update([("e1", "p1", "e4", None)])
     assert report.added == 1
     (answer,) = updated.predict(("e1", "e4", None))

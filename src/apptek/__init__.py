@@ -8,11 +8,12 @@
     predictor.watch(most=20, days=7)                            the pairs whose chances change most
     predictor.save("model")
 
-Dataset              facts in three splits: Dataset.from_frame, Dataset.from_facts, read_dataset
+Dataset              facts in three splits
 Evaluator            ranks any scorer, also one of your own, as our own models are ranked
 PredicateClassifier  a classifier with the scikit-learn API
 Predictor            fit, load, predict, explain, forecast, watch, evaluate, update, save
 UnknownName          raised for a name that is not in the data; its `suggestions` are similar names
+read_dataset         reads files, frames, tuples or a database
 register_baseline    lets a model of your own take part in fit, evaluate, contest and search
 
 Names are imported when they are first asked for, so that `import apptek` costs nothing.

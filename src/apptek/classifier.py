@@ -11,6 +11,7 @@ from apptek.facts.protocols import Splitting
 from apptek.models.asked_queries import asked_queries, queries_in
 from apptek.predictor import Predictor
 from apptek.reading.frames import is_frame, table_of
+from apptek.reading.reader import read_dataset
 from apptek.safe_text import counted
 
 try:
@@ -116,7 +117,7 @@ def _labels_of(rows: Any, predicates: Any) -> list[Any]:
 
 def _facts_of(rows: Any, labels: list[Any] | None, splitting: Splitting) -> Dataset:
     if labels is None:
-        return Dataset.from_frame(rows, splitting=splitting)
+        return read_dataset(rows, splitting=splitting)
     queries = queries_in(rows)
     if len(queries) != len(labels):
         raise DataError(
@@ -126,4 +127,4 @@ def _facts_of(rows: Any, labels: list[Any] | None, splitting: Splitting) -> Data
         (query.subject, str(label), query.object, query.time)
         for query, label in zip(queries, labels, strict=True)
     ]
-    return Dataset.from_facts(facts, splitting=splitting)
+    return read_dataset(facts, splitting=splitting)

@@ -40,7 +40,7 @@ OPTIONS = {
     "--no-header": "use --read header=no",
     "--merge-intervals": "write both ends of an interval in one row",
     "--granularity": "use --read granularity=UNIT",
-    "--undirected": "use --read undirected=yes",
+    "--undirected": "write each fact in both directions",
     "--delimiter": "use --read delimiter=CHARACTER",
     "--encoding": "use --read encoding=NAME",
     "--sheet": "use --read sheet=NAME",

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 BAD_ROWS_SHOWN = 20
 SHARES = "0.8/0.1/0.1"
 SKIP_BAD = "Skip bad rows and list them, instead of stopping."
-Format = Literal["", "gdelt", "icews", "polecat", "acled", "nt", "nq", "ttl", "trig"]
+Format = Literal["", "gdelt", "icews", "acled", "nt", "nq", "ttl", "trig"]
 EXPECTED = {"bool_parsing": "yes or no", "int_parsing": "a number"}  # by pydantic's kind of error
 
 
@@ -32,7 +32,7 @@ def _shares(text: str) -> tuple[float, ...]:
 # All keys of --read but `split` are keywords of `read_dataset`.
 OF_FILES = ("delimiter", "encoding", "sheet", "max_bytes")  # also of files of queries
 OF_RDF = ("lang", "literals", "prefixes")
-OF_FACTS = ("header", *OF_FILES, "undirected", *OF_RDF)  # also for a model
+OF_FACTS = ("header", *OF_FILES, *OF_RDF)  # also for a model
 READ_KEYS = (*OF_FACTS, "granularity", "open_end", "split")
 
 
@@ -57,7 +57,7 @@ class Reading:
     )
     format: Format = _reading(
         "--format NAME",
-        "A dump of event data: gdelt, icews, polecat or acled; or RDF: nt, nq, ttl or trig.  "
+        "A dump of event data: gdelt, icews or acled; or RDF: nt, nq, ttl or trig.  "
         "[default: recognised]",
         "",
         show_default=False,

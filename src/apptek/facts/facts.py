@@ -1,7 +1,7 @@
 """Facts as read-only arrays, names and their ids, and the data set of both."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, overload
 
@@ -262,45 +262,6 @@ class Dataset:
         if not len(self.train):
             raise DataError(f"{self.name}: there are no training facts")
 
-    @classmethod
-    def from_frame(  # a facade: each keyword is a column that a user may name
-        cls,
-        frame: Any,
-        *,
-        subject: Any = None,
-        predicate: Any = None,
-        object: Any = None,  # noqa: A002
-        time: Any = None,
-        since: Any = None,
-        until: Any = None,
-        split: Any = None,
-        name: str = "frame",
-        **options: Any,
-    ) -> "Dataset":
-        """Return the facts of a frame of pandas, polars, DuckDB or pyarrow, a row for each.
-
-            Dataset.from_frame(frame)
-            Dataset.from_frame(frame, subject="A", predicate="Event", object="B", time="Day")
-
-        Without names of columns, the usual ones are looked for, as in the header of a file. The
-        column `split` (by default one of that name) says train, valid or test; without it the
-        facts are split. The options are the fields of ReadOptions. Errors count rows from 1.
-        """
-        given = {"subject": subject, "predicate": predicate, "object": object, "time": time}
-        given |= {"since": since, "until": until, "split": split}
-        columns = {role: column for role, column in given.items() if column is not None}
-        return _read(frame, "frame", name, options | ({"columns": columns} if columns else {}))
-
-    @classmethod
-    def from_facts(
-        cls, facts: Iterable[Sequence[Any]], *, name: str = "facts", **options: Any
-    ) -> "Dataset":
-        """Return the data set of tuples (subject, predicate, object, time), split in three.
-
-        A tuple may lack the time, or end with since and until. None is an unknown time.
-        """
-        return _read(facts, "facts", name, options)
-
     def labelled(self, labels: PredicateTable | None = None) -> "Dataset":
         """Return the data set with a predicate table: this one, its own, or CAMEO's if it applies.
 
@@ -370,10 +331,3 @@ class Dataset:
             when = f"{when} .. {self.axis.format(until)}"
         subject, object_ = self.entities[facts.subjects[row]], self.entities[facts.objects[row]]
         return f"{subject} | {self.predicates[facts.predicates[row]]} | {object_} | {when}"
-
-
-def _read(source: Any, kind: str, name: str, options: dict[str, Any]) -> Dataset:
-    """Read a frame or tuples: the only place where this package calls the next one."""
-    from apptek.reading.reader import read_object
-
-    return read_object(source, kind, name, options)

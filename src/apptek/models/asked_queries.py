@@ -104,7 +104,7 @@ def read_rows(
     Columns are found by their names in a header; a file without a header has these columns and no
     others. In an event dump they are the columns of its facts.
     """
-    from apptek.reading.dumps import without_actor
+    from apptek.reading.dumps import lacks_name
     from apptek.reading.parts import good_rows
     from apptek.reading.sources import open_file
 
@@ -113,7 +113,7 @@ def read_rows(
         rows: list[tuple[int, list[str] | str]] = []
         part = replace(whole, table=whole.table.select(list(names)))
         if content.dump is not None:
-            empty = without_actor(part)
+            empty = lacks_name(part, names[:2])
             lines = np.asarray(part.numbers)[empty].tolist()
             rows += [(line, LeftOut("it lacks one of its actors")) for line in lines]
             part = part.without(empty)

@@ -1,6 +1,6 @@
 """Collected rows become a Dataset: names in byte order, times on one axis, each fact once."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
@@ -19,7 +19,6 @@ from apptek.facts.facts import (
     Names,
     ReadReport,
     has_open_ends,
-    join_facts,
     usual_open_end,
 )
 from apptek.facts.name_matching import entity_counts
@@ -27,7 +26,6 @@ from apptek.facts.protocols import Splitting, split_facts
 from apptek.facts.times import UNKNOWN
 from apptek.reading.collector import FactCollector
 from apptek.reading.columns import COLUMNS_HELP, shown_row
-from apptek.reading.dumps import DUMPS
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import NAME_ROLES, unify
 from apptek.reading.streams import one_line
@@ -54,7 +52,7 @@ def assemble(
     labels, aliases = None, dict[str, str]()
     if rows.vocabulary is not None:
         aliases, labels = rows.vocabulary.rename(rows.columns, named or {})
-    notes = [*rows.notes, *rows.extras.notes(), *_trim_names(rows)]
+    notes = [*rows.notes, *_trim_names(rows)]
     entities, ids = _number_names(rows, ("subject", "object"), "entities")
     subjects, objects = np.split(ids, 2)
     predicates, predicate_ids = _number_names(rows, ("predicate",), "predicates")
@@ -91,8 +89,7 @@ def assemble(
         ),
     )
     if rows.dump is not None:
-        dump, extras = DUMPS[rows.dump], rows.extras
-        dataset = replace(dataset, types=extras.types(dump), labels=extras.predicate_table(dump))
+        dataset = replace(dataset, types=rows.dump_counts.usual_types())
     return dataset, has_splits or splits is not None
 
 
@@ -172,7 +169,7 @@ def _used_names(
 def finish(
     dataset: Dataset, options: ReadOptions, *, has_splits: bool, is_benchmark: bool = False
 ) -> Dataset:
-    """Return the data set as the options want it: its open ends, its mirrored facts, its splits."""
+    """Return the data set as the options want it: its open ends and its splits."""
     name = dataset.name
     if is_benchmark and options.open_end == "ongoing":
         raise DataError(f"{name} keeps open ends as points, so that its numbers stay comparable")
@@ -180,16 +177,14 @@ def finish(
         raise DataError(f"--read open_end= has no effect on {name}: no fact has a start and no end")
     usual = "point" if is_benchmark else usual_open_end(dataset.train)
     dataset = replace(dataset, open_end=options.open_end or usual, read_with=options.to_remember())
-    if options.undirected:
-        dataset = _in_each_split(dataset, _each_pair_once)
     if not has_splits:
-        dataset = split_facts(dataset, options.splitting or Splitting())
-    elif options.splitting is not None:
+        return split_facts(dataset, options.splitting or Splitting())
+    if options.splitting is not None:
         raise DataError(
             f"{name} has a train, valid and test split of its own: --read split= and --split-by "
             "are for a single file"
         )
-    return _in_each_split(dataset, _with_mirrored) if options.undirected else dataset
+    return dataset
 
 
 def _count_merged(facts: Facts, since: Ints, until: Ints) -> int:
@@ -274,27 +269,3 @@ def _each_fact_once(parts: list[Facts]) -> tuple[list[Facts], ReadReport]:
 def _count_shared(keys: Longs, train: Longs) -> int:
     """How many distinct facts of a split are also in train."""
     return len(np.unique(train[is_among(train, keys)])) if len(keys) else 0
-
-
-def _in_each_split(dataset: Dataset, change: Callable[[Facts], Facts]) -> Dataset:
-    train, valid, test = (change(dataset.split(split)) for split in SPLITS)
-    return replace(dataset, train=train, valid=valid, test=test)
-
-
-def _each_pair_once(facts: Facts) -> Facts:
-    """Return the facts without those whose mirror, with subject and object exchanged, came before.
-
-    Before a split: else a fact could be in train and its mirror in test.
-    """
-    ends = (facts.subjects, facts.objects)
-    low, high = np.minimum(*ends), np.maximum(*ends)
-    (keys,) = fact_keys(Facts(low, facts.predicates, high, facts.since, facts.until))
-    mask = first_occurrences(keys)
-    return facts if mask is None else facts.take(mask)
-
-
-def _with_mirrored(facts: Facts) -> Facts:
-    """Return the facts, and their mirrors after them."""
-    pairs = facts.take(facts.subjects != facts.objects)
-    mirror = Facts(pairs.objects, pairs.predicates, pairs.subjects, pairs.since, pairs.until)
-    return join_facts(facts, mirror)

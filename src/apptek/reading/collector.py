@@ -17,7 +17,7 @@ from apptek.errors import DataError
 from apptek.facts.facts import SPLITS, Defect, Split
 from apptek.facts.written_times import DATE, DMY, EITHER, MDY
 from apptek.reading.columns import SPLIT
-from apptek.reading.dumps import ExtraCounts
+from apptek.reading.dumps import DumpCounts
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import NAME_ROLES, Content, Part, good_rows, shown, texts_of, unify
 from apptek.reading.rdf_names import Vocabulary
@@ -58,7 +58,7 @@ class FactCollector:
     kinds: Counter[str] = field(default_factory=Counter)  # how many rows are bad, by kind
     how: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-    extras: ExtraCounts = field(default_factory=ExtraCounts)
+    dump_counts: DumpCounts = field(default_factory=DumpCounts)
     dump: str | None = None
     vocabulary: Vocabulary | None = None
     times: TimeVotes = field(init=False)
@@ -75,15 +75,15 @@ class FactCollector:
         for key, value in content.how.items():  # of several files, all that occur
             known = self.how.get(key, value)
             self.how[key] = known if value in known.split(" and ") else f"{known} and {value}"
-        left_out = sum(self.extras.left_out.values())
+        left_out = self.dump_counts.left_out
         for part in content.parts:
             row_count += part.table.num_rows + len(part.defects)
             if content.dump is not None:
                 self.dump = content.dump
-                part = self.extras.keep(part)  # noqa: PLW2901
+                part = self.dump_counts.keep(part)  # noqa: PLW2901
             part = good_rows(part, name, content.names)  # noqa: PLW2901
             if content.dump is not None:
-                self.extras.count(part)
+                self.dump_counts.count(part)
             for defect in part.defects:
                 self._report(file, replace(defect, first=defect.line == content.first))
             if part.table.num_rows:
@@ -94,9 +94,11 @@ class FactCollector:
             self.vocabulary = self.vocabulary or Vocabulary()
             self.vocabulary.join(content.vocabulary)
         self.notes += [note for note in content.notes if note not in self.notes]
-        if row_count and row_count == sum(self.extras.left_out.values()) - left_out:
-            lacking = " or ".join(self.extras.left_out)
-            raise DataError(f"{name}: all rows lack {lacking}; expected facts")
+        if left_out := self.dump_counts.left_out - left_out:
+            if left_out == row_count:
+                raise DataError(f"{name}: all rows lack an actor or a predicate; expected facts")
+            note = f"{name}: rows that lack an actor or a predicate, left out: {left_out:,}"
+            self.notes.append(note)
         return row_count > 0
 
     def _add_columns(self, part: Part) -> None:

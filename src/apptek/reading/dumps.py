@@ -1,13 +1,12 @@
 """Files that are known by their columns: dumps of event data, and files of ids.
 
-The dumps are those of GDELT, ICEWS, POLECAT and ACLED, as their publishers write them:
+The dumps are those of GDELT, ICEWS and ACLED, as their publishers write them:
 
-| dump    | subject     | predicate      | object         | time       | types and classes    |
-|---------|-------------|----------------|----------------|------------|----------------------|
-| gdelt   | Actor1Name  | EventCode      | Actor2Name     | SQLDATE    | country, sector; CAMEO |
-| icews   | Source Name | Event Text     | Target Name    | Event Date | sector, country; CAMEO |
-| polecat | Actor Name  | Event Type     | Recipient Name | Event Date | country, sector; quad |
-| acled   | actor1      | sub_event_type | actor2         | event_date | sector; event type   |
+| dump    | subject     | predicate      | object         | time       | types           |
+|---------|-------------|----------------|----------------|------------|-----------------|
+| gdelt   | Actor1Name  | EventCode      | Actor2Name     | SQLDATE    | country, sector |
+| icews   | Source Name | Event Text     | Target Name    | Event Date | sector, country |
+| acled   | actor1      | sub_event_type | actor2         | event_date | sector          |
 
 GDELT has no header: 61 columns (version 1: 58, before April 2013: 57), separated by tabs. A row
 without one of its two actors, or without a predicate, is no fact; such rows are counted and left
@@ -19,7 +18,7 @@ relation2id.txt.
 """
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -29,40 +28,16 @@ import pyarrow.compute as pc
 
 from apptek.arrays import Bools
 from apptek.errors import DataError
-from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.reading.columns import Beginning, ColumnLayout, find_column
-from apptek.reading.parts import Part, rows_where, texts_of
+from apptek.reading.parts import NAME_ROLES, Part, rows_where, texts_of
 from apptek.reading.streams import TextSource, read_blocks
 
-NOBODY = frozenset({"", "None", "NULL", "---"})
+NOBODY = ("", "None", "NULL", "---")
 _GDELT_WIDTHS = (61, 58, 57)
 _ALIKE = 0.9  # of the first rows
-_NEEDED = {"one of their actors": ("subject", "object"), "a predicate": ("predicate",)}
 _ID_COLUMNS = {"subject": 0, "predicate": 1, "object": 2, "time": 3}
 _ID_TABLES = ("entity2id.txt", "relation2id.txt")
 _FIFTH = ("0", "-1")  # what the fifth column holds
-
-
-@dataclass(frozen=True, slots=True)
-class Dump:
-    """The columns of a dump, by name or, without a header, by number from 1.
-
-    columns  by role; and by "role kind", those of types and classes, which may be missing
-    value    what a cell of a column means, by the kind; the cell itself where nothing is said
-    """
-
-    name: str
-    columns: Mapping[str, str]
-    value: Mapping[str, Callable[[str], str]]
-
-    def needed(self) -> set[str]:
-        """Return the columns that it must have, in small letters."""
-        return {self.columns[role].lower() for role in ("subject", "predicate", "object", "time")}
-
-
-def _first_of_list(text: str) -> str:
-    """Return the first of several sectors, which ICEWS separates by commas."""
-    return text.partition(",")[0]
 
 
 _GDELT = {  # by the numbers of its columns
@@ -85,17 +60,6 @@ _ICEWS = {
     "subject country": "Source Country",
     "object country": "Target Country",
 }
-_POLECAT = {
-    "subject": "Actor Name",
-    "predicate": "Event Type",
-    "object": "Recipient Name",
-    "time": "Event Date",
-    "subject country": "Actor Country",
-    "object country": "Recipient Country",
-    "subject sector": "Primary Actor Sector",
-    "object sector": "Primary Recipient Sector",
-    "predicate group": "Quad Code",
-}
 _ACLED = {
     "subject": "actor1",
     "predicate": "sub_event_type",
@@ -103,16 +67,10 @@ _ACLED = {
     "time": "event_date",
     "subject sector": "inter1",
     "object sector": "inter2",
-    "predicate class": "event_type",
-    "predicate group": "disorder_type",
 }
-_ALL = (
-    Dump("gdelt", _GDELT, {}),
-    Dump("icews", _ICEWS, {"sector": _first_of_list}),
-    Dump("polecat", _POLECAT, {"group": str.lower}),
-    Dump("acled", _ACLED, {}),
-)
-DUMPS = {dump.name: dump for dump in _ALL}
+# By name the columns of a dump, by "role kind" those of types, which may be missing. A dump without
+# a header has numbers from 1.
+DUMPS = {"gdelt": _GDELT, "icews": _ICEWS, "acled": _ACLED}
 
 
 def is_gdelt(rows: list[list[str]]) -> bool:
@@ -139,94 +97,67 @@ def dump_layout(
     column) takes other columns for some roles.
     """
     header = [cell.lower() for cell in rows[0]]
-    dump = next((dump for dump in _ALL[1:] if dump.needed() <= set(header)), None)
-    if wanted or is_gdelt(rows):
-        dump = DUMPS[wanted or "gdelt"]
-    if dump is None:
+    named = (name for name in ("icews", "acled") if _needed(name) <= set(header))
+    name = wanted or ("gdelt" if is_gdelt(rows) else next(named, None))
+    if name is None:
         return None
-    titles = [] if dump.name == "gdelt" else header
+    titles = [] if name == "gdelt" else header
     places = {
-        role: find_column(column.lower(), titles, rows[0], f"{where}: {dump.name}")
-        for role, column in {**dump.columns, **(columns or {})}.items()
+        role: find_column(column.lower(), titles, rows[0], f"{where}: {name}")
+        for role, column in {**DUMPS[name], **(columns or {})}.items()
         if " " not in role or column.isdecimal() or column.lower() in titles
     }
     layout = ColumnLayout(len(rows[0]), places)
-    return Beginning(layout, layout.titles(rows[0]) if titles else {}, format=dump.name)
+    return Beginning(layout, layout.titles(rows[0]) if titles else {}, format=name)
+
+
+def _needed(dump: str) -> set[str]:
+    """Return the columns that a dump must have, in small letters."""
+    return {column.lower() for role, column in DUMPS[dump].items() if " " not in role}
 
 
 @dataclass(slots=True)
-class ExtraCounts:
-    """How often each name occurs with each type or class, and the rows that were left out."""
+class DumpCounts:
+    """How often each entity occurs with each type, and how many rows of dumps are no facts."""
 
-    # Role, kind, name, value.
-    counts: Counter[tuple[str, str, str, str]] = field(default_factory=Counter)
-    left_out: Counter[str] = field(default_factory=Counter)  # rows by what they lack
-
-    def notes(self) -> list[str]:
-        """Say how many rows were left out, by what they lack."""
-        return [f"left out, as they lack {what}: {n:,}" for what, n in self.left_out.items()]
+    types: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # kind, entity, type
+    left_out: int = 0
 
     def keep(self, part: Part) -> Part:
         """Return the rows that have both actors and a predicate."""
-        for what, roles in _NEEDED.items():
-            empty = without_actor(part, roles)
-            if empty.any():
-                self.left_out[what] += int(empty.sum())
-                part = part.without(empty)
-        return part
+        lacking = lacks_name(part, NAME_ROLES)
+        self.left_out += int(lacking.sum())
+        return part.without(lacking)
 
     def count(self, part: Part) -> None:
-        """Count the types and classes of some good rows."""
+        """Count the types of some good rows."""
         for title in part.table.column_names:
             role, _, kind = title.partition(" ")
             if not kind:
                 continue
-            pairs = pa.table(
-                {"name": part.table.column(role).cast(pa.string()),
-                 "value": part.table.column(title).cast(pa.string())}
-            )  # fmt: skip
-            found = pairs.group_by(["name", "value"]).aggregate([([], "count_all")])
+            columns = [part.table.column(name).cast(pa.string()) for name in (role, title)]
+            pairs = pa.table(columns, ["name", "value"]).group_by(["name", "value"])
+            found = pairs.aggregate([([], "count_all")])
             for name, value, count in zip(*(c.to_pylist() for c in found.columns), strict=True):
-                self.counts[role, kind, name, value] += count
+                first = value.partition(",")[0]  # of several sectors
+                if first not in NOBODY:
+                    self.types[kind, name, first] += count
 
-    def _by_kind(self, dump: Dump, *, predicates: bool) -> dict[str, dict[str, str]]:
-        """Kind -> name -> its most frequent value; of equally frequent ones the first by name."""
-        counts: Counter[tuple[str, str, str]] = Counter()
-        for (role, kind, name, value), count in self.counts.items():
-            if (role == "predicate") == predicates and value not in NOBODY:
-                counts[kind, name, dump.value.get(kind, str)(value)] += count
-        best: dict[str, dict[str, str]] = {}
-        for kind, name, value in sorted(counts, key=lambda key: (-counts[key], key)):
-            if value:
-                best.setdefault(kind, {}).setdefault(name, value)
-        return best
-
-    def types(self, dump: Dump) -> dict[str, dict[str, str]]:
-        """Kind of type -> entity -> the type that it has most often."""
-        return self._by_kind(dump, predicates=False)
-
-    def predicate_table(self, dump: Dump) -> PredicateTable | None:
-        """Return the classes of predicates; those of GDELT and ICEWS are in the shipped table."""
-        found = self._by_kind(dump, predicates=True)
-        names = sorted({name for by_name in found.values() for name in by_name})
-        entries = {
-            name: PredicateEntry(
-                kind=found.get("class", {}).get(name, ""),
-                group=found.get("group", {}).get(name, ""),
-            )
-            for name in names
-        }
-        return PredicateTable(entries, dump.name) if entries else None
+    def usual_types(self) -> dict[str, dict[str, str]]:
+        """Kind of type -> entity -> the type that it has most often, of several the first."""
+        usual: dict[str, dict[str, str]] = {}
+        for kind, name, value in sorted(self.types, key=lambda key: (-self.types[key], key)):
+            usual.setdefault(kind, {}).setdefault(name, value)
+        return usual
 
 
-def without_actor(part: Part, roles: tuple[str, ...] = ("subject", "object")) -> Bools:
-    """Return the rows of a dump in which a name of these roles means "no actor"."""
-    empty = np.zeros(part.table.num_rows, np.bool_)
+def lacks_name(part: Part, roles: Sequence[str]) -> Bools:
+    """Return the rows of a dump in which a name of these roles means that there is none."""
+    lacking = np.zeros(part.table.num_rows, np.bool_)
     for role in roles:
         column = texts_of(part.table.column(role))
-        nobody = pc.is_in(column.dictionary, value_set=pa.array(sorted(NOBODY)))
-        empty |= rows_where(column, nobody)
-    return empty
+        lacking |= rows_where(column, pc.is_in(column.dictionary, value_set=pa.array(NOBODY)))
+    return lacking
 
 
 def find_ids(rows: list[list[str]], folder: Path) -> Beginning | None:

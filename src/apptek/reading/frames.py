@@ -7,7 +7,7 @@ same errors.
 
 import re
 import warnings
-from collections.abc import Iterable, Iterator, Sequence, Sized
+from collections.abc import Iterator, Sequence, Sized
 from contextlib import contextmanager
 from datetime import date, datetime
 from importlib.util import find_spec
@@ -52,11 +52,6 @@ QUERY_ROLES = ("subject", "object", "time")
 def is_frame(source: object) -> bool:
     """Whether an object hands over a table: a frame of pandas, polars, DuckDB or pyarrow."""
     return hasattr(source, "__arrow_c_stream__")
-
-
-def is_list_of_facts(source: object) -> bool:
-    """Whether an object is a list of tuples, not a path or several paths."""
-    return isinstance(source, Sequence) and bool(source) and isinstance(source[0], tuple | list)
 
 
 def time_text(when: Any) -> str:
@@ -108,12 +103,8 @@ def table_of(frame: Any, name: str = "frame") -> pa.Table:
     return table.drop_columns(unnamed)
 
 
-def open_tuples(facts: Iterable[Sequence[Any]], _options: ReadOptions, name: str) -> Content:
+def open_tuples(facts: Sequence[Sequence[Any]], _options: ReadOptions, name: str) -> Content:
     """Open tuples (subject, predicate, object), with a time, or with since and until."""
-    if isinstance(facts, str) or not isinstance(facts, Iterable):
-        raise DataError(
-            f"{name}: found {facts!r}, expected tuples (subject, predicate, object, time)"
-        )
     rows: list[Row] = []
     for number, fact in enumerate(facts, 1):
         if isinstance(fact, str) or not (isinstance(fact, Sized) and len(fact) in FREE_LAYOUTS):
@@ -122,8 +113,6 @@ def open_tuples(facts: Iterable[Sequence[Any]], _options: ReadOptions, name: str
                 "nothing, a time, or since and until"
             )
         rows.append((number, [*map(_name_text, fact[:3]), *map(time_text, fact[3:])]))
-    if not rows:
-        raise NoFactsError(f"{name}: there are no facts; expected some tuples")
     return Content(parts_of_rows(rows, FREE, name, "text without halves of characters"))
 
 

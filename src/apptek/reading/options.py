@@ -9,7 +9,6 @@ from apptek.facts.protocols import Splitting
 from apptek.facts.times import Granularity
 from apptek.reading.columns import SPLIT, parse_columns
 
-OF_FACTS = ("undirected",)
 OF_RDF = ("lang", "literals", "prefixes")
 OF_SOURCES = (
     *("columns", "split", "header", "delimiter", "encoding", "format", "sheet", "max_bytes"),
@@ -23,7 +22,7 @@ class ReadOptions:
     """How files of facts are read; every field is a keyword of read_dataset.
 
     columns          which column is what, see parse_columns (default: the header, or the order);
-                     of a frame also role -> column
+                     or role -> column
     split            the column that says train, valid or test (default: one that is called split)
     header           True or False where the guess (known column names in the first row) is wrong
     skip_bad         leave bad rows out and list them in `report`, instead of raising DataError
@@ -32,9 +31,8 @@ class ReadOptions:
                      coarsest of day, hour, minute and second with at least 50 distinct values); or
                      mixed: years beside days are meant, and each is read as it is written
     date_format      a pattern of strptime, where dates may be read in two ways: %d/%m/%Y
-    format           gdelt, icews, polecat or acled, where a dump of event data is not recognised;
+    format           gdelt, icews or acled, where a dump of event data is not recognised;
                      nt, nq, ttl or trig, where the suffix does not say that a file is RDF
-    undirected       add to each fact the one with subject and object exchanged
     sheet            the name or number of a sheet (default: the first)
     delimiter        what separates cells (default: found by the first megabyte)
     encoding         of text (default: found by the first megabyte)
@@ -55,8 +53,7 @@ class ReadOptions:
     splitting: Splitting | None = None
     granularity: Granularity = "auto"
     date_format: str = ""
-    format: Literal["", "gdelt", "icews", "polecat", "acled", "nt", "nq", "ttl", "trig"] = ""
-    undirected: bool = False
+    format: Literal["", "gdelt", "icews", "acled", "nt", "nq", "ttl", "trig"] = ""
     sheet: str = ""
     delimiter: str = ""
     encoding: str = ""
@@ -77,7 +74,7 @@ class ReadOptions:
     def to_remember(self) -> dict[str, Any]:
         """Return what was chosen and is worth choosing again for further files of the same kind."""
         usual = ReadOptions()
-        remembered = set(OF_SOURCES) - {"split", "max_bytes", "since"} | set(OF_FACTS)
+        remembered = set(OF_SOURCES) - {"split", "max_bytes", "since"}
         chosen = {name: getattr(self, name) for name in sorted(remembered)}
         return {
             name: value

@@ -12,7 +12,7 @@ from apptek.facts.benchmarks import BENCHMARKS
 from apptek.facts.facts import Dataset
 from apptek.reading.assembly import assemble, finish
 from apptek.reading.collector import FactCollector
-from apptek.reading.options import OF_FACTS, ReadOptions
+from apptek.reading.options import ReadOptions
 from apptek.reading.sources import (
     OBJECT_KINDS,
     Located,
@@ -42,7 +42,7 @@ def read_dataset(
         read_dataset(["2020.csv", "2021.csv"])                        several files as one
         read_dataset("events/*.csv")                                  also "-", standard input
         read_dataset("postgresql://host/db", sql="select ...")        or a table: "...db#events"
-        read_dataset(frame)                                           see Dataset.from_frame
+        read_dataset(frame, columns={"subject": "A", "predicate": "Event", "object": "B"})
         read_dataset([("Iran", "Consult", "China", "2014-02-02"), ...])
 
     The options are the fields of ReadOptions; `remembered` are others, which are taken if they fit.
@@ -51,14 +51,8 @@ def read_dataset(
     what; and so are several files that are read as one, and a frame.
     """
     given, known = ReadOptions(**options), remembered or {}
-    if kind := object_kind(source):
-        database = find_database(source)
-        if database is not None:
-            return _read_object(
-                database, kind, _like(given, database, known), database.name, progress
-            )
-        chosen = replace(given, **{name: known[name] for name in OF_FACTS if name in known})
-        return _read_object(source, kind, chosen, kind, progress)
+    if (kind := object_kind(source)) is not None:
+        return _read_object(source, kind, given, known, progress)
     with located(source, given.max_bytes) as found:
         files = [file for part in found.files.values() for file in part]
         chosen = _like(given, files[0], known)
@@ -75,18 +69,17 @@ def read_dataset(
     return finish(dataset, chosen, has_splits=is_split, is_benchmark=is_benchmark)
 
 
-def read_object(source: Any, kind: str, name: str, options: Mapping[str, Any]) -> Dataset:
-    """Read a frame or tuples; `kind` is a key of OBJECT_KINDS."""
-    return _read_object(source, kind, ReadOptions(**options), name, None)
-
-
 def _read_object(
-    source: Any, kind: str, options: ReadOptions, name: str, progress: Progress | None
+    source: Any, kind: str, options: ReadOptions, known: Mapping[str, Any], report: Progress | None
 ) -> Dataset:
+    """Read a database, a frame or tuples; `kind` is a key of OBJECT_KINDS."""
+    name, database = kind, find_database(source)
+    if database is not None:
+        source, name, options = database, database.name, _like(options, database, known)
     check_options(options, [OBJECT_KINDS[kind]], name)
     content = OBJECT_KINDS[kind].open(source, options, name)
-    rows, report = FactCollector(options), progress or (lambda *_: None)
-    rows.read(name, "train", content, lambda position: report(name, position, None))
+    rows = FactCollector(options)
+    rows.read(name, "train", content, lambda position: report and report(name, position, None))
     dataset, is_split = assemble(name, rows, has_splits=False)
     return finish(dataset, options, has_splits=is_split)
 
@@ -154,5 +147,5 @@ def _like(
         check_options(wanted, [kind_of(source, wanted)], source.name)
         open_file(source, wanted)
     except UnfitOptionsError:
-        return replace(options, **{name: fresh[name] for name in OF_FACTS if name in fresh})
+        return options
     return wanted

@@ -20,7 +20,7 @@ from apptek.facts.benchmarks import BENCHMARKS, find_benchmark, find_folder
 from apptek.facts.facts import Split
 from apptek.reading.columns import Roles
 from apptek.reading.database import open_database
-from apptek.reading.frames import is_frame, is_list_of_facts, open_frame, open_parquet, open_tuples
+from apptek.reading.frames import open_frame, open_parquet, open_tuples
 from apptek.reading.options import OF_RDF, OF_SOURCES, ReadOptions
 from apptek.reading.parts import Content
 from apptek.reading.rdf import RDF_FORMATS, open_rdf
@@ -77,7 +77,10 @@ def object_kind(source: Any) -> str | None:
     """Return the key of OBJECT_KINDS for a source; None for files."""
     if find_database(source) is not None:
         return "database"
-    return "frame" if is_frame(source) else "facts" if is_list_of_facts(source) else None
+    if not isinstance(source, str | Path | list | tuple):
+        return "frame"
+    are_files = isinstance(source, str | Path) or all(isinstance(x, str | Path) for x in source)
+    return None if are_files else "facts"
 
 
 def kind_of(file: Path | Database, options: ReadOptions) -> SourceKind:
