@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -32,17 +31,6 @@ def test_an_edit_of_a_kernel_or_of_what_it_imports_is_another_state(package: Pat
     (package / "other.py").write_text("LIMIT = 1\n")
     (package / "some" / "kernels.py").write_text(KERNEL.replace("+", "-"))
     assert digest != kernels_digest(package)
-
-
-def test_only_caches_that_were_not_used_for_long_are_removed(tmp_path: Path) -> None:
-    old, recent, strange = (tmp_path / name for name in ("a" * 16, "b" * 16, "notes"))
-    for folder in (old, recent, strange):
-        folder.mkdir()
-    for folder in (old, strange):
-        os.utime(folder, (0, time.time() - 40 * 24 * 3600))
-    cache_folder("c" * 16, tmp_path)
-    names = sorted(path.name for path in tmp_path.iterdir())
-    assert names == ["b" * 16, "c" * 16, "notes"]
 
 
 def test_without_any_cache_folder_kernels_work_and_one_line_says_so() -> None:
@@ -101,18 +89,3 @@ def test_new_folders_are_readable_by_this_user_alone(tmp_path: Path) -> None:
     found = cache_folder(DIGEST, tmp_path / "a" / "cache")
     assert found is not None
     assert found.stat().st_mode & 0o777 == found.parent.stat().st_mode & 0o777 == 0o700
-
-
-def test_two_processes_that_remove_old_caches_do_not_disturb_each_other(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / ("a" * 16)).mkdir()
-    stat = Path.stat
-
-    def gone(path: Path, **how: bool) -> os.stat_result:
-        if path.name == "a" * 16:
-            raise FileNotFoundError(path)
-        return stat(path, **how)
-
-    monkeypatch.setattr(Path, "stat", gone)
-    assert cache_folder(DIGEST, tmp_path) == tmp_path / DIGEST

@@ -411,8 +411,10 @@ def round_trip(url: str, count: int, tmp_path: Path) -> None:
         (row["subject"], row["object"], row["probability"], row["predicates"][0]["predicate"])
         for row in shown["rows"]
     ]
-    again = apptek("update", str(model), url, "--since-last", "--in-place")  # its own query
+    again = apptek("update", str(model), secret, "--since-last", "--in-place")  # its own query
     assert "facts added: 0" in again.stderr, again.stderr
+    assert f"read with the query of the fit: {sql}" in " ".join(again.stderr.split())
+    assert "geheim" not in again.stderr
 
 
 @pytest.mark.slow

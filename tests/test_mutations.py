@@ -10,6 +10,7 @@ from pathlib import Path
 import mutations
 import numpy as np
 import pytest
+from command_line import apptek
 from model_folders import rewrite_manifest
 from mutations import ANSWERED, DAMAGES, REFUSED, damage_and_ask, outcome
 
@@ -108,6 +109,7 @@ JSON_VALUES: tuple[tuple[str, object], ...] = (
     ("occurrence.predicates.1", {}), ("occurrence.either", []), ("occurrence.stride", -5),
     ("occurrence.horizons.0.burst.0", []), ("occurrence.horizons.0.leads.0.3.1", "2014-01-01"),
     ("occurrence.clock.1", ""), ("settings.features.past_only", "x"),
+    ("views.all_facts.kinds.0.values.1", 0), ("occurrence.horizons.0.window", 0),
 )  # fmt: skip
 
 
@@ -128,3 +130,17 @@ def test_a_wrong_value_in_model_json_is_refused_in_one_line(
     with pytest.raises(ModelError) as refused:
         load_model(copy)
     assert len(str(refused.value).splitlines()) == 1
+
+
+def test_info_about_a_model_without_its_report_is_one_line(
+    models: dict[str, Path], tmp_path: Path
+) -> None:
+    copy = Path(shutil.copytree(models["default"], tmp_path / "model"))
+    about = json.loads((copy / "model.json").read_text())
+    about["views"]["all_facts"]["report"] = {}
+    (copy / "model.json").write_text(json.dumps(about))
+    rewrite_manifest(copy)
+    done = apptek("info", str(copy))
+    assert done.returncode == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert "KeyError: 'valid_mrr'" in done.stderr

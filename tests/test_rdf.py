@@ -174,13 +174,6 @@ def test_entities_are_called_by_their_labels_in_a_language(tmp_path: Path) -> No
     assert "Anna" in read_dataset(other, format="ttl", lang="de").entities
 
 
-def test_a_language_that_no_label_has_is_noted(tmp_path: Path) -> None:
-    text = 'ex:a rdfs:label "Anna"@de . ex:a ex:p ex:b .'
-    message = "facts.ttl: no label is in the language 'fr' (--read lang=); found de (1)"
-    for language, note in (("fr", message), ("", message.replace("fr", "en"))):
-        assert read_rdf(tmp_path, text, lang=language).report.notes == (note,)
-
-
 def test_labels_and_prefixes_of_one_file_name_the_iris_of_another(tmp_path: Path) -> None:
     labels = write(tmp_path / "labels.ttl", HEAD + 'ex:a rdfs:label "Ann" .')
     facts = write(

@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import apptek, succeeds
-from event_dumps import gdelt_row
 from fact_files import (
     DAY,
     FACT,
@@ -50,8 +49,6 @@ def rows_of(*times: str) -> str:
 
 MAY = [f"2014-05-{day:02d}" for day in range(1, 31)]
 TURNED = "object,predicate,subject,time\nb,p,a,2014-05-13\n"
-ACTORS = (("UNITED STATES", "USA"), ("POLICE", "GBR"))
-DUMP = [gdelt_row(n, day, *ACTORS, "042", 1) for n, day in enumerate(["20140513", "20140231"])]
 FAULTS = [  # a file, and what the error says
     ("facts.csv", "a,p,b,1/11/24\nb,p,c,2/11/24\n", "--date-format says any other form"),
     (
@@ -65,7 +62,6 @@ FAULTS = [  # a file, and what the error says
         "facts.csv:1: the first row looks like a header",
     ),
     ("facts.csv", rows_of("17", *MAY), "facts.csv:1: column 4 (time): found '17'"),
-    ("20140513.export.CSV", "\n".join(DUMP), "found '20140231'"),
     ("facts.csv", f"c,p,d,{DAY}\n{TURNED}", "facts.csv:2: found a header below 'c', 'p', 'd'"),
     ("facts.csv", f"c,p,d,{DAY}\n{TURNED}", "--read header=no"),
     ("facts.json", '[{"subject": "a", "predicate": "p", "object": "b"}, 17]', "facts.json:2: row:"),

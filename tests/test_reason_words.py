@@ -257,3 +257,8 @@ def test_numbers_and_names_are_written_as_on_the_page(name: str, given: Any, wor
 )  # fmt: skip
 def test_a_time_in_a_sentence_has_its_preposition(time: str, words: str) -> None:
     assert wording.at_time(time) == words
+
+
+def test_names_that_differ_in_spaces_alone_need_no_note() -> None:
+    pairs = [("A  B ", "A B"), ("A\u00a0B", "A B"), ("a b", "A B")]
+    assert [note.text for note in wording.read_as_notes(*pairs)] == ["a b was read as A B."]

@@ -10,11 +10,9 @@ around it; without such a folder, kernels are compiled again in each process.
 import hashlib
 import os
 import re
-import shutil
 import stat
 import sys
 import tempfile
-import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -30,7 +28,6 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 _PACKAGE = Path(__file__).parent
 _IS_KERNEL = re.compile(rb"^@(kernel|leaf|fast)\b", re.MULTILINE)
 _IMPORTED = re.compile(rb"^from apptek\.([\w.]+) import", re.MULTILINE)
-_KEPT_DAYS = 30  # a cache that was not used for so long goes
 
 
 def kernels_digest(package: Path = _PACKAGE) -> str:
@@ -60,8 +57,6 @@ def cache_folder(digest: str, parent: Path) -> Path | None:
             return None
         with tempfile.TemporaryFile(dir=folder):
             pass
-        os.utime(folder)
-        _remove_unused(folder.parent)
         return folder
     return None
 
@@ -74,18 +69,6 @@ def _is_private(folder: Path) -> bool:
     return (
         stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & 0o022
     )
-
-
-def _remove_unused(parent: Path) -> None:
-    """Remove the caches of earlier kernels that were not used for long.
-
-    Another process may do the same at the same time.
-    """
-    oldest = time.time() - _KEPT_DAYS * 24 * 3600
-    for folder in parent.iterdir():
-        with suppress(OSError):
-            if re.fullmatch("[0-9a-f]{16}", folder.name) and folder.stat().st_mtime < oldest:
-                shutil.rmtree(folder, ignore_errors=True)
 
 
 _PARENT = os.environ.get("NUMBA_CACHE_DIR") or platformdirs.user_cache_path("apptek") / "kernels"

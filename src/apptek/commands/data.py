@@ -93,17 +93,18 @@ def stats(options: StatsOptions, reading: Reading) -> None:
 
     dataset = reading.read_data(options.data, seed=options.seed)
     statistics = compare_statistics(dataset, options.data[0])
+    notes = [alike_note(dataset.entities)]
+    positions = positions_of(dataset, dataset.train, all_facts=False)
+    last, later = isolated_times(dataset.axis, positions) if len(positions) else ("", [])
+    notes += [isolated_facts_note(later, last).text] if later else []
     if options.as_json:
+        statistics["notes"] = [note for note in notes if note]
         statistics["first_facts"] = _first_facts(dataset)
         statistics["reading"] = dataset.report.how
         statistics["bad_row_list"] = [str(defect) for defect in dataset.report.defects]
         opt.print_json(statistics)
     else:
         opt.print_text(statistics_text, statistics, _span(dataset), _first_facts(dataset))
-        notes = [alike_note(dataset.entities)]
-        positions = positions_of(dataset, dataset.train, all_facts=False)
-        last, later = isolated_times(dataset.axis, positions) if len(positions) else ("", [])
-        notes += [isolated_facts_note(later, last).text] if later else []
         for note in filter(None, notes):
             output().print(f"note: {note}", markup=False, soft_wrap=True)
 

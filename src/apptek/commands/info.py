@@ -56,12 +56,14 @@ def info(options: InfoOptions) -> None:
 
 def _summary(folder: Path) -> dict[str, Any]:
     """Return what the model is, how it fares on the newest facts, and how its forecasts did."""
+    from apptek.models.manifest import refusing_damage
     from apptek.models.model import summarize
     from apptek.models.model_folder import load_model
     from apptek.models.recalibration import recent_calibration
 
     loaded = load_model(folder, baselines=True)
-    facts = summarize(loaded)
+    with refusing_damage(folder):  # a report is free in form: only its reader sees what is missing
+        facts = summarize(loaded)
     if facts.get("updates") and (recent := recent_calibration(loaded)):
         facts["recent_calibration"] = recent
         if recent["refit_due"]:

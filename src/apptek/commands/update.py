@@ -102,7 +102,10 @@ def _read_facts(
 
     if source is None:
         return None
-    since = next_time(model) if since_last and find_database(source) else ""
+    database, query = find_database(source), model.dataset.read_with.get("sql", "")
+    if database is not None and not (database.table or reading.sql) and query:
+        tell(f"{database}: read with the query of the fit: {' '.join(query.split())}")
+    since = next_time(model) if since_last and database is not None else ""
     try:
         facts = reading.read_data(source, like=model.dataset, since=since)
     except NoFactsError:

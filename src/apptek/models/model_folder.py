@@ -185,7 +185,7 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
     kinds = (
         Kind(
             entry["name"],
-            tuple(entry["values"]),
+            _texts(entry["values"]),
             origin=entry["origin"],
             **{name: arrays[f"kinds.{number}.{name}"] for name in KIND_ARRAYS},
         )
@@ -224,6 +224,12 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
         counted=_load_counted(about["counting"], data),
         **sets,
     )
+
+
+def _texts(values: list[Any]) -> tuple[str, ...]:
+    if not all(isinstance(value, str) for value in values):
+        raise ValueError(f"the values of a kind of type are texts, not {values!r}"[:200])
+    return tuple(values)
 
 
 def _weights(arrays: Arrays) -> Any:

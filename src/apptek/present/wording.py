@@ -107,11 +107,14 @@ def similar_lines(similar: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def read_as_notes(*pairs: tuple[str, str | None]) -> list[Note]:
-    """Return a note for each name that was read as another; pairs of the name given and meant."""
+    """Return a note for each name that was read as another; pairs of the name given and meant.
+
+    Names that differ only in spaces, such as padded ones, look the same and need no note.
+    """
     return [
         Note("read_as", f"{asked} was read as {meant}.", {"asked": asked, "meant": meant})
         for asked, meant in pairs
-        if meant and asked and asked.strip() != meant.strip()
+        if meant and asked and asked.split() != meant.split()
     ]
 
 

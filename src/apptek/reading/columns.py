@@ -254,7 +254,7 @@ def check_order(rows: list[list[str]], where: str) -> None:
     elif wide or (untimed and len(rows) > 1):
         columns = counted(len(rows[0]), "column")
         what = f"found {columns}, expected subject, predicate, object and a time"
-        advice = f"say --columns {COLUMNS_HELP}, or numbers from 1"
+        advice = f"say --columns {COLUMNS_HELP}, or numbers from 1; or --format gdelt"
     else:
         return
     below = "; ".join(shown_row(row) for row in rows[1 : 1 + _ROWS_SHOWN])

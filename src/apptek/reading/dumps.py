@@ -30,11 +30,9 @@ from apptek.arrays import Bools
 from apptek.errors import DataError
 from apptek.reading.columns import Beginning, ColumnLayout, find_column
 from apptek.reading.parts import NAME_ROLES, Part, rows_where, texts_of
-from apptek.reading.streams import TextSource, read_blocks
+from apptek.reading.streams import read_blocks
 
 NOBODY = ("", "None", "NULL", "---")
-_GDELT_WIDTHS = (61, 58, 57)
-_ALIKE = 0.9  # of the first rows
 _ID_COLUMNS = {"subject": 0, "predicate": 1, "object": 2, "time": 3}
 _ID_TABLES = ("entity2id.txt", "relation2id.txt")
 _FIFTH = ("0", "-1")  # what the fifth column holds
@@ -73,21 +71,6 @@ _ACLED = {
 DUMPS = {"gdelt": _GDELT, "icews": _ICEWS, "acled": _ACLED}
 
 
-def is_gdelt(rows: list[list[str]]) -> bool:
-    """Return whether these rows are GDELT's, by their number of columns, an id and a day.
-
-    A few may be damaged: reading says so.
-    """
-    widths = Counter(map(len, rows)).most_common(1)
-    if not widths or widths[0][0] not in _GDELT_WIDTHS:
-        return False
-    alike = sum(
-        len(row) == widths[0][0] and row[0].isdigit() and row[1].isdigit() and len(row[1]) == 8
-        for row in rows
-    )
-    return alike >= _ALIKE * len(rows)
-
-
 def dump_layout(
     wanted: str, rows: list[list[str]], columns: Mapping[str, str] | None, where: str
 ) -> Beginning | None:
@@ -98,7 +81,7 @@ def dump_layout(
     """
     header = [cell.lower() for cell in rows[0]]
     named = (name for name in ("icews", "acled") if _needed(name) <= set(header))
-    name = wanted or ("gdelt" if is_gdelt(rows) else next(named, None))
+    name = wanted or next(named, None)
     if name is None:
         return None
     titles = [] if name == "gdelt" else header
@@ -191,7 +174,7 @@ def _read_names(file: Path) -> dict[str, str]:
     A name that several ids share gets its id, so that they stay apart.
     """
     names: dict[str, str] = {}
-    text = b"".join(block.text for block in read_blocks(TextSource(file))).decode()
+    text = b"".join(block.text for block in read_blocks(file, None, None)).decode()
     for line, row in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
         if not row or (line == 1 and row.strip().isdecimal()):  # OpenKE begins with a count
             continue

@@ -31,13 +31,7 @@ from apptek.reading.columns import (
 )
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import EXACT, Content, Part, Row, good_rows, parts_of_rows, texts_of
-from apptek.reading.streams import (
-    DAMAGE,
-    check_growth,
-    damaged,
-    marked,
-    one_line,
-)
+from apptek.reading.streams import DAMAGE, check_growth, damaged, one_line
 from apptek.reading.time_votes import without_midnights
 
 BATCH_ROWS = 1 << 19
@@ -221,15 +215,11 @@ def text_column(column: pa.ChunkedArray, label: str, name: str) -> pa.Dictionary
         distinct = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
         plain = _plain(distinct.dictionary, label, name).cast(pa.string())
         texts = texts_of(pa.DictionaryArray.from_arrays(distinct.indices, plain))  # checks bounds
+        texts.dictionary.validate(full=True)  # Parquet itself does not check that it is UTF-8
     except pa.ArrowException as error:
         raise DataError(
             f"{name}: the column {label!r} cannot be read ({one_line(error)}); {EXPECTED}"
         ) from None
-    try:
-        texts.dictionary.validate(full=True)  # Parquet itself does not check that it is UTF-8
-    except pa.ArrowInvalid:
-        clean = [marked(text).decode() for text in texts.dictionary.cast(pa.binary()).to_pylist()]
-        texts = pa.DictionaryArray.from_arrays(texts.indices, pa.array(clean, pa.string()))
     return texts
 
 

@@ -23,13 +23,11 @@ from apptek.reading.columns import (
     ColumnLayout,
 )
 from apptek.reading.rdf_names import Vocabulary
-from apptek.reading.streams import MARKED
 from apptek.safe_text import counted
 
 NAME_ROLES = ("subject", "predicate", "object")
 TEXT_TYPE = pa.dictionary(pa.int32(), pa.string())
 EXACT = 2**53  # below it, floats hold every whole number
-_STRANGE = rf"[\x00\x{{{MARKED:X}}}-\x{{{MARKED + 255:X}}}]"
 Row = tuple[int, Sequence[Any]]  # its number, and its cells
 
 
@@ -239,14 +237,12 @@ def rows_where(column: pa.DictionaryArray, texts: pa.Array) -> Bools:
 
 def shown(text: str) -> str:
     """Return a cell as an error message shows it."""
-    for byte in {ord(c) - MARKED for c in text if ord(c) >= MARKED}:
-        text = text.replace(chr(MARKED + byte), f"\\x{byte:02x}")
     shown = repr(text)
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
 
 def good_rows(part: Part, file: str, names: Mapping[str, Mapping[str, str]]) -> Part:
-    """Return the part without rows that have undecodable bytes, an empty name or an unknown id.
+    """Return the part without rows that have a NUL byte, an empty name or an unknown id.
 
     names  see Content: the ids become names
     """
@@ -261,8 +257,8 @@ def good_rows(part: Part, file: str, names: Mapping[str, Mapping[str, str]]) -> 
             defects.append(Defect(file, int(part.numbers[row]), part.labels[role], *fault_of))
 
     for role in [role for role in columns if role in part.labels]:
-        texts = columns[role].dictionary
-        blame(role, pc.match_substring_regex(texts, _STRANGE), _strange_text)
+        has_nul = pc.match_substring(columns[role].dictionary, "\0")
+        blame(role, has_nul, lambda text: (f"a NUL byte in {shown(text)}", "text"))
     for role in [role for role in NAME_ROLES if role in columns]:
         texts = columns[role].dictionary
         blame(role, pc.equal(texts, ""), lambda _: ("nothing", "a name"))
@@ -274,13 +270,3 @@ def good_rows(part: Part, file: str, names: Mapping[str, Mapping[str, str]]) -> 
             columns[role] = pa.DictionaryArray.from_arrays(columns[role].indices, named)
     defects.sort(key=lambda defect: defect.line)
     return replace(part, table=pa.table(columns), defects=defects).without(bad)
-
-
-def _strange_text(text: str) -> tuple[str, str]:
-    if "\0" in text:
-        return f"a NUL byte in {shown(text)}", "text"
-    byte = next(ord(c) - MARKED for c in text if ord(c) >= MARKED)
-    return (
-        f"byte 0x{byte:02x} in {shown(text)}",
-        "valid UTF-8 (or --read encoding=windows-1252 or another)",
-    )

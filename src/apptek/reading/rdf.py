@@ -30,7 +30,7 @@ from apptek.reading.columns import Roles
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import Content, Part
 from apptek.reading.rdf_names import DIRECT, RDF, RDFS, SCHEMA, SKOS, WIKIDATA, Vocabulary
-from apptek.reading.streams import TextSource, read_pieces, stem_and_suffix
+from apptek.reading.streams import read_pieces, stem_and_suffix
 from apptek.safe_text import counted
 
 # By suffix; .ntx are YAGO's N-Triples with << s p o >> as subjects, which only Turtle allows now.
@@ -99,8 +99,8 @@ def open_rdf(file: Path, options: ReadOptions, name: str, roles: Roles = None) -
 class _Bytes:
     """The decompressed bytes of a file, as a parser reads them."""
 
-    def __init__(self, source: TextSource) -> None:
-        self._pieces, self._piece, self.position = read_pieces(source), memoryview(b""), 0
+    def __init__(self, pieces: Iterator[tuple[bytes, int]]) -> None:
+        self._pieces, self._piece, self.position = pieces, memoryview(b""), 0
 
     def read(self, size: int) -> bytes:
         """Return the next bytes, at most `size`."""
@@ -138,11 +138,10 @@ class _Triples:
 
     def parts(self) -> Iterator[Part]:
         """Yield an empty part while the file is read, for its progress, and then all facts."""
-        source, number = _Bytes(TextSource(self.file, None, self.options.max_bytes)), 0
+        source, number = _Bytes(read_pieces(self.file, self.options.max_bytes)), 0
         for number in self._read(source):  # noqa: B007
             nothing = pa.table({role: pa.array([], pa.string()) for role in _ROLES})
             yield Part(nothing, range(0), _TITLES, position=source.position)
-        self.notes += self.vocabulary.missing_language(self.file.name)
         part = self._joined()
         left_out = ", ".join(f"{count:,} {what}" for what, count in self.skipped.items())
         if not part.table.num_rows and not self.vocabulary.labels:

@@ -60,13 +60,11 @@ class Vocabulary:
     """The labels and the prefixes of RDF files; complete once all of them were read.
 
     labels     IRI -> rank and label: the label of the lowest rank is taken, the first of several
-    languages  labels that are not in the wanted language, by language
     """
 
     language: str = LANGUAGE
     prefixes: dict[str, str] = field(default_factory=dict)
     labels: dict[str, tuple[int, str]] = field(default_factory=dict)
-    languages: Counter[str] = field(default_factory=Counter)
 
     @classmethod
     def of(cls, language: str, prefixes: str) -> "Vocabulary":
@@ -81,19 +79,9 @@ class Vocabulary:
         elif tag == self.language or tag.startswith(f"{self.language}-"):
             rank = int(tag != self.language)
         else:
-            self.languages[tag] += 1
             return
         if label.strip() and "\0" not in label and rank < self.labels.get(iri, (9, ""))[0]:
             self.labels[iri] = (rank, label)
-
-    def missing_language(self, file: str) -> list[str]:
-        """Return a note where there are labels, and none in the wanted language."""
-        if not self.languages or self.labels:
-            return []
-        known = ", ".join(f"{tag} ({count:,})" for tag, count in self.languages.most_common(5))
-        return [
-            f"{file}: no label is in the language {self.language!r} (--read lang=); found {known}"
-        ]
 
     def join(self, other: "Vocabulary") -> None:
         """Add what another file says; of two meanings of a prefix the first one counts."""

@@ -5,7 +5,6 @@ Paths, patterns, standard input or a benchmark's name become files by split.
 """
 
 import glob
-import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
@@ -135,11 +134,12 @@ def located(
     with tempfile.TemporaryDirectory(prefix="apptek-") as scratch:
         paths: list[Path] = []
         for number, one in enumerate(sources):
+            folder = Path(scratch, str(number))
             if str(one) == STANDARD_INPUT:
-                paths.append(_keep(sys.stdin.buffer, Path(scratch, str(number)), max_bytes))
+                paths.append(_keep(sys.stdin.buffer, folder / "stdin", max_bytes))
             elif Path(one).is_fifo():
                 with Path(one).open("rb") as stream:
-                    paths.append(_keep(stream, Path(scratch, str(number)), max_bytes))
+                    paths.append(_keep(stream, folder / Path(one).stem, max_bytes))
             else:
                 paths += find_sources(one)
         yield _by_split(paths)
@@ -221,10 +221,10 @@ def _data_files(entry: Path) -> list[Path]:
     ]
 
 
-def _keep(stream: IO[bytes], folder: Path, max_bytes: int | None) -> Path:
-    """Return standard input or a pipe as a file; its suffix follows from its first bytes."""
-    folder.mkdir()
-    path, size = folder / "stdin", 0
+def _keep(stream: IO[bytes], path: Path, max_bytes: int | None) -> Path:
+    """Keep standard input or a pipe as a file; its suffix follows from its first bytes."""
+    path.parent.mkdir()
+    size = 0
     with path.open("wb") as file:
         while piece := stream.read(_COPY_BYTES):
             size += len(piece)
@@ -233,11 +233,10 @@ def _keep(stream: IO[bytes], folder: Path, max_bytes: int | None) -> Path:
     with path.open("rb") as file:
         start = file.read(4)
     compression = next((s for magic, s in _COMPRESSED.items() if start.startswith(magic)), "")
-    if compression:
-        path = Path(shutil.move(path, folder / f"stdin{compression}"))
-    start = read_start(path, 1 << 16)
+    packed = path.rename(path.with_name(f"{path.name}{compression}"))
+    start = read_start(packed, 1 << 16)
     kind = next((s for magic, s in _KINDS.items() if start.startswith(magic)), None)
     if kind is None:
         line = start.partition(b"\n")[0]
         kind = ".tsv" if line.count(b"\t") > 1 else ".csv"
-    return Path(shutil.move(path, folder / f"stdin{kind}{compression}"))
+    return packed.rename(path.with_name(f"{path.name}{kind}{compression}"))

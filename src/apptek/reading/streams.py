@@ -21,8 +21,6 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 # What a compressed file may grow to, unless a limit is given: so many times its size, or so much.
 MAX_EXPANSION = 200
 SMALL_BYTES = 1 << 28
-# Bytes that are no UTF-8 become characters of a private area, so that the bad rows can be named.
-MARKED = 0x10FF00
 _CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
 # Whatever Arrow, a decompressor or a reader of sheets may raise about a damaged file.
 DAMAGE = (
@@ -45,15 +43,6 @@ class Block:
     text: bytes
     position: int  # bytes of the file read so far, as they lie on the disk
     is_cut: bool = False  # the file ends with this block, and not with a newline
-
-
-@dataclass(frozen=True, slots=True)
-class TextSource:
-    """A file of text: its encoding (None: UTF-8), and how large it may grow (None: as usual)."""
-
-    path: Path
-    encoding: str | None = None
-    max_bytes: int | None = None
 
 
 def stem_and_suffix(path: Path) -> tuple[str, str]:
@@ -99,36 +88,43 @@ def read_start(path: Path, size: int) -> bytes:
         return _read(path, stream, size)
 
 
-def read_pieces(source: TextSource) -> Iterator[tuple[bytes, int]]:
-    """Yield the decompressed bytes of a file, and how many were read from the disk."""
-    path, total = source.path, 0
+def read_pieces(path: Path, max_bytes: int | None) -> Iterator[tuple[bytes, int]]:
+    """Yield the decompressed bytes of a file, and how many were read from the disk.
+
+    max_bytes  how large it may grow; None: as usual
+    """
+    total = 0
     with _open(path) as (stream, raw):
         while text := _read(path, stream, BLOCK_BYTES):
             total += len(text)
             if stream is not raw:
-                check_growth(path, total, source.max_bytes)
+                check_growth(path, total, max_bytes)
             yield text, raw.tell()
 
 
-def read_blocks(source: TextSource, *, quoted: bool = False) -> Iterator[Block]:
+def read_blocks(
+    path: Path, encoding: str | None, max_bytes: int | None, *, quoted: bool = False
+) -> Iterator[Block]:
     """Yield the lines of a file in blocks of about BLOCK_BYTES, as UTF-8.
 
-    Files that were joined may have byte order marks at the start of lines, which are left out. In
-    a quoted file, a block ends with a row, not within a cell that has line breaks.
+    Without an encoding it is UTF-8. Files that were joined may have byte order marks at the start
+    of lines, which are left out. In a quoted file, a block ends with a row, not within a cell that
+    has line breaks.
     """
-    rest, position = b"", 0  # what was read but not handed out yet
-    for text, now in _decoded(source):
+    rest, position, line = b"", 0, 1  # what was read but not handed out yet
+    for text, now in _decoded(path, encoding, max_bytes):
         end = _end_of_rows(rest) if quoted else rest.rfind(b"\n") + 1
         if end:
-            yield Block(_cleaned(rest[:end]), position)
+            yield Block(_cleaned(rest[:end], path, line), position)
+            line += rest.count(b"\n", 0, end)
         rest, position = rest[end:] + text, now
         if len(rest) - rest.rfind(b"\n") > LONGEST_LINE:
             raise DataError(
-                f"{source.path}: found a line of more than {LONGEST_LINE} bytes, expected one fact"
+                f"{path}: found a line of more than {LONGEST_LINE} bytes, expected one fact"
             )
     if rest:
         is_cut = not rest.endswith(b"\n")
-        yield Block(_cleaned(rest + b"\n" * is_cut), position, is_cut)
+        yield Block(_cleaned(rest + b"\n" * is_cut, path, line), position, is_cut)
 
 
 def _end_of_rows(text: bytes) -> int:
@@ -147,44 +143,38 @@ def _end_of_rows(text: bytes) -> int:
     return last
 
 
-def _cleaned(text: bytes) -> bytes:
+def _cleaned(text: bytes, path: Path, line: int) -> bytes:
+    """Return lines without byte order marks; DataError where they are no UTF-8."""
     text = text.removeprefix(BYTE_ORDER_MARK)
     if BYTE_ORDER_MARK in text:
         text = text.replace(b"\n" + BYTE_ORDER_MARK, b"\n")
-    return marked(text)
-
-
-def marked(text: bytes) -> bytes:
-    """Return a text as UTF-8, with every other byte marked."""
     try:
-        pa.array([text], pa.large_binary()).view(pa.large_string()).validate(full=True)
-    except pa.ArrowInvalid:
-        return text.decode("utf-8", "apptek.marked").encode()
+        text.decode()
+    except UnicodeDecodeError as error:
+        byte, line = text[error.start], line + text.count(b"\n", 0, error.start)
+        row = text[text.rfind(b"\n", 0, error.start) + 1 :].partition(b"\n")[0][:60]
+        raise DataError(
+            f"{path.name}:{line}: found byte 0x{byte:02x} in {row.decode(errors='replace')!r}, "
+            "expected valid UTF-8 (or --read encoding=windows-1252 or another)"
+        ) from None
     return text
 
 
-def _mark(error: UnicodeError) -> tuple[str, int]:
-    assert isinstance(error, UnicodeDecodeError)
-    wrong = error.object[error.start : error.end]
-    return "".join(chr(MARKED + byte) for byte in wrong), error.end
-
-
-codecs.register_error("apptek.marked", _mark)
-
-
-def _decoded(source: TextSource) -> Iterator[tuple[bytes, int]]:
+def _decoded(
+    path: Path, encoding: str | None, max_bytes: int | None
+) -> Iterator[tuple[bytes, int]]:
     """Yield the pieces of a file as UTF-8."""
-    if source.encoding is None:
-        yield from read_pieces(source)
+    if encoding is None:
+        yield from read_pieces(path, max_bytes)
         return
-    decoder = codecs.getincrementaldecoder(source.encoding)()
+    decoder = codecs.getincrementaldecoder(encoding)()
     position = 0
     try:
-        for text, position in read_pieces(source):
+        for text, position in read_pieces(path, max_bytes):
             yield decoder.decode(text).encode(), position
         yield decoder.decode(b"", final=True).encode(), position
     except UnicodeError as error:
-        raise undecodable(source.path.name, error, source.encoding) from None
+        raise undecodable(path.name, error, encoding) from None
 
 
 @contextmanager

@@ -20,7 +20,7 @@ from apptek.arrays import Longs
 from apptek.errors import DataError
 from apptek.facts.facts import Defect
 from apptek.reading.columns import FREE_LAYOUTS, Beginning, ColumnLayout, Roles, examine_rows
-from apptek.reading.dumps import DUMPS, dump_layout, find_ids, is_gdelt
+from apptek.reading.dumps import DUMPS, dump_layout, find_ids
 from apptek.reading.options import ReadOptions
 from apptek.reading.parts import (
     TEXT_TYPE,
@@ -37,7 +37,6 @@ from apptek.reading.streams import (
     BYTE_ORDER_MARK,
     LONGEST_LINE,
     Block,
-    TextSource,
     read_blocks,
     read_start,
     stem_and_suffix,
@@ -75,7 +74,7 @@ def open_text(file: Path, options: ReadOptions, name: str, roles: Roles = None) 
     begin = _begin(file, options, rows, roles)
     widths = [len(row) for _, row in rows[:-1]]  # the last may be cut
     lines = _Lines(name, begin.layout, form, widths)
-    blocks = read_blocks(TextSource(file, encoding, options.max_bytes), quoted=form.quoted)
+    blocks = read_blocks(file, encoding, options.max_bytes, quoted=form.quoted)
     return Content(
         without_titles(lines.parts(blocks), begin),
         {"format": begin.format, "delimiter": form.delimiter, "encoding": encoding or "utf-8"},
@@ -113,7 +112,7 @@ def examine(
                 f"--read delimiter={delimiter}: expected one character, such as ';', or tab"
             )
         form = TextFormat(delimiter, form.quoted or delimiter not in ("\t", " "))
-    elif options.format == "gdelt" or is_gdelt([row for _, row in first_rows(start, _TABS)]):
+    elif options.format == "gdelt":
         form = _TABS  # under the suffix .CSV
     else:
         form = find_delimiter(start, form, fewest)
@@ -291,7 +290,7 @@ def parse_rows(
     if not text:
         return pa.schema(types.items()).empty_table(), others
     # One thread and one Arrow block per text: blocks are parsed in parallel already, and a column
-    # of one chunk has one dictionary. Bytes that are no UTF-8 are marked already.
+    # of one chunk has one dictionary.
     table = arrow_csv.read_csv(
         pa.BufferReader(text),
         arrow_csv.ReadOptions(

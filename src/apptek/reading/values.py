@@ -31,7 +31,6 @@ from apptek.reading.parts import (
 from apptek.reading.streams import (
     DAMAGE,
     Block,
-    TextSource,
     check_growth,
     damaged,
     read_blocks,
@@ -52,7 +51,7 @@ def open_json(file: Path, options: ReadOptions, name: str, roles: Roles = None) 
     """Open a file of JSON; the keys of the first objects are its columns."""
     start = read_start(file, SAMPLE_BYTES)
     encoding = find_encoding(start, options.encoding)
-    blocks = read_blocks(TextSource(file, encoding, options.max_bytes))
+    blocks = read_blocks(file, encoding, options.max_bytes)
     how = {"format": "jsonl", "encoding": encoding or "utf-8"}
     if lines_of(start, encoding, name).lstrip()[:1] == "[":
         entries = _load_array(blocks, name)

@@ -14,6 +14,7 @@ steps. If P is near 1, the number grows in proportion to the length.
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -212,6 +213,9 @@ class OccurrenceModel:
         """Return the model of `to_json`."""
         if tuple(about["features"]) != NAMES:
             raise ValueError("the occurrence model has other features than this version")
+        windows = [0, *(entry["window"] for entry in about["horizons"])]
+        if any(one >= other for one, other in pairwise(windows)):
+            raise ValueError("the windows of the occurrence model do not grow from 1 on")
         if about["stride"] < 1 or not 0 <= about["either"] <= 1:
             raise ValueError("the occurrence model has an impossible stride or dependence")
         return cls(
