@@ -1,5 +1,6 @@
 """A client of the service behind its middleware, and queries to send."""
 
+import time
 from dataclasses import asdict, replace
 from typing import Any
 
@@ -39,6 +40,15 @@ def tuning_query(served: ServedModel, row: int = 0) -> dict[str, str]:
     """A tuning fact as a query."""
     data = served.predictor.model.dataset
     return asdict(query_of_fact(data, data.valid, row))
+
+
+def when_ready(client: TestClient, path: str, **asked: Any) -> dict[str, Any]:
+    """What is computed once, asked for until it is there."""
+    found: dict[str, Any] = {"ready": False}
+    while not found["ready"]:
+        found = client.get(path, params=asked).json()
+        time.sleep(0.02)
+    return found
 
 
 def problem(response: Any, status: int) -> dict[str, Any]:

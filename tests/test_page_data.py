@@ -12,7 +12,7 @@ import pytest
 from fact_files import in_words
 from fastapi.testclient import TestClient
 from plain_queries import query_about
-from service_parts import client_of, problem, tuning_query
+from service_parts import client_of, problem, tuning_query, when_ready
 
 from apptek.config import preset
 from apptek.facts.times import UNKNOWN
@@ -253,16 +253,6 @@ def test_all_facts_between_two_are_told(client: TestClient, served: ServedModel)
         assert latest == max(starts, default=None)
 
 
-def ready(client: TestClient, path: str, **values: int) -> dict[str, Any]:
-    """What is computed once, asked for until it is there."""
-    for _ in range(60):
-        found: dict[str, Any] = client.get(path, params=values).json()
-        if found["ready"]:
-            break
-    assert found["ready"]
-    return found
-
-
 @pytest.mark.parametrize("path", ["/api/watch", "/api/questions"])
 def test_what_takes_longer_than_a_request_may_is_said_not_to_be_ready(
     forecasting: ServedModel, monkeypatch: pytest.MonkeyPatch, path: str
@@ -351,12 +341,12 @@ def test_kept_results_and_pending_work_are_bounded() -> None:
 
 def test_watch_lists_of_one_length_are_computed_once(forecasting: ServedModel) -> None:
     client = client_of(forecasting)
-    longest = ready(client, "/api/watch", days=9, limit=200)["rows"]
+    longest = when_ready(client, "/api/watch", days=9, limit=200)["rows"]
     for limit in (1, 7):
-        assert ready(client, "/api/watch", days=9, limit=limit)["rows"] == longest[:limit]
-    assert ready(client, "/api/watch", steps=9, limit=7)["rows"] == longest[:7]
+        assert when_ready(client, "/api/watch", days=9, limit=limit)["rows"] == longest[:limit]
+    assert when_ready(client, "/api/watch", steps=9, limit=7)["rows"] == longest[:7]
     names = [name for name in forecasting.background.names if name.startswith("watch 9 ")]
     assert len(names) == 1
-    ready(client, "/api/watch", days=9, entity=longest[0]["subject"])
+    when_ready(client, "/api/watch", days=9, entity=longest[0]["subject"])
     names = [name for name in forecasting.background.names if name.startswith("watch 9 ")]
     assert len(names) == 2

@@ -13,10 +13,11 @@ from apptek.facts.times import TimeAxis
 from apptek.predictor import Predictor, Query
 from apptek.present import wording
 from apptek.present.explanation_text import explanation_text
-from apptek.present.explanation_words import contradicts_alone, paragraph, sentence
+from apptek.present.explanation_words import contradicts_alone, paragraph, recorded, sentence
 from apptek.present.sentences import Occurrences, when_words
 from apptek.present.wording import (
     GIVEN,
+    general_notes,
     percent,
     share_lines,
 )
@@ -94,7 +95,10 @@ def test_the_short_forms_have_no_jargon_and_the_three_lengths_grow(predictor: Pr
             )
             assert len(short) < len(full)
             short, middle = (" ".join(text.split()) for text in (short, middle))
-            assert f"{found.label} ({percent(found.probability)}, {GIVEN}), mainly because" in short
+            general = " ".join([*general_notes(*found.unknown), ""])
+            first = general + (f"{recorded(found)} " if found.known else "")
+            chance = f"{percent(found.probability)}, {GIVEN}"
+            assert short.startswith(f"{first}{found.label} ({chance}), mainly because")
             assert f", {GIVEN}." in middle
             for word in FORBIDDEN:
                 assert word not in short

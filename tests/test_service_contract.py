@@ -116,7 +116,20 @@ def test_the_description_holds(described: ServedModel) -> None:
 def test_the_page_about_the_interface_names_what_there_is(served: ServedModel) -> None:
     client = client_of(served)
     description = client.get("/api/openapi.json").json()
-    paths, page = description["paths"], PAGE.read_text(encoding="utf-8")
+    paths, schemas = description["paths"], description["components"]["schemas"]
+    page = PAGE.read_text(encoding="utf-8")
+    bodies = {path: json.dumps(each["post"]) for path, each in paths.items() if "post" in each}
+    strict = {
+        path
+        for path, body in bodies.items()
+        if not any(
+            "allow_unknown" in schemas[name].get("properties", {})
+            for name in re.findall(r"schemas/(\w+)", body)
+        )
+    }
+    said = re.search(r'`"allow_unknown": true` \(not in (.+?)\)', page)
+    assert said is not None
+    assert set(re.findall(r"/api/[\w-]+", said[1])) == strict
     rows = re.findall(r"^\| `(GET|POST) (/api/[^?`]+)", page, re.MULTILINE)
     assert {path for _, path in rows} == set(paths)
     assert all(method.lower() in paths[path] for method, path in rows)

@@ -2,14 +2,13 @@
 
 import csv
 import io
-import time
 from typing import Any
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from python_calamine import CalamineWorkbook
-from service_parts import client_of, problem
+from service_parts import client_of, problem, when_ready
 
 from apptek.facts.predicate_table import PredicateTable, cameo_table
 from apptek.features.traits import split_name
@@ -20,14 +19,6 @@ from apptek.server.served_model import ServedModel
 @pytest.fixture
 def client(forecasting: ServedModel) -> TestClient:
     return client_of(forecasting)
-
-
-def watched(client: TestClient, **asked: Any) -> dict[str, Any]:
-    found: dict[str, Any] = {"ready": False}
-    while not found["ready"]:
-        found = client.get("/api/watch", params=asked).json()
-        time.sleep(0.02)
-    return found
 
 
 def country_of(served: ServedModel) -> str:
@@ -56,14 +47,14 @@ def test_a_watch_list_has_the_filters_of_the_command(
         ({"alert": "rise > 1"}, {"alerts": "rise > 1"}),
     ):  # fmt: skip
         expected = to_dict(predictor.watch(days=7, most=200, **meant))
-        found = watched(client, days=7, limit=200, **asked)
+        found = when_ready(client, "/api/watch", days=7, limit=200, **asked)
         del found["ready"]
         assert found == expected, asked
         assert expected["rows"], asked
 
 
 def test_a_watch_list_is_saved_as_a_file(client: TestClient) -> None:
-    found = watched(client, days=7, limit=5)
+    found = when_ready(client, "/api/watch", days=7, limit=5)
     asked = {"days": 7, "limit": 5}
     response = client.get("/api/watch", params={**asked, "format": "csv"})
     assert response.headers["content-type"] == "text/csv; charset=utf-8"

@@ -198,6 +198,8 @@ def test_a_predicate_is_compared_with_another(data: Dataset, predictor: Predicto
     found = predictor.explain(query, against=ranked[3])
     assert (found.predicate, found.runner_up) == (ranked[0], ranked[3])
     assert found.log_odds > predictor.explain(query).log_odds
+    assert f"{found.label} (" in found.sentence
+    assert f" rather than {found.runner_up_label} (" in found.sentence
     other = predictor.explain(query, ranked[3], against=ranked[2])
     assert f" is less likely than {other.runner_up_label} (" in other.sentence
     assert f"behind '{other.runner_up_label}'" in other.paragraph
