@@ -105,6 +105,21 @@ def test_an_agent_is_played_step_by_step(folders: tuple[Path, Path], tmp_path: P
     assert "Q-value" in drawn
 
 
+@pytest.mark.parametrize("page", ["README.md", "docs/paper.md"])
+def test_the_small_world_has_the_names_that_the_pages_play(page: str) -> None:
+    told = re.search(
+        r"make-world icews14.*?(\w+) (\w+) (\d{4}-\d\d-\d\d)`", (ROOT / page).read_text("utf-8")
+    )
+    assert told is not None
+    subject, object_, time = told.groups()
+    data = make_world(20_000, 0).dataset  # as `data make-world` makes it
+    query = [data.entities.find(subject), data.entities.find(object_), data.axis.parse(time), -1]
+    asked = Queries(*(np.asarray([value], np.int32) for value in query))
+    process = DecisionProcess(TemporalGraph.of(data), AgentConfig())
+    assert "Consult" in data.predicates
+    assert walk(process, asked).steps
+
+
 def test_a_walk_is_the_greedy_episode(folders: tuple[Path, Path]) -> None:
     agent, data = Agent.load(folders[1])
     queries = agent.process.training_queries().part(slice(0, 20))
