@@ -29,8 +29,8 @@ def test_an_agent_is_trained_and_compared(world: Path, tmp_path: Path) -> None:
     assert {"train", "valid"} == set(metrics)
     assert 0 <= metrics["valid"]["agent"] <= 1
     assert json.loads((tmp_path / "agent" / "result.json").read_text())["metrics"] == metrics
-    more = (str(tmp_path / "controls"), "--controls", "--set", "agent.hide_query=false")
-    shown = json.loads(apptek(*words, *more).stdout)["metrics"]
+    more = (str(tmp_path / "shown"), "--set", "agent.hide_query=false")
+    shown = json.loads(succeeds(*words, *more).stdout)["metrics"]
     assert shown["train"]["random"] > metrics["train"]["random"]  # it sees its own fact
     assert shown["valid"]["random"] == metrics["valid"]["random"]
 

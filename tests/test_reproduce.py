@@ -5,7 +5,7 @@ import struct
 import tomllib
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -14,11 +14,11 @@ import typer
 from typer.testing import CliRunner
 
 from apptek.cli import app
+from apptek.commands.paper import What
 from apptek.errors import ApptekError, ConfigError
 from apptek.paper.agent_run import success_course
 from apptek.paper.figures import FIGURES, write_figure
-from apptek.paper.reproduce import FIGURES as FIGURE_NAMES
-from apptek.paper.reproduce import TABLES, quick_runs, reproduce
+from apptek.paper.reproduce import quick_runs, reproduce
 from apptek.paper.trainer import History
 from apptek.research.provenance import RunList, read_runs
 from apptek.research.result import Result, read_result, read_results, write_result
@@ -32,7 +32,7 @@ from tools.docs_tables import docs_tables
 
 ROOT = Path(__file__).parents[1]
 RUNS, QUICK = ROOT / "paper" / "runs.toml", ROOT / "paper" / "quick.toml"
-SHOWN = (*TABLES, *FIGURE_NAMES)
+SHOWN = tuple(name for name in get_args(What) if name != "all")
 PAIR = (
     "apptek fit {} --model pair --seed 0 --out pair-world && "
     "apptek evaluate pair-world --result pair-world.json"
@@ -206,10 +206,11 @@ def test_a_run_that_fails_does_not_stop_the_others(world: Path, checkout: Path) 
     [
         ('{"format": 1', "is not a result file"),
         ('{"format": 99}', "of another format"),
-        ('{"format": 1, "seed": "x"}', "is damaged: the seed 'x'"),
-        ('{"format": 1, "settings": []}', "is damaged: its settings"),
-        ('{"format": 1, "split": "test"}', "is damaged: its metrics"),
-        ('{"format": 1, "split": "test", "metrics": {"mrr": NaN}}', "is damaged: its metrics"),
+        ('{"format": 1, "seed": 0}', "is damaged: model: Field required"),
+        ('{"format": 1, "model": "pair", "seed": "x"}', "is damaged: seed: Input should be"),
+        ('{"format": 1, "model": "pair", "settings": [1]}', "is damaged: settings: Input should"),
+        ('{"format": 1, "model": "pair", "split": "all"}', "is damaged: split: Input should be"),
+        ('{"format": 1, "model": "pair", "metrics": 0.5}', "is damaged: metrics: Input should"),
         ("[]", "of"),
     ],
 )
@@ -221,7 +222,7 @@ def test_a_damaged_result_stops_everything_before_it_starts(
     damaged.write_text(content, encoding="utf-8")
     runs = RunList({"pair-world": "apptek"}, {"table2": ["pair-world"]})
     with pytest.raises(ApptekError, match=r"pair-world\.json") as caught:
-        reproduce("table2", runs, tmp_path, quiet, execute=lambda *_: pytest.fail("it ran"))
+        list(reproduce("table2", runs, tmp_path, quiet, execute=lambda *_: pytest.fail("it ran")))
     assert message in str(caught.value)
     assert damaged.read_text(encoding="utf-8") == content
 
@@ -230,7 +231,7 @@ def test_a_pattern_that_fits_no_run_lists_them(tmp_path: Path) -> None:
     runs = RunList({"pair-world": "apptek"}, {"table2": ["pair-world"]})
     for what, only, known in (("table2", "x", "pair-world"), ("table3", "*", "none")):
         with pytest.raises(ApptekError, match=rf"{what} has no run '{only[0]}?.*its runs: {known}"):
-            reproduce(what, runs, tmp_path, quiet, execute=lambda *_: "", only=only)
+            list(reproduce(what, runs, tmp_path, quiet, execute=lambda *_: "", only=only))
 
 
 # Tables
@@ -297,8 +298,9 @@ def test_a_missing_library_is_named_before_anything_is_run(
     library: str, what: str, advice: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apptek.extras.find_spec", lambda name: None if name == library else name)
+    runs = read_runs(RUNS)
     with pytest.raises(ApptekError, match=advice):
-        reproduce(what, read_runs(RUNS), tmp_path, quiet, execute=lambda *_: pytest.fail("it ran"))
+        list(reproduce(what, runs, tmp_path, quiet, execute=lambda *_: pytest.fail("it ran")))
 
 
 # The command

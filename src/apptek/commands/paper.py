@@ -51,7 +51,6 @@ class TrainOptions:
     out: opt.OutOption
     settings: opt.SettingsOption = None
     seed: opt.SeedOption = 0
-    controls: bool = option("--controls", "Run only the controls, which do not learn.", False)
     as_json: opt.JsonOption = False
 
 
@@ -67,7 +66,7 @@ def train(options: TrainOptions, reading: Reading) -> None:
     """
     require_torch()
     from apptek.config import preset
-    from apptek.paper.agent_run import AgentRun, run_agent, run_controls
+    from apptek.paper.agent_run import run_agent
     from apptek.present.metrics_text import rewards_text
     from apptek.setting_rules import with_settings
     from apptek.terminal import step_progress, tell_next
@@ -76,24 +75,18 @@ def train(options: TrainOptions, reading: Reading) -> None:
     config = with_settings(preset("paper"), options.settings or []).agent
     dataset = reading.read_data(data)
     with step_progress("training") as progress:
-        run = AgentRun(
-            dataset=dataset,
-            config=config,
-            folder=options.out,
-            source=data,
-            seed=options.seed,
-            report=partial(progress, "episodes"),
+        episodes = partial(progress, "episodes")
+        result = run_agent(
+            dataset, config, options.out, source=data, seed=options.seed, report=episodes
         )
-        result = run_controls(run) if options.controls else run_agent(run)
     if options.as_json:
         opt.print_json(result.as_json())
         return
     opt.print_text(rewards_text, result.dataset, result.metrics)
-    if not options.controls:
-        tell_next(
-            ["paper", "play", out, "SUBJECT", "OBJECT", "TIME"],
-            ["fit", data, "--model", "paper", "--out", "model", "--agent", out],
-        )
+    tell_next(
+        ["paper", "play", out, "SUBJECT", "OBJECT", "TIME"],
+        ["fit", data, "--model", "paper", "--out", "model", "--agent", out],
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -283,17 +276,10 @@ def reproduce(context: typer.Context, options: ReproduceOptions) -> None:
         root = Path(folder)
         if quick:
             runs = quick_runs(listed.with_name("quick.toml"), root)
-        made = make(options.what, runs, root, tell, execute=execute, only=options.only)
-        for name, table in made.tables.items():
-            typer.echo(f"{name}\n\n{table}\n")
-        for name, paths in made.figures.items():
-            files = ", ".join(map(str, paths)) or "nothing is recorded yet"
-            typer.echo(f"{name}: {files}")
+        for text in make(options.what, runs, root, tell, execute=execute, only=options.only):
+            typer.echo(text)
     if temporary is not None:
         tell("The files of this quick run were temporary; keep them with --out DIR")
-    if made.failures:
-        more = f"; and {len(made.failures) - 1} more" if len(made.failures) > 1 else ""
-        raise ApptekError(f"{made.failures[0]}{more}; finished runs are kept")
 
 
 def _executor(context: typer.Context) -> "Execute":

@@ -3,7 +3,6 @@
 import json
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -34,48 +33,60 @@ SUCCESS = (  # predicates of the paper's figure
 NORMAL_95 = 1.959963984540054  # half the width of a 95 % interval, in standard errors
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AgentRun:
-    """A training run: the data, the settings, and the folder to write."""
-
-    dataset: Dataset
-    config: AgentConfig
-    folder: Path
-    source: str = ""  # what names the data: a folder, a file or a benchmark
-    seed: int = 0
-    report: Callable[[int, int], None] | None = None  # receives the episodes done, and their total
-
-
 @one_torch_thread()
-def run_agent(run: AgentRun) -> Result:
+def run_agent(
+    dataset: Dataset,
+    config: AgentConfig,
+    folder: Path,
+    *,
+    source: str = "",
+    seed: int = 0,
+    report: Callable[[int, int], None] | None = None,
+) -> Result:
     """Train an agent, compare it with the controls, and write its folder atomically.
+
+    source  what names the data: a folder, a file or a benchmark
+    report  receives the episodes done, and their total
 
     The comparison uses the training queries and the valid queries. The fact of a training query is
     hidden unless the settings say otherwise.
     """
-    with new_folder(run.folder) as folder:
-        process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
+    with new_folder(folder) as temporary:
+        process = DecisionProcess(TemporalGraph.of(dataset), config)
         started = time.monotonic()
-        trainer = Trainer(process, process.training_queries(), seed=run.seed).run(run.report)
+        trainer = Trainer(process, process.training_queries(), seed=seed).run(report)
         seconds = time.monotonic() - started
-        source = str(Path(run.source).resolve()) if Path(run.source).exists() else run.source
-        about = {"data": without_passwords(source), "read_with": dict(run.dataset.read_with)}
-        (folder / DATA).write_text(json.dumps(about, indent=1), encoding="utf-8")
-        (folder / WEIGHTS).write_bytes(trainer.weights())
-        return _write(run, folder, model="agent", **_measured(run, trainer, seconds))
+        place = str(Path(source).resolve()) if Path(source).exists() else source
+        about = {"data": without_passwords(place), "read_with": dict(dataset.read_with)}
+        (temporary / DATA).write_text(json.dumps(about, indent=1), encoding="utf-8")
+        (temporary / WEIGHTS).write_bytes(trainer.weights())
+        result = Result(
+            model="agent",
+            dataset=dataset.name,
+            seed=seed,
+            settings={"agent": plain_settings(config)},
+            **_measured(trainer, dataset, seconds),
+        )
+        write_result(temporary / RESULT, result)
+        return result
 
 
-def _measured(run: AgentRun, trainer: Trainer, training_seconds: float) -> dict[str, Any]:
+def _measured(trainer: Trainer, dataset: Dataset, training_seconds: float) -> dict[str, Any]:
     """Return the metrics, curves and times of a trained agent."""
     started, agent = time.monotonic(), trainer.agent()
     extras = {
         "rewards": reward_curve(trainer.history),
         "legal_actions": mean_legal_actions(agent.play(trainer.queries).legal_counts),
-        "success": success_course(trainer.history, run.dataset),
+        "success": success_course(trainer.history, dataset),
         "episodes": trainer.episodes_done,
         "environment_steps": trainer.environment_steps,
     }
-    rewards = rewards_by_split(trainer.process, run, agent)
+    queries_of = {"train": trainer.queries, "valid": held_out_queries(dataset.valid)}
+    rewards = {
+        split: compare_with_controls(trainer.process, queries, agent, seed=trainer.seed)
+        for split, queries in queries_of.items()
+        if len(queries)
+    }
     seconds = {
         "train": training_seconds,
         "train_ms_per_episode": 1000 * training_seconds / len(trainer.order),
@@ -84,53 +95,18 @@ def _measured(run: AgentRun, trainer: Trainer, training_seconds: float) -> dict[
     return {"metrics": rewards, "extras": extras, "seconds": seconds}
 
 
-def run_controls(run: AgentRun) -> Result:
-    """Play the controls on the train and valid queries, and write result.json; train nothing.
-
-    How often they connect depends on tknn and on whether a training query sees its own fact.
-    """
-    process = DecisionProcess(TemporalGraph.of(run.dataset), run.config)
-    with new_folder(run.folder) as folder:
-        return _write(run, folder, model="controls", metrics=rewards_by_split(process, run))
-
-
-def _write(run: AgentRun, folder: Path, **entries: Any) -> Result:
-    result = Result(
-        dataset=run.dataset.name,
-        seed=run.seed,
-        settings={"agent": plain_settings(run.config)},
-        **entries,
-    )
-    write_result(folder / RESULT, result)
-    return result
-
-
-def rewards_by_split(
-    process: DecisionProcess, run: AgentRun, agent: Agent | None = None
-) -> dict[str, dict[str, Any]]:
-    """Return the rewards of the controls, and of an agent if given, on train and valid."""
-    queries_of = {"train": process.training_queries(), "valid": held_out_queries(run.dataset.valid)}
-    return {
-        split: compare_with_controls(process, queries, agent, seed=run.seed)
-        for split, queries in queries_of.items()
-        if len(queries)
-    }
-
-
 def compare_with_controls(
-    process: DecisionProcess, queries: Queries, agent: Agent | None = None, *, seed: int
+    process: DecisionProcess, queries: Queries, agent: Agent, *, seed: int
 ) -> dict[str, Any]:
     """Return the mean rewards of both controls and of the greedy agent, paired by query."""
-    met = {} if agent is None else {"agent": agent.play(queries).met}
+    met = agent.play(queries).met
     controls = {
         "random": play(process, queries, "random", seed=seed).met,
         "commonest": play(process, queries, "commonest").met,
     }
-    means = {name: float(each.mean()) for name, each in (met | controls).items()}
+    means = {name: float(each.mean()) for name, each in {"agent": met, **controls}.items()}
     differences = {
-        f"agent_minus_{name}": paired_difference(met["agent"], control)
-        for name, control in controls.items()
-        if met
+        f"agent_minus_{name}": paired_difference(met, control) for name, control in controls.items()
     }
     return {"queries": len(queries), **means, **differences}
 

@@ -10,15 +10,15 @@ import json
 import re
 import shlex
 import shutil
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from fnmatch import fnmatchcase
-from itertools import pairwise
 from pathlib import Path
 
 from apptek.errors import ApptekError, CheckpointError, StoppedError
 from apptek.extras import require, require_matplotlib
 from apptek.files import make_folder, writing
+from apptek.paper.figures import FIGURES, write_figure
 from apptek.paper.topology_figure import drawn_topologies
 from apptek.predictor import Predictor
 from apptek.research.model_result import describe_model
@@ -32,20 +32,6 @@ Execute = Callable[[list[str], list[str]], str]  # words to run, words to record
 UNRECORDED = ("first_facts", "reading", "bad_row_list")  # statistics of data that are not recorded
 SEARCHED = re.compile(r"--set @(\S+)")  # in a run: the best settings of that search
 QUICK_FACTS = 2_000
-TABLES = (
-    "table1", "table2", "table3", "table-m", "table-agent", "table-search", "table-forecast",
-    "table-entities",
-)  # fmt: skip
-FIGURES = ("figure-actions", "figure-rewards", "figure-success", "figure-topologies")
-
-
-@dataclass(slots=True)
-class Reproduction:
-    """Tables as Markdown, the files of figures, and a line for each run that failed."""
-
-    tables: dict[str, str] = field(default_factory=dict)
-    figures: dict[str, list[Path]] = field(default_factory=dict)
-    failures: list[str] = field(default_factory=list)
 
 
 def reproduce(
@@ -56,18 +42,20 @@ def reproduce(
     *,
     execute: Execute | None = None,
     only: str = "*",
-) -> Reproduction:
-    """Execute the missing runs of a table, a figure or all, then make it from the results.
+) -> Iterator[str]:
+    """Execute the missing runs of a table, a figure or all; yield what is made from the results.
+
+    A table is yielded as Markdown, a figure as the names of its files.
 
     folder   has the subfolders `results`, `figures`, and `work` for files of unfinished runs
     execute  runs a command; without it, only recorded results are shown
     only     a pattern for the names of the runs that may be executed
     """
-    shown = (*TABLES, *FIGURES) if what == "all" else (what,)
+    shown = tuple(runs.shown) if what == "all" else (what,)
     require("tables of results need", "dev", "pandas")  # before hours of running, not after
     if set(shown) & set(FIGURES):
         require_matplotlib()
-    made, results = Reproduction(), read_results(folder / "results")
+    results, failures = read_results(folder / "results"), list[str]()
     if execute is not None:
         needed = dict.fromkeys(name for each in shown for name in runs.shown.get(each, ()))
         matching = [name for name in needed if fnmatchcase(name, only)]
@@ -76,19 +64,21 @@ def reproduce(
         if not chosen:
             known = ", ".join(needed) or "none"
             raise ApptekError(f"{what} has no run {only!r}; its runs: {known}")
-        made.failures = run_missing(chosen, folder, execute, tell)
+        failures = run_missing(chosen, folder, execute, tell)
         results = read_results(folder / "results")
-    from apptek.paper.figures import write_figure
-    from apptek.research.tables import all_tables
+    from apptek.research.tables import NOTHING, all_tables
 
     tables = all_tables(runs)
     for name in shown:
-        recorded = [results[run] for run in runs.shown.get(name, ()) if run in results]
         if name in FIGURES:
-            made.figures[name] = write_figure(name, recorded, folder / "figures")
+            recorded = [results[run] for run in runs.shown.get(name, ()) if run in results]
+            files = ", ".join(map(str, write_figure(name, recorded, folder / "figures")))
+            yield f"{name}: {files or NOTHING}"
         else:
-            made.tables[name] = tables[name](results)
-    return made
+            yield f"{name}\n\n{tables[name](results)}\n"
+    if failures:
+        more = f"; and {len(failures) - 1} more" if len(failures) > 1 else ""
+        raise ApptekError(f"{failures[0]}{more}; finished runs are kept")
 
 
 def run_missing(
@@ -130,7 +120,7 @@ def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
         printed = execute(words, recorded)
     if (model / "result.json").exists():  # of an agent
         shutil.copy(model / "result.json", result)
-    elif "--predicate" in line:
+    elif name.startswith("topologies-"):
         _write_topologies(result, model, line)
     elif not result.exists():
         counts = {k: v for k, v in json.loads(printed).items() if k not in UNRECORDED}
@@ -158,15 +148,14 @@ def _check_model(model: Path, command: str) -> None:
 
 def _write_topologies(path: Path, folder: Path, line: str) -> None:
     """Write what the figure of topologies shows of a model."""
-    fitted, predicates = Predictor.load(folder), _predicates(line)
+    fitted = Predictor.load(folder)
     about = describe_model(fitted)
     result = replace(
         about,
         model="topologies",
         preset=about.model.removeprefix("apptek_"),
-        topologies=drawn_topologies(fitted.model, predicates),
+        topologies=drawn_topologies(fitted.model),
         command=line,
-        extras={"predicates": predicates},
     )
     write_result(path, result)
 
@@ -180,9 +169,3 @@ def quick_runs(path: Path, root: Path) -> RunList:
     place = shlex.quote(str(world))
     lines = {name: line.replace("WORLD", place) for name, line in runs.commands.items()}
     return RunList(lines, runs.shown)
-
-
-def _predicates(line: str) -> list[str]:
-    """Return the predicates that a line of commands names."""
-    words = shlex.split(line)
-    return [word for option, word in pairwise(words) if option == "--predicate"]

@@ -10,7 +10,7 @@ from apptek.facts.queries import Queries, training_queries
 from apptek.models.model import Model
 from apptek.paper.connection import connect
 from apptek.paper.features import Topologies, mined_topologies, topologies_of
-from apptek.paper.topologies import MinedTopology, from_names
+from apptek.paper.topologies import MinedTopology
 from apptek.present.drawing import RADIUS, Asked, draw_topology
 from apptek.present.drawing_parts import Drawing
 from apptek.research.result import Result
@@ -25,21 +25,22 @@ SHOWN = 2  # topologies of each predicate side by side, as in the paper
 WIDTH, SHEET = 6.9, 440.0  # inches of a page, points of a drawing
 SCALE = WIDTH / (SHOWN * 1.03 * SHEET)  # inches of a point
 COLOURS = {"subject": "#E69F00", "object": "#E69F00", "meeting": "#56B4E9", "bystander": "#CC79A7"}
+PREDICATES = ("Protest violently, riot", "Reduce or break diplomatic relations", "Reject")
 TOP = 10  # topologies of each predicate
 FACTS = 8  # of an example's path
 
 
-def drawn_topologies(model: Model, predicates: Sequence[str]) -> dict[str, list[dict[str, Any]]]:
-    """Return the mined topologies of each predicate, each with one of the connected queries.
+def drawn_topologies(model: Model) -> dict[str, list[dict[str, Any]]]:
+    """Return the mined topologies of the figure's predicates, or of the data's first ones.
 
-    example  the query, and the facts that connect it
+    Each has an example: one of the connected queries, and the facts that connect it.
     """
-    part, queries = topologies_of(model), training_queries(model.dataset.train)
-    found = mined_topologies(model, from_names(predicates, model.dataset.predicates), TOP)
-    for name, entries in found.items():
-        (row,) = from_names([name], model.dataset.predicates)
-        assert part is not None
-        for entry, mined in zip(entries, part.mined.of_predicate(row), strict=False):
+    names, part = list(model.dataset.predicates), topologies_of(model)
+    drawn = [names.index(name) for name in PREDICATES if name in names] or range(len(PREDICATES))
+    queries, found = training_queries(model.dataset.train), mined_topologies(model, drawn, TOP)
+    assert part is not None
+    for predicate, entries in zip(drawn, found.values(), strict=True):
+        for entry, mined in zip(entries, part.mined.of_predicate(predicate), strict=False):
             entry["example"] = _example(model, part, queries, mined)
     return found
 

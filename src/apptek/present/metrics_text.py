@@ -205,24 +205,23 @@ def values_text(title: str, values: Mapping[str, float | None], *, width: int) -
 
 
 def rewards_text(dataset: str, by_split: Mapping[str, Mapping[str, Any]], *, width: int) -> str:
-    """Return the mean rewards of the agent and its controls, or of the controls alone."""
-    with_agent = all("agent" in rewards for rewards in by_split.values())
+    """Return the mean rewards of the agent and its controls."""
     controls = ("random", "commonest")
-    policies = ("agent", *controls) if with_agent else controls
+    policies = ("agent", *controls)
     form = "{mean:+.4f} [{low:+.4f}, {high:+.4f}]"
     rows = [
         (
             split,
             rewards["queries"],
             *(_decimals(rewards[policy]) for policy in policies),
-            *(form.format(**rewards[f"agent_minus_{name}"]) for name in controls if with_agent),
+            *(form.format(**rewards[f"agent_minus_{name}"]) for name in controls),
         )
         for split, rewards in by_split.items()
     ]
-    header = ("queries of", "number", *policies, *(f"- {name}" for name in controls if with_agent))
+    header = ("queries of", "number", *policies, *(f"- {name}" for name in controls))
     text = table_text(f"Mean reward on {dataset}", header, rows, width)
     note = "In brackets: the 95 % interval of the difference, paired by query."
-    return f"{text}\n{note}" if with_agent else text
+    return f"{text}\n{note}"
 
 
 def topologies_text(

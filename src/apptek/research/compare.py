@@ -11,9 +11,9 @@ from pathlib import Path
 
 import numpy as np
 
-from apptek.arrays import Doubles
+from apptek.arrays import Doubles, Floats
 from apptek.errors import ApptekError
-from apptek.research.result import Ranks, Result, read_ranks, read_result
+from apptek.research.result import Result, read_ranks, read_result
 from apptek.seeding import generator
 
 COMPARISON = "comparison"  # the `model` of a comparison's result
@@ -73,7 +73,7 @@ class Comparison:
 class _RankedResult:
     path: Path
     result: Result
-    ranks: Ranks
+    ranks: Floats
 
 
 def compare_results(paths: Sequence[str | Path]) -> Comparison:
@@ -87,8 +87,7 @@ def compare_results(paths: Sequence[str | Path]) -> Comparison:
     names = _names([group[0] for group in groups])
     models = [_compared_model(name, group) for name, group in zip(names, groups, strict=True)]
     values = [
-        np.mean([1 / item.ranks.ranks.astype(np.float64) for item in group], axis=0)
-        for group in groups
+        np.mean([1 / item.ranks.astype(np.float64) for item in group], axis=0) for group in groups
     ]
     differences = [
         difference((name, names[0]), after - values[0])
@@ -121,7 +120,7 @@ def _check_comparable(
                     f"{item.path} has {key} {value}, {first.path} has {expected}: "
                     "they cannot be compared"
                 )
-        if item.ranks.queries != first.ranks.queries:
+        if item.result.ranks["queries"] != first.result.ranks["queries"]:
             raise ApptekError(f"{item.path} and {first.path} answer different queries")
     for group in groups:
         of_seed: dict[int | None, Path] = {}
@@ -149,7 +148,7 @@ def _names(firsts: Sequence[_RankedResult]) -> list[str]:
 
 
 def _compared_model(name: str, group: Sequence[_RankedResult]) -> ComparedModel:
-    mrr = [float(np.mean(1 / item.ranks.ranks, dtype=np.float64)) for item in group]
+    mrr = [float(np.mean(1 / item.ranks, dtype=np.float64)) for item in group]
     return ComparedModel(
         name,
         tuple(str(item.path) for item in group),

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 
 from apptek.arrays import Doubles, Floats
 from apptek.errors import ApptekError
@@ -59,7 +60,7 @@ class Result:
 
     @classmethod
     def from_json(cls, entries: Entries) -> "Result":
-        """Return the result that a file's entries describe."""
+        """Return the result that a file's entries describe; ValidationError for a wrong type."""
         # A null or empty entry stays in `extras`: as an attribute it would not be written again.
         known = {
             name: entries[name]
@@ -67,7 +68,7 @@ class Result:
             if entries.get(name) not in (None, default)
         }
         others = {name: entry for name, entry in entries.items() if name not in known}
-        return cls(**known, extras=others)
+        return _CHECKED.validate_python(known | {"extras": others})
 
     def as_json(self) -> dict[str, Any]:
         """Its entries as a file has them, without the file's format."""
@@ -91,6 +92,7 @@ class Result:
         return str(self.extras.get("command_now", self.command)).split(" && ")[0]
 
 
+_CHECKED = TypeAdapter(Result)
 _DEFAULTS: dict[str, Any] = {
     known.name: known.default if known.default_factory is MISSING else known.default_factory()
     for known in fields(Result)
@@ -144,39 +146,12 @@ def read_result(path: Path) -> Result:
         raise ApptekError(f"{path} is not a result file: it is not JSON ({error})") from None
     if not isinstance(entries, dict) or entries.get("format") != FORMAT:
         raise ApptekError(f"{path}: a result of another format; expected format {FORMAT}")
-    if damage := _find_damage(entries):
-        raise ApptekError(f"{path} is damaged: {damage}")
     del entries["format"]
-    return Result.from_json(entries)
-
-
-def _find_damage(entries: Entries) -> str | None:
-    """Return what is wrong with the entries that tables and comparisons rely on."""
-    seed, settings = entries.get("seed"), entries.get("settings", {})
-    if not (seed is None or type(seed) is int):
-        return f"the seed {seed!r}"
-    if not isinstance(settings, dict) or not all(isinstance(s, dict) for s in settings.values()):
-        return "its settings"
-    if entries.get("split") is not None:  # it is the evaluation of a model
-        metrics = entries.get("metrics")
-        if not isinstance(metrics, dict) or not _is_share(metrics.get("mrr")):
-            return "its metrics"
-        hits = [metrics[key] for key in ("hits_at_1", "hits_at_10") if key in metrics]
-        if not all(map(_is_share, hits)):
-            return "its metrics"
-    return None if isinstance(entries.get("model"), str) else "it names no model"
-
-
-def _is_share(value: Any) -> bool:
-    return type(value) in (int, float) and 0 <= value <= 1
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """The rank of each query's true predicate."""
-
-    ranks: Floats  # (n,)
-    queries: str  # a digest of the facts behind the queries: equal for equal queries
+    try:
+        return Result.from_json(entries)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise ApptekError(f"{path} is damaged: {first['loc'][0]}: {first['msg']}") from None
 
 
 def write_ranks(path: Path, ranks: Doubles, data: Dataset, split: Split) -> dict[str, Any]:
@@ -195,7 +170,7 @@ def write_ranks(path: Path, ranks: Doubles, data: Dataset, split: Split) -> dict
     }
 
 
-def read_ranks(path: Path, result: Result) -> Ranks:
+def read_ranks(path: Path, result: Result) -> Floats:
     """Return the ranks of a result from `path`; ApptekError where they are missing or damaged."""
     about = result.ranks
     if not set(about) >= _KEYS:
@@ -211,7 +186,7 @@ def read_ranks(path: Path, result: Result) -> Ranks:
         ) from None
     if rows.dtype != np.float32 or rows.ndim != 2 or _digest(rows) != about["digest"]:
         raise ApptekError(f"{ranks_path} does not hold the ranks of {path}: evaluate again")
-    return Ranks(rows[0], about["queries"])
+    return np.asarray(rows[0])
 
 
 def _digest(rows: Floats) -> str:
