@@ -147,8 +147,8 @@ def _of_model(results: Results, model: str) -> list[Result]:
     return [result for result in results.values() if result.model == model]
 
 
-# Of presets that were recorded before a fit started from counting, and while the re-ranker could have
-# two ensembles; docs/results.md says so.
+# Of presets that were recorded before a fit started from counting, and while the re-ranker could
+# have two ensembles; docs/results.md says so.
 EARLIER: dict[str, Sequence[Any]] = {"classifier.l2": ([0.0],), "reranker.members": (1, 2)}
 
 
