@@ -96,4 +96,9 @@ def plain_pair_features(
         return {o for s, o, _ in dated if s == entity} | {s for s, o, _ in dated if o == entity}
 
     common = (partners(subject) & partners(object_)) - {subject, object_}
-    return [*row, math.log(min(ages[0], ages[1])), math.log(1 + len(common))]
+    row += [math.log(min(ages[0], ages[1])), math.log(1 + len(common))]
+    own = families[0]
+    if not own:
+        return [*row, math.log(oldest), 0.0]
+    gap = (own[-1] - own[0] + clock[3]) / len(own)
+    return [*row, math.log(gap), min(20.0, max(0.0, (when - own[-1]) / gap - 1))]

@@ -14,7 +14,7 @@ from apptek.forecast.event_filter import read_filter
 from apptek.forecast.pair_chances import PairChances, seen_pairs
 from apptek.forecast.window import Length
 from apptek.predictor import Predictor
-from apptek.present.watch_words import GRAMMAR
+from apptek.present.watch_words import CUT_BEFORE, GRAMMAR
 from apptek.results import WatchList, WatchRow
 
 GROUP = "verbal conflict"
@@ -136,7 +136,9 @@ def test_an_earlier_list_marks_new_dropped_up_and_down(
         replace(listed.rows[3], subject=listed.rows[3].object, object=listed.rows[3].subject),
         replace(listed.rows[4], subject="Gone"),
     ]
-    earlier = replace(listed, rows=tuple(rows), first="2001-01-01")
+    assert listed.cut
+    assert not predictor.watch(most=10_000, days=30).cut
+    earlier = replace(listed, rows=tuple(rows), first="2001-01-01", cut=False)
     file = tmp_path / "yesterday.json"
     from apptek.present.tables import write_result
 
@@ -148,6 +150,11 @@ def test_an_earlier_list_marks_new_dropped_up_and_down(
         assert [pair.subject for pair in marked.dropped] == ["Gone"]
         assert marked.since == "2001-01-01"
         assert "No longer listed: Gone and" in repr(marked)
+    shorter = predictor.watch(most=5, days=30, since=predictor.watch(most=2, days=30))
+    assert [row.status for row in shorter.rows] == ["same", "same", *["unlisted"] * 3]
+    assert CUT_BEFORE in repr(shorter)
+    whole = predictor.watch(most=10_000, days=30)
+    assert {row.status for row in predictor.watch(most=5, days=30, since=whole).rows} == {"same"}
     with pytest.raises(
         DataError, match=r"that something happens in 30 days, this one .* of verbal"
     ):

@@ -31,6 +31,7 @@ from apptek.predictor import Predictor, Query
 from apptek.present.forecast_words import expected_words
 from apptek.present.wording import GIVEN
 from apptek.results import to_dict
+from apptek.safe_text import counted
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
@@ -218,14 +219,35 @@ def test_what_is_unusual_is_said(predictor: Predictor) -> None:
     late = predictor.forecast(subject, object_, axis.format(last + (last - first) // 2))
     far = [note.text for note in late.notes if note.kind == "far"]
     reason = next(one for one in late.directions[0].reasons if one.family == "either")
-    ago = reason.sentence.removeprefix("the last fact between the two was ")
-    assert far[0].startswith(f"The last fact between the two was {ago} {axis.format(last + 1)}: ")
+    date = reason.sentence.removeprefix("the last fact between the two was on ")
+    ago = counted(last + 1 - axis.parse(date), "day")
+    since = axis.format(last + 1)
+    assert far[0].startswith(f"The last fact between the two was {ago} before {since}: ")
     assert not any("before the window" in text for text in far)
+    sentences = [one.sentence for way in late.directions for one in way.reasons]
+    assert not any("day before" in text or "days before" in text for text in sentences)
     long = predictor.forecast(subject, object_, days=(last - first) // 2)
     assert any(note.kind == "window" for note in long.notes)
-    assert all("longer than any" in direction.base_sentence for direction in long.directions)
+    for direction in long.directions:
+        (length,) = (one.sentence for one in direction.reasons if one.family == "length")
+        assert length == "a window longer than any in training"
     strangers = [direction.base_sentence for direction in unknown.directions]
     assert strangers == ["the base rate of pairs without earlier facts"] * 2
+
+
+@pytest.mark.parametrize("days", [7, 14, 45])
+def test_directions_with_the_same_base_rate_have_the_same_number(
+    predictor: Predictor, days: int
+) -> None:
+    """What the other window lengths add is a reason of its own."""
+    pairs = predictor.watch(days=days, most=20).rows
+    bases: dict[str, list[float]] = {}
+    for row in pairs:
+        for direction in predictor.forecast(row.subject, row.object, days=days).directions:
+            bases.setdefault(direction.base_sentence, []).append(direction.base)
+    assert max(map(len, bases.values())) > 10
+    for numbers in bases.values():
+        assert numbers == pytest.approx([numbers[0]] * len(numbers))
 
 
 def test_a_last_fact_long_ago_is_pointed_out(predictor: Predictor) -> None:

@@ -286,7 +286,7 @@ def _flat_model(effects: tuple[tuple[int, Effects], ...]) -> OccurrenceModel:
     weights = np.linspace(-0.2, 0.3, len(NAMES))
     flat = Regression(weights, -1.0, np.zeros(len(NAMES)))
     busy = Regression(weights[::-1], -2.0, np.zeros(len(NAMES)))
-    horizon = Horizon(7, flat, flat, (0.0, 1.0), effects=effects, busy=busy)
+    horizon = Horizon(7, flat, flat, (0.0, 1.0, 0.0), effects=effects, busy=busy)
     return OccurrenceModel(clock=Clock(1.0, 2.0, 4.0, 8.0), horizons=(horizon,), fitted_until=0)
 
 
@@ -294,7 +294,7 @@ def test_contributions_with_a_lead_add_up_and_the_folder_keeps_the_leads() -> No
     effects = ((7, (LeadEffect(-0.6, 0.8, 0.2), LeadEffect(0.1, 0.9, 0.0), LeadEffect(0.3))),)
     model = _flat_model(effects)
     rng = np.random.default_rng(0)
-    features, met = rng.random((9, 26)), np.arange(9) % 2 > 0
+    features, met = rng.random((9, len(NAMES))), np.arange(9) % 2 > 0
     features[:3, PAIR_EVER] = np.log1p([BUSY, BUSY, BUSY - 1])  # a stranger, a busy pair, and none
     assert is_busy(features[:3]).tolist() == [True, True, False]
     chances = model.occurrence(features, met, 7, 3).probabilities

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 from reference import PlainFact
 from worlds import ENTITIES, facts_of, moments, plain_facts
 
-from apptek.arrays import Bools, Doubles
+from apptek.arrays import Bools, Doubles, Longs
 from apptek.evaluation.calibration import (
     area_under_curve,
     fit_logistic,
@@ -289,11 +289,50 @@ def test_a_lead_changes_little_where_too_little_was_observed_to_tell(seed: int) 
     assert later == pytest.approx(at_once, abs=0.08)
 
 
+PERIODS = (2, 3, 5, 7, 10, 14)  # days between two facts of a regular pair
+YEAR, STOPPED = 365, 3  # one of the pairs stopped some days before the end
+
+
+def regular_forecasts(window: int, quiet: int) -> tuple[Longs, Occurrence]:
+    """The periods of twelve regular pairs, and what is forecast for them after a year."""
+    periods = np.asarray(PERIODS * 2)
+    facts = [
+        point(pair, 12 + pair * 5 % 12, day)
+        for pair, period in enumerate(periods.tolist())
+        for day in range(pair % period, YEAR - quiet * (pair == STOPPED), period)
+    ]
+    events = Events.of(facts_of(facts), TimeAxis("day"), 24)
+    counts = PairCounts(events, Clock(2.0, 3.0, 5.0, 10.0))
+    model = fit_occurrence(counts, (1, 7, 30), Period.of(events, YEAR - 1), seed=0)
+    assert model is not None
+    pairs = np.arange(12)
+    rows = Pairs(pairs, 12 + pairs * 5 % 12, np.full(12, YEAR, np.int32))
+    return periods, model.occurrence(counts.features(rows), np.ones(12, np.bool_), window)
+
+
+@pytest.mark.parametrize(("window", "quiet"), [(7, 205), (14, 205), (30, 205), (7, 100)])
+def test_a_regular_pair_that_stopped_long_ago_is_improbable(window: int, quiet: int) -> None:
+    _, made = regular_forecasts(window, quiet)
+    others = np.arange(12) != STOPPED
+    assert made.probabilities[STOPPED] < 0.05
+    assert made.probabilities[others].min() > 0.3
+
+
+def test_the_expected_number_of_a_regular_pair_follows_its_rhythm() -> None:
+    periods, made = regular_forecasts(30, 205)
+    others = np.arange(12) != STOPPED
+    ratios = made.expected[others] * periods[others] / 30
+    assert ratios.min() > 0.7
+    assert ratios.max() < 1.35
+
+
 def test_a_length_between_two_lies_between_them() -> None:
     def flat(odds: float) -> Regression:
         return Regression(np.zeros(len(NAMES)), odds, np.zeros(len(NAMES)))
 
-    horizons = tuple(Horizon(w, flat(o), flat(-9.0), (0.0, 1.0)) for w, o in ((1, -3.0), (9, -1.0)))
+    horizons = tuple(
+        Horizon(w, flat(o), flat(-9.0), (0.0, 1.0, 0.0)) for w, o in ((1, -3.0), (9, -1.0))
+    )
     model = OccurrenceModel(clock=CLOCK, horizons=horizons, fitted_until=0)
     row, met = np.zeros((1, len(NAMES))), np.ones(1, np.bool_)
     middle = model.occurrence(row, met, 3)
@@ -301,7 +340,7 @@ def test_a_length_between_two_lies_between_them() -> None:
     assert middle.probabilities[0] == pytest.approx(-math.expm1(-math.sqrt(short * long)))
     steps = 9 * -math.expm1(-long / 9)
     assert model.occurrence(row, met, 18).expected[0] == pytest.approx(2 * steps)
-    saturated = (horizons[0], Horizon(9, flat(12.0), flat(-9.0), (0.0, 1.0)))
+    saturated = (horizons[0], Horizon(9, flat(12.0), flat(-9.0), (0.0, 1.0, 0.0)))
     model = OccurrenceModel(clock=CLOCK, horizons=saturated, fitted_until=0)
     assert model.occurrence(row, met, 9).probabilities[0] == pytest.approx(-math.expm1(-3.0))
 

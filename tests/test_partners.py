@@ -8,8 +8,10 @@ import pytest
 from command_line import apptek, refusal
 
 from apptek.errors import ApptekError
+from apptek.forecast.partners import at_least_one_new
 from apptek.predictor import Predictor
 from apptek.results import ActorForecast, Forecast
+from apptek.seeding import generator
 
 
 @pytest.fixture(scope="module")
@@ -37,6 +39,15 @@ def test_partners_have_the_chances_of_their_pairs(predictor: Predictor) -> None:
         assert row.change == pytest.approx(row.probability - row.previous)
     assert made.partners > 3
     assert 0 < made.others_acted_on < 1
+
+
+def test_new_partners_come_in_bursts() -> None:
+    """Against numbers drawn at rates that differ from window to window."""
+    rng = generator(0, "bursts")
+    for expected in (0.2, 1.0, 4.0):
+        drawn = rng.poisson(rng.gamma(2.0, expected / 2.0, 100_000))
+        assert at_least_one_new(expected) == pytest.approx((drawn > 0).mean(), abs=0.01)
+    assert at_least_one_new(1.5) == pytest.approx(0.67, abs=0.01)  # came in 66 % of 295 windows
 
 
 def test_a_predicate_counts_alone(predictor: Predictor) -> None:
@@ -74,6 +85,14 @@ def test_members_are_combined(predictor: Predictor) -> None:
         assert row.expected == pytest.approx(sum(part.expected for part in parts))
         quiet = np.prod([1 - part.probability for part in parts])
         assert row.probability == pytest.approx(1 - quiet)
+        chances = {}
+        for days in range(row.median - 1, row.median + 1) if row.median else [made.longest]:
+            again = predictor.forecast(country, members=True, days=days, top=99) if days else made
+            partners = {other.object: other.probability for other in again.acts_on}
+            chances[days] = partners[row.object] if days else 0.0
+        assert [chance >= 0.5 for chance in chances.values()] == (
+            [False, True] if row.median else [False]
+        )
 
 
 def test_the_median_is_the_first_window_with_a_chance_of_one_half(predictor: Predictor) -> None:

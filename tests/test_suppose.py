@@ -10,6 +10,7 @@ from fact_files import in_words
 from service_parts import client_of, problem
 
 from apptek.errors import ApptekError, ArgumentError, TimeFormatError, UnknownName
+from apptek.explain.what_if import compared_in
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.results import Answer, Explanation, Forecast, WhatIf, to_dict
@@ -70,6 +71,17 @@ def test_a_supposed_answer_is_that_of_an_updated_model(predictor: Predictor, las
     why = predictor.explain(query, suppose=[" | ".join(last)])
     assert what_if_of(why) == told
     assert predictor.model.graph.facts.digest() == before
+
+
+def test_the_answer_is_compared_with_the_predicate_that_gains_most(predictor: Predictor) -> None:
+    without, supposed = np.zeros((2, len(predictor.model.dataset.predicates)), np.float32)
+    without[[4, 7, 2]], supposed[[4, 7, 2]] = (0.6, 0.3, 0.1), (0.5, 0.28, 0.22)
+    both = np.stack([without, supposed])
+    assert compared_in(predictor.answerer, both) == (4, 2)
+    name = predictor.model.dataset.predicates[7]
+    assert compared_in(predictor.answerer, both, against=name) == (4, 7)
+    assert compared_in(predictor.answerer, both[::-1]) == (4, 7)  # the only one that gains
+    assert compared_in(predictor.answerer, both[[0, 0]]) == (4, 7)  # the runner-up
 
 
 def test_a_supposed_forecast_is_that_of_an_updated_model(predictor: Predictor, last: Fact) -> None:

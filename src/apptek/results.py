@@ -363,7 +363,10 @@ class WatchRow:
     unseen: tuple[str, ...] = described("Names that are not in the facts.")
     notes: tuple[Note, ...] = described("Notes on the pair.", default=())
     alerts: tuple[str, ...] = described("The alerts that the pair raises.", default=())
-    status: str = described("Against an earlier list: new, up, down, same; else empty.", default="")
+    status: str = described(
+        "Against an earlier list: new, up, down, same; unlisted: it was cut and lacks the pair.",
+        default="",
+    )
     since: float | None = described("The chance in that list; null for a new pair.", default=None)
 
 
@@ -407,6 +410,7 @@ class WatchList(Result):
     alerts: tuple[Alert, ...] = described("The alerts, in the order of their rules.", default=())
     since: str = described("The first time of the earlier list's window, if any.", default="")
     dropped: tuple[DroppedPair, ...] = described("Pairs of the earlier list alone.", default=())
+    cut: bool = described("Whether further pairs change by a point or more.", default=False)
     version: int = described("Changes when a field is renamed or removed.", default=1)
 
     @property

@@ -122,7 +122,7 @@ def what_if(
     two = (answerer, changed)
     chances = np.concatenate([each.ranked(queries).probabilities for each in two])
     compared, changes = changed_reasons(
-        two, query, queries, contrasted(answerer, chances, predicate, against)
+        two, query, queries, compared_in(answerer, chances, predicate, against)
     )
     rows = _chances(answerer, chances)
     return WhatIf(
@@ -133,6 +133,21 @@ def what_if(
         changes=changes,
         notes=supposed.notes,
     )
+
+
+def compared_in(
+    answerer: Answerer, chances: Matrix, predicate: str | None = None, against: str | None = None
+) -> tuple[int, int]:
+    """Return the predicate to explain in two answers, (2, R), and what it is compared with.
+
+    If it stays the most probable one, compare it with the other predicate that gains most.
+    """
+    chosen, other = contrasted(answerer, chances, predicate, against)
+    gains = np.delete(chances[1] - chances[0], chosen)
+    if against is None and int(chances[1].argmax()) == chosen and gains.max(initial=0.0) > 0.0:
+        best = int(gains.argmax())
+        return chosen, best + (best >= chosen)
+    return chosen, other
 
 
 def changed_reasons(

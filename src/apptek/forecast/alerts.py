@@ -93,13 +93,13 @@ def compared(listed: WatchList, earlier: Mapping[str, Any]) -> WatchList:
     if (earlier["event"], earlier["length"]) != (listed.event, listed.length):
         raise DataError(words.other_list(listed, earlier))
     there = {frozenset((row["subject"], row["object"])): row for row in earlier["rows"]}
-    rows = []
+    absent, rows = "unlisted" if earlier.get("cut", True) else "new", []
     for row in listed.rows:
         before = there.get(frozenset((row.subject, row.object)))
         since = None if before is None else float(before["probability"])
         step = 0.0 if since is None else row.probability - since
         moved = "up" if step >= LEAST else "down" if step <= -LEAST else "same"
-        rows.append(replace(row, status="new" if since is None else moved, since=since))
+        rows.append(replace(row, status=absent if since is None else moved, since=since))
     here = {frozenset((row.subject, row.object)) for row in listed.rows}
     dropped = tuple(
         DroppedPair(row["subject"], row["object"], float(row["probability"]))

@@ -157,15 +157,15 @@ class Forecaster:
         """Return P(predicate | a fact at that time) of each pair: (n, R)."""
         return past_shares(self.model, pairs, self.answerer.views["past_only"])
 
-    def reasons(self, forecasts: PairForecasts) -> tuple[Doubles, Doubles]:
-        """Return the log-odds of each kind of evidence, (n, EVIDENCE), and of the rest, (n,)."""
+    def reasons(self, forecasts: PairForecasts) -> Doubles:
+        """Return the log-odds of each kind of evidence, of LENGTH and of the base: (n, 8)."""
         added = self.occurrence.contributions(
             forecasts.features,
             forecasts.met,
             forecasts.window.length,
             forecasts.window.lead,
         )
-        return by_evidence(added), added[:, -1]
+        return np.column_stack([by_evidence(added), added[:, -1], added[:, -2]])
 
     def window_fields(self, window: Window) -> dict[str, Any]:
         """Return the fields of a result that describe its window."""
@@ -180,21 +180,25 @@ class Forecaster:
             "observed_until": window.observed_until(axis),
         }
 
-    def evidence(self, family: str, ends: tuple[str, str], features: Doubles) -> str:
+    def evidence(
+        self, family: str, ends: tuple[str, str], features: Doubles, window: Window
+    ) -> str:
         """Return a sentence about the facts of a kind of evidence."""
-        unit, oldest = unit_word(self.model.dataset.axis.unit), OLDEST * self.occurrence.clock.long
+        axis, oldest = self.model.dataset.axis, OLDEST * self.occurrence.clock.long
         count, age = count_and_age(features, family)
-        return words.evidence_sentence(family, ends, count, age, unit, oldest)
+        last = words.ago(age, unit_word(axis.unit), oldest)
+        if window.lead:  # "the day before" would mean the window
+            date = time_of(axis, window.moment - round(min(age, oldest)))
+            last = words.dated(date, unit_word(axis.unit), is_latest=age >= oldest * (1 - 1e-9))
+        return words.evidence_sentence(family, ends, count, last, unit_word(axis.unit))
 
     def notes(self, window: Window) -> tuple[Note, ...]:
         """Return the notes about a window, whatever the pair."""
         axis, model = self.model.dataset.axis, self.occurrence
         unit, notes = unit_word(axis.unit), list[Note]()
         if window.lead:
-            observed, since = window.observed_until(axis), time_of(axis, window.moment)
-            notes += words.lead_notes(
-                window.lead, model.leads[-1], unit, observed=observed, since=since
-            )
+            observed = window.observed_until(axis)
+            notes += words.lead_notes(window.lead, model.leads[-1], unit, observed)
         if window.first <= self.observed:
             learned = window.first <= model.fitted_until
             notes.append(words.past_window_note(time_of(axis, window.first), learned=learned))

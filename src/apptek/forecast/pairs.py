@@ -21,7 +21,7 @@ from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.learning import codes_at
 from apptek.forecast.window import Window, time_of, unit_word
 from apptek.models.occurrence.horizon import is_busy
-from apptek.models.occurrence.pair_counts import EVIDENCE, OLDEST, Pairs, age_of_last
+from apptek.models.occurrence.pair_counts import EVIDENCE, LENGTH, OLDEST, Pairs, age_of_last
 from apptek.present import forecast_words as words
 from apptek.present.wording import read_as_notes
 from apptek.results import (
@@ -39,6 +39,7 @@ from apptek.results import (
 CURVE = 31  # largest number of points on the curve of chances
 LENGTHS = 128  # window lengths among which a median is searched
 HALF = 0.5
+SHOWN = 1e-6  # log-odds; what other lengths add is a reason from here on
 Ends = tuple[str, str]
 
 
@@ -65,7 +66,7 @@ def forecast_pairs(
     made = forecaster.both_ways(ids, window)
     both = np.concatenate([ids, ids[:, ::-1]])
     shares = forecaster.shares(Pairs(both[:, 0], both[:, 1], made.pairs.times))
-    added = np.column_stack(forecaster.reasons(made))
+    added = forecaster.reasons(made)
     of_window, fields = forecaster.notes(window), forecaster.window_fields(window)
     occurs = forecaster.answerer.seen.entities(ids.ravel()).reshape(-1, 2)
     forecasts = []
@@ -134,24 +135,27 @@ def _old_pair(forecaster: Forecaster, made: PairForecasts) -> list[Note]:
 def _direction(
     forecaster: Forecaster, made: PairForecasts, row: int, ends: Ends, added: Doubles
 ) -> DirectionForecast:
-    """Return the forecast of one direction; added: what each evidence adds, and the base."""
+    """Return the forecast of one direction; added: a row of `Forecaster.reasons`."""
     features, model = made.features[row], forecaster.occurrence
+    *of_evidence, of_length, base = added.tolist()
     reasons = [
-        OccurrenceReason(family, forecaster.evidence(family, ends, features), value)
-        for family, value in zip(EVIDENCE, added[:-1].tolist(), strict=True)
+        OccurrenceReason(family, forecaster.evidence(family, ends, features, made.window), value)
+        for family, value in zip(EVIDENCE, of_evidence, strict=True)
     ]
+    if abs(of_length) >= SHOWN:
+        sentence = words.length_sentence(beyond=made.window.length > model.longest)
+        reasons.append(OccurrenceReason(LENGTH, sentence, of_length))
     return DirectionForecast(
         subject=ends[0],
         object=ends[1],
         probability=float(made.probabilities[row]),
         expected=float(made.expected[row]),
-        base=float(added[-1]),
+        base=base,
         reasons=tuple(sorted(reasons, key=lambda reason: -abs(reason.log_odds))),
         have_met=bool(made.met[row]),
         base_sentence=words.base_sentence(
             met=bool(made.met[row]),
             busy=model.knows_busy and bool(is_busy(features[None])[0]),
-            beyond=made.window.length > model.longest,
         ),
     )
 
@@ -230,7 +234,7 @@ def _next_event(
     grid = chance_grid(forecaster, made, shares, event, np.append(lengths, medians))
     either = model.either_way(grid[:, 0], grid[:, 1])
     curve = np.maximum.accumulate(either[: len(lengths)])  # chances grow with the length
-    median = int(_first_half(medians, either[len(lengths) :, None])[0])
+    median = int(first_half(medians, either[len(lengths) :, None])[0])
     return NextEvent(
         event=event.name,
         probability=float(curve[-1]),
@@ -243,14 +247,6 @@ def _next_event(
         median_time=time_of(axis, window.first + median - 1) if median else None,
         longest=model.longest,
     )
-
-
-def median_steps(
-    forecaster: Forecaster, made: PairForecasts, shares: Doubles | None, event: EventFilter
-) -> Longs:
-    """Return each ordered pair's median time to the next event in steps; 0: beyond the longest."""
-    lengths = median_lengths(forecaster)
-    return _first_half(lengths, chance_grid(forecaster, made, shares, event, lengths))
 
 
 def median_lengths(forecaster: Forecaster) -> Longs:
@@ -272,6 +268,7 @@ def chance_grid(
     return np.stack([event.chances(forecaster, chances, shares) for chances in found])
 
 
-def _first_half(lengths: Longs, chances: Doubles) -> Longs:
+def first_half(lengths: Longs, chances: Doubles) -> Longs:
+    """Return the first length with a chance of one half, (lengths, n) -> (n,); 0: none has."""
     reached = chances >= HALF
     return np.where(reached.any(axis=0), lengths[np.argmax(reached, axis=0)], 0)

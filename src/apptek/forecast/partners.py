@@ -8,6 +8,7 @@ numbers add up. The combined chance is that of at least one member, as if they a
 which was best on ICEWS14's valid facts.
 """
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,12 @@ from apptek.errors import ApptekError
 from apptek.features.traits import split_name
 from apptek.forecast.event_filter import EventFilter
 from apptek.forecast.forecaster import Forecaster, PairForecasts
-from apptek.forecast.pairs import median_steps, predicate_forecast
+from apptek.forecast.pairs import (
+    chance_grid,
+    first_half,
+    median_lengths,
+    predicate_forecast,
+)
 from apptek.forecast.window import Window, time_of
 from apptek.models.answerer import Answerer
 from apptek.models.occurrence.pair_counts import EVIDENCE
@@ -26,6 +32,7 @@ from apptek.present.wording import read_as_notes
 from apptek.results import ActorForecast, PartnerForecast
 
 MOST_ACTIVE, SAMPLED = 300, 200  # entities without a fact with the actor that are scored
+BURSTS = 2.0  # chosen on ICEWS14 before September: 2,400 windows of its most active actors
 PREDICATES = 3  # listed for each partner
 
 
@@ -134,8 +141,8 @@ def _rows(
     made = found.made.take(rows)
     pairs = made.pairs
     shares = forecaster.shares(pairs) if found.shares is None else found.shares[rows]
-    medians = median_steps(forecaster, made, shares, event)
-    added, _ = forecaster.reasons(made)
+    medians = _medians(forecaster, found, order, event)
+    added = forecaster.reasons(made)[:, : len(EVIDENCE)]
     chances = forecaster.occurrence.predicate_probabilities(made.chances, shares)
     names, listed = forecaster.model.dataset.entities, []
     for row, place in enumerate(order.tolist()):
@@ -156,11 +163,25 @@ def _rows(
                     predicate_forecast(forecaster, made, shares, chances, (row, each), ends)
                     for each in best.tolist()
                 ),
-                reason=forecaster.evidence(family, ends, made.features[row]),
+                reason=forecaster.evidence(family, ends, made.features[row], made.window),
                 median=int(medians[row]) or None,
             )
         )
     return tuple(listed)
+
+
+def _medians(forecaster: Forecaster, found: Combined, order: Longs, event: EventFilter) -> Longs:
+    """Return each partner's median time to the next event with any member; 0: beyond the longest.
+
+    order  the partners to look at
+    """
+    starts = np.arange(0, len(found.made.pairs), len(found.partners))
+    rows = (starts[:, None] + order).ravel()
+    shares = None if found.shares is None else found.shares[rows]
+    lengths = median_lengths(forecaster)
+    grid = chance_grid(forecaster, found.made.take(rows), shares, event, lengths)
+    quiet = np.log1p(-grid).reshape(len(lengths), len(starts), len(order)).sum(axis=1)
+    return first_half(lengths, -np.expm1(quiet))
 
 
 def _others(
@@ -180,4 +201,13 @@ def _others(
         if len(part):
             found = _combined(forecaster, ids, part, window, event, is_subject=is_subject)
             quiet += count * float(np.log1p(-found.probabilities).sum())
-    return float(-np.expm1(quiet))
+    return at_least_one_new(-quiet)
+
+
+def at_least_one_new(expected: float) -> float:
+    """Return P(at least one new partner) from their expected number: a negative binomial.
+
+    New partners come in bursts: as if the rate were drawn anew for each window, from a gamma
+    distribution of the shape BURSTS. A Poisson number would state too much.
+    """
+    return float(-np.expm1(-BURSTS * math.log1p(expected / BURSTS)))

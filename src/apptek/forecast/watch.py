@@ -15,7 +15,7 @@ from apptek.forecast.pair_chances import PairChances, seen_pairs
 from apptek.forecast.pair_files import Pair
 from apptek.forecast.pairs import forecast_pairs
 from apptek.forecast.window import Window, unit_word
-from apptek.models.occurrence.pair_counts import EVIDENCE
+from apptek.models.occurrence.pair_counts import EVIDENCE, LENGTH
 from apptek.present import watch_words as words
 from apptek.present.sentences import clause
 from apptek.present.tables import PREDICATES
@@ -55,7 +55,9 @@ def watch_list(
         pairs = None if pairs is None else [pairs[row] for row in np.flatnonzero(kept).tolist()]
         ids = ids[kept]
     chances = PairChances.of(forecaster, ids, window)
-    rows = chances.most_changed(event, most) if pairs is None else np.arange(len(ids))
+    rows = chances.most_changed(event, most + 1) if pairs is None else np.arange(len(ids))
+    is_cut = pairs is None and len(rows) > most
+    rows = rows[:most] if is_cut else rows
     found = [(rule, *each) for rule in rules for each in raised(rule, chances)]
     order = list(dict.fromkeys([*(row for _, row, *_ in found), *rows.tolist()]))
     known = forecaster.model.dataset.entities
@@ -72,7 +74,8 @@ def watch_list(
         replace(each, alerts=tuple(alert.rule for other, alert in alerts if other == row))
         for each, row in zip(listed.rows, order, strict=True)
     )
-    return replace(listed, rows=tuple(marked), alerts=tuple(alert for _, alert in alerts))
+    told = tuple(alert for _, alert in alerts)
+    return replace(listed, rows=tuple(marked), alerts=told, cut=is_cut)
 
 
 def watch(
@@ -171,13 +174,15 @@ def _causes(forecasts: Sequence[Forecast], chances: PairChances) -> list[Occurre
     """Return, for each pair, the reason that contributed most to the change of its chance."""
     _, before = chances.of_any()
     met = chances.before.met.reshape(2, -1)
-    added = chances.forecaster.reasons(chances.before)[0].reshape(2, len(forecasts), -1)
+    added = chances.forecaster.reasons(chances.before).reshape(2, len(forecasts), -1)
     causes = []
     for row, forecast in enumerate(forecasts):
         sign = 1 if forecast.probability >= before[row] else -1
         moved: list[tuple[float, OccurrenceReason]] = []
         for way, part in enumerate(forecast.directions):
             for reason in part.reasons:
+                if reason.family == LENGTH:
+                    continue
                 step = reason.log_odds - float(added[way, row, EVIDENCE.index(reason.family)])
                 if part.have_met != met[way, row]:  # a new pair: numbers are not comparable
                     step = sign * float(reason.family == "either")

@@ -3,8 +3,14 @@
 import numpy as np
 
 from apptek.arrays import Longs
-from apptek.explain.explainer import contrasted
-from apptek.explain.what_if import LEAST, LISTED, Supposition, chance, changed_reasons
+from apptek.explain.what_if import (
+    LEAST,
+    LISTED,
+    Supposition,
+    chance,
+    changed_reasons,
+    compared_in,
+)
 from apptek.explain.without_facts import without_facts
 from apptek.facts.facts import Facts
 from apptek.forecast.event_filter import read_filter
@@ -12,8 +18,17 @@ from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.learning import codes_at
 from apptek.forecast.pairs import forecast_pairs, query_at
 from apptek.forecast.window import Window, time_of
+from apptek.models.occurrence.pair_counts import LENGTH
 from apptek.present.what_if_words import forecast_sentence
-from apptek.results import Change, ClassForecast, Forecast, Query, SupposedChance, WhatIf
+from apptek.results import (
+    Change,
+    ClassForecast,
+    Forecast,
+    OccurrenceReason,
+    Query,
+    SupposedChance,
+    WhatIf,
+)
 
 
 def start_after(forecaster: Forecaster, supposed: Supposition) -> str | None:
@@ -47,9 +62,7 @@ def forecast_what_if(
     chances = _chances(first, second)
     shares = np.concatenate([each.ranked(queries).probabilities for each in two])
     asked = Query(first.subject, first.object, time_of(axis, window.moment))
-    compared, of_predicates = changed_reasons(
-        two, asked, queries, contrasted(two[0], shares, None, None)
-    )
+    compared, of_predicates = changed_reasons(two, asked, queries, compared_in(two[0], shares))
     return WhatIf(
         sentence=forecast_sentence(first, chances, supposed.told()),
         facts=supposed.told(),
@@ -95,8 +108,13 @@ def _changes(first: Forecast, second: Forecast) -> list[Change]:
     changes = []
     for one, other in zip(first.directions, second.directions, strict=True):
         kind, after = f"{one.subject} -> {one.object}", {r.family: r for r in other.reasons}
-        pairs = [(r.family, r.sentence, after[r.family].sentence, r.log_odds,
-                  after[r.family].log_odds) for r in one.reasons]  # fmt: skip
+        before = {r.family: r for r in one.reasons}
+        none = OccurrenceReason(LENGTH, "", 0.0)  # the only reason that one of them may lack
+        pairs = []
+        for family in {**before, **after}:
+            first_reason, then = before.get(family, none), after.get(family, none)
+            texts = (first_reason.sentence, then.sentence)
+            pairs.append((family, *texts, first_reason.log_odds, then.log_odds))
         pairs.append(("base", one.base_sentence, other.base_sentence, one.base, other.base))
         changes += [Change(kind, *each, each[-1] - each[-2]) for each in pairs]
     return [each for each in changes if abs(each.change) >= LEAST]

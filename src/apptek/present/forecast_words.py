@@ -83,16 +83,14 @@ def evidence_sentence(
     family: str,
     ends: tuple[str, str],
     count: int,
-    age: float,
+    last: str,
     unit: str,
-    oldest: float,
 ) -> str:
     """Return what the facts of a family are.
 
-    count   of facts, of times with facts, or of common partners; of "either", 0: there are none
-    age     how long before the window the last one was; from `oldest` on, ages are alike
+    count  of facts, of times with facts, or of common partners; of "either", 0: there are none
+    last   when the last one was, see `ago` and `dated`
     """
-    last = _ago(age, unit, oldest)
     if family == "common":
         return counted(count, "common partner")
     if family == "either":
@@ -102,32 +100,47 @@ def evidence_sentence(
     if family in ("pair", "reversed"):
         if not count:
             return f"{subject} has not acted towards {object_} yet"
-        preposition = "on" if unit == "day" else "at" if unit == "step" else "in"
-        times = counted(count, unit)
-        return f"{subject} acted towards {object_} {preposition} {times}, the last time {last}"
+        times = f"{_preposition(unit)} {counted(count, unit)}"
+        return f"{subject} acted towards {object_} {times}, the last time {last}"
     who, role = (subject, "subject") if family == "subject" else (object_, "object")
     if not count:
         return f"{who} is not the {role} of any fact yet"
     return f"{who} is the {role} of {counted(count, 'fact')}, the last one {last}"
 
 
-def _ago(age: float, unit: str, oldest: float) -> str:
-    """3 days before; "before" is before the window, or before its lead."""
+def ago(age: float, unit: str, oldest: float) -> str:
+    """Return how long before the window it was: 3 days before; beyond `oldest`, ages are alike."""
     if age >= oldest * (1 - 1e-9):
         return f"{counted(math.floor(oldest), unit)} before or longer ago"
     return f"the {unit} before" if round(age) == 1 else f"{counted(round(age), unit)} before"
 
 
-def base_sentence(*, met: bool, busy: bool, beyond: bool) -> str:
+def dated(date: str, unit: str, *, is_latest: bool) -> str:
+    """Return when it was: on 2014-12-31; is_latest: then or longer ago."""
+    return f"{_preposition(unit)} {date}" + " or before" * is_latest
+
+
+def _preposition(unit: str) -> str:
+    return "on" if unit == "day" else "at" if unit == "step" else "in"
+
+
+def length_sentence(*, beyond: bool) -> str:
+    """Return why the chance differs from what evidence and base say, by the window's length.
+
+    beyond  whether it is longer than any that was learned
+    """
+    shorter = "consistency with the chances of shorter and longer windows"
+    return "a window longer than any in training" if beyond else shorter
+
+
+def base_sentence(*, met: bool, busy: bool) -> str:
     """Return what the reasons are added to.
 
-    busy    whether the two have a regression of their own, as they had many facts
-    beyond  whether the window is longer than any that was learned
+    busy  whether the two have a regression of their own, as they had many facts
     """
     known = "pairs with many earlier facts" if busy else "pairs with earlier facts"
     whose = known if met else "pairs without earlier facts"
-    more = ", and what a window longer than any in training adds" if beyond else ""
-    return f"the base rate of {whose}{more}"
+    return f"the base rate of {whose}"
 
 
 def why_sentence(best: results.PredicateForecast, reason: str) -> str:
@@ -157,13 +170,11 @@ def old_pair_note(age: float, oldest: int, unit: str, since: str) -> results.Not
     return results.Note("far", text, {"age": min(round(age), oldest)})
 
 
-def lead_notes(
-    lead: int, longest: int, unit: str, *, observed: str, since: str
-) -> list[results.Note]:
+def lead_notes(lead: int, longest: int, unit: str, observed: str) -> list[results.Note]:
     """Return that nothing was observed before the window, and how long a lead was learned."""
     text = (
         f"Facts were observed until {observed}; nothing is known of the {counted(lead, unit)} "
-        f"between then and the window (the lead). Reasons count back from {since}."
+        "between then and the window (the lead)."
     )
     notes = [results.Note("lead", text, {"lead": lead, "observed_until": observed})]
     if lead > longest:

@@ -71,8 +71,9 @@ def actor_text(forecast: ActorForecast, width: int) -> str:
     if forecast.members:
         lines.append(
             f"{counted(len(forecast.members), 'member')} combined: "
-            f"{listed(forecast.members, MEMBERS_SHOWN)}. Expected numbers add up; the chance is "
-            "that of at least one member; the other columns are about the most probable one."
+            f"{listed(forecast.members, MEMBERS_SHOWN)}. Expected numbers add up; chance, "
+            "change and half by are those of at least one member; predicate and evidence are those "
+            "of the most probable one."
         )
     lists = (
         (f"{forecast.actor} will act on", forecast.acts_on, 1),

@@ -11,6 +11,7 @@ COLUMNS = ("pair, most probable event and what changed", "chance", "change")
 BARS = "·▁▂▃▄▅▆▇█"  # of the facts of a window; a dot: none
 SINCE = "since the earlier list"
 UNKNOWN_SHOWN = 10  # names that are not in the facts
+CUT_BEFORE = "The earlier list was cut: it does not say whether the pairs marked unlisted are new."
 DROPPED_SHOWN = 10  # pairs of the earlier list
 GRAMMAR = (
     "'chance > N', 'rise > N', 'fall > N', 'group:NAME > N', 'class:NAME > N' or "
@@ -42,6 +43,8 @@ def watch_lines(watched: WatchList) -> list[str]:
         unknown, count = sum(bool(row.unseen) for row in watched.rows), len(watched.rows)
         names = f"names that are not in the facts: {listed(watched.unseen, UNKNOWN_SHOWN)}"
         lines.append(f"{unknown:,} of {count:,} pairs with {names}")
+    if any(row.status == "unlisted" for row in watched.rows):
+        lines.append(CUT_BEFORE)
     if watched.dropped:
         pairs = [f"{pair.subject} and {pair.object}" for pair in watched.dropped]
         lines.append(f"No longer listed: {'; '.join(pairs[:DROPPED_SHOWN])}")

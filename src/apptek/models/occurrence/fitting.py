@@ -25,6 +25,7 @@ from apptek.facts.times import TimeAxis, Unit
 from apptek.features.clock import Clock
 from apptek.models.occurrence.horizon import (
     PAIR_LONG,
+    Burst,
     Effects,
     Horizon,
     LeadEffect,
@@ -32,9 +33,10 @@ from apptek.models.occurrence.horizon import (
     active_steps,
     hazards_of,
     is_busy,
+    number_terms,
 )
 from apptek.models.occurrence.model import OccurrenceModel
-from apptek.models.occurrence.pair_counts import NAMES, SIGNS, Events, PairCounts
+from apptek.models.occurrence.pair_counts import MISSED, NAMES, SIGNS, Events, PairCounts
 from apptek.models.occurrence.snapshots import (
     Outcomes,
     counts_at,
@@ -64,10 +66,15 @@ FIRST_SHARE, CALIBRATION_SHARE = 1 / 3, 0.15  # of the facts: before the first s
 PENALTY = 3.0  # shrinks weights to 0 with little data
 BUSY_PENALTY = 10.0  # shrinks the regression of busy pairs to that of all seen pairs
 LEVEL_PENALTY = 10.0  # shrinks the change of the level by the calibration
+NUMBER_PENALTY = 1.0  # shrinks the expected number to that of the active steps
 BUSY_HITS = 200  # busy pairs with a fact that a separate regression needs
 LEAST_HITS = 20  # pairs with a fact in the snapshots that a fit needs
 _DIGITS = 9  # digits of fitted numbers; further ones differ between machines
 
+
+# A regression starts from it: with each missed gap, the odds fall to a third. Small data have too
+# few pairs that stopped to learn this.
+USUAL = Regression(np.where(np.asarray(NAMES) == MISSED, -1.0, 0.0), 0.0, np.zeros(len(NAMES)))
 
 Moments = tuple[list[int], list[int]]  # of snapshots: to fit on, and to calibrate on
 
@@ -191,10 +198,11 @@ def fit_horizon(
     if all(len(part.hits) for part in strangers):
         described = [counts.features(part.pairs) for part in strangers]
         unacquainted = _fit_regression(described, strangers, rising=True)
-    horizon = Horizon(window, acquainted, unacquainted, (0.0, 1.0), busy=busy)
+    horizon = Horizon(window, acquainted, unacquainted, (0.0, 1.0, 0.0), busy=busy)
     met = np.ones(len(known[1].pairs), np.bool_)
     hazards = hazards_of((*shorter, horizon), features[1], met)[-1]
-    burst = _fit_burst(active_steps(hazards, window / stride), known[1])
+    steps = active_steps(hazards, window / stride)
+    burst = _fit_burst(number_terms(steps, features[1], window), known[1])
     return replace(horizon, burst=burst)
 
 
@@ -212,7 +220,7 @@ def _fit_busy(
     if min(int(part.hits.sum()) for part in busy) < BUSY_HITS:
         return None
     described = [part[some] for part, some in zip(features, rows, strict=True)]
-    return _fit_regression(described, busy, start=acquainted)
+    return _fit_regression(described, busy, start=acquainted, penalty=BUSY_PENALTY)
 
 
 def _fit_lead(
@@ -263,11 +271,12 @@ def _fit_regression(
     parts: list[Outcomes],
     *,
     rising: bool = False,
-    start: Regression | None = None,
+    start: Regression = USUAL,
+    penalty: float = PENALTY,
 ) -> Regression:
     """Fit a regression on the first part, and calibrate it on the second.
 
-    start   what it differs from, by as little as the rows allow; by default from nothing
+    start   what it differs from, by as little as the rows allow
     rising  whether no count may lower the chance, and no age raise it: then no pair has a lower
             chance than a pair of names without facts. Too few unseen pairs have a first fact to
             tell the counts of different time scales apart: one could get the wrong sign.
@@ -277,10 +286,9 @@ def _fit_regression(
     kept = np.arange(len(NAMES))
     means = np.average(features[0], axis=0, weights=fit.weights)
     centred = features[0] - means  # the penalty is the same in every unit of time
+    offsets = start.log_odds(features[0])
     while True:
         table = np.concatenate([centred[:, kept], np.ones((len(fit.hits), 1))], axis=1)
-        offsets = np.zeros(len(fit.hits)) if start is None else start.log_odds(features[0])
-        penalty = PENALTY if start is None else BUSY_PENALTY
         *fitted, bias = fit_logistic(
             table, fit.hits, fit.weights, offsets=offsets, penalty=penalty
         ).tolist()
@@ -290,8 +298,7 @@ def _fit_regression(
         kept = kept[~wrong]
     weights[kept] = fitted
     bias -= float(means @ weights)
-    if start is not None:
-        weights, bias = start.weights + weights, start.bias + bias
+    weights, bias = start.weights + weights, start.bias + bias
     raw = Regression(weights, bias, means)
     shift, slope = calibrate(raw.log_odds(features[1]), later.hits, later.weights)
     return Regression(
@@ -311,18 +318,18 @@ def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, floa
     return round(level / scale + mean * (1.0 - slope), _DIGITS), round(slope, _DIGITS)
 
 
-def _fit_burst(active: Doubles, part: Outcomes) -> tuple[float, float]:
-    """Fit the number of facts by the number of steps with a fact: log-linear, Poisson."""
-    logs = np.log(active)
-    total = part.weights.sum()
+def _fit_burst(terms: Doubles, part: Outcomes) -> Burst:
+    """Fit the number of facts: log-linear, Poisson, drawn towards the number of active steps."""
+    usual = np.asarray([0.0, 1.0, 0.0])
 
-    def loss(parameters: Doubles) -> float:
-        log_numbers = parameters[0] + parameters[1] * logs
-        terms = np.exp(np.minimum(log_numbers, 50.0)) - part.counts * log_numbers
-        return float((part.weights * terms).sum() / total)
+    def loss(at: Doubles) -> float:
+        logs = (terms * at).sum(axis=1)
+        losses = np.exp(np.minimum(logs, 50.0)) - part.counts * logs
+        drawn = NUMBER_PENALTY / 2 * (at - usual) @ (at - usual)
+        return float((part.weights * losses).sum() + drawn) / float(part.weights.sum())
 
-    shift, slope = newton(loss, np.asarray([0.0, 1.0])).tolist()
-    return round(shift, _DIGITS), round(slope, _DIGITS)
+    shift, steps, rhythm = _rounded(newton(loss, usual)).tolist()
+    return shift, steps, rhythm
 
 
 def _rounded(values: Doubles) -> Doubles:

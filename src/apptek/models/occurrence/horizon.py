@@ -17,9 +17,9 @@ from typing import NamedTuple
 import numpy as np
 
 from apptek.arrays import Bools, Doubles
-from apptek.models.occurrence.pair_counts import NAMES
+from apptek.models.occurrence.pair_counts import GAP, NAMES
 
-PAIR_LONG, PAIR_EVER = NAMES.index("pair long"), NAMES.index("pair ever")
+PAIR_LONG, PAIR_EVER, PAIR_GAP = map(NAMES.index, ("pair long", "pair ever", GAP))
 BUSY = 8  # an ordered pair with as many times with a fact is busy
 LEAST = 1e-9  # the least probability and hazard
 SATURATED = 3.0  # cumulative hazard (P = 95 %) above which outcomes say little about it
@@ -29,9 +29,9 @@ SATURATED = 3.0  # cumulative hazard (P = 95 %) above which outcomes say little 
 class Regression:
     """A calibrated logistic regression; `means` are the mean features of the fitted pairs."""
 
-    weights: Doubles  # (26,)
+    weights: Doubles  # (28,)
     bias: float
-    means: Doubles  # (26,)
+    means: Doubles  # (28,)
 
     def log_odds(self, features: Doubles) -> Doubles:
         """Return the log-odds of each row."""
@@ -40,7 +40,7 @@ class Regression:
         return odds
 
     def contributions(self, features: Doubles) -> Doubles:
-        """Return what each feature adds to an average pair's log-odds, which come last: (n, 27)."""
+        """Return what each feature adds to an average pair's log-odds, which come last: (n, 29)."""
         base = self.bias + float(self.means @ self.weights)
         added = (features - self.means) * self.weights
         return np.concatenate([added, np.full((len(features), 1), base)], axis=1)
@@ -75,6 +75,7 @@ def is_busy(features: Doubles) -> Bools:
     return busy
 
 
+Burst = tuple[float, float, float]
 Effects = tuple[LeadEffect, LeadEffect, LeadEffect]  # on the three groups of pairs of a horizon
 
 
@@ -89,7 +90,7 @@ class Horizon:
     window: int
     acquainted: Regression
     strangers: Regression
-    burst: tuple[float, float]  # a and b of the expected number
+    burst: Burst  # a, b and c of the expected number
     effects: tuple[tuple[int, Effects], ...] = ()
     busy: Regression | None = None
 
@@ -102,7 +103,7 @@ class Horizon:
         return odds
 
     def contributions(self, features: Doubles, met: Bools, lead: int) -> Doubles:
-        """Return what each feature adds to the log-odds, then the rest."""
+        """Return what each feature adds to the log-odds, then the base: (n, 29)."""
         added = np.empty((len(features), len(NAMES) + 1))
         groups = zip(self._groups(features, met), self.effects_of(lead), strict=True)
         for (rows, fitted), effect in groups:
@@ -150,3 +151,9 @@ def hazards_of(
 def active_steps(hazards: Doubles, steps: float) -> Doubles:
     """Return the expected number of steps with a fact in a window of `steps` steps."""
     return -steps * np.expm1(-hazards / steps)
+
+
+def number_terms(steps: Doubles, features: Doubles, window: int) -> Doubles:
+    """Return what the expected number depends on: 1, active steps, the pair's rhythm: (n, 3)."""
+    own = math.log(window) - features[:, PAIR_GAP]
+    return np.stack([np.ones(len(steps)), np.log(steps), own], axis=1)

@@ -6,9 +6,10 @@ apart: then a longer window has no higher rate than the shorter one. Between two
 logarithm of the hazard is interpolated in the logarithm of the length; beyond them, the rate of the
 nearest length continues.
 
-The expected number of facts is e^a * steps^b, fitted for each length, because facts come in bursts.
-`steps` is the expected number of steps with a fact: n (1 - e^(-hazard / n)) for a window of n
-steps. If P is near 1, the number grows in proportion to the length.
+The expected number of facts is e^a * steps^b * (length / gap)^c, fitted for each length, because
+facts come in bursts. `steps` is the expected number of steps with a fact: n (1 - e^(-hazard / n))
+for a window of n steps. `gap` is the mean time between two facts of the pair: if P is near 1, the
+hazard tells little about the number. A longer window has no fewer facts.
 """
 
 import math
@@ -25,12 +26,13 @@ from apptek.features.clock import Clock
 from apptek.models.entity_ranking.ranker import EntityRanker
 from apptek.models.occurrence.horizon import (
     LEAST,
-    SATURATED,
+    Burst,
     Horizon,
     LeadEffect,
     Regression,
     active_steps,
     hazards_of,
+    number_terms,
 )
 from apptek.models.occurrence.pair_counts import NAMES
 
@@ -117,12 +119,12 @@ class OccurrenceModel:
         most = max(self._around(window)[1] for window in windows)
         hazards = hazards_of(self.horizons[: most + 1], features, met, lead)
         numbers = list[Doubles]()  # their logarithms
-        for place, (horizon, hazard) in enumerate(zip(self.horizons, hazards, strict=False)):
+        for horizon, hazard in zip(self.horizons, hazards, strict=False):
             steps = active_steps(hazard, horizon.window / self.stride)
-            numbers.append(horizon.burst[0] + horizon.burst[1] * np.log(steps))
-            if place:  # if P is near 1, the number grows with the length
-                goes_on = numbers[-2] + math.log(horizon.window / self.horizons[place - 1].window)
-                numbers[-1] = np.where(hazard > SATURATED, goes_on, numbers[-1])
+            terms = number_terms(steps, features, horizon.window)
+            numbers.append((terms * np.asarray(horizon.burst)).sum(axis=1))
+            if len(numbers) > 1:  # a longer window has no fewer facts
+                numbers[-1] = np.maximum(*numbers[-2:])
         return [self._between(hazards, numbers, window) for window in windows]
 
     def _between(self, hazards: list[Doubles], numbers: list[Doubles], window: int) -> Occurrence:
@@ -137,7 +139,10 @@ class OccurrenceModel:
         return Occurrence(chances, np.maximum(expected, chances))
 
     def contributions(self, features: Doubles, met: Bools, window: int, lead: int = 0) -> Doubles:
-        """Return what each feature adds to the log-odds, then the rest: (n, 27)."""
+        """Return what each feature adds to the log-odds, the base, and the rest: (n, 30).
+
+        The rest is what the other lengths change: bounds, interpolation, a length beyond all.
+        """
         lower, upper, share = self._around(window)
         added = self.horizons[lower].contributions(features, met, lead)
         if lower != upper:
@@ -145,8 +150,7 @@ class OccurrenceModel:
             added = (1 - share) * added + share * above
         chances = self.occurrence(features, met, window, lead).probabilities
         odds = np.log(chances) - np.log1p(-chances)
-        added[:, -1] += odds - added.sum(axis=1)
-        return added
+        return np.column_stack([added, odds - added.sum(axis=1)])
 
     def _around(self, window: int) -> tuple[int, int, float]:
         """Return the indices of the horizons below and above a length, and its position between."""
@@ -238,7 +242,7 @@ def _horizon(entry: Mapping[str, Any]) -> Horizon:
         window=int(entry["window"]),
         acquainted=_regression(entry["acquainted"]),
         strangers=_regression(entry["strangers"]),
-        burst=_two(entry["burst"]),
+        burst=_burst(entry["burst"]),
         effects=tuple(
             (lead, (_effect(a), _effect(b), _effect(c))) for lead, a, b, c in entry["leads"]
         ),
@@ -249,6 +253,11 @@ def _horizon(entry: Mapping[str, Any]) -> Horizon:
 def _two(entry: Sequence[float]) -> tuple[float, float]:
     shift, slope = map(float, entry)
     return shift, slope
+
+
+def _burst(entry: Sequence[float]) -> Burst:
+    shift, steps, rhythm = map(float, entry)
+    return shift, steps, rhythm
 
 
 def _effect(entry: Sequence[float]) -> LeadEffect:

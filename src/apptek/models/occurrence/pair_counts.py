@@ -13,8 +13,10 @@ middle, long, and ever), then log(time since the last):
 | subject  | facts that go out from the subject                      |
 | object   | facts that come in to the object                        |
 
-Then the time since the last fact of the pair in either direction, and the common partners. Nothing
-at or after the moment counts.
+Then the time since the last fact of the pair in either direction, the common partners, and the
+rhythm of the pair: log(its mean gap between two times), and how many such gaps were missed since
+the last time: age / gap - 1, from 0 to 20. One gap of the long scale is added to the mean.
+Nothing at or after the moment counts.
 """
 
 import math
@@ -35,15 +37,19 @@ from apptek.graph.decayed_counts import decayed_counts
 FAMILIES = ("pair", "reversed", "subject", "object")
 SCALES = ("brief", "short", "middle", "long", "ever")
 LAST = "last"  # the name of the column with the time since the last
-EITHER, COMMON = "either last", "common partners"
+EITHER, COMMON, GAP, MISSED = "either last", "common partners", "pair gap", "pair missed"
 NAMES = (
-    *(f"{family} {column}" for family in FAMILIES for column in (*SCALES, LAST)), EITHER, COMMON,
+    *(f"{family} {column}" for family in FAMILIES for column in (*SCALES, LAST)),
+    EITHER, COMMON, GAP, MISSED,
 )  # fmt: skip
 # For a name without facts, all counts are 0 and all ages are the highest.
-SIGNS = np.asarray([-1.0 if name.endswith(f" {LAST}") else 1.0 for name in NAMES])
+_FALLING = (f" {LAST}", GAP, MISSED)
+SIGNS = np.asarray([-1.0 if name.endswith(_FALLING) else 1.0 for name in NAMES])
 EVIDENCE = (*FAMILIES, "either", "common")  # the kinds of evidence that the columns belong to
+LENGTH = "length"  # the reason beside them: the chances of other window lengths
 _COLUMNS = {f: [i for i, name in enumerate(NAMES) if name.split()[0] == f] for f in EVIDENCE}
 _PLACES = {name: place for place, name in enumerate(NAMES)}
+MOST_MISSED = 20.0  # gaps since the last time; more are alike
 OLDEST = 4.0  # in long scales: the largest age, also of what never happened
 
 
@@ -200,11 +206,11 @@ class PairCounts:
         return Meetings(self.events)
 
     def features(self, pairs: Pairs) -> Doubles:
-        """Return a row for each pair and a column for each name in NAMES: (n, 26)."""
+        """Return a row for each pair and a column for each name in NAMES: (n, 28)."""
         events, width = self.events, self.events.width
         own, back = pairs.keys(width), pairs.reversed().keys(width)
         keys, times = self._distinct
-        columns, ages = list[Doubles](), list[Doubles]()
+        columns, ages, rhythm = list[Doubles](), list[Doubles](), self._rhythm(pairs)
         for groups, moments, asked in (
             (keys, times, own),
             (keys, times, back),
@@ -216,7 +222,24 @@ class PairCounts:
             columns += [np.log1p(counts), ages[-1]]
         columns.append(np.minimum(ages[0], ages[1]))
         columns.append(np.log1p(self._meetings.common_partners(pairs))[:, None])
-        return np.concatenate(columns, axis=1)
+        return np.concatenate([*columns, rhythm], axis=1)
+
+    def _rhythm(self, pairs: Pairs) -> Doubles:
+        """Return the last two columns: the mean gap of each pair, and how many were missed."""
+        keys, times = self._distinct
+        asked = pairs.keys(self.events.width)
+        known, starts = np.unique(keys, return_index=True)
+        places = find_sorted(known, asked)
+        counts, ages = decayed_counts(keys, times, asked, pairs.times, np.asarray([np.inf]))
+        seen, long = counts[:, 0] > 0, self.clock.long
+        rhythm = np.zeros((len(pairs), 2))
+        rhythm[:, 0] = math.log(OLDEST * long)
+        firsts = times[starts[places[seen]]].astype(np.float64)
+        spans = pairs.times[seen] - ages[seen] - firsts
+        gaps = (spans + long) / counts[seen, 0]
+        rhythm[seen, 0] = np.log(gaps)
+        rhythm[seen, 1] = np.clip(ages[seen] / gaps - 1.0, 0.0, MOST_MISSED)
+        return rhythm
 
     @property
     def _scales(self) -> Doubles:
@@ -225,7 +248,7 @@ class PairCounts:
 
 
 def by_evidence(contributions: Doubles) -> Doubles:
-    """Sum what the features of each kind of evidence add: (n, 27) -> (n, 6)."""
+    """Sum what the features of each kind of evidence add: (n, 30) -> (n, 6)."""
     return np.stack([contributions[:, _COLUMNS[each]].sum(axis=1) for each in EVIDENCE], axis=1)
 
 
