@@ -8,7 +8,6 @@ import pyarrow as pa
 import pytest
 from fact_files import FACT, compress, in_words, parquet_bytes, read_all, write
 
-from apptek.errors import DataError
 from apptek.facts.benchmarks import DATA_VARIABLE
 from apptek.facts.facts import Dataset
 from apptek.facts.times import EXPECTED
@@ -260,15 +259,3 @@ def test_a_bad_row_of_parquet_is_named_with_its_number(
     assert fault_of(path).startswith(message)
     dataset = read_all(path, skip_bad=True)
     assert [row[0] for row in in_words(dataset)] == ["a", "c", "d"]
-
-
-def test_an_error_says_what_its_options_are_in_python(tmp_path: Path) -> None:
-    """The note stands in a traceback; the command line prints the message alone."""
-    path = tmp_path / "facts.csv"
-    path.write_text("a,p,b,2014-05-13\na,p,b,x\n")
-    with pytest.raises(DataError, match="--skip-bad would leave 1") as caught:
-        read_dataset(path)
-    assert caught.value.__notes__ == ["In Python, options are keywords: date_format=, skip_bad="]
-    with pytest.raises(DataError) as caught:
-        read_dataset(path, encoding="klingon")
-    assert caught.value.__notes__ == ["In Python, options are keywords: encoding="]

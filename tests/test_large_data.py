@@ -6,10 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 from command_line import apptek
-from fact_files import write
 from model_folders import files_of
 
-from apptek.errors import DataError
 from apptek.evaluation.filters import groups, known_predicates
 from apptek.facts import fact_keys
 from apptek.features import clock as clock_module
@@ -19,7 +17,6 @@ from apptek.graph.lookups import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.occurrence.pair_counts import Events, PairCounts, Pairs
 from apptek.predictor import Predictor
-from apptek.reading.reader import read_dataset
 from apptek.synthetic.world import make_world
 
 WORLD = make_world(3_000, 5).dataset
@@ -94,13 +91,3 @@ def test_evaluate_on_some_queries(tmp_path: Path) -> None:
     done = apptek("evaluate", str(tmp_path / "model"), "--queries", "100", "--rolling")
     assert done.returncode == 2
     assert "--rolling cannot be combined with --queries, which gives an estimate" in done.stderr
-
-
-def test_a_split_may_be_a_folder_of_parts(tmp_path: Path) -> None:
-    for number in range(2):
-        write(tmp_path / "train" / f"part-{number}.tsv", f"a\tp\tb\t{number}\n")
-    (tmp_path / "train" / "_SUCCESS").touch()
-    assert read_dataset(tmp_path).train.times.tolist() == [0, 1]
-    write(tmp_path / "train.tsv", "a\tb\tc\t2020\n")
-    with pytest.raises(DataError, match=r"more than one file for train: train, train\.tsv$"):
-        read_dataset(tmp_path)

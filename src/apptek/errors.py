@@ -1,14 +1,11 @@
 """The errors that a user can cause; the message of each is one line that says what to do."""
 
-import re
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
 NOT_NAMES = ("?", "*", "")  # never names of entities, unless the data itself has one
 _LONGEST_NAME = 80  # characters of a name that a message repeats
-_OPTION = re.compile(r"--(?:read (?=[a-z]))?([a-z][a-z_-]*[a-z])")
-_KEYWORDS = {"split": "splitting", "split_by": "splitting"}
 
 
 class ApptekError(Exception):
@@ -26,15 +23,8 @@ class ArgumentError(ApptekError, ValueError):
 class DataError(ApptekError):
     """Facts that cannot be read, or that are too few for the task.
 
-    A message names the options of the command line; a traceback also says what these are in Python.
+    A message names the options of the command line; in Python they are keywords.
     """
-
-    def __init__(self, message: str = "") -> None:
-        super().__init__(message)
-        words = [option.replace("-", "_") for option in _OPTION.findall(message)]
-        keywords = dict.fromkeys(f"{_KEYWORDS.get(word, word)}=" for word in words)
-        if keywords:
-            self.add_note(f"In Python, options are keywords: {', '.join(keywords)}")
 
 
 class NoFactsError(DataError):

@@ -188,7 +188,6 @@ class Defect:
     """One bad row: where it is, what was found, what is expected there.
 
     fact   subject, predicate, object, since and until, where only the dates contradict each other
-    first  whether it is the first row of a file without a header
     """
 
     file: str
@@ -197,7 +196,6 @@ class Defect:
     found: str
     expected: str
     fact: tuple[str, ...] = ()
-    first: bool = False
 
     def __str__(self) -> str:
         return (

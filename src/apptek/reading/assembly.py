@@ -103,7 +103,7 @@ def _check_first_rows(
     firsts = [
         (int(row), batch)
         for row, batch in zip(rows.starts(), rows.batches, strict=False)
-        if batch.numbers[0] == batch.first and rows.keep[row]
+        if batch.numbers[0] == rows.firsts[batch.file] and rows.keep[row]
     ]
     if not firsts or facts.dated[rows.keep].any():
         return []
@@ -116,7 +116,7 @@ def _check_first_rows(
         most = max(counts[0][ids[0]], counts[1][ids[1]], counts[0][ids[2]])
         if most <= len(firsts) and not any(cell.strip().isdecimal() for cell in cells):
             notes.append(
-                f"{rows.files[batch.file]}:{batch.first}: the first row looks like a header: "
+                f"{rows.files[batch.file]}:{batch.numbers[0]}: the first row looks like a header: "
                 f"{shown_row(cells)}; say --columns {COLUMNS_HELP}; or --read header=no if it is a "
                 "fact"
             )

@@ -6,7 +6,7 @@ written and whether a column says train, valid or test, is decided at the end.
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import pairwise
 
 import numpy as np
@@ -38,7 +38,6 @@ class Batch:
     split: Split
     numbers: range | Longs
     labels: Mapping[str, str]
-    first: int | None  # see Content
 
 
 @dataclass(slots=True)
@@ -48,12 +47,14 @@ class FactCollector:
     columns              by role, the texts of each batch; of points, since and until are one column
     times, since, until  the distinct times, and their ids by row, once `settle` was called
     keep                 which rows are facts
+    firsts               by file, the number of its first row if that may be a header: see Content
     """
 
     options: ReadOptions
     batches: list[Batch] = field(default_factory=list)
     columns: dict[str, list[pa.DictionaryArray]] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
+    firsts: list[int | None] = field(default_factory=list)
     defects: list[tuple[int, Defect]] = field(default_factory=list)  # by file
     kinds: Counter[str] = field(default_factory=Counter)  # how many rows are bad, by kind
     how: dict[str, str] = field(default_factory=dict)
@@ -72,6 +73,7 @@ class FactCollector:
         """Read all rows of a file; return whether it has any."""
         file, row_count = len(self.files), 0
         self.files.append(name)
+        self.firsts.append(content.first)
         for key, value in content.how.items():  # of several files, all that occur
             known = self.how.get(key, value)
             self.how[key] = known if value in known.split(" and ") else f"{known} and {value}"
@@ -85,9 +87,9 @@ class FactCollector:
             if content.dump is not None:
                 self.dump_counts.count(part)
             for defect in part.defects:
-                self._report(file, replace(defect, first=defect.line == content.first))
+                self._report(file, defect)
             if part.table.num_rows:
-                self.batches.append(Batch(file, split, part.numbers, part.labels, content.first))
+                self.batches.append(Batch(file, split, part.numbers, part.labels))
                 self._add_columns(part)
             progress(part.position)
         if content.vocabulary is not None:
@@ -228,7 +230,7 @@ class FactCollector:
         file, line = self.files[batch.file], int(batch.numbers[place])
         label = batch.labels.get(role) or batch.labels["time"]
         self.keep[row] = False
-        defect = Defect(file, line, label, found, expected, fact, line == batch.first)
+        defect = Defect(file, line, label, found, expected, fact)
         self._report(batch.file, defect, kind)
 
     def _locate(self, row: int) -> tuple[Batch, int, int]:
@@ -301,7 +303,7 @@ class FactCollector:
             raise DataError(f"{first} (all of {rows} are bad)")
         more = f": {', '.join(f'{count:,} {kind}' for kind, count in self.kinds.items())}"
         advice = f"--skip-bad would leave {fact_count:,}"
-        if bad_count == 1 and first.first:
+        if bad_count == 1 and first.line == self.firsts[self.defects[0][0]]:
             advice = "if it is a header, say --columns or --read header=yes"
         raise DataError(
             f"{first} ({bad_count:,} bad of {rows}{more if bad_count > 1 else ''}; {advice})"

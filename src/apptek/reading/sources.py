@@ -189,19 +189,18 @@ def dataset_name(path: Path) -> str:
 
 
 def find_split_files(path: Path) -> dict[Split, list[Path]]:
-    """Return the files of train, valid and test in a folder; a single file is all train.
-
-    A split is a file, or a folder with the files of its parts, as Spark writes them.
-    """
+    """Return the files of train, valid and test in a folder; a single file is all train."""
     if not path.is_dir():
         return {"train": [path]}
     split_files: dict[Split, list[Path]] = {}
     for split, names in SPLIT_NAMES.items():
-        entries = (entry for entry in sorted(path.iterdir()) if stem_and_suffix(entry)[0] in names)
-        found = {entry.name: files for entry in entries if (files := _data_files(entry))}
-        if len(found) > 1:
-            raise DataError(f"{path}: more than one file for {split}: {', '.join(found)}")
-        for files in found.values():
+        files = [
+            f for f in sorted(path.iterdir()) if stem_and_suffix(f)[0] in names and _is_data(f)
+        ]
+        if len(files) > 1:
+            found = ", ".join(file.name for file in files)
+            raise DataError(f"{path}: more than one file for {split}: {found}")
+        if files:
             split_files[split] = files
     if "train" not in split_files:
         raise DataError(
@@ -211,14 +210,8 @@ def find_split_files(path: Path) -> dict[Split, list[Path]]:
     return split_files
 
 
-def _data_files(entry: Path) -> list[Path]:
-    """Return a file of data itself, or those in a folder; a first _ or . says that it is none."""
-    files = sorted(entry.iterdir()) if entry.is_dir() else [entry]
-    return [
-        file
-        for file in files
-        if file.name[0] not in "_." and stem_and_suffix(file)[1] in SUFFIXES and file.is_file()
-    ]
+def _is_data(file: Path) -> bool:
+    return stem_and_suffix(file)[1] in SUFFIXES and file.is_file()
 
 
 def _keep(stream: IO[bytes], path: Path, max_bytes: int | None) -> Path:
