@@ -177,6 +177,27 @@ def test_a_dry_run_writes_nothing(project: DailyProject) -> None:
     assert project.contents() == files
 
 
+@pytest.mark.parametrize("line", ['group = "war"', "days = 9000", 'alerts = ["group:war > 5"]'])
+def test_a_dry_run_checks_window_filters_and_alerts(project: DailyProject, line: str) -> None:
+    text = project.file.read_text(encoding="utf-8")
+    text = text.replace("steps = 2\n", "").replace('alerts = ["chance > 0.5"]\n', "")
+    project.file.write_text(text.replace("[watch]\n", f"[watch]\n{line}\n"), encoding="utf-8")
+    for more in ([], ["--dry-run"]):
+        done = project.run(DAYS[2], *more)
+        assert done.returncode == 2
+        assert len(done.stderr.splitlines()) == 1
+        assert "apptek.toml" in done.stderr
+
+
+def test_temporary_files_of_a_killed_run_are_removed(project: DailyProject) -> None:
+    left, other = (project.folder / name for name in (".how-good.html-0123abcd", ".how-good.html"))
+    left.touch()
+    other.touch()
+    assert project.run(DAYS[2]).returncode == 0
+    assert not left.exists()
+    assert other.exists()
+
+
 def test_alerts_can_set_the_exit_code_and_info_shows_the_score(project: DailyProject) -> None:
     assert project.run(DAYS[1], "--exit-code").returncode == 3
     model = str(project.folder / "model")
@@ -356,7 +377,8 @@ def test_what_cannot_work_is_one_line_before_the_fit(
     unfitted.file.write_text(f'name = "x"\n{section}\n')
     unfitted.write_facts(ROWS[-300:])  # so that they end long ago, for how long they last
     done = apptek("run", str(unfitted.file))
-    assert done.returncode == 1
+    is_of_file = any(name in section for name in ("[watch]", "[outputs]", "[model]"))
+    assert done.returncode == (2 if is_of_file else 1)  # else the source is at fault
     assert said in done.stderr
     assert "secret" not in done.stderr + done.stdout
     assert len(done.stderr.splitlines()) == 1

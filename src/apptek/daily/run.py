@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir, contextmanager, nullcontext, suppress
 from dataclasses import replace
 from datetime import UTC, datetime
+from glob import escape
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from apptek.daily.project import Project, read_project
 from apptek.daily.scores import SCORE, Score, score_runs
 from apptek.daily.stored import file_name, forecast_table, in_time
 from apptek.databases import Database, find_database
-from apptek.errors import DataError, ModelError, NoFactsError
+from apptek.errors import ApptekError, ConfigError, DataError, ModelError, NoFactsError
 from apptek.facts.calendar import position
 from apptek.facts.facts import Dataset, join_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
@@ -37,7 +38,9 @@ from apptek.files import (
     sole_writer,
     writing,
 )
-from apptek.forecast.alerts import compared, parse_rule, read_earlier
+from apptek.forecast.alerts import compared, parse_rule, read_earlier, read_rule
+from apptek.forecast.event_filter import read_filter
+from apptek.forecast.pair_chances import watched_entities
 from apptek.forecast.pair_files import read_pairs
 from apptek.forecast.window import Length, time_of
 from apptek.models.manifest import RUN, read_json
@@ -78,16 +81,21 @@ def run_project(
     """
     project = read_project(path)
     with chdir(path.absolute().parent), ExitStack() as stack:
-        _check(project)
+        with _wrong_project(path):
+            _check(project)
         if dry_run:
-            log(_Run(project, refit=refit).plan(observed_until))
+            plan = _Run(project, refit=refit)
+            text = plan.plan(observed_until)
+            if plan.model is not None:
+                with _wrong_project(path):
+                    plan.check_watch(Predictor(plan.model, past_only=True))
+            log(text)
             return None
         with writing(project.state):
             make_folder(project.state)
         for folder in (project.state, Path(project.model.folder)):
             stack.enter_context(sole_writer(folder) if folder.exists() else nullcontext())
-        for left in project.state.glob(".*"):  # by a run that was killed
-            left.unlink()
+        _remove_left(project)
         run = _Run(project, refit=refit)
         with run.step("read", log) as fields:
             data = run.read(observed_until, fields)
@@ -99,12 +107,36 @@ def run_project(
             if (every := score.groups.get("all")) is not None:
                 fields |= {"brier": every.brier, "log_loss": every.log_loss}
         with run.step("forecast", log) as fields:
+            with _wrong_project(path):
+                run.check_watch(predictor)
             listed, forecasts = run.forecast(predictor)
             fields |= {"first": listed.first, "last": listed.last, "pairs": len(forecasts)}
             fields |= {"listed": len(listed.rows), "alerts": len(listed.alerts)}
         with run.step("write", log) as fields:
             fields["written"] = run.write(predictor, score, listed, forecasts)
         return listed
+
+
+@contextmanager
+def _wrong_project(path: Path) -> Iterator[None]:
+    """Turn what is wrong with the values of a project file into one kind of error."""
+    try:
+        yield
+    except ConfigError:
+        raise
+    except ApptekError as error:
+        raise ConfigError(f"{path}: {error}") from None
+
+
+def _remove_left(project: Project) -> None:
+    """Remove the temporary files of runs that were killed."""
+    outputs = [*project.outputs.watch, *project.outputs.alerts, project.outputs.page]
+    files = [target for target in map(_target, outputs) if isinstance(target, Path)]
+    for file in files:
+        for left in file.parent.glob(f".{escape(file.name)}-{'[0-9a-f]' * 8}"):
+            left.unlink()
+    for left in project.state.glob(".*"):
+        left.unlink()
 
 
 def _target(text: str) -> Path | Database:
@@ -236,6 +268,15 @@ class _Run:
             str(_target(watch.pairs)) if watch.pairs else f"the {watch.top} pairs that change most"
         )
         return render("plan.txt.j2", project=self.project, **about)
+
+    def check_watch(self, predictor: Predictor) -> None:
+        """Raise an error for a window, filter or alert that the model cannot have."""
+        watch, forecaster = self.project.watch, predictor.forecaster
+        forecaster.window(None, Length(**watch.length()))
+        event = read_filter(forecaster, watch.predicate, watch.class_, watch.group)
+        watched_entities(forecaster, watch.entity, watch.country)
+        for rule in watch.alerts:
+            read_rule(forecaster, rule, event)
 
     def forecast(self, predictor: Predictor) -> tuple[WatchList, pa.Table]:
         """Return the watch list, compared with that of the run before, and all forecasts."""

@@ -62,7 +62,10 @@ def forecast_pairs(
         ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
     for (subject, object_), (one, other) in zip(pairs, ids.tolist(), strict=True):
         if subject == object_ or one == other >= 0:
-            raise ApptekError(f"{subject!r} and itself: a forecast is of two entities")
+            raise ApptekError(
+                f"{subject!r} and itself: a forecast is of two entities; leave the second out "
+                "to forecast all partners of the first"
+            )
     made = forecaster.both_ways(ids, window)
     both = np.concatenate([ids, ids[:, ::-1]])
     shares = forecaster.shares(Pairs(both[:, 0], both[:, 1], made.pairs.times))

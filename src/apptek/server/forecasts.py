@@ -86,7 +86,8 @@ def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
     served.check_predicates(predicate=body.predicate)
     served.time(body.time, "time")
     advice = "Give a subject or an object, a predicate and a time near the facts."
-    with refusing("time", title="No ranking", advice=advice):
+    slot = "subject" if body.subject is None else "object"
+    with refusing(slot, title="No ranking", advice=advice):
         return served.predictor.rank_entities(
             body.subject, body.object, predicate=body.predicate, time=body.time, top=body.top
         )
