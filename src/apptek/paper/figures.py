@@ -58,14 +58,11 @@ def _by_panel(recorded: Results) -> dict[str, list[Result]]:
     panels: dict[str, list[Result]] = {}
     for name in names:
         for hides, ending in ((True, ""), (False, ", own fact left in")):
-            here = [r for r in recorded if r.dataset == name and _hides_query(r) == hides]
+            of_data = [result for result in recorded if result.dataset == name]
+            here = [r for r in of_data if r.settings["agent"]["hide_query"] == hides]
             if here:
                 panels[TITLES.get(name, name) + ending] = sorted(here, key=_tknn)
     return panels
-
-
-def _hides_query(result: Result) -> bool:
-    return bool(result.settings["agent"].get("hide_query", True))
 
 
 def _tknn(result: Result) -> int:

@@ -252,13 +252,13 @@ def table_agent(results: Results) -> str:
 
 
 def kind_of_agent(settings: Mapping[str, Any]) -> str:
-    """Return the name under which the docs describe these settings. Older results lack some."""
-    if settings.get("fingerprint", "paper") == "marked":
+    """Return the name under which the docs describe these settings."""
+    if settings["fingerprint"] == "marked":
         return "marked"
     if settings["fingerprint_size"] > 16:
         return "wide"
     often = ", ratio 64" if settings["replay_ratio"] == 64 else ""
-    return f"paper{often}" + ("" if settings.get("hide_query", True) else ", own fact left in")
+    return f"paper{often}" + ("" if settings["hide_query"] else ", own fact left in")
 
 
 def interval_over_seeds(values: Frame, sign: str = "") -> str:
