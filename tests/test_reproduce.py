@@ -265,6 +265,10 @@ def test_a_figure_is_written_as_svg_and_png_the_same_each_time(name: str, tmp_pa
     again, _ = write_figure(name, shown, tmp_path / "two")
     assert ET.parse(svg).getroot().tag == "{http://www.w3.org/2000/svg}svg"
     assert svg.read_bytes() == again.read_bytes()
+    recorded = ROOT / "paper" / "figures" / svg.name  # drawn from the same results
+    words = [re.findall("<!-- (.*?) -->", path.read_text("utf-8")) for path in (svg, recorded)]
+    assert len(words[0]) > 5
+    assert words[0] == words[1]
     head = png.read_bytes()[:24]
     assert head[:8] == b"\x89PNG\r\n\x1a\n"
     assert struct.unpack(">II", head[16:])[0] >= 1000  # 300 dots an inch, one column
