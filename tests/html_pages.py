@@ -3,6 +3,9 @@
 import re
 from html.parser import HTMLParser
 
+from apptek.present.drawing_parts import Drawing
+from apptek.present.template import render
+
 NAMESPACE = "http://www.w3.org/2000/svg"
 
 
@@ -59,3 +62,8 @@ def assert_mailable(page: str) -> None:
         assert dropped not in page
     assert "<table" in page
     assert " style=" in page
+
+
+def draw_svg(drawing: Drawing) -> str:
+    """Return a drawing as one <svg> element."""
+    return render("drawing.svg.j2", drawing=drawing)

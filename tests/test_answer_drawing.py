@@ -6,14 +6,13 @@ from random import Random
 from xml.etree import ElementTree
 
 import pytest
-from html_pages import NAMESPACE
+from html_pages import NAMESPACE, draw_svg
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_drawing import explained, explanations, fact
 
 from apptek.present.drawing import Asked, draw_answer, draw_topology
 from apptek.present.drawing_parts import Drawing
-from apptek.present.html import draw_svg
 from apptek.results import CitedFact, Explanation
 from apptek.server.served_model import ServedModel
 

@@ -80,7 +80,7 @@ def test_the_same_seed_gives_the_same_audit(world: Dataset, audited: Audit) -> N
     assert audit_table(again, 3).equals(audit_table(audited, 3))
 
 
-def test_judgements_are_the_ranks_and_probabilities_of_the_judge(audited: Audit) -> None:
+def test_judgements_are_the_probabilities_of_the_judge(audited: Audit) -> None:
     judge, judged = audited.judge, audited.judgements
     facts = judge.model.graph.facts
     rows = np.arange(0, len(facts), 97)
@@ -92,9 +92,6 @@ def test_judgements_are_the_ranks_and_probabilities_of_the_judge(audited: Audit)
         left = np.delete(of_query, sorted(others)).astype(np.float64)
         assert judged.probabilities[row] == pytest.approx(of_query[own] / left.sum(), rel=1e-5)
         assert judged.expected_probabilities[row] == pytest.approx(left.max() / left.sum())
-        assert judged.ranks[row] == pytest.approx(
-            1 + np.sum(left > of_query[own]) + (np.sum(left == of_query[own]) - 1) / 2
-        )
         assert int(judged.expected[row]) not in others
 
 

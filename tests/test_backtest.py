@@ -1,10 +1,7 @@
 """Backtests: windows, what was forecast and what happened, nothing from the future."""
 
-import json
-import re
 from dataclasses import replace
 from pathlib import Path
-from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -19,9 +16,8 @@ from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.window import Window
 from apptek.models.model_folder import load_model
 from apptek.models.updating import update_model
-from apptek.present.html import reliability_svg
 from apptek.research.result import read_result
-from apptek.results import ReliabilityBin
+from apptek.results import to_dict
 
 
 @pytest.fixture(scope="module")
@@ -84,35 +80,16 @@ def test_nothing_to_roll_through_is_said(forecaster: Forecaster) -> None:
         backtest(forecaster, 0)
 
 
-def test_the_command_writes_a_folder_and_a_result(forecast_model: Path, tmp_path: Path) -> None:
-    out, result = tmp_path / "out", tmp_path / "result.json"
+def test_the_command_writes_forecasts_and_a_result(forecast_model: Path, tmp_path: Path) -> None:
+    out, result = tmp_path / "out.parquet", tmp_path / "result.json"
     words = ("evaluate", str(forecast_model), "--forecasts", "--every", "30", "--out", str(out))
     done = apptek(*words, "--result", str(result))
     assert done.returncode == 0, done.stderr
     assert "AUC" in done.stdout
     assert "its rate in the last 30 days" in " ".join(done.stdout.split())
-    ElementTree.fromstring((out / "reliability.svg").read_text())
-    figures = json.loads((out / "backtest.json").read_text())
-    assert parquet.read_table(out / "forecasts.parquet").num_rows == sum(
-        window["pairs"] for window in figures["windows"]
-    )
+    forecasts = parquet.read_table(out)
+    outcome, expected = backtest(Forecaster(load_model(forecast_model)), 30)
+    assert forecasts.num_rows == expected.num_rows == sum(each.pairs for each in outcome.windows)
     recorded = read_result(result)
     assert recorded.model == "backtest"
-    assert recorded.metrics["forecasts"] == figures["figures"]
-
-
-def test_the_diagram_draws_no_empty_bin_and_tells_the_numbers_of_forecasts() -> None:
-    bins = [
-        ReliabilityBin(0.0, 0.01, 1234, 0.004, 0.003),
-        ReliabilityBin(0.02, 0.05, 57, 0.03, 0.0),
-        ReliabilityBin(0.1, 0.2, 0, 0.0, 0.0),
-        ReliabilityBin(0.3, 0.4, 9, 0.35, 0.4),
-    ]
-    drawn = reliability_svg([("Anything", bins)])
-    assert drawn.count('<circle class="dot"') == 2
-    assert drawn.count('<circle class="never"') == 1
-    assert re.findall(r", ([0-9,]+) forecasts<", drawn) == ["1,234", "9", "57"]
-    (curve,) = re.findall(r'class="curve" d="([^"]*)"', drawn)
-    assert curve.count("L") == 1  # what never came true is no part of it
-    empty = [*bins[:2], bins[3]]
-    assert drawn == reliability_svg([("Anything", empty)])
+    assert recorded.metrics["forecasts"] == to_dict(outcome.figures)

@@ -5,7 +5,7 @@ from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
-from html_pages import assert_contained, read_page
+from html_pages import assert_contained, draw_svg, read_page
 from plain_queries import query_about
 from rich.cells import cell_len
 
@@ -15,7 +15,6 @@ from apptek.models.manifest import FORMAT
 from apptek.predictor import Predictor, Query
 from apptek.present.drawing import asked_of, draw_answer, draw_topology
 from apptek.present.drawing_parts import fitting
-from apptek.present.html import draw_svg
 from apptek.results import (
     CitedFact,
     Explanation,
@@ -66,13 +65,13 @@ def explained(
 ) -> Explanation:
     reason = Reason(
         number=1, steps=1, meeting=tuple(meeting), facts=tuple(facts), topology=(names[2],),
-        sentence=f"expand by '{names[2]}'", log_odds=1.0, score=1.0,
+        sentence=f"expand by '{names[2]}'", log_odds=1.0,
     )  # fmt: skip
     return Explanation(
         sentence="It holds.", paragraph="It holds.",
         subject=names[0], object=names[1], time="2014-05-13", predicate=names[2], probability=0.6,
         label=names[2], runner_up=names[3], runner_up_label=names[3], runner_up_probability=0.2,
-        log_odds=1.1, bias=0.1, score=1.2, score_bias=0.2, temperature=1.0, reasons=(reason,),
+        log_odds=1.1, bias=0.1, temperature=1.0, reasons=(reason,),
         against=(), further=(), groups=(),
         ranked=tuple(RankedPredicate(n, n, p) for n, p in zip(names[2:], (0.6, 0.2), strict=True)),
         unseen_subject=False, unseen_object=False,

@@ -8,6 +8,7 @@ import pytest
 from plain_queries import query_about
 
 from apptek.errors import ApptekError, TimeFormatError
+from apptek.explain.explainer import explain
 from apptek.facts.queries import training_queries
 from apptek.paper.features import topologies_of
 from apptek.predictor import Predictor, Query
@@ -38,13 +39,11 @@ def training_query(predictor: Predictor, row: int) -> Query:
     return query_about(predictor.model.dataset, predictor.model.dataset.train, row)
 
 
-def test_contributions_and_bias_are_the_log_odds_and_the_score(predictor: Predictor) -> None:
+def test_contributions_and_bias_are_the_log_odds(predictor: Predictor) -> None:
     count = len(predictor.model.dataset.predicates)
-    names = predictor.model.dataset.predicates
     for row in range(0, 300, 6):
         query = held_out_query(predictor, row)
         (answer,) = predictor.predict([query], top=count)
-        scores = predictor.answerer.main.scores(predictor.answerer.queries_of([query]))[0]
         logs = {
             n: math.log(p) for n, p in zip(answer.predicates, answer.probabilities, strict=True)
         }
@@ -54,9 +53,6 @@ def test_contributions_and_bias_are_the_log_odds_and_the_score(predictor: Predic
             odds = logs[found.predicate] - logs[found.runner_up]
             assert found.log_odds == pytest.approx(odds, abs=1e-5)
             assert found.bias + sum(p.log_odds for p in parts) == pytest.approx(odds, abs=1e-5)
-            score = float(scores[names.find(found.predicate)])
-            assert found.score == pytest.approx(score, abs=1e-5)
-            assert found.score_bias + sum(p.score for p in parts) == pytest.approx(score, abs=1e-5)
             assert [p.log_odds for p in parts] == sorted((p.log_odds for p in parts), reverse=True)
 
 
@@ -82,7 +78,7 @@ def test_the_topologies_that_fired_are_the_features(predictor: Predictor) -> Non
     for row in range(0, len(train), 400):
         fired, _ = predictor.answerer.main.space.rows(train.take(np.asarray([row]))).row(0)
         wanted = {sequences[place] for place in fired.tolist()}
-        found = predictor.explain(training_query(predictor, row), hidden=row, most=3)
+        found = explain(predictor.answerer, training_query(predictor, row), hidden=row, most=3)
         assert {
             tuple(names.find(name) for name in one.topology) for one in found.contributions()
         } == wanted
@@ -110,7 +106,7 @@ def assert_connects(found: Explanation, reason: Reason) -> None:
 def test_cited_facts_exist_connect_and_are_never_the_hidden_one(predictor: Predictor) -> None:
     data, facts = predictor.model.dataset, predictor.model.graph.facts
     for row in range(0, len(facts), 150):
-        found = predictor.explain(training_query(predictor, row), hidden=row)
+        found = explain(predictor.answerer, training_query(predictor, row), hidden=row)
         for reason in found.all_reasons():
             assert_connects(found, reason)
             assert set(reason.topology) >= {f.expanded_by for f in reason.facts}

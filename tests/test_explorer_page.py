@@ -16,13 +16,13 @@ from browser_pages import (
     link,
     settles,
 )
+from html_pages import draw_svg
 from http_clients import running_service
 from playwright.sync_api import Browser, Page, expect
 from service_parts import tuning_query
 
 from apptek.predictor import Query
 from apptek.present.drawing import draw_answer
-from apptek.present.html import draw_svg
 from apptek.server.served_model import ServedModel
 
 pytestmark = IN_BROWSER
@@ -75,7 +75,7 @@ def test_from_the_first_letter_to_the_shared_view(
     subject.press("Enter")
     expect(subject).to_have_value(query["subject"])
     expect(page.get_by_role("listbox", name="Who acts")).to_be_hidden()
-    page.get_by_role("combobox", name="On whom").fill(query["object"])
+    page.get_by_role("combobox", name="Toward").fill(query["object"])
     page.get_by_label("Time", exact=True).fill(query["time"])
     page.get_by_role("button", name="Ask").click()
 
@@ -305,7 +305,7 @@ def test_a_late_answer_does_not_replace_a_newer_one(
     swapped = {"subject": query["object"], "object": query["subject"]}
     for number, names in enumerate((query, query | swapped), 1):
         page.get_by_role("combobox", name="Who acts").fill(names["subject"])
-        page.get_by_role("combobox", name="On whom").fill(names["object"])
+        page.get_by_role("combobox", name="Toward").fill(names["object"])
         page.get_by_label("Time", exact=True).fill(names["time"])
         page.get_by_role("button", name="Ask").click()
         comes(page, held.__len__, number)

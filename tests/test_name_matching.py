@@ -21,7 +21,8 @@ from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.predictor import Predictor
 from apptek.reading.options import ReadOptions
 from apptek.reading.reader import read_dataset
-from apptek.server.model_info import find_entities
+from apptek.server.model_info import search_entities
+from apptek.server.requests import EntitiesQuery
 from apptek.server.served_model import ServedModel
 
 FACTS = [
@@ -185,9 +186,9 @@ def test_a_file_of_queries_is_refused_by_its_row(folder: Path, tmp_path: Path) -
 
 def test_the_service_finds_an_entity_by_an_alias_and_offers_similar_names(folder: Path) -> None:
     served = ServedModel.open(folder)
-    (found,) = find_entities(served, "the new country", 10).entities
+    (found,) = search_entities(served, EntitiesQuery(q="the new country")).entities
     assert found.name == "New_Land"
-    assert find_entities(served, "new lend", 10).near[0] == "New_Land"
+    assert search_entities(served, EntitiesQuery(q="new lend")).near[0] == "New_Land"
     similar = served.similar(["ALPHA ONE"], [-1])["ALPHA ONE"]
     assert set(similar[:2]) == {"Alpha_One", "alpha one"}
 

@@ -17,13 +17,11 @@ from service_parts import client_of, problem, tuning_query, when_ready
 from apptek.config import preset
 from apptek.facts.times import UNKNOWN
 from apptek.forecast.learning import codes_at
-from apptek.forecast.reliability import PastForecasts, past_forecasts
 from apptek.paper.features import topologies_of
 from apptek.predictor import Predictor, Query
-from apptek.server import questions as questions_of
-from apptek.server import routes
+from apptek.server import watch
 from apptek.server.problem_json import ServiceError
-from apptek.server.questions import striking_questions
+from apptek.server.questions import example_questions
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import MAX_PENDING, MAX_RESULTS, BackgroundWork, within
 from apptek.setting_rules import with_settings
@@ -84,7 +82,7 @@ def test_a_long_range_has_evenly_spread_days(
     axis = served.predictor.model.dataset.axis
     last = axis.format(int(codes_at(axis, np.asarray([served.span.first + 3999]))[0]))
     first = axis.format(int(codes_at(axis, np.asarray([served.span.first]))[0]))
-    asked = pair_of(query) | {"from": first, "to": last}
+    asked = pair_of(query) | {"from": first, "until": last}
     body = client.get("/api/ribbon", params=asked).json()
     steps = np.diff(body["positions"])
     assert len(body["positions"]) == 400
@@ -122,31 +120,18 @@ def test_words_find_the_pairs_whose_facts_they_describe(
 
 
 @pytest.mark.parametrize("is_final", [False, True])
-@pytest.mark.parametrize("enough", [20, 10**6])
-def test_striking_questions_say_whether_the_model_was_fitted_on_them(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_final: bool, enough: int
-) -> None:
+def test_the_examples_are_said_to_be_selected(tmp_path: Path, is_final: bool) -> None:
     """Both for a model of a part of the facts and for one that answers from all of them."""
-    monkeypatch.setattr(questions_of, "ENOUGH", enough)
     data = make_world(1500, 0).dataset
     config = with_settings(preset("default"), ["classifier.epochs=1"])
     predictor = Predictor.fit(data, model="default", config=config, final=is_final)
     predictor.save(tmp_path / "model")
     served = ServedModel.open(tmp_path / "model")
-    found = striking_questions(served)
-    is_fitted = enough > len(data.test)
-    assert ("was not fitted on these" in found.note) is not is_fitted
-    assert ("was fitted on these" in found.note) is is_fitted
+    found = example_questions(served)
     assert "selected because the model answered them correctly" in found.note
     assert re.search(r"Overall, the top prediction was correct for \d+ of 100 held", found.note)
-    facts = data.train if is_fitted else data.test
-    words = in_words(data, facts)
+    words = in_words(data, data.valid)
     recorded = {(s, p, o, until if since == "?" else since) for s, p, o, since, until in words}
-    if is_final:  # answers use every fact
-        one, other = (data.entities[int(e[0])] for e in (data.test.subjects, data.test.objects))
-        pair = {"subject": one, "object": other}
-        body = client_of(served).get("/api/pair", params=pair).json()
-        assert body["forward"]["total"] > 0
     assert 2 <= len(found.questions) <= 9
     names = [name for each in found.questions for name in (each.subject, each.object)]
     assert len(set(names)) == len(names)
@@ -187,55 +172,6 @@ def test_a_struck_out_fact_is_as_if_it_had_not_been(
     assert whole["probability"] != struck["probability"]
 
 
-def test_an_outlook_is_a_forecast_with_its_reliability_and_what_happened(
-    forecasting: ServedModel,
-) -> None:
-    client, axis = client_of(forecasting), forecasting.predictor.model.dataset.axis
-    sample, forecaster = forecasting.samples[0], forecasting.predictor.forecaster
-    asked = {"subject": sample.subject, "object": sample.object, "days": 7}
-    body = client.post("/api/outlook", json=asked).json()
-    assert body["forecast"] == client.post("/api/forecast", json=asked).json()
-    reliability = body["reliability"]
-    if reliability is not None:
-        assert reliability["forecasts"] >= 30
-        assert 0 <= reliability["came_true"] <= reliability["forecasts"]
-        assert reliability["low"] <= body["forecast"]["probability"] <= reliability["high"]
-    assert (body["happened"], body["happened_until"]) == (None, None)  # it begins after all facts
-    last = forecaster.span[1]
-    texts = [axis.format(int(code)) for code in codes_at(axis, np.asarray([last - 3, last]))]
-    body = client.post("/api/outlook", json=asked | {"days": 30, "from": texts[0]}).json()
-    ends = set(forecasting.pair(sample.subject, sample.object))
-    events = forecaster.events.within(last - 3, last)
-    between = [set(pair) == ends for pair in zip(events.subjects, events.objects, strict=True)]
-    assert (body["happened"], body["happened_until"]) == (sum(between), texts[1])
-
-
-def test_similar_forecasts_are_counted_as_they_are() -> None:
-    chances = np.asarray([0.1] * 40 + [0.5] * 100)
-    happened = np.asarray([1.0] * 10 + [0.0] * 30 + [1.0] * 60 + [0.0] * 40)
-    past = PastForecasts(chances, happened, "2014-01-01", "2014-03-01", learned_from=False)
-    near = past.near(0.52)
-    assert near is not None
-    assert (near.forecasts, near.came_true) == (100, 60)
-    near = past.near(0.14)
-    assert near is not None
-    assert (near.forecasts, near.came_true) == (40, 10)
-    assert past.near(0.95) is None
-
-
-def test_past_forecasts_are_those_of_their_time(forecasting: ServedModel) -> None:
-    """One of them is asked for by itself, and what happened is looked up by hand."""
-    forecaster = forecasting.predictor.forecaster
-    past = past_forecasts(forecaster, 7)
-    assert past is not None
-    axis = forecasting.predictor.model.dataset.axis
-    assert axis.position(axis.parse(past.last)) == forecaster.span[1]
-    assert 0 < past.happened.mean() < 1
-    assert np.all((past.chances > 0) & (past.chances < 1))
-    # Calibrated: what was expected is near to what happened.
-    assert past.chances.sum() == pytest.approx(past.happened.sum(), rel=0.5)
-
-
 def test_all_facts_between_two_are_told(client: TestClient, served: ServedModel) -> None:
     data, facts = served.predictor.model.dataset, served.predictor.model.graph.facts
     written = {row[:4] for row in in_words(data, facts)}
@@ -243,28 +179,36 @@ def test_all_facts_between_two_are_told(client: TestClient, served: ServedModel)
         query = query_about(data, facts, row)
         one, other = query.subject, query.object
         pair = {"subject": one, "object": other}
-        body = client.get("/api/pair", params=pair | {"limit": 2000}).json()
-        ways = (body["forward"], body["backward"])
-        told = [fact for way in ways for fact in [*way["facts"], *way["without_date"]]]
+        body = client.get("/api/pair", params=pair | {"limit": 1000}).json()
+        told = body["facts"]
         found = {tuple(map(fact.get, ("subject", "predicate", "object", "since"))) for fact in told}
         assert found == {fact for fact in written if {fact[0], fact[2]} == {one, other}}
-        starts = [fact["start"] for fact in told if fact["start"] is not None]
-        latest = body["latest"] and data.axis.position(data.axis.parse(body["latest"]))
-        assert latest == max(starts, default=None)
+        dated = [fact["since"] for fact in told if fact["date"] != "undated"]
+        assert body["latest"] == max(dated, default=None)
+        assert body["total"] == len(told)
 
 
-@pytest.mark.parametrize("path", ["/api/watch", "/api/questions"])
+def ready(client: TestClient, path: str, **values: int) -> dict[str, Any]:
+    """What is computed once, asked for until it is there."""
+    for _ in range(60):
+        found: dict[str, Any] = client.get(path, params=values).json()
+        if found["ready"]:
+            break
+    assert found["ready"]
+    return found
+
+
 def test_what_takes_longer_than_a_request_may_is_said_not_to_be_ready(
-    forecasting: ServedModel, monkeypatch: pytest.MonkeyPatch, path: str
+    forecasting: ServedModel, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """On large data the first answer takes minutes; no request waits for it to the end."""
     pending: Future[Any] = Future()
     monkeypatch.setattr(BackgroundWork, "start", lambda *_: pending)
-    monkeypatch.setattr(routes, "PATIENCE", 0.05)
+    monkeypatch.setattr(watch, "PATIENCE", 0.05)
     client = client_of(forecasting)
-    body = client.get(path).json()
+    body = client.get("/api/watch").json()
     assert body["ready"] is False
-    assert body.get("rows", body.get("questions")) == []
+    assert body["rows"] == []
     pending.set_exception(TimeoutError("of the work itself"))
     with pytest.raises(TimeoutError):
         within(0.05, pending)

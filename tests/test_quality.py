@@ -230,21 +230,6 @@ def test_a_training_fact_is_hidden_from_the_query_about_it(drifting_model: Predi
     assert [answer.predicates[0] for answer in answers] == first
 
 
-def test_predict_hides_known_facts_in_files_too(drifting_model: Predictor, tmp_path: Path) -> None:
-    drifting_model.save(tmp_path / "model")
-    data = drifting_model.model.dataset
-    asked = queries_about(data, data.test.first(20))
-    lines = ["subject,object,time", *(f"{q.subject},{q.object},{q.time}" for q in asked)]
-    (tmp_path / "asked.csv").write_text("\n".join(lines), encoding="utf-8")
-    files = [str(tmp_path / name) for name in ("model", "asked.csv", "out.csv")]
-    command = ["predict", files[0], "--queries", files[1], "--out", files[2], "--hide-known"]
-    succeeds(*command)
-    written = (tmp_path / "out.csv").read_text(encoding="utf-8").splitlines()[1:]
-    expected = drifting_model.predict(asked, top=10, hide_known=True)
-    assert len(written) == sum(len(answer.predicates) for answer in expected)
-    assert f'"{expected[0].predicates[0]}",{expected[0].probabilities[0]:.6f}'[:-3] in written[0]
-
-
 def test_evaluate_names_the_splits_and_views_that_there_are(explored_model: Path) -> None:
     predictor: Any = Predictor.load(explored_model)
     with pytest.raises(ApptekError, match="split is 'dev'; known: valid, test"):

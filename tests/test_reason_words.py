@@ -73,7 +73,7 @@ def test_the_same_event_in_the_other_direction_is_told_as_such(tmp_path: Path) -
     predictor = small_predictor(tmp_path, MIRRORED, "C\tHost a visit\tB\t2014-06-12\n")
     found = predictor.explain(Query("C", "B", "2014-06-12"), "Host a visit")
     mirror = "B visited C the same day, probably the same event seen from the other side"
-    assert {part.sentence for part in found.contributions() if part.mirror} == {mirror}
+    assert [part.sentence for part in found.contributions()].count(mirror) == 1
     other = predictor.explain(Query("C", "B", "2014-06-12"), "Make a visit")
     assert "B visited C the same day, in the other direction" in sentences(other)
 
@@ -117,7 +117,6 @@ def test_every_small_reason_is_in_a_group_that_adds_it_up(predictor: Predictor) 
             parts = [found.further[index] for index in group.members]
             assert {part.group for part in parts} == {group.name}
             assert group.log_odds == pytest.approx(sum(part.log_odds for part in parts))
-            assert group.score == pytest.approx(sum(part.score for part in parts))
         kinds = {reason.kind for reason in found.all_reasons()}
         assert kinds <= {"history"}
         assert all(r.log_odds >= 0 for r in found.reasons)
@@ -140,7 +139,7 @@ def test_what_happened_is_told_before_the_title_of_a_group(
     found = predictor.explain(Query("India", "Pakistan", "2014-05-13"))
     first = found.all_reasons()[0]
     reason = replace(first, sentence="India consulted Iran", log_odds=weights[0])
-    group = Group(name="usual", title="what was usual", log_odds=weights[1], score=0.0, members=())
+    group = Group(name="usual", title="what was usual", log_odds=weights[1], members=())
     told = replace(found, reasons=(reason,), against=(), groups=(group,))
     assert sentence(told).endswith(words)
 

@@ -39,9 +39,6 @@ def test_serve_answers_until_it_is_ended(served_model: Path, tmp_path: Path) -> 
         (("serve", "MODEL", "--token-file", "/dev/null"), "the token is empty", 1),
         (("serve", "nowhere", "--port", "0"), "is not a model folder", 1),
         (("serve", "MODEL", "--host", "203.0.113.9", "--insecure"), "cannot listen on 203.0.", 1),
-        (("mcp", "MODEL", "--http", "--host", "0.0.0.0"), "give --token, or --insecure", 1),
-        (("mcp", "MODEL", "--port", "9000"), "--port needs --http", 2),
-        (("mcp", "MODEL", "--token-file", "token"), "--token-file needs --http", 2),
         (("mcp", "nowhere"), "is not a model folder", 1),
     ],
 )

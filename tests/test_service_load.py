@@ -44,7 +44,7 @@ def test_many_clients_meet_no_error_and_the_service_does_not_grow(explored_model
             requests.append(encode_request(service.address, f"/api/entities?{typed}"))
             requests.append(encode_request(service.address, f"/api/watch?{watched}"))
             asked = {"subject": query["subject"], "object": query["object"], "days": 1 + row % 30}
-            requests.append(encode_request(service.address, "/api/outlook", asked))
+            requests.append(encode_request(service.address, "/api/forecast", asked))
         send_requests(service.address, requests, CLIENTS)
         before = resident_bytes(service.process)
         result = send_requests(service.address, requests, CLIENTS, seconds=SECONDS)

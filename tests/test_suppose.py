@@ -15,7 +15,7 @@ from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.results import Answer, Explanation, Forecast, WhatIf, to_dict
 from apptek.server import mcp_tools as tools
-from apptek.server.requests import ExplainBody, ForecastBody, PredictQuery
+from apptek.server.requests import ExplainBody, PredictQuery
 from apptek.server.served_model import ServedModel
 
 Fact = tuple[str, str, str, str]
@@ -161,8 +161,6 @@ def test_suppose_is_for_single_questions(predictor: Predictor, last: Fact) -> No
     for many in ([query, query], [query]):
         with pytest.raises(ArgumentError, match="for a single query"):
             predictor.predict(many, suppose=[last])
-    with pytest.raises(ArgumentError, match="hidden cannot be combined with suppose"):
-        predictor.explain(query, hidden=0, suppose=[last])
     with pytest.raises(ArgumentError, match="no supposed fact"):
         predictor.predict(query, suppose=[])
 
@@ -188,11 +186,9 @@ def test_the_command_line_the_service_and_the_tools_say_the_same(
     unknown = client.post("/api/predict", json=query | {"suppose": [row | {"object": "Nobody"}]})
     assert problem(unknown, 404)["where"] == "suppose"
     asked: dict[str, Any] = {**query, "view": "past_only", "suppose": [row]}
-    of_pair: dict[str, Any] = {**pair, "suppose": [row]}
     answer = tools.predict(forecasting, PredictQuery(**asked))
     assert to_dict(answer.what_if) == expected
     assert to_dict(tools.explain(forecasting, ExplainBody(**asked)).what_if) == expected
-    assert to_dict(tools.forecast(forecasting, ForecastBody(**of_pair)).what_if) == made
     file = tmp_path / "facts.csv"
     file.write_text("subject,predicate,object,time\n" + ",".join(f'"{cell}"' for cell in last))
     words = ("predict", str(forecast_model), *query.values(), "--past-only")

@@ -238,14 +238,13 @@ class Predictor:
         *,
         top: int | None = 10,
         coverage: float | None = None,
-        hide_known: bool = False,
     ) -> pa.Table:
         """Return the answers of `predict` to many queries as one Arrow table, which is much faster.
 
         One row for each predicate of each query, numbered by `query` from 1.
         """
         asked = asked_queries(asked, self.model.dataset.axis)
-        table = self._table(asked, top, coverage, hide_known=hide_known)
+        table = self._table(asked, top, coverage, hide_known=False)
         return table.arrow(AskedColumns.of(asked)).cast(SCHEMA)
 
     def _table(
@@ -281,7 +280,6 @@ class Predictor:
         *,
         against: str | None = None,
         most: int = 5,
-        hidden: int = -1,
         allow_unknown: bool = False,
         suppose: Any = None,
     ) -> Explanation:
@@ -290,7 +288,6 @@ class Predictor:
         query    a Query, or a tuple (subject, object, time)
         against  what to compare it with, instead of the runner-up
         most     reasons whose facts are looked up, for the predicate and against it
-        hidden   the training fact that the query must not see; -1: none
         allow_unknown
                  explain the general answer about a name that is not in the data, instead of
                  raising UnknownName
@@ -299,13 +296,8 @@ class Predictor:
         from apptek.explain.explainer import explain
 
         check_count("most", most, 0)
-        check_count("hidden", hidden, -1)
-        if hidden >= (known := len(self.model.graph.facts)):
-            raise ArgumentError(f"hidden is {hidden:,}; the model has the facts 0 to {known - 1:,}")
-        if suppose is not None and hidden >= 0:
-            raise ArgumentError("hidden cannot be combined with suppose")
         asked = self._asked(query, allow_unknown)
-        why = explain(self.answerer, asked, predicate, against=against, most=most, hidden=hidden)
+        why = explain(self.answerer, asked, predicate, against=against, most=most)
         if suppose is None:
             return why
         return replace(why, what_if=self._what_if(asked, suppose, predicate, against))
@@ -336,7 +328,7 @@ class Predictor:
         allow_unknown: bool = False,
     ) -> Contrast:
         """Return what changes between the time of a query and another time."""
-        from apptek.explain.explainer import contrast
+        from apptek.explain.contrast import contrast
 
         asked = self._asked(query, allow_unknown)
         self._asked(replace(asked, time=other), allow_unknown)

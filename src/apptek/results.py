@@ -433,11 +433,9 @@ class SuspectFact:
     suspicion: float = described("The probability of this error, if 1 % of the facts are wrong.")
     log_odds: float | None = described("The same as log-odds; null if the dates are impossible.")
     probability: float | None = described("The probability of its predicate, with the fact hidden.")
-    rank: float | None = described("The rank of its predicate, with the fact hidden.")
     expected: str | None = described("The most probable predicate.")
     expected_label: str | None = described("How to show the expected predicate.")
     expected_probability: float | None = described("The probability of the expected predicate.")
-    direction_log_odds: float | None = described("The probability of swapped subject and object.")
     reason: str = described("Why the fact looks wrong; empty if no reason was requested.")
 
 
@@ -589,12 +587,9 @@ class Contribution:
     )
     family: str = described("pair, reversed, subject_out, ...; of a trait: its entity.", default="")
     group: str = described("The name of its group in `groups`.", default="connections")
-    mirror: bool = described("Whether it is of that time, in the other direction.", default=False)
-    guess: bool = described("Whether it uses a type that was guessed.", default=False)
     topology: tuple[str, ...] = described("Predicates of a topology, or of a history.", default=())
     sentence: str = described("The reason as a sentence.", default="")
     log_odds: float = described("Its contribution to the log-odds.", default=0.0)
-    score: float = described("Its contribution to the predicate's score.", default=0.0)
 
 
 @record
@@ -604,14 +599,6 @@ class Meeting:
     entity: str = described("Its name.")
     subject_hops: int = described("Its distance from the subject, in facts.")
     object_hops: int = described("Its distance from the object, in facts.")
-
-
-@record
-class Partner:
-    """Another entity, and its number of facts in a reason."""
-
-    entity: str = described("Its name.")
-    facts: int = described("The number of facts of the reason with this entity.")
 
 
 @record
@@ -641,7 +628,6 @@ class Reason(Contribution):
     steps: int = described("For a topology: the steps until the sides meet.", default=0)
     meeting: tuple[Meeting, ...] = described("Where the sides of a topology meet.", default=())
     facts: tuple[CitedFact, ...] = described("The facts, nearest in time first.", default=())
-    partners: tuple[Partner, ...] = described("Other entities, most frequent first.", default=())
     support: Support | None = described("Counts in training; null: not counted.", default=None)
     same_as: int = described("The first reason with the same connecting facts, or 0.", default=0)
 
@@ -665,7 +651,6 @@ class Group:
     name: str = described("The name of the group.")
     title: str = described("What its reasons have in common.")
     log_odds: float = described("Their contribution to the log-odds against the runner-up.")
-    score: float = described("Their contribution to the predicate's score.")
     members: tuple[int, ...] = described("Their indices in `further`, the largest effect first.")
 
 
@@ -673,8 +658,7 @@ class Group:
 class Explanation(Result):
     """An answer and its reasons.
 
-    log_odds = bias + the log_odds of all `reasons`, `against` and `further`, and
-    score = score_bias + their scores.
+    log_odds = bias + the log_odds of all `reasons`, `against` and `further`.
     """
 
     sentence: str = described("The answer and its main reasons in one sentence.")
@@ -690,8 +674,6 @@ class Explanation(Result):
     runner_up_probability: float = described("The probability of the runner-up.")
     log_odds: float = described("log(probability / runner_up_probability).")
     bias: float = described("The contribution of the base rates to the log-odds.")
-    score: float = described("The predicate's score, before division by the temperature.")
-    score_bias: float = described("The contribution of the base rate to the score.")
     temperature: float = described("The divisor of the difference of two scores.")
     reasons: tuple[Reason, ...] = described("The reasons for the predicate, the strongest first.")
     against: tuple[Reason, ...] = described("The reasons against it, the strongest first.")

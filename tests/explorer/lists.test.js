@@ -6,7 +6,6 @@ import { Axis } from "../../src/apptek/server/explorer/axis.js";
 import { fileName } from "../../src/apptek/server/explorer/export.js";
 import {
   expectedText,
-  happenedText,
   nextText,
   startOf,
   windowOf,
@@ -56,12 +55,9 @@ Deno.test("a forecast has the short window or the long one of its unit", () => {
   for (const none of ["?", "1900", "1066"]) assert.equal(startOf(axis, none), null);
 });
 
-Deno.test("what a forecast expected, and what happened as far as is known", () => {
+Deno.test("how many facts a forecast expects", () => {
   assert.equal(expectedText(1.24), "about 1.2 facts");
   assert.equal(expectedText(12.4), "about 12 facts");
-  assert.equal(happenedText(2, "d7", "d7"), "In fact, there were 2 facts.");
-  assert.equal(happenedText(0, "d7", "d7"), "In fact, nothing happened.");
-  assert.equal(happenedText(0, "d3", "d7"), "So far, up to d3, nothing happened.");
 });
 
 Deno.test("when the next event comes is said, or that it is far away", () => {

@@ -15,7 +15,6 @@ from apptek.compiling import in_threads
 from apptek.config import DEFAULT, Progress, no_progress, preset
 from apptek.errors import DataError
 from apptek.evaluation.filters import known_predicates
-from apptek.evaluation.ranking import expected_ranks
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import Queries, training_queries
@@ -89,27 +88,25 @@ class Judgements:
     a recorded fact is no mistake.
 
     probabilities           of the fact's own predicate
-    ranks                   of the same among all predicates; the expected rank over ties
     expected                the most probable predicate, which may be the fact's own
     expected_probabilities  its probability
     leanings                the score of the fact's predicate minus the one for the reversed query
     """
 
     probabilities: Doubles
-    ranks: Doubles
     expected_probabilities: Doubles
     leanings: Doubles
     expected: Ints
 
     def __len__(self) -> int:
-        return len(self.ranks)
+        return len(self.probabilities)
 
 
 def judge_facts(judge: Judge) -> Judgements:
     """Ask about each fact with itself hidden, and about its reversal."""
     facts = judge.model.graph.facts
     queries, known = training_queries(facts), known_predicates(facts, (facts,))
-    probabilities, ranks, best, leanings = (np.zeros(len(facts)) for _ in range(4))
+    probabilities, best, leanings = (np.zeros(len(facts)) for _ in range(3))
     expected = np.zeros(len(facts), np.int32)
     for start in range(0, len(facts), AT_ONCE):
         part = slice(start, start + AT_ONCE)
@@ -121,14 +118,13 @@ def judge_facts(judge: Judge) -> Judgements:
         masked /= np.maximum(masked.sum(axis=1, keepdims=True), _LEAST)
         rows = np.arange(len(own))
         probabilities[part] = masked[rows, own]
-        ranks[part] = expected_ranks(scores, own, others)
         expected[part] = np.argmax(masked, axis=1)
         best[part] = masked[rows, expected[part]]
         reversed_ = judge.scores(Queries(asked.objects, asked.subjects, asked.times, asked.hidden))
         leanings[part] = scores[rows, own].astype(np.float64) - reversed_[rows, own]
-    for column in (probabilities, ranks, best, leanings, expected):
+    for column in (probabilities, best, leanings, expected):
         column.flags.writeable = False
-    return Judgements(probabilities, ranks, best, leanings, expected)
+    return Judgements(probabilities, best, leanings, expected)
 
 
 def cross_fit(

@@ -53,11 +53,9 @@ def audit_table(
             "suspicion": np.exp(-np.logaddexp(0.0, -odds[order])),
             "log_odds": odds[order],
             "probability": judged.probabilities[order],
-            "rank": judged.ranks[order],
             "expected": _names(data.predicates, judged.expected[order]),
             "expected_label": labels.take(pa.array(judged.expected[order])),
             "expected_probability": judged.expected_probabilities[order],
-            "direction_log_odds": audit.direction_odds[order],
             "reason": pa.array([*texts, *[""] * (len(order) - len(texts))], pa.string()),
         }
     )

@@ -50,7 +50,6 @@ def answer_file(
     coverage: float | None = None,
     reading: ReadOptions = USUAL,
     unknown: UnknownNames | None = None,
-    hide_known: bool = False,
 ) -> tuple[int, list[str]]:
     """Write the answers to a file of queries; return their number, and the dropped rows.
 
@@ -64,7 +63,7 @@ def answer_file(
     answered = 0
     with table_writer(out, SCHEMA, predictor.model.dataset) as write:
         while batch := list(islice(numbered, BATCH)):
-            rows = predictor.predict_table(batch, top=top, coverage=coverage, hide_known=hide_known)
+            rows = predictor.predict_table(batch, top=top, coverage=coverage)
             numbers = pa.array(rows.column("query").to_numpy() + answered)
             rows = rows.set_column(0, SCHEMA.field("query"), numbers)
             write(rows)

@@ -18,39 +18,25 @@ from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.template import render
 from apptek.synthetic.world import World, make_world
-from apptek.terminal import output, stage_progress, table
+from apptek.terminal import output, stage_progress
 
 FACTS = 20_000
 FOLDER = Path("demo")
 RULE = "ally-retaliates"  # the planted rule through a third party
-TITLES = {
-    DEFAULT: "default: history and traits",
-    "paper": "paper: topologies of the agent",
-    "recency": "recency: counts of facts near in time",
-    "frequency": "predicate frequency",
-}
 
 
-def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
+def show_demo(*, seed: int = 0) -> None:
     """Fit a world, explain one answer of each model, play one episode, and print next steps."""
     console, world = output(), make_world(FACTS, seed)
     data = world.dataset
     console.print(f"[bold]An invented world whose events follow planted rules[/bold]\n{data!r}")
-    shutil.rmtree(folder, ignore_errors=True)
+    shutil.rmtree(FOLDER, ignore_errors=True)
     models = {}
     for name in (DEFAULT, "paper") if has_torch() else (DEFAULT,):
         with stage_progress(name) as progress:
             models[name] = Predictor.fit(
-                data, folder=folder / name, model=name, seed=seed, progress=progress
+                data, folder=FOLDER / name, model=name, seed=seed, progress=progress
             )
-    rules = {name: Predictor.fit(data, model=name) for name in ("recency", "frequency")}
-    metrics = {name: one.evaluate().metrics for name, one in {**models, **rules}.items()}
-    rows = [
-        (TITLES[name], *(f"{value:.3f}" for value in (one.mrr, one.hits_at_1, one.hits_at_10)))
-        for name, one in metrics.items()
-    ]
-    header = ("model", "MRR", "Hits@1", "Hits@10")
-    console.print(table("How well they rank the predicates of the test facts", header, rows))
     query = _choose_query(world, models[DEFAULT])
     words = f"({query.subject}, ?, {query.object}, {query.time})"
     console.print(f"\n[bold]Which predicate holds?[/bold] {words}")
@@ -58,9 +44,10 @@ def show_demo(*, seed: int = 0, folder: Path = FOLDER) -> None:
         explanation = predictor.explain(query, most=2)
         console.print(f"\n[bold]The model {name} answers:[/bold]\n")
         console.print(explanation_text(explanation, console.width), markup=False, soft_wrap=True)
-        write_whole(folder / f"report-{name}.html", predictor.explain(query).html().encode())
-    right = {name: round(100 * one.hits_at_1) for name, one in metrics.items()}
-    about = {"right": right, "query": query, "folder": str(folder), **_play(models, query)}
+        write_whole(FOLDER / f"report-{name}.html", predictor.explain(query).html().encode())
+    compared = {"default": models[DEFAULT], "frequency": Predictor.fit(data, model="frequency")}
+    right = {name: round(100 * one.evaluate().metrics.hits_at_1) for name, one in compared.items()}
+    about = {"right": right, "query": query, "folder": str(FOLDER), **_play(models, query)}
     console.print(render("demo.txt.j2", **about), soft_wrap=True)
 
 

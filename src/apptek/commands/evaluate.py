@@ -1,7 +1,6 @@
 """The command `evaluate`: how good a model's answers or forecasts are."""
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, Literal
 
 from apptek.commands import options as opt
@@ -11,10 +10,6 @@ from apptek.safe_text import counted
 
 def _of_forecasts(words: str, help_text: str, default: Any = None, **more: Any) -> Any:
     return option(words, help_text, default, rich_help_panel="Forecasts", **more)
-
-
-def _check_out(out: Any) -> Any:
-    return opt.check_folder(out) if isinstance(out, Path) else opt.check_result_file(out)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,12 +64,11 @@ class EvaluateOptions:
         "--to TIME", "The end of the last window.  [default: the last observed time]"
     )
     out: Any = option(
-        "--out URL|DIR",
-        "A table of a database (URL#TABLE): the metrics of each view and group; with --forecasts "
-        "every forecast. Or, with --forecasts, a new folder for these (forecasts.parquet), the "
-        "metrics and the reliability diagram (SVG).",
+        "--out FILE",
+        "A file (.csv, .tsv, .parquet, .xlsx, .jsonl) or a table of a database (URL#TABLE): the "
+        "metrics of each view and group; with --forecasts every forecast.",
         parser=opt.file_or_database,
-        callback=_check_out,
+        callback=opt.check_table_file,
     )
     as_json: opt.JsonOption = False
 
@@ -105,8 +99,7 @@ def evaluate(options: EvaluateOptions) -> None:
         unlike = [*others, "past_only", "rolling", "queries"]
         opt.refuse(options, unlike, f"cannot be combined with --{chosen}")
     if chosen != "forecasts":
-        folder = ["out"] if isinstance(options.out, Path) else []
-        opt.refuse(options, ["lead", "every", "from_", "to", *folder], "needs --forecasts")
+        opt.refuse(options, ["lead", "every", "from_", "to"], "needs --forecasts")
     if options.queries is not None:
         why = "cannot be combined with --queries, which gives an estimate"
         opt.refuse(options, ["rolling", "result"], why)
@@ -201,7 +194,7 @@ def _evaluate_entities(options: EvaluateOptions) -> None:
 
 def _evaluate_forecasts(options: EvaluateOptions) -> None:
     """Backtest a model; print the outcome and write its files."""
-    from apptek.forecast.backtest import backtest, backtest_result, write_backtest
+    from apptek.forecast.backtest import backtest, backtest_result
     from apptek.forecast.forecaster import Forecaster
     from apptek.forecast.learning import with_history
     from apptek.models.model_folder import load_model
@@ -214,10 +207,7 @@ def _evaluate_forecasts(options: EvaluateOptions) -> None:
         outcome, forecasts = backtest(
             Forecaster(whole), every, options.from_, options.to, options.lead or 0
         )
-    if isinstance(out, Path):
-        write_backtest(out, outcome, forecasts)
-        tell(f"every forecast, the metrics and the reliability diagram are in {out}")
-    elif out is not None:
+    if out is not None:
         write_result(out, forecasts)
         tell(f"{counted(len(forecasts), 'forecast')}: {out}")
     _write_result(options, backtest_result(whole, outcome))

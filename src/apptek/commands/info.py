@@ -8,7 +8,7 @@ from apptek.commands import options as opt
 from apptek.commands.options import option
 from apptek.safe_text import counted
 
-MIN_WEIGHT = 0.2
+MIN_WEIGHT = 0.2  # of a rule, for or against
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,11 +19,6 @@ class InfoOptions:
     check: bool = option("--check", "Compare every file of the model with its checksum.", False)
     rules: Path | None = option(
         "--rules FILE", "Write the learned rules, with weight and support (.jsonl, .parquet)."
-    )
-    min_weight: float | None = option(
-        "--min-weight WEIGHT",
-        "With --rules: leave out rules with a smaller weight, for or against.  [default: 0.2]",
-        min=0.0,
     )
     as_json: opt.JsonOption = False
 
@@ -38,12 +33,10 @@ def info(options: InfoOptions) -> None:
     Example: `apptek info model`
     """
     facts: dict[str, Any] = {}
-    if options.rules is None:
-        opt.refuse(options, ["min_weight"], "needs --rules")
     if options.check:
         facts |= _check(options.model, quiet=options.as_json)
     if options.rules is not None:
-        facts |= _write_rules(options, options.rules)
+        facts |= _write_rules(options.model, options.rules, quiet=options.as_json)
     if not facts:
         facts = _summary(options.model)
         if not options.as_json:
@@ -104,14 +97,13 @@ def _check(model: Path, *, quiet: bool) -> dict[str, Any]:
     return {"model": str(model), **sizes, "digest": digest}
 
 
-def _write_rules(options: InfoOptions, file: Path) -> dict[str, Any]:
+def _write_rules(model: Path, file: Path, *, quiet: bool) -> dict[str, Any]:
     from apptek.models.model_folder import load_model
     from apptek.rules import write_rules
     from apptek.terminal import tell, working
 
-    least = MIN_WEIGHT if options.min_weight is None else options.min_weight
     with working("counting"):
-        count = write_rules(load_model(options.model), file, least)
-    if not options.as_json:
+        count = write_rules(load_model(model), file, MIN_WEIGHT)
+    if not quiet:
         tell(f"{counted(count, 'rule')}: {file}")
-    return {"rules": count, "min_weight": least, "out": str(file)}
+    return {"rules": count, "min_weight": MIN_WEIGHT, "out": str(file)}

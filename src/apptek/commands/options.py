@@ -152,6 +152,15 @@ def check_result_file(path: Any) -> Any:
     return check_file(path) if isinstance(path, Path) else path
 
 
+def check_table_file(path: Any) -> Any:
+    """Reject a file that cannot hold a table."""
+    from apptek.present.tables import TABLES, check_suffix
+
+    if path is not None:
+        check_suffix(path, TABLES)
+    return check_file(path) if isinstance(path, Path) else path
+
+
 DataArguments = Annotated[
     list[str],
     typer_argument(

@@ -179,7 +179,7 @@ def _drawing(
     played: "Walk", process: "DecisionProcess", query: "Queries", dataset: "Dataset", asked: "Asked"
 ) -> "Drawing":
     """Return a drawing of the facts of both cores, each with its step."""
-    from apptek.explain.explainer import cited_fact
+    from apptek.explain.reasons import cited_fact
     from apptek.paper.connection import core_facts, replay
     from apptek.present.drawing import draw_topology
 

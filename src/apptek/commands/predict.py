@@ -45,11 +45,6 @@ class PredictOptions:
     predicate: str | None = option(
         "--predicate NAME", "With '?' as SUBJECT or OBJECT: rank the entities with this one."
     )
-    hide_known: bool = option(
-        "--hide-known",
-        "Answer as `evaluate` does: from the training facts, with the fact in question hidden.",
-        False,
-    )
     past_only: opt.PastOnlyOption = False
     allow_unknown: opt.AllowUnknownOption = False
     suppose: opt.SupposeOption = None
@@ -76,8 +71,6 @@ def predict(options: PredictOptions, reading: QueriesReading) -> None:
     if options.queries is not None:
         opt.refuse(options, ["allow_unknown"], "is for a single query: files are answered")
         opt.refuse(options, ["suppose"], "is for a single query")
-    if options.hide_known:
-        opt.refuse(options, ["suppose"], "cannot be combined with --hide-known")
     is_file, is_single = names == (None,) * 3 and None not in files, files == (None, None)
     if not is_file and not (is_single and None not in names):
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
@@ -107,7 +100,7 @@ def _check_open(options: PredictOptions, is_open: list[bool]) -> None:
         if not any(is_open):
             why = "is for a missing entity: give '?' as one of the two"
             raise typer.BadParameter(f"--predicate {why}")
-        others = ("suppose", "coverage", "hide_known", "allow_unknown")
+        others = ("suppose", "coverage", "allow_unknown")
         opt.refuse(options, others, "cannot be combined with a missing entity ('?')")
 
 
@@ -120,7 +113,6 @@ def _answer_query(predictor: Any, options: PredictOptions) -> None:
         query,
         top=options.top,
         coverage=options.coverage,
-        hide_known=options.hide_known,
         allow_unknown=options.allow_unknown,
         suppose=opt.read_suppose(options.suppose, predictor.model.dataset),
     )
@@ -159,7 +151,6 @@ def _answer_file(predictor: Any, options: PredictOptions, reading: QueriesReadin
             unknown=unknown,
             top=options.top,
             coverage=options.coverage,
-            hide_known=options.hide_known,
         )
     list_skipped(skipped)
     asked = counted(answered, "query")

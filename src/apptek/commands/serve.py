@@ -1,13 +1,13 @@
 """The commands `serve` and `mcp`."""
 
 import gc
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from apptek.commands.options import ModelArgument, option, refuse, takes_options
+from apptek.commands.options import ModelArgument, option, takes_options
 from apptek.errors import ApptekError
 from apptek.extras import require
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReachOptions:
-    """Who can connect to a service: options of `serve` and of `mcp`."""
+    """Who can connect to the service."""
 
     host: str = option("--host ADDRESS", "The address to listen on.", "127.0.0.1")
     port: int = option("--port N", "The port; 0 picks a free one.", 8000, min=0, max=65535)
@@ -45,7 +45,7 @@ class ReachOptions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServeOptions:
-    """The options of `serve` alone."""
+    """The other options of `serve`."""
 
     model: ModelArgument
     log: Literal["text", "json"] = option(
@@ -67,35 +67,19 @@ def serve(options: ServeOptions, reach: ReachOptions) -> None:
     run(options.model, reach.reach(), log=options.log)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class McpOptions:
-    """The options of `mcp` alone."""
-
-    model: ModelArgument
-    http: bool = option("--http", "Serve over HTTP at /mcp, with the options below.", False)
-
-
-@takes_options
-def mcp(context: typer.Context, options: McpOptions, reach: ReachOptions) -> None:
+def mcp(model: ModelArgument) -> None:
     """Serve a model's questions as tools for assistants: the Model Context Protocol.
 
     An assistant starts this command and talks to it over standard input and output. Its
     tools are search_entities, predict, explain, forecast, partners, rank_entities, watch and
-    history. With --http, by default only this machine can connect; with --host other machines
-    can, and need a token.
+    history. For a model on another machine, let it start `ssh HOST apptek mcp MODEL`.
 
     Example: `apptek mcp model`
     """
     require("the server for assistants needs", "mcp", "mcp", "fastapi", "uvicorn")
-    from apptek.server.mcp_server import serve_http, serve_stdio
+    from apptek.server.mcp_server import serve as run
 
-    if options.http:
-        serve_http(options.model, reach.reach())
-        return
-    sources = {each.name: context.get_parameter_source(each.name) for each in fields(reach)}
-    given = [name for name, source in sources.items() if source and source.name == "COMMANDLINE"]
-    refuse(reach, given, "needs --http")
-    serve_stdio(options.model)
+    run(model)
 
 
 def _read_token(path: Path) -> str:

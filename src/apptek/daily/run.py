@@ -49,7 +49,6 @@ from apptek.models.model_folder import load_model, save_model
 from apptek.models.registry import model_settings
 from apptek.models.updating import update_model
 from apptek.predictor import Predictor
-from apptek.present.html import reliability_svg
 from apptek.present.tables import SUFFIXES, TABLES, check_suffix, json_text, staged, to_arrow
 from apptek.present.template import render
 from apptek.reading.reader import read_dataset, read_more
@@ -301,10 +300,7 @@ class _Run:
     ) -> list[str]:
         """Write everything and rename it into place together, the model included."""
         outputs, state = self.project.outputs, self.project.state
-        drawn = reliability_svg([("Events between two entities", score.reliability)])
-        page = render(
-            "score.html.j2", layout="page.html.j2", score=score, drawn=drawn, project=self.project
-        )
+        page = render("score.html.j2", layout="page.html.j2", score=score, project=self.project)
         sink = pa.BufferOutputStream()
         parquet.write_table(forecasts, sink, compression="zstd")
         files = {

@@ -18,7 +18,6 @@ import numpy as np
 
 from apptek.arrays import Ints
 from apptek.config import FAMILIES, MOST_HISTORY_FACTS
-from apptek.evaluation.calibration import log_softmax
 from apptek.facts.times import UNKNOWN
 from apptek.features.space import Connection
 from apptek.features.support import (
@@ -37,6 +36,7 @@ from apptek.models.reranking.reranker import SUCH_ACTORS
 from apptek.present.sentences import (
     TITLES,
     Ends,
+    MainPartner,
     Occurrences,
     clause,
     connected_sentence,
@@ -46,7 +46,6 @@ from apptek.present.sentences import (
     trait_sentence,
     trees_sentence,
 )
-from apptek.results import Partner
 
 Kind = Literal["history", "trait", "topology", "feature", "reranker", "counting"]
 Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
@@ -82,7 +81,6 @@ class Evidence:
         self.queries, self.clock = scored.queries, model.clock
         self.moment = int(model.graph.axis.positions(self.queries.times[:1])[0])
         self.columns, self.values = scored.rows.row(0)
-        self.constant = 0.0  # added to every predicate's score
         self._times: dict[Key, Occurrences] = {}
         self._connections: dict[Key, Connection] = {}
         self._trees = self._of_trees()
@@ -112,7 +110,6 @@ class Evidence:
         if trees is None:
             return {}
         linear, rows, weights = self.scored.linear, self.scored.rows, self.fitted.classifier.weights
-        self.constant = float(log_softmax(linear)[0, 0] - linear[0, 0])
         weighed = Weighed(self.queries, rows, weights, linear)
         by_topic = trees.contributions(self.space, weighed)
         return {("reranker", topic, 0): added for topic, added in by_topic.items()}
@@ -219,22 +216,14 @@ class Evidence:
         known = family not in DIRECT and ends[0] >= 0
         return known and len(look(self.graph, int(ends[0]))) > MOST_HISTORY_FACTS
 
-    def partners(self, key: Key, named: int | None = None) -> tuple[Partner, ...]:
-        """Return the partners in a profile's facts, most frequent first; none for a pair.
-
-        named  how many of them get their names, which take time to look up; None: all
-        """
-        if key[0] != "history" or key[1] in DIRECT:
-            return ()
-        facts = self.graph.facts
+    def _partner(self, key: Key) -> MainPartner | None:
+        """Return the partner in most of a profile's facts; None for a pair."""
+        facts, own = self.graph.facts, self.facts(key)
+        if key[1] in DIRECT or not own:
+            return None
         others = facts.objects if key[1].endswith("out") else facts.subjects
-        counts = Counter(others[self.facts(key)].tolist())
-        names = self.model.dataset.entities
-        shown = len(counts) if named is None else named
-        return tuple(
-            Partner(names[entity] if number < shown else "", count)
-            for number, (entity, count) in enumerate(counts.most_common())
-        )
+        entity, count = Counter(others[own].tolist()).most_common(1)[0]
+        return MainPartner(self.model.dataset.entities[entity], count, len(own))
 
     def is_mirror(self, key: Key) -> bool:
         """Return whether a key has facts in the other direction at the query's exact time."""
@@ -264,7 +253,7 @@ class Evidence:
         if self.is_mirror(key):
             same = key[2] == self.mirror_of(answer)
             return mirror_sentence(did, self.ends, axis, seen, same=same)
-        return history_sentence(did, key[1], self.ends, self.partners(key, 1), (axis, seen))
+        return history_sentence(did, key[1], self.ends, self._partner(key), (axis, seen))
 
     def mirror_of(self, predicate: int) -> int:
         """Return the predicate that mostly goes the other way at the same time; -1: none."""
@@ -322,10 +311,6 @@ class Evidence:
         ends = zip(("subject", "object"), (self.ends.subject, self.ends.object), ids, strict=True)
         whose = (trait.whose, "subject", "object") if trait.whose == "both" else (trait.whose,)
         return [(name, kind, int(i)) for end, name, i in ends if kind is not None and end in whose]
-
-    def is_guess(self, key: Key) -> bool:
-        """Return whether a trait is about a type that was guessed."""
-        return any(kind.is_guess(entity) for _, kind, entity in self._types(key))
 
     def read_from_name(self) -> set[str]:
         """Return the names of unknown entities whose types come from their names."""

@@ -7,18 +7,15 @@ count in no metric.
 """
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 from pyarrow import compute as pc
-from pyarrow import parquet
 
 from apptek.arrays import Bools, Doubles
 from apptek.errors import ApptekError
 from apptek.evaluation.calibration import reliability, yes_no_figures
-from apptek.files import new_folder
 from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.learning import predicates_in
 from apptek.forecast.skill import (
@@ -34,8 +31,6 @@ from apptek.models.model import Model
 from apptek.models.occurrence.pair_counts import Meetings, Pairs
 from apptek.models.occurrence.snapshots import counts_in, draw_never_seen
 from apptek.present.forecast_words import GROUPS
-from apptek.present.html import reliability_svg
-from apptek.present.tables import json_text
 from apptek.results import Backtest, BacktestWindow, to_dict
 from apptek.safe_text import counted
 from apptek.seeding import generator
@@ -212,17 +207,6 @@ def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubl
     hits = predicates_in(facts, data.axis, later, window.length, len(data.predicates))
     worth = chances >= SMALLEST
     return chances[worth], hits[worth]
-
-
-def write_backtest(folder: Path, outcome: Backtest, forecasts: pa.Table) -> None:
-    """Write a new folder, atomically: forecasts.parquet, backtest.json, reliability.svg."""
-    panels = [
-        ("Anything at all", outcome.reliability), ("Predicates", outcome.predicate_reliability)
-    ]  # fmt: skip
-    with new_folder(folder) as building:
-        parquet.write_table(forecasts, building / "forecasts.parquet")
-        (building / "backtest.json").write_text(json_text(outcome), encoding="utf-8")
-        (building / "reliability.svg").write_text(reliability_svg(panels), encoding="utf-8")
 
 
 def backtest_result(model: Model, outcome: Backtest) -> dict[str, Any]:

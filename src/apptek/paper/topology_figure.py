@@ -5,7 +5,7 @@ import textwrap
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from apptek.explain.explainer import cited_fact
+from apptek.explain.reasons import cited_fact
 from apptek.facts.queries import Queries, training_queries
 from apptek.models.model import Model
 from apptek.paper.connection import connect

@@ -42,7 +42,6 @@ LANE, ROW = 38.0, 66.0  # between lines from subject to object, and between enti
 GAP = 120.0  # between columns, at least
 BULGE = 52.0  # of a line between two entities of one column
 MOST = 6  # lanes, entities between the two, and entities at each edge
-FURTHER = 4  # entities more in each part of the drawing of steps
 MAX_LETTERS = 48  # of a label
 STOPS = (0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)  # places of a label along its line
 SIDES = ("subject", "both", "object")  # of entities between the two, from left to right
@@ -93,7 +92,7 @@ class Bundle:
 def draw_answer(explanation: Explanation, *, width: float = WIDTH) -> Drawing:
     """Return the drawing of an answer."""
     facts = [(fact, r.number) for r in explanation.all_reasons() for fact in r.facts]
-    return _Layout(asked_of(explanation), width, facts, MOST).drawing()
+    return _Layout(asked_of(explanation), width, facts).drawing()
 
 
 def asked_of(explanation: Explanation) -> Asked:
@@ -112,9 +111,7 @@ def asked_of(explanation: Explanation) -> Asked:
     )
 
 
-def draw_topology(
-    asked: Asked, facts: Sequence[CitedFact], *, width: float = WIDTH, most: int = MOST
-) -> Drawing:
+def draw_topology(asked: Asked, facts: Sequence[CitedFact], *, width: float = WIDTH) -> Drawing:
     """Return the drawing of one topology: each line begins with the step that reached its facts."""
     steps = {f"{f.step}. {f.predicate}": asked.groups.get(f.predicate, "") for f in facts}
     numbered = [(replace(f, predicate=f"{f.step}. {f.predicate}"), 0) for f in facts]
@@ -123,7 +120,7 @@ def draw_topology(
         step, _, predicate = words.partition(". ")
         return f"{step}. {asked.shown(predicate)}"
 
-    return _Layout(replace(asked, groups=steps, shown=shown), width, numbered, most).drawing()
+    return _Layout(replace(asked, groups=steps, shown=shown), width, numbered).drawing()
 
 
 def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
@@ -141,12 +138,9 @@ class _Layout:
     """Where each entity of a drawing goes, and what is written where.
 
     facts  each with the number of the reason that cites it; 0: none
-    most   entities between the two, and at each edge
     """
 
-    def __init__(
-        self, asked: Asked, width: float, facts: Iterable[tuple[CitedFact, int]], most: int
-    ) -> None:
+    def __init__(self, asked: Asked, width: float, facts: Iterable[tuple[CitedFact, int]]) -> None:
         self.asked, self.bundles = asked, _bundled(facts)
         self.ends = frozenset((asked.subject, asked.object))
         self.lanes = [b for b in self.bundles if b.ends == self.ends][:MOST]
@@ -155,7 +149,7 @@ class _Layout:
         self.bottom = CENTRE + 38 + LANE * len(self.lanes)
         top = self.bottom + 38
         between = self._between()
-        sides = [[n for n in list(between)[:most] if between[n] == side] for side in SIDES]
+        sides = [[n for n in list(between)[:MOST] if between[n] == side] for side in SIDES]
         columns = [column for column in sides if column]
         self.width = max(width, (len(columns) + 1) * GAP + 2 * END if len(columns) > 1 else 0.0)
         self.gap = (self.width - 2 * END) / (len(columns) + 1)
@@ -163,9 +157,9 @@ class _Layout:
         self._place("object", self.width - END, CENTRE, [asked.object])
         for number, column in enumerate(columns, 1):
             self._place("meeting", END + self.gap * number, top, column)
-        self._place_beside(most, {*between, *self.places})
+        self._place_beside({*between, *self.places})
 
-    def _place_beside(self, most: int, known: set[str]) -> None:
+    def _place_beside(self, known: set[str]) -> None:
         """Put the partners of subject and object at the nearer edge, below all others."""
         right: dict[str, bool] = {}  # whether they are at the right edge
         for bundle in self.bundles:
@@ -174,7 +168,7 @@ class _Layout:
                     right.setdefault(name, self.places[centre][0] > self.width / 2)
         top = self.bottom + 30
         for is_right, x in ((False, EDGE), (True, self.width - EDGE)):
-            self._place("bystander", x, top, [n for n in right if right[n] == is_right][:most])
+            self._place("bystander", x, top, [n for n in right if right[n] == is_right][:MOST])
 
     def _between(self) -> dict[str, str]:
         """Return the entities on a way from one to the other, and whose side each is on."""

@@ -290,15 +290,6 @@ def quality_text(quality: dict[str, Any] | None) -> str:
     return text
 
 
-def examples_note(
-    quality: dict[str, Any] | None, *, is_timeless: bool, is_fitted: bool, is_used: bool
-) -> str:
-    """Return how examples were selected, what the model knew of them, and how good it is."""
-    if is_timeless and is_used:  # nothing comes before anything
-        known = "The model knows these facts, and answers from them and all others."
-    elif is_fitted:
-        known = "The model was fitted on these facts, too; an answer uses only what came before."
-    else:
-        known = "The model was not fitted on these facts."
-    overall = f"Overall, {quality_text(quality)}. " if quality else ""
-    return f"{SELECTED} {overall}{known}"
+def examples_note(quality: dict[str, Any] | None) -> str:
+    """Return how examples were selected, and how good the model is."""
+    return f"{SELECTED} Overall, {quality_text(quality)}."

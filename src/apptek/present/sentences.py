@@ -8,7 +8,6 @@ from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.times import TimeAxis
 from apptek.features.traits import NOT_SAME, SAME, THE_COUNTRY, Kind, Trait
 from apptek.present.wording import apart_text, at_time, count_text, listed, span_text
-from apptek.results import Partner
 
 OTHERS = "others"
 # Who acts and who is acted upon in each family: {s} the subject, {o} the object, {x} the others.
@@ -61,6 +60,15 @@ class Ends:
 
 
 @dataclass(frozen=True, slots=True)
+class MainPartner:
+    """The entity in most of the facts of a family, how many of them, and how many there are."""
+
+    entity: str
+    facts: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
 class Occurrences:
     """When the facts of one kind took place, seen from the query.
 
@@ -109,13 +117,13 @@ def history_sentence(
     did: Callable[[str, str], str],
     family: str,
     ends: Ends,
-    partners: Sequence[Partner],
+    partner: MainPartner | None,
     times: tuple[TimeAxis, Occurrences],
 ) -> str:
     """Return the facts of a family with one predicate; `did` puts it between two names."""
-    others = partners[0].entity if len(partners) == 1 else OTHERS
+    others = partner.entity if partner and partner.facts == partner.total else OTHERS
     names = (name.format(s=ends.subject, o=ends.object, x=others) for name in DIRECTIONS[family])
-    when = when_words(*times, _most(partners))
+    when = when_words(*times, _most(partner))
     limit = f", of the {times[1].most} facts considered" if times[1].most else ""
     return f"{did(*names)} {when}".rstrip() + limit
 
@@ -173,12 +181,11 @@ def _nearest(seen: Occurrences) -> str:
     return "the first time" if min(distances) >= 0 else "the nearest"
 
 
-def _most(partners: Sequence[Partner]) -> str:
+def _most(partner: MainPartner | None) -> str:
     """(17 of 18 with Pope Francis), where more than half of the facts are with one of several."""
-    total = sum(partner.facts for partner in partners)
-    if len(partners) < 2 or 2 * partners[0].facts <= total:
+    if partner is None or not partner.total / 2 < partner.facts < partner.total:
         return ""
-    return f" ({partners[0].facts} of {total} with {partners[0].entity})"
+    return f" ({partner.facts} of {partner.total} with {partner.entity})"
 
 
 def connected_sentence(labels: Sequence[str]) -> str:

@@ -22,15 +22,6 @@ from apptek.models.answer_tables import SCHEMA
 from apptek.present.rdf_answers import RDF_SUFFIXES, stream_rdf
 from apptek.safe_text import printable, without_formulas
 
-EXPLANATION = pa.schema(
-    [
-        *((name, pa.string()) for name in ("predicate", "runner_up")),
-        ("reason", pa.int32()),
-        *((name, pa.string()) for name in ("kind", "family", "sentence")),
-        *((name, pa.float64()) for name in ("log_odds", "score")),
-        ("facts", pa.int32()),
-    ]
-)
 PREDICATES = 3  # of a row of a watch list
 FORECAST = ("predicate", "label", "actor", "probability")  # of each of them
 WATCH = pa.schema(
@@ -90,48 +81,6 @@ def _answers(answers: results.Answers) -> pa.Table:
             }
             rows.append(of_query | row)
     return pa.Table.from_pylist(rows, schema=SCHEMA)
-
-
-@to_arrow.register
-def _explanation(explanation: results.Explanation) -> pa.Table:
-    """One row for each contribution, the largest first.
-
-    `reason` numbers those with details, and `facts` counts their facts. With `bias` the
-    log-odds add up to those of the predicate against the runner-up.
-    """
-    compared = {"predicate": explanation.predicate, "runner_up": explanation.runner_up}
-    rows = []
-    for part in explanation.contributions():
-        row = compared | results.to_dict(part)
-        if isinstance(part, results.Reason):
-            row |= {"reason": part.number, "facts": len(part.facts)}
-        rows.append(row)
-    return pa.Table.from_pylist(rows, schema=EXPLANATION)
-
-
-@to_arrow.register
-def _forecast(forecast: results.Forecast) -> pa.Table:
-    window = {"first": forecast.first, "last": forecast.last}
-    texts = (*window, "subject", "predicate", "label", "object")
-    schema = [(name, pa.string()) for name in texts]
-    schema += [(name, pa.float64()) for name in ("probability", "expected", "share")]
-    rows = [window | results.to_dict(part) for part in forecast.predicates]
-    return pa.Table.from_pylist(rows, schema=pa.schema(schema))
-
-
-@to_arrow.register
-def _actor(forecast: results.ActorForecast) -> pa.Table:
-    """One row for each partner and direction."""
-    window = {"first": forecast.first, "last": forecast.last}
-    rows = [window | results.to_dict(row) for row in (*forecast.acts_on, *forecast.acted_on_by)]
-    for row in rows:
-        row["predicates"] = "; ".join(part["label"] for part in row["predicates"])
-    return pa.Table.from_pylist(rows)
-
-
-@to_arrow.register
-def _ranking(ranking: results.EntityRanking) -> pa.Table:
-    return pa.Table.from_pylist([results.to_dict(each) for each in ranking.ranked])
 
 
 @to_arrow.register

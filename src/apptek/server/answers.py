@@ -4,12 +4,19 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from apptek.arrays import Longs
+from apptek.explain.counterfactual import counterfactual
 from apptek.explain.explainer import explain as explain_query
 from apptek.explain.without_facts import without_facts
 from apptek.present.drawing import WIDTH, draw_answer
-from apptek.results import Explanation, Query, Reason, extended
+from apptek.results import Counterfactual, Explanation, Query, Reason, extended
 from apptek.server.problem_json import ServiceError
-from apptek.server.requests import ExplainBody, PredictBatch, PredictBody, PredictQuery
+from apptek.server.requests import (
+    CounterfactualBody,
+    ExplainBody,
+    PredictBatch,
+    PredictBody,
+    PredictQuery,
+)
 from apptek.server.responses import Answers, ServedExplanation
 from apptek.server.served_model import ServedModel
 from apptek.server.timelines import describe_fact
@@ -73,6 +80,16 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
         drawing=draw_answer(explanation, width=body.width or WIDTH),
         without=[describe_fact(served.model, fact) for fact in without],
     )
+
+
+def counterfactuals(served: ServedModel, body: CounterfactualBody) -> Counterfactual:
+    """Return a small set of facts whose removal changes the answer."""
+    question = served.question(body, body.view, allow_unknown=body.allow_unknown)
+    served.check_predicates(to=body.target)
+    found = counterfactual(
+        question.answerer, question.query, body.target, add=body.add, queries=question.ids
+    )
+    return replace(found, similar=question.similar)
 
 
 def _check_facts(facts: Sequence[int], count: int) -> None:

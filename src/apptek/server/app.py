@@ -3,7 +3,7 @@
 import mimetypes
 from pathlib import Path
 
-from fastapi import Depends, FastAPI, Response
+from fastapi import FastAPI, Response
 from starlette.responses import FileResponse
 from starlette.staticfiles import StaticFiles
 
@@ -13,7 +13,6 @@ from apptek.server.problem_json import (
     add_error_handlers,
     describe_as_problem_json,
     problem_responses,
-    refuse_unknown_parameters,
 )
 from apptek.server.routes import add_routes
 from apptek.server.served_model import ServedModel
@@ -36,8 +35,7 @@ def create_app(served: ServedModel, limits: RequestLimits | None = None) -> Fast
         docs_url=None,
         redoc_url=None,
         openapi_url="/api/openapi.json",
-        responses=problem_responses(400, 401, 403, 404, 408, 413, 422, 429, 503),
-        dependencies=[Depends(refuse_unknown_parameters)],
+        responses=problem_responses(400, 401, 403, 404, 408, 413, 422, 503),
     )
     add_error_handlers(app)
     add_routes(app, served, limits)

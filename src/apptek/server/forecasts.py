@@ -1,43 +1,19 @@
-"""Forecasts: of a pair, of an actor, of a missing entity; and how reliable similar ones were."""
+"""Forecasts: of a pair, of an actor, of a missing entity."""
 
 from typing import Any
 
-from pydantic import BaseModel, Field
-
 from apptek.forecast.event_filter import read_filter
 from apptek.forecast.forecaster import Forecaster, occurrence_of
-from apptek.forecast.reliability import Reliability, facts_in, past_forecasts
-from apptek.forecast.window import Length, Window, time_of
 from apptek.results import ActorForecast, EntityRanking, Forecast
 from apptek.server.problem_json import refusing
 from apptek.server.requests import EntitiesBody, ForecastBody, PartnersBody, WindowBody
 from apptek.server.served_model import ServedModel, supposing
-from apptek.server.workers import within
 
 NO_FORECASTS = "This model makes no forecasts"
 NOT_EVENTS = "Not events of this data"
 ONE_FILTER = "Give one of `predicate`, `class` and `group`, by a name of GET /api/predicates."
 NOT_A_WINDOW = "Not a window of this data"
 WINDOW = "Give the first time in `from`, and the last one in `until` or a length."
-PATIENCE = 4.0  # seconds that a forecast waits for its reliability
-
-
-class Outlook(BaseModel):
-    """A forecast, and similar forecasts of the past."""
-
-    forecast: Forecast
-    counting: bool = Field(
-        description="Whether similar forecasts are still being counted: ask again."
-    )
-    reliability: Reliability | None = Field(
-        description="How often similar forecasts came true; null if there were too few."
-    )
-    happened: int | None = Field(
-        description="The facts of the pair in the window; null if it begins after all facts."
-    )
-    happened_until: str | None = Field(
-        description="The last time in the window with observed facts."
-    )
 
 
 def window_keywords(served: ServedModel, body: WindowBody) -> dict[str, Any]:
@@ -56,7 +32,14 @@ def window_keywords(served: ServedModel, body: WindowBody) -> dict[str, Any]:
 
 
 def forecast(served: ServedModel, body: ForecastBody) -> Forecast:
-    """Forecast whether an event happens between two entities in a window, and what kind."""
+    """Forecast whether an event will happen between two entities in a window, when, and what kind.
+
+    Only facts before the window are used. `probability` is the chance of at least one fact,
+    in either direction; `predicates` has the chance of each kind, `why` and the directions
+    the reasons. `next_event` says when: the chance until each day and the median time, of the
+    predicate, class or group if one is given. With `suppose`, `what_if` compares the chances
+    without and with facts that are supposed to happen before.
+    """
     keywords = window_keywords(served, body)
     served.pair(body.subject, body.object, allow_unknown=body.allow_unknown)
     with supposing():
@@ -67,7 +50,11 @@ def forecast(served: ServedModel, body: ForecastBody) -> Forecast:
 
 
 def partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
-    """Whom an actor will act on in a window, and who will act on it, most probable first."""
+    """Who is next: which entities will an actor act on in a window, and which will act on it?
+
+    Each partner has the chance of at least one such fact, the change against the window
+    before, the most probable predicates, the median time to the next fact, and a reason.
+    """
     keywords = window_keywords(served, body)
     if not body.members:
         served.ids({"actor": body.actor})
@@ -79,7 +66,11 @@ def partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
 
 
 def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
-    """Rank the entities for the missing subject or object of a fact."""
+    """Which entity is the missing object, or the missing subject, of a fact at a time?
+
+    Give the subject or the object. Probabilities presume that there is such a fact. Only facts
+    before the time are used. Entities without evidence share `others_probability`.
+    """
     forecaster_of(served)
     given = {"subject": body.subject, "object": body.object}
     served.ids({where: name for where, name in given.items() if name is not None})
@@ -99,37 +90,3 @@ def forecaster_of(served: ServedModel) -> Forecaster:
     with refusing("", title=NO_FORECASTS, advice=advice):
         occurrence_of(served.model)
     return served.predictor.forecaster
-
-
-def outlook(served: ServedModel, body: ForecastBody) -> Outlook:
-    """Return a forecast, and how often similar forecasts came true."""
-    made, forecaster = forecast(served, body), served.predictor.forecaster
-    window = forecaster.window(made.first, Length(steps=made.length))
-    leads = forecaster.occurrence.leads  # few: such forecasts are counted for each of them
-    lead = min(leads, key=lambda learned: abs(learned - window.lead))
-    past = served.background.start(
-        f"reliability {window.length} {lead}",
-        lambda: past_forecasts(forecaster, window.length, lead),
-    )
-    counted = within(PATIENCE, past)
-    happened = _happened(served, body, window)
-    return Outlook(
-        forecast=made,
-        counting=not past.done(),
-        reliability=None if counted is None else counted.near(made.probability),
-        happened=happened[0],
-        happened_until=happened[1],
-    )
-
-
-def _happened(
-    served: ServedModel, body: ForecastBody, window: Window
-) -> tuple[int | None, str | None]:
-    """Return the facts of the pair in the observed part of the window, and its end."""
-    forecaster = served.predictor.forecaster
-    last = min(window.last, forecaster.observed)
-    if window.first > last:
-        return None, None
-    one, other = forecaster.ids((body.subject, body.object))[:, None]
-    count = int(facts_in(forecaster.events, one, other, window.first, last)[0])
-    return count, time_of(forecaster.model.dataset.axis, last)

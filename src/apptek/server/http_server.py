@@ -10,7 +10,6 @@ import logging
 import os
 import socket
 import sys
-from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from ipaddress import ip_address
@@ -30,12 +29,11 @@ from apptek.server.workers import RequestLimits
 from apptek.terminal import messages
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
-TRUSTED_PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's variable: whose X-Forwarded-For is trusted
 LogFormat = Literal["text", "json"]
-MakeApp = Callable[[ServedModel, RequestLimits], ASGIApp]
 BACKLOG = 1024
 FILES = 5248  # that are enough: connections, a backlog of them, and some of our own
 HEAD_SECONDS = 10.0
+TOKEN_LENGTH = 16  # characters that nobody guesses, at least
 GRACE = 5  # seconds, besides the time limit of an answer, in which the service ends
 
 
@@ -62,24 +60,28 @@ class Reach:
     def __post_init__(self) -> None:
         if self.token == "":
             raise ApptekError("the token is empty")
-        if not (is_loopback(self.host) or self.token or self.insecure):
+        if is_loopback(self.host):
+            return
+        if self.token is not None and len(self.token) < TOKEN_LENGTH:
+            raise ApptekError(
+                f"other machines could guess the token: expected at least {TOKEN_LENGTH} "
+                "characters, such as those of `openssl rand -hex 16`"
+            )
+        if not (self.token or self.insecure):
             raise ApptekError(
                 f"other machines could reach {self.host}: give --token, or --insecure to allow "
                 "everyone"
             )
 
 
-def serve(
-    folder: Path, reach: Reach, *, make_app: MakeApp = create_app, path: str = "",
-    log: LogFormat = "text",
-) -> None:  # fmt: skip
-    """Serve a model until it is interrupted; `path` is the address of its app."""
+def serve(folder: Path, reach: Reach, *, log: LogFormat = "text") -> None:
+    """Serve a model until it is interrupted."""
     with _listen(reach.host, reach.port) as listener:  # first: a port in use is reported at once
         served = ServedModel.open(folder)
         requests = RequestLimits(workers=os.cpu_count() or 1)
-        app = secured(make_app(served, requests), requests, reach, served.digest)
+        app = secured(create_app(served, requests), requests, reach, served.digest)
         url_host = f"[{reach.host}]" if ":" in reach.host else reach.host  # IPv6
-        address = f"http://{url_host}:{listener.getsockname()[1]}{path}"
+        address = f"http://{url_host}:{listener.getsockname()[1]}"
         data = served.model.dataset.name
         messages().print(
             f"{data} is served at {address} (Ctrl+C stops it)", markup=False, soft_wrap=True
@@ -89,7 +91,7 @@ def serve(
             app, http=DeadlineProtocol, backlog=BACKLOG, ws="none", lifespan="on",
             log_config=None, access_log=False, server_header=False,
             timeout_graceful_shutdown=int(requests.seconds) + GRACE,
-            proxy_headers=bool(os.environ.get(TRUSTED_PROXIES)),
+            proxy_headers=False,
         )  # fmt: skip
         log_to_stderr(log)
         uvicorn.Server(config).run([listener])

@@ -11,14 +11,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 from mcp.server.mcpserver.tools import Tool
 from mcp_types import CallToolResult, InputRequiredResult, ToolAnnotations
 from pydantic import ValidationError
-from starlette.types import ASGIApp
 
 from apptek import __version__
 from apptek.errors import ApptekError
 from apptek.present.wording import shortened
 from apptek.safe_text import printable
 from apptek.server.forecasts import NOT_EVENTS
-from apptek.server.http_server import Reach, serve
 from apptek.server.mcp_tools import TOOLS
 from apptek.server.problem_json import MAX_QUOTED, Problem, ServiceError
 from apptek.server.served_model import FAR_TIME, ServedModel
@@ -119,23 +117,8 @@ def _wrong_argument(error: ValidationError) -> str:
     return printable(f"{where}: {first['msg']}, found {found}{more}.")
 
 
-def serve_stdio(folder: Path) -> None:
+def serve(folder: Path) -> None:
     """Serve a model over standard input and output until the input ends."""
     server = create_server(ServedModel.open(folder))
     tell("the model is served over standard input and output (Ctrl+C stops it)")
     server.run("stdio")
-
-
-def serve_http(folder: Path, reach: Reach) -> None:
-    """Serve a model over streamable HTTP until it is interrupted."""
-
-    def make_app(served: ServedModel, limits: RequestLimits) -> ASGIApp:
-        # No call needs the one before it, so there are no sessions that a client could use up.
-        return create_server(served, limits).streamable_http_app(
-            stateless_http=True,
-            json_response=True,
-            host=reach.host,
-            max_request_body_size=limits.body_bytes,
-        )
-
-    serve(folder, reach, make_app=make_app, path="/mcp")

@@ -1,39 +1,22 @@
 """What the service says about its model: data and settings, names, topologies and weights."""
 
-from dataclasses import asdict
-
 import numpy as np
 
+from apptek import __version__
 from apptek.facts.predicate_table import PredicateTable
 from apptek.forecast.window import time_of
-from apptek.paper.features import topologies_of
+from apptek.models.model import summarize
 from apptek.server import responses
-from apptek.server.requests import QueryFields
+from apptek.server.requests import EntitiesQuery
 from apptek.server.served_model import ServedModel
 
 
 def describe_model(served: ServedModel) -> responses.ModelInfo:
-    """Return data set, settings, metrics, counts and time span of the model, and sample queries."""
+    """Return a summary of the model, its settings, and the time span of its facts."""
     model = served.model
-    data = model.dataset
     return responses.ModelInfo(
-        dataset=data.name,
-        preset=model.preset,
-        protocol=model.protocol,
-        seed=model.seed,
-        counts=responses.Counts(
-            entities=len(data.entities),
-            predicates=len(data.predicates),
-            facts=len(model.graph.facts),
-            train=len(data.train),
-            valid=len(data.valid),
-            test=len(data.test),
-            topologies=len(topologies_of(model) or ()),
-        ),
+        summary=summarize(model),
         span=_describe_span(served),
-        metrics=model.main.report,
-        settings=asdict(model.config),
-        samples=[QueryFields(**asdict(query)) for query in served.samples],
         forecasts=model.occurrence is not None,
     )
 
@@ -54,18 +37,27 @@ def _describe_span(served: ServedModel) -> responses.Span:
     )
 
 
-def find_entities(served: ServedModel, text: str, limit: int) -> responses.Entities:
-    """Entities that match what was typed, or else similar names."""
+def health(served: ServedModel) -> responses.Health:
+    """Return the state of the service."""
+    return responses.Health(version=__version__, model=served.digest)
+
+
+def search_entities(served: ServedModel, asked: EntitiesQuery) -> responses.Entities:
+    """Return entities whose name, or a word in it, begins with the text; most frequent first.
+
+    Use these names in other questions. `facts` is the number of facts of an entity. If nothing
+    matches, `near` has similar names.
+    """
     names = served.model.dataset.entities
-    matches = served.index.search(text, limit)
-    meant = served.predictor.answerer.entities.find(text)
+    matches = served.index.search(asked.q, asked.limit)
+    meant = served.predictor.answerer.entities.find(asked.q)
     if meant is not None and meant not in matches:  # an alias
-        matches = [meant, *matches][:limit]
+        matches = [meant, *matches][: asked.limit]
     return responses.Entities(
         entities=[
             responses.CountedName(name=names[i], facts=int(served.counts[i])) for i in matches
         ],
-        near=[] if matches else served.index.near(text),
+        near=[] if matches else served.index.near(asked.q),
     )
 
 

@@ -1,7 +1,6 @@
 """Errors as problem JSON (RFC 9457): what is wrong, where, and what to do. Never a traceback."""
 
 import logging
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -13,7 +12,7 @@ from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
 from apptek.errors import ApptekError, UnknownName
-from apptek.present.wording import count_text, shortened
+from apptek.present.wording import shortened
 from apptek.safe_text import printable
 
 MEDIA_TYPE = "application/problem+json"
@@ -28,7 +27,6 @@ TITLES = {
     413: "The request is too large",
     415: "Not JSON",
     422: "The request is not valid",
-    429: "Too many wrong tokens",
     500: "The service failed",
     503: "The service is busy",
 }
@@ -174,33 +172,6 @@ def add_error_handlers(app: FastAPI) -> None:
             "An unexpected error occurred.",
             advice="Try again. If it happens again, report it with the output of the service.",
         ).response()
-
-
-async def refuse_unknown_parameters(request: Request) -> None:
-    """Raise a ServiceError for a parameter of an address below /api that its route does not have.
-
-    A misspelt `view` that is ignored would give an answer of another view; so would the first of
-    two that are given.
-    """
-    if not request.url.path.startswith("/api/"):
-        return
-    known = set[str]()
-    for param in request.scope["route"].dependant.query_params:
-        body = getattr(param.field_info.annotation, "model_fields", None)
-        fields = {param.alias: None} if body is None else body
-        known |= {getattr(field, "alias", None) or name for name, field in fields.items()}
-    given = Counter(name for name, _ in request.query_params.multi_items())
-    for name, count in given.items():
-        if count > 1:
-            detail = f"The parameter {quoted(name)} is given {count_text(count)}."
-            advice = "Give each parameter once."
-        elif name not in known:
-            there_are = f"It has {', '.join(sorted(known))}." if known else "It has none."
-            detail = f"This address has no parameter {quoted(name)}. {there_are}"
-            advice = "See /api/openapi.json."
-        else:
-            continue
-        raise ServiceError(422, detail, advice=advice, where=name[:MAX_QUOTED])
 
 
 def _from_validation(error: RequestValidationError) -> ServiceError:

@@ -5,22 +5,19 @@ from functools import partial
 import numpy as np
 from pydantic import BaseModel, Field
 
-from apptek.arrays import Bools, Longs
+from apptek.arrays import Bools
 from apptek.config import View
 from apptek.facts.facts import Facts
 from apptek.facts.name_matching import key_of
-from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import is_timeless
 from apptek.models.asked_queries import query_of_fact
 from apptek.present.metrics_text import examples_note
 from apptek.present.sentences import clause
+from apptek.server.requests import SearchQuery
 from apptek.server.responses import CountedName
-from apptek.server.served_model import ServedModel
+from apptek.server.served_model import ServedModel, sample_facts
 
 CARDS = 9  # one large, the others in rows of two or four
-CANDIDATES = 1500  # facts that the cards are chosen from
-ENOUGH = 200  # candidates of test; of fewer, those of train are better ones
-CERTAIN = 0.97  # a nearly certain answer is not interesting
 WORDS = 8  # characters of a search text that are used
 NAMES = 3  # entities that a search offers besides
 STOP_WORDS = frozenset(
@@ -50,9 +47,8 @@ class Question(BaseModel):
 
 
 class Questions(BaseModel):
-    """Sample queries, the best first; `ready` is false while the service looks for them."""
+    """Sample queries, the best first."""
 
-    ready: bool = True
     note: str = Field(
         default="", description="How the questions were selected, and how good the model is."
     )
@@ -62,79 +58,37 @@ class Questions(BaseModel):
     )
 
 
-def striking_questions(served: ServedModel) -> Questions:
-    """Return questions that the model answers well from earlier facts, of different pairs.
+def example_questions(served: ServedModel) -> Questions:
+    """Return facts of active entities that the model predicts from earlier facts.
 
-    Where no fact has a date, all facts are known.
-
-    Rare predicates between entities with many facts come first; no entity and no predicate occurs
-    twice. Facts of test come before those that the model was fitted on.
+    No entity and no predicate occurs twice. Where no fact has a date, all facts are known.
     """
-    data = served.model.dataset
-    facts, rows = data.test, _candidates(served, data.test)
-    if len(rows) < ENOUGH:
-        facts, rows = data.train, _candidates(served, data.train)
-    queries = [query_of_fact(data, facts, int(row)) for row in rows]
-    if not queries:
-        return Questions(questions=[])
-    graph = served.model.graph
-    timeless = is_timeless(graph)
-    view: View = "all_facts" if timeless else "past_only"
-    answerer = served.predictor.answerer if timeless else served.predictor.answerer.past_view()
-    ranked = answerer.ranked(answerer.queries_of(queries))
-    truths = facts.predicates[rows]
-    first = ranked.probabilities.argmax(axis=1)
-    chances = ranked.probabilities[np.arange(len(rows)), first]
-    right = first == truths  # never a wrong answer
-    good = right & (chances < CERTAIN)
-    fewest = np.minimum(served.counts[facts.subjects[rows]], served.counts[facts.objects[rows]])
-    times_seen = np.bincount(data.train.predicates, minlength=len(data.predicates))
-    # The rarer a predicate, the more an answer says.
-    surprise = np.log2(1 + chances * len(data.train) / (1 + times_seen[first]))
-    worth = np.where(good if good.sum() >= CARDS else right, np.sqrt(fewest) * surprise, 0.0)
-    order = np.argsort(-worth, kind="stable")[: np.count_nonzero(worth)]
-    chosen = _different(order, facts.take(rows))
+    data, graph = served.model.dataset, served.model.graph
+    facts, rows = sample_facts(data, served.counts)
+    view: View = "all_facts" if is_timeless(graph) else "past_only"
+    answerer = served.answerer(view)
+    queries = [query_of_fact(data, facts, row) for row in rows]
+    chances = answerer.ranked(answerer.queries_of(queries)).probabilities
+    first, used = chances.argmax(axis=1).tolist(), set[tuple[str, int]]()
+    questions = []
+    for row, predicate, chance in zip(rows, first, chances.max(axis=1).tolist(), strict=True):
+        ends = (int(facts.subjects[row]), int(facts.objects[row]))
+        names = {("predicate", predicate), *(("entity", end) for end in ends)}
+        if predicate == facts.predicates[row] and not names & used:
+            used |= names
+            questions.append(_question(served, facts, row, count=1, view=view, probability=chance))
     return Questions(
-        note=examples_note(
-            served.model.fitted(view).report.get("quality"),
-            is_timeless=timeless,
-            is_fitted=facts is data.train,
-            is_used=facts is data.train or len(graph.facts) > len(data.train),
-        ),
-        questions=[
-            _question(
-                served, facts, int(rows[place]), count=1, view=view,
-                probability=float(chances[place]),
-            )
-            for place in chosen
-        ],
-    )  # fmt: skip
+        note=examples_note(served.model.fitted(view).report.get("quality")),
+        questions=questions[:CARDS],
+    )
 
 
-def _candidates(served: ServedModel, facts: Facts) -> Longs:
-    """Evenly spread facts from the second half of the time, between two different entities."""
-    axis = served.model.dataset.axis
-    times = axis.positions(facts.times)
-    middle = (served.span.first + served.span.last) // 2
-    rows = np.flatnonzero((facts.subjects != facts.objects) & (times != UNKNOWN) & (times > middle))
-    if len(rows) == 0:
-        rows = np.flatnonzero(facts.subjects != facts.objects)
-    count = min(CANDIDATES, len(rows))
-    return rows[np.linspace(0, len(rows) - 1, count).astype(int)] if count else rows
-
-
-def _different(order: Longs, facts: Facts) -> list[int]:
-    """Return the first of some facts that share no entity and no predicate."""
-    chosen: list[int] = []
-    entities, predicates = set[int](), set[int]()
-    for place in order.tolist():
-        ends = {int(facts.subjects[place]), int(facts.objects[place])}
-        predicate = int(facts.predicates[place])
-        if not ends & entities and predicate not in predicates:
-            entities |= ends
-            predicates.add(predicate)
-            chosen.append(place)
-    return chosen[:CARDS]
+def search(served: ServedModel, asked: SearchQuery) -> Questions:
+    """Return pairs whose facts match some words; without words, a few well answered queries."""
+    if asked.q.strip():
+        return find_questions(served, asked.q, asked.limit)
+    work = served.background.start("examples", lambda: example_questions(served))
+    return work.result()
 
 
 def find_questions(served: ServedModel, text: str, limit: int) -> Questions:

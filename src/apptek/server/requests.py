@@ -153,6 +153,11 @@ class CounterfactualBody(QueryFields):
     allow_unknown: AllowUnknown = False
 
 
+Start = Annotated[str | None, Field(alias="from", max_length=100, description="The first time.")]
+Until = Annotated[str | None, Field(max_length=100, description="The last time.")]
+Members = Annotated[
+    bool, Field(description="Whether Police (Egypt), Citizen (Egypt), ... count as Egypt.")
+]
 Steps = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
@@ -161,10 +166,8 @@ class WindowBody(_StrictBody):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
-    start: Annotated[
-        str | None, Field(alias="from", max_length=100, description="The first time.")
-    ] = None
-    until: Annotated[str | None, Field(max_length=100, description="The last time.")] = None
+    start: Start = None
+    until: Until = None
     days: Steps | None = None
     months: Steps | None = None
     years: Steps | None = None
@@ -203,9 +206,7 @@ class PartnersBody(WindowBody):
 
     actor: Name
     top: Annotated[int, Field(ge=1, le=1000, description="The number of partners to return.")] = 10
-    members: bool = Field(
-        default=False, description="Whether Police (Egypt), Citizen (Egypt), ... count as Egypt."
-    )
+    members: Members = False
 
 
 class WatchBody(WindowBody):
@@ -232,6 +233,53 @@ class EntitiesBody(_StrictBody):
     predicate: Name
     time: Time
     top: Annotated[int, Field(ge=1, le=1000, description="How many entities to return.")] = 10
+
+
+class EntitiesQuery(_StrictBody):
+    """A text to look for in names."""
+
+    q: Annotated[str, Field(max_length=10_000, description="A name, or words of it.")] = ""
+    limit: Annotated[int, Field(ge=1, le=100)] = 10
+
+
+class SearchQuery(_StrictBody):
+    """Words to look for in names and events."""
+
+    q: Annotated[str, Field(max_length=10_000, description="Names and events.")] = ""
+    limit: Annotated[int, Field(ge=1, le=50)] = 8
+
+
+class RangeQuery(_StrictBody):
+    """A range of times, by default all of the data."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    start: Start = None
+    until: Until = None
+
+
+class HistoryQuery(RangeQuery):
+    """A pair, a range of times and a page."""
+
+    subject: Name
+    object: Name
+    offset: Annotated[int, Field(ge=0, description="`next_offset` of the page before.")] = 0
+    limit: Annotated[int, Field(ge=1, le=1000)] = 50
+
+
+class TimelineQuery(RangeQuery):
+    """A range of times, and whose facts count."""
+
+    limit: Annotated[int, Field(ge=1, le=5000, description="The largest number to return.")] = 500
+    members: Members = False
+
+
+class RibbonQuery(RangeQuery):
+    """A pair and a range of times."""
+
+    subject: Name
+    object: Name
+    view: View = None
 
 
 class StepsBody(QueryFields):

@@ -6,7 +6,6 @@ from pydantic import BaseModel, Field
 
 from apptek.present.drawing_parts import Drawing
 from apptek.results import Answer, Explanation, described, record
-from apptek.server.requests import QueryFields
 
 SIMILAR = "Names similar to the unknown ones, for the first 50 of them."
 
@@ -17,9 +16,6 @@ class Health(BaseModel):
     status: Literal["ok"] = "ok"
     version: str
     model: str = Field(description="The digest of the model, as `apptek info --check` prints it.")
-    model_on_disk: bool = Field(
-        description="False if the model's folder was removed after the service started."
-    )
 
 
 class Span(BaseModel):
@@ -38,32 +34,11 @@ class Span(BaseModel):
     undated: int = Field(description="Training facts without a time.")
 
 
-class Counts(BaseModel):
-    """The sizes of the model and its data."""
-
-    entities: int
-    predicates: int
-    facts: int = Field(
-        description="The number of facts that answers use: all facts, or those of train."
-    )
-    train: int
-    valid: int
-    test: int
-    topologies: int
-
-
 class ModelInfo(BaseModel):
     """The served model."""
 
-    dataset: str
-    preset: str
-    protocol: str
-    seed: int
-    counts: Counts
+    summary: dict[str, Any] = Field(description="What `apptek info --json` says of the model.")
     span: Span
-    metrics: dict[str, Any] = Field(description="Metrics on the tuning split, from fitting.")
-    settings: dict[str, Any]
-    samples: list[QueryFields] = Field(description="Queries to start with.")
     forecasts: bool = Field(description="Whether the model makes forecasts.")
 
 
@@ -107,7 +82,7 @@ class Answers:
 
 @record
 class Fact:
-    """A fact of the model. start and end are positions on the time axis, null if undated."""
+    """A fact of the model."""
 
     fact: int
     subject: str
@@ -116,49 +91,37 @@ class Fact:
     since: str
     until: str
     date: str
-    start: int | None
-    end: int | None
 
 
-class Timeline(BaseModel):
-    """The first facts in order of time, out of `total`, in the time from position first to last.
+class EntityTimeline(BaseModel):
+    """The first facts of an entity, or of its members together, in order of time, out of `total`.
 
-    without_date: the first facts that have no date, out of `undated`.
-    """
-
-    total: int
-    undated: int
-    first: int
-    last: int
-    facts: list[Fact]
-    without_date: list[Fact]
-
-
-class EntityTimeline(Timeline):
-    """The facts of an entity, or of its members together.
-
-    does, receives: for each of the layers (groups, classes or predicates), how many facts with the
-    entity as subject, or as object, begin in each of some equal parts of the time.
+    Undated facts come last. does, receives: for each of the layers (groups, classes or predicates),
+    how many facts with the entity as subject, or as object, begin in each of some equal parts of
+    the time from position first to last.
     """
 
     entity: str
     members: list[str] = Field(description="It, and the entities with its name in brackets.")
+    total: int
+    facts: list[Fact]
+    first: int
+    last: int
     layers: list[str]
     does: list[list[int]]
     receives: list[list[int]]
 
 
-class PairHistory(BaseModel):
-    """The facts from subject to object, and those from object to subject.
-
-    latest: when the latest fact of the pair began; null if none is dated.
-    """
+@record
+class HistoryPage:
+    """Facts between two entities in both directions, in order of time; undated ones last."""
 
     subject: str
     object: str
-    forward: Timeline
-    backward: Timeline
-    latest: str | None
+    total: int
+    facts: tuple[Fact, ...]
+    latest: str | None = described("When the latest one began; null if none is dated.")
+    next_offset: int | None = described("The start of the next page; null if this is the last.")
 
 
 @record

@@ -12,10 +12,12 @@ from apptek.forecast.window import Window, time_of
 from apptek.graph.lookups import between, by_time, dated_in, ends_of
 from apptek.models.model import Model
 from apptek.results import VIEW
+from apptek.server.requests import RibbonQuery
 from apptek.server.served_model import ServedModel
-from apptek.server.timelines import layers_of
+from apptek.server.timelines import layers_of, read_window
 
 STEPS = 400  # the most times to answer; a longer range is sampled evenly
+LISTED = 8  # predicates of each time
 MARKS = 3000  # facts per direction to return
 
 
@@ -66,11 +68,12 @@ class Ribbon(BaseModel):
     backward: RibbonDirection
 
 
-def ribbon(
-    served: ServedModel, pair: tuple[int, int], window: Window, view: View, top: int = 8
-) -> Ribbon:
-    """Return the ribbon of a pair over a window; `past_only`: from facts before each time alone."""
-    model, answerer = served.model, served.answerer(view)
+def ribbon(served: ServedModel, asked: RibbonQuery) -> Ribbon:
+    """Return the ribbon of a pair; without `until` it goes on after the last fact."""
+    window, pair = read_window(served, asked), served.pair(asked.subject, asked.object)
+    if asked.until is None:
+        window = Window(window.first, max(window.last, served.span.last) + served.beyond)
+    model, answerer = served.model, served.answerer(asked.view)
     positions = _positions(window)
     codes = codes_at(model.dataset.axis, positions)
     one, other, none = (np.full(len(codes), value, np.int32) for value in (*pair, -1))
@@ -78,7 +81,7 @@ def ribbon(
     chances = [each.probabilities for each in ranked]
     means = np.mean([each.mean(axis=0) for each in chances], axis=0)
     classes = layers_of(served, means)
-    (forward, backward), used = _directions(model, pair, chances, classes, window, top)
+    (forward, backward), used = _directions(model, pair, chances, classes, window)
     labels, listed = answerer.labels, [model.dataset.predicates[predicate] for predicate in used]
     return Ribbon(
         layers=[Layer(name=name) for name in classes.names],
@@ -102,12 +105,12 @@ def _positions(window: Window) -> Longs:
 
 def _directions(
     model: Model, pair: tuple[int, int], chances: list[Matrix], classes: PredicateClasses,
-    window: Window, top: int,
+    window: Window,
 ) -> tuple[list[RibbonDirection], list[int]]:  # fmt: skip
     """Return both directions, and the ids of the predicates that they list by their places."""
     data, graph = model.dataset, model.graph
     ways = (pair, pair[::-1])
-    orders = [np.argsort(-each, axis=1, kind="stable")[:, :top] for each in chances]
+    orders = [np.argsort(-each, axis=1, kind="stable")[:, :LISTED] for each in chances]
     rows = [
         dated_in(graph, by_time(graph, between(graph, *way)), window.first, window.last)[:MARKS]
         for way in ways

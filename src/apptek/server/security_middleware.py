@@ -2,12 +2,9 @@
 
 import asyncio
 import hmac
-import math
 import re
 import time
-from collections import Counter
 from dataclasses import dataclass, field
-from ipaddress import ip_address, ip_network
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -31,33 +28,8 @@ HEADERS = {
 DIGEST_HEADER = "X-APPTeK-Model"
 OWN_SITES = {"", "none", "same-origin"}  # Sec-Fetch-Site: no browser, the address bar, our page
 DRAINED = 16 << 20  # bytes beyond the limit that are read before a body is rejected
-ANSWERS = ("/api", "/mcp")  # where the model answers; the explorer's files need no token
+ANSWERS = "/api"  # where the model answers; the explorer's files need no token
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
-ALLOWED = 10  # wrong tokens of one address within a minute
-MINUTE = 60.0
-
-
-class WrongTokens:
-    """A counter of wrong tokens by address. After too many, an address must wait.
-
-    An IPv6 network counts as one address, because its owner has 2^64 addresses.
-    """
-
-    def __init__(self) -> None:
-        self._counts: Counter[str] = Counter()
-        self._end = 0.0  # of the minute that is counted
-
-    def add(self, address: str) -> None:
-        """Count a wrong token."""
-        if time.monotonic() > self._end:
-            self._counts.clear()
-            self._end = time.monotonic() + MINUTE
-        self._counts[_key(address)] += 1
-
-    def seconds_to_wait(self, address: str) -> float:
-        """Return for how many seconds this address must wait; 0 if it need not."""
-        is_many = self._counts[_key(address)] >= ALLOWED
-        return max(0.0, self._end - time.monotonic()) if is_many else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +47,6 @@ class SecurityMiddleware:
     token: str | None = None
     hosts: frozenset[str] | None = None
     digest: str = ""
-    wrong_tokens: WrongTokens = field(default_factory=WrongTokens)
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -138,25 +109,14 @@ class SecurityMiddleware:
                     where="Sec-Fetch-Site",
                 )
             if self.token is not None:
-                self._check_token(headers, (scope.get("client") or ("",))[0])
+                self._check_token(headers)
 
-    def _check_token(self, headers: Headers, address: str) -> None:
+    def _check_token(self, headers: Headers) -> None:
         # Headers decodes as latin-1; undo it, since the token may have any UTF-8 characters.
         credentials = headers.get("authorization", "").encode("latin-1")
-        if credentials and (seconds := self.wrong_tokens.seconds_to_wait(address)):
-            wait = math.ceil(seconds)
-            raise ServiceError(
-                429,
-                "There were too many wrong tokens from your address.",
-                advice=f"Try again in {wait} seconds.",
-                where="Authorization",
-                headers={"Retry-After": str(wait)},
-            )
         scheme, _, token = credentials.partition(b" ")  # the scheme in any case: RFC 9110
         right = hmac.compare_digest(token, f"{self.token}".encode())
         if not right or scheme.lower() != b"bearer":
-            if credentials:
-                self.wrong_tokens.add(address)
             raise ServiceError(
                 401,
                 "The token is missing or wrong.",
@@ -227,12 +187,3 @@ def _replay(body: bytes, receive: Receive) -> Receive:
         return {"type": "http.request", "body": body, "more_body": False}
 
     return receive_again
-
-
-def _key(address: str) -> str:
-    number = address.partition("%")[0]  # without the interface of a local address
-    try:
-        long = ip_address(number).version == 6
-    except ValueError:  # a socket without an address
-        return address
-    return str(ip_network(f"{number}/64", strict=False)) if long else number

@@ -17,7 +17,7 @@ from apptek.config import View
 from apptek.errors import ApptekError, ModelError, UnknownName
 from apptek.explain.explainer import find_predicate
 from apptek.explain.what_if import what_if
-from apptek.facts.facts import Dataset
+from apptek.facts.facts import Dataset, Facts
 from apptek.facts.name_matching import NameIndex, entity_counts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
@@ -231,16 +231,22 @@ def time_span(graph: TemporalGraph) -> Window:
     return Window(int(first[dated].min()), int(last[dated].max())) if dated.any() else Window(0, 0)
 
 
-def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
-    """Return a few tuning facts as queries: different predicates, entities with many facts."""
+def sample_facts(data: Dataset, counts: Ints) -> tuple[Facts, list[int]]:
+    """Return tuning facts between different entities: those of entities with many facts first."""
     facts = data.valid if len(data.valid) else data.train
     rows = np.linspace(0, len(facts) - 1, min(CANDIDATES, len(facts))).astype(int)
     fewest = np.minimum(counts[facts.subjects[rows]], counts[facts.objects[rows]])
-    chosen: dict[int, Query] = {}
-    for row in rows[np.argsort(-fewest, kind="stable")].tolist():
-        if facts.subjects[row] != facts.objects[row]:
-            chosen.setdefault(int(facts.predicates[row]), query_of_fact(data, facts, row))
-    return tuple(chosen.values())[:SAMPLES] or (query_of_fact(data, facts, 0),)
+    fewest[facts.subjects[rows] == facts.objects[rows]] = 0
+    return facts, rows[np.argsort(-fewest, kind="stable")][: np.count_nonzero(fewest)].tolist()
+
+
+def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
+    """Return a few of the sample facts as queries, of different predicates."""
+    facts, rows = sample_facts(data, counts)
+    chosen: dict[int, int] = {}
+    for row in rows or [0]:
+        chosen.setdefault(int(facts.predicates[row]), row)
+    return tuple(query_of_fact(data, facts, row) for row in list(chosen.values())[:SAMPLES])
 
 
 @contextmanager

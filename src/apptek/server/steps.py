@@ -7,8 +7,7 @@ import numpy as np
 from pydantic import BaseModel, Field
 
 from apptek.arrays import Ints
-from apptek.explain.explainer import cited_fact, with_labels_of
-from apptek.explain.explainer import explain as explain_query
+from apptek.explain.reasons import cited_fact
 from apptek.facts.queries import Queries
 from apptek.features.space import CoreFact
 from apptek.graph.temporal_graph import TemporalGraph
@@ -17,7 +16,7 @@ from apptek.paper.connection import connect, core_facts, replay
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.paper.features import topologies_of
 from apptek.paper.topologies import from_names
-from apptek.present.drawing import FURTHER, MOST, WIDTH, asked_of, draw_topology
+from apptek.present.drawing import WIDTH, Asked, draw_topology
 from apptek.present.drawing_parts import Drawing
 from apptek.server.problem_json import ServiceError
 from apptek.server.requests import StepsBody
@@ -131,13 +130,18 @@ def _drawing(
     question: Question, graph: TemporalGraph, reached: Sequence[CoreFact], width: float
 ) -> Drawing:
     """Return a drawing of what was reached, like that of an answer's reasons."""
-    answerer, queries = question.answerer, question.ids
-    explanation = explain_query(answerer, question.query, most=0, queries=queries)
-    moment = int(graph.axis.positions(queries.times[:1])[0])
-    dataset = answerer.model.dataset
-    facts = [cited_fact(dataset, graph, moment, core) for core in reached]
-    labelled = with_labels_of(answerer, explanation, facts)
-    return draw_topology(asked_of(labelled), facts, width=width, most=MOST + FURTHER)
+    data, labels = question.answerer.model.dataset, question.answerer.labels
+    moment = int(graph.axis.positions(question.ids.times[:1])[0])
+    facts = [cited_fact(data, graph, moment, core) for core in reached]
+    ends = (int(question.ids.subjects[0]), int(question.ids.objects[0]))
+    asked = Asked(
+        data.entities[ends[0]],
+        data.entities[ends[1]],
+        "What both sides reach",
+        groups={fact.predicate: labels.group_of(fact.predicate) or "" for fact in facts},
+        shown=labels.label,
+    )
+    return draw_topology(asked, facts, width=width)
 
 
 def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> str | None:

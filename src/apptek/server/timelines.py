@@ -7,12 +7,13 @@ from apptek.evaluation.predicate_classes import LEVELS, PredicateClasses
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.forecast.partners import members_of
 from apptek.forecast.window import Window
-from apptek.graph.lookups import between, by_time, dated_in, ends_of, facts_between, facts_of
+from apptek.graph.lookups import by_time, dated_in, ends_of, facts_between, facts_of
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import Model
 from apptek.present.wording import when_text
 from apptek.server.problem_json import ServiceError, quoted
-from apptek.server.responses import EntityTimeline, Fact, PairHistory, Timeline
+from apptek.server.requests import HistoryQuery, Name, RangeQuery, TimelineQuery
+from apptek.server.responses import EntityTimeline, Fact, HistoryPage
 from apptek.server.served_model import ServedModel
 
 PARTS = 120  # the most counts over a window
@@ -20,34 +21,30 @@ SEVERAL = 6  # predicates with their own layer, if there are no classes
 OTHERS = "other"
 
 
-def read_window(
-    served: ServedModel,
-    since: str | None,
-    until: str | None,
-    named: tuple[str, str] = ("from", "to"),
-) -> Window:
+def read_window(served: ServedModel, asked: RangeQuery) -> Window:
     """Return the window between two written times; by default the whole span of the data.
 
-    Raises a ServiceError if a time is unknown, or if the window ends before it begins; `named` are
-    the names of both in the message.
+    Raises a ServiceError if a time is unknown, or if the window ends before it begins.
     """
     axis = served.model.dataset.axis
     first, last = served.span.first, served.span.last
-    if since is not None:
-        first = served.position(_known_time(served, since, named[0]))
-    if until is not None:
-        # "to=2014" includes the whole of 2014: take the last moment that the text can mean.
-        code = np.asarray([_known_time(served, until, named[1])], np.int32)
+    if asked.start is not None:
+        first = served.position(_known_time(served, asked.start, "from"))
+    if asked.until is not None:
+        # "until=2014" includes the whole of 2014: take the last moment that the text can mean.
+        code = np.asarray([_known_time(served, asked.until, "until")], np.int32)
         last = served.position(int(axis.last_moments(code)[0]))
-    if first > last and since is not None and until is not None:
+    if first > last and asked.start is not None and asked.until is not None:
         raise ServiceError(
             422,
-            f"The window ends at {quoted(until)}, before it begins at {quoted(since)}.",
+            f"The window ends at {quoted(asked.until)}, before it begins at {quoted(asked.start)}.",
             advice="Swap the two times.",
-            where=named[1],
+            where="until",
         )
     # With one end given, a time outside the span makes an empty window, not an error.
-    return Window(min(first, last), last) if since is None else Window(first, max(first, last))
+    return (
+        Window(min(first, last), last) if asked.start is None else Window(first, max(first, last))
+    )
 
 
 def _known_time(served: ServedModel, text: str, where: str) -> int:
@@ -63,18 +60,16 @@ def _known_time(served: ServedModel, text: str, where: str) -> int:
     return code
 
 
-def entity_timeline(
-    served: ServedModel, name: str, window: Window, limit: int, *, members: bool = False
-) -> EntityTimeline:
-    """Return the timeline of an entity, or of all its members."""
+def timeline(served: ServedModel, name: Name, asked: TimelineQuery) -> EntityTimeline:
+    """Return the facts of an entity, in order of time, and what it does and receives as counts."""
     data, graph = served.model.dataset, served.model.graph
-    group = members_of(served.predictor.answerer, name)
-    if not (members and group):
+    window, group = read_window(served, asked), members_of(served.predictor.answerer, name)
+    if not (asked.members and group):
         group = [*served.ids({"name": name}), *group[1:]]
-    ids = group if members else group[:1]
+    ids = group if asked.members else group[:1]
     facts = by_time(graph, np.unique(np.concatenate([facts_of(graph, one) for one in ids])))
-    timeline = timeline_of(served.model, facts, window, limit)
     inside = dated_in(graph, facts, window.first, window.last)
+    listed = _in_range(served, facts, asked)
     of_all = graph.facts.predicates[inside]
     layers = layers_of(served, np.bincount(of_all, minlength=len(data.predicates)))
     sides = []
@@ -83,13 +78,45 @@ def entity_timeline(
         kinds = layers.of_predicate[graph.facts.predicates[own]]
         sides.append([_counts(graph, own[kinds == row], window) for row in range(len(layers))])
     return EntityTimeline(
-        entity=name if members else data.entities[group[0]],
+        entity=name if asked.members else data.entities[group[0]],
         members=[data.entities[one] for one in group],
+        total=len(listed),
+        facts=described_facts(served, listed[: asked.limit]),
+        first=window.first,
+        last=window.last,
         layers=list(layers.names),
         does=sides[0],
         receives=sides[1],
-        **dict(timeline),
     )
+
+
+def history(served: ServedModel, asked: HistoryQuery) -> HistoryPage:
+    """Return the recorded facts between two entities, in both directions, by page.
+
+    With `from` or `until`, only dated facts in that window.
+    """
+    data, graph = served.model.dataset, served.model.graph
+    pair = served.pair(asked.subject, asked.object)
+    facts = facts_between(graph, *pair)
+    starts = ends_of(graph, facts)[0]
+    dated = starts[starts != UNKNOWN]
+    facts, end = _in_range(served, facts, asked), asked.offset + asked.limit
+    return HistoryPage(
+        subject=data.entities[pair[0]],
+        object=data.entities[pair[1]],
+        total=len(facts),
+        facts=tuple(described_facts(served, facts[asked.offset : end])),
+        latest=TimeAxis(data.axis.unit).format(int(dated.max())) if len(dated) else None,
+        next_offset=end if end < len(facts) else None,
+    )
+
+
+def _in_range(served: ServedModel, facts: Ints, asked: RangeQuery) -> Ints:
+    """Return the dated facts inside the range that was asked for; all facts if none was."""
+    if asked.start is None and asked.until is None:
+        return facts
+    window = read_window(served, asked)
+    return dated_in(served.model.graph, facts, window.first, window.last)
 
 
 def layers_of(served: ServedModel, weights: Doubles | Longs) -> PredicateClasses:
@@ -127,50 +154,15 @@ def _counts(graph: TemporalGraph, facts: Ints, window: Window) -> list[int]:
     return counts
 
 
-def pair_history(
-    served: ServedModel, subject: str, object_: str, window: Window, limit: int
-) -> PairHistory:
-    """Return the timelines between two entities, one for each direction."""
-    data, graph = served.model.dataset, served.model.graph
-    source, target = served.pair(subject, object_)
-    forward, backward = (
-        timeline_of(served.model, by_time(graph, between(graph, *way)), window, limit)
-        for way in ((source, target), (target, source))
-    )
-    starts = ends_of(graph, facts_between(graph, source, target))[0]
-    dated = starts[starts != UNKNOWN]
-    return PairHistory(
-        subject=data.entities[source],
-        object=data.entities[target],
-        forward=forward,
-        backward=backward,
-        latest=TimeAxis(data.axis.unit).format(int(dated.max())) if len(dated) else None,
-    )
-
-
-def timeline_of(model: Model, facts: Ints, window: Window, limit: int) -> Timeline:
-    """Return the facts inside a window: the first `limit` with names, and how many there are.
-
-    Undated facts are counted and listed separately.
-    """
-    inside = dated_in(model.graph, facts, window.first, window.last)
-    undated = facts[ends_of(model.graph, facts)[0] == UNKNOWN]
-    return Timeline(
-        total=len(inside),
-        undated=len(undated),
-        first=window.first,
-        last=window.last,
-        facts=[describe_fact(model, int(fact)) for fact in inside[:limit]],
-        without_date=[describe_fact(model, int(fact)) for fact in undated[:limit]],
-    )
+def described_facts(served: ServedModel, facts: Ints) -> list[Fact]:
+    """Return facts of the graph with their names and dates."""
+    return [describe_fact(served.model, fact) for fact in facts.tolist()]
 
 
 def describe_fact(model: Model, fact: int) -> Fact:
     """Return a fact of the graph with its names and dates."""
-    data, graph, facts = model.dataset, model.graph, model.graph.facts
+    data, facts = model.dataset, model.graph.facts
     since, until = (data.axis.format(int(codes[fact])) for codes in (facts.since, facts.until))
-    (start,), (end,) = ends_of(graph, np.asarray([fact]))
-    is_dated = start != UNKNOWN
     return Fact(
         fact=fact,
         subject=data.entities[int(facts.subjects[fact])],
@@ -179,6 +171,4 @@ def describe_fact(model: Model, fact: int) -> Fact:
         since=since,
         until=until,
         date=when_text(since, until),
-        start=int(start) if is_dated else None,
-        end=int(end) if is_dated else None,
     )

@@ -17,6 +17,7 @@ from apptek.server.requests import MOST_WATCHED, WatchBody
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import within
 
+PATIENCE = 2.0  # seconds that a request waits for background work
 EVENTS = ("predicate", "class_", "group")
 FILES = {
     "csv": "text/csv; charset=utf-8",
@@ -29,6 +30,15 @@ class WatchedPairs(WatchList):
     """The pairs whose chance of an event changes most; `ready` is false while they are compared."""
 
     ready: bool = described("Whether the pairs have been compared.", default=True)
+
+
+def watch_list(served: ServedModel, asked: WatchBody) -> WatchedPairs | Response:
+    """Return the pairs whose chance of an event changes most in a window.
+
+    While the pairs are compared, `ready` is false: send the request again.
+    """
+    listed = watched_pairs(served, asked, PATIENCE)
+    return listed if asked.format == "json" else _as_file(listed, asked.format)
 
 
 def watched_pairs(served: ServedModel, body: WatchBody, wait: float) -> WatchedPairs:
@@ -61,14 +71,13 @@ def watched_pairs(served: ServedModel, body: WatchBody, wait: float) -> WatchedP
     return WatchedPairs(ready=False, **fields, data=data, rows=(), notes=())
 
 
-def watch_file(served: ServedModel, body: WatchBody, wait: float) -> Response:
+def _as_file(listed: WatchedPairs, form: str) -> Response:
     """Return the list as a file. Raises a ServiceError while the pairs are compared."""
-    listed = watched_pairs(served, body, wait)
     if not listed.ready:
         raise ServiceError(503, "The pairs are still compared.", advice="Send it again soon.")
-    name = f"watch.{body.format}"
+    name = f"watch.{form}"
     with tempfile.TemporaryDirectory() as folder:
         write_result(Path(folder, name), listed, "watch")
         content = Path(folder, name).read_bytes()
     headers = {"Content-Disposition": f'attachment; filename="{name}"'}
-    return Response(content, headers=headers, media_type=FILES[body.format])
+    return Response(content, headers=headers, media_type=FILES[form])

@@ -42,7 +42,7 @@ export class ActorPage {
     const forecasts = [...this.outlook(forecast, known, shown(timeline.entity)), watch];
     byId("list").replaceChildren(
       el("h1", {}, shown(timeline.entity)),
-      soft(`${counted(timeline.total, "dated fact")}. ${membersText(timeline, members)}`),
+      soft(`${counted(timeline.total, "fact")}. ${membersText(timeline, members)}`),
       el("div", { class: "list-tools" }, ...this.tools(state, steps, known, timeline)),
       ...this.history(timeline),
       ...(this.forecasts ? forecasts : []),
@@ -85,11 +85,11 @@ export class ActorPage {
       soft(`${when}. Chance with someone new: roughly ${percent(others)}.`),
       rows.length
         ? plainTable(rows, partnerColumns(forecast, groups, partner, this.onAsk), title)
-        : soft("Nobody."),
+        : soft("None."),
     ];
     const event = forecast.event ? ` (${shown(forecast.event)})` : "";
     return [
-      ...side(`Whom ${name} will act on${event}`, out, "object", forecast.others_acted_on),
+      ...side(`${name} will act on${event}`, out, "object", forecast.others_acted_on),
       ...side(`Who will act on ${name}${event}`, back, "subject", forecast.others_acting),
     ];
   }
@@ -132,7 +132,7 @@ export function membersText({ members }, isCombined) {
 function partnerColumns(forecast, groups, partner, onAsk) {
   const { first, longest, unit } = forecast;
   const name = {
-    title: partner === "object" ? "On whom" : "Who",
+    title: partner === "object" ? "Toward" : "Who acts",
     value: (row) => shown(row[partner]),
     cell: ({ subject, object }, text) => [
       questionLink({ subject, object, time: first }, onAsk, {}, text),

@@ -1,16 +1,12 @@
 // The first screen: one question with its answer drawn, and more of them as cards.
 
-import { getReady } from "./api.js";
-import { byId, el, questionLink, span, toned, track } from "./dom.js";
+import { get } from "./api.js";
+import { byId, el, questionLink, span, toned, track, waiting } from "./dom.js";
 import { Ribbon, showLegend } from "./ribbon.js";
 import { toneOf } from "./ribbon_shape.js";
 import { percent, shown, timely } from "./wording.js";
 
 const stateOf = ({ subject, object, time, view }) => ({ subject, object, time, view });
-
-const showWait = () => {
-  byId("samples-wait").hidden = false;
-};
 
 export class FirstScreen {
   constructor(axis, { onAsk }) {
@@ -20,10 +16,9 @@ export class FirstScreen {
 
   async show(_, signal) {
     if (this.questions) return;
-    const { questions, note } = await getReady("/api/questions", {}, signal, showWait);
+    const { questions, note } = await waiting([byId("welcome")], get("/api/questions", {}, signal));
     if (signal.aborted) return;
     byId("samples-note").textContent = note;
-    byId("samples-wait").hidden = true;
     const [first, ...others] = questions;
     byId("samples").replaceChildren(...others.map((question) => this.card(question)));
     byId("samples-title").hidden = others.length === 0;

@@ -1,5 +1,4 @@
-// The forecast of a pair: the chance that something happens in the next days, by class, how reliable such
-// forecasts were, and what really happened where that is known.
+// The forecast of a pair: the chance that something happens in the next days, by class, and why.
 
 import { post } from "./api.js";
 import { all, byId, el, put, set, soft, span, toned, track, waiting } from "./dom.js";
@@ -9,7 +8,6 @@ import { counted, percent, shown } from "./wording.js";
 
 const { d3 } = globalThis;
 const [SHOWN, TOP] = [5, 60]; // predicates that are listed, and that are fetched
-const PAUSE = 2000; // milliseconds before the reliability is asked for again
 const [CURVE_WIDTH, CURVE_HEIGHT] = [300, 56];
 
 export class ForecastPanel {
@@ -43,31 +41,25 @@ export class ForecastPanel {
       button.setAttribute("aria-pressed", String(button.dataset.window === String(length)));
     }
     const body = { ...pair, top: TOP, steps: length, ...(from && { from }) };
-    const request = post("/api/outlook", body, signal);
-    const outlook = await waiting([byId("forecast-card")], request).catch((problem) => {
+    const request = post("/api/forecast", body, signal);
+    const forecast = await waiting([byId("forecast-card")], request).catch((problem) => {
       if (problem.status !== 422) throw problem;
       return { problem };
     });
     if (signal.aborted) return;
-    this.show(outlook);
-    if (!outlook.counting) return;
-    await new Promise((resolve) => setTimeout(resolve, PAUSE));
-    if (!signal.aborted) await this.fetch({ time, ...pair }, length, signal);
+    this.show(forecast);
   }
 
-  // What was unfolded stays so while the reliability is counted.
-  show({ problem, forecast, ...others }) {
-    const isOpen = byId("forecast").querySelector("details")?.open;
+  show(/** @type {any} */ forecast) {
+    const { problem } = forecast;
     for (const id of ["forecast", "occurrence"]) byId(id).classList.remove("stale");
     byId("occurrence").replaceChildren(...(problem ? [] : chanceWords(forecast)));
     byId("forecast").replaceChildren(
-      ...(problem ? [soft(problem.detail)] : this.parts({ forecast, ...others })),
+      ...(problem ? [soft(problem.detail)] : this.parts(forecast)),
     );
-    if (isOpen) byId("forecast").querySelector("details")?.setAttribute("open", "");
   }
 
-  parts(/** @type {any} */ outlook) {
-    const { forecast, reliability, happened } = outlook;
+  parts(/** @type {any} */ forecast) {
     const { probability, expected, first, last, length, unit } = forecast;
     const classes = forecast.by_group.length ? forecast.by_group : forecast.by_class.slice(0, 6);
     const tones = tonesOf(classes);
@@ -106,16 +98,12 @@ export class ForecastPanel {
         el("span", {}, " that something happens"),
         span("soft", expectedText(expected)),
       ),
-      reliability ? el("p", { class: "reliability" }, ...reliabilityWords(reliability)) : null,
       curveOf(forecast.curve),
       forecast.next_event ? soft(nextText(forecast.next_event, unit)) : null,
-      forecast.what_if ? el("p", { class: "reliability" }, shown(forecast.what_if.sentence)) : null,
+      forecast.what_if ? el("p", { class: "supposing" }, shown(forecast.what_if.sentence)) : null,
       el("ul", {}, ...bars),
       el("h3", {}, "At least once"),
       el("ol", { class: "chances" }, ...chances),
-      happened == null
-        ? null
-        : el("p", { class: "happened" }, happenedText(happened, outlook.happened_until, last)),
       reasonsOf(forecast),
       ...noteTexts(forecast.notes, "forecast").map((text) => soft(text)),
     ].filter(Boolean);
@@ -148,22 +136,6 @@ export function startOf(axis, time) {
 
 export const expectedText = (expected) =>
   `about ${expected < 9.5 ? expected.toFixed(1) : Math.round(expected)} facts`;
-
-function reliabilityWords(/** @type {any} */ reliability) {
-  const { forecasts, came_true: right, low, high, first, last } = reliability;
-  const range = `${Math.round(100 * low)} to ${Math.round(100 * high)} %`;
-  return [
-    "Of forecasts like this, ",
-    el("b", {}, `${Math.round((100 * right) / forecasts)} %`),
-    ` came true: ${right.toLocaleString("en")} of ${forecasts.toLocaleString("en")} that gave ${range}, from ${first} to ${last}${reliability.learned_from ? ", a time that the model has learned from" : ""}.`,
-  ];
-}
-
-// What happened in the window, as far as the facts reach.
-export function happenedText(count, until, last) {
-  const words = count ? `there were ${counted(count, "fact")}` : "nothing happened";
-  return until === last ? `In fact, ${words}.` : `So far, up to ${until}, ${words}.`;
-}
 
 // The chance that something happens until each day of the window.
 function curveOf(curve) {

@@ -33,7 +33,7 @@ const [NARROW, TITLE] = [760, document.title]; // pixels, as in screens.css
 const page = { state: {}, answer: null, explanation: null, unknown: [] };
 
 const subject = new Combobox(byId("subject-field"), { id: "subject", label: "Who acts" });
-const object = new Combobox(byId("object-field"), { id: "object", label: "On whom" });
+const object = new Combobox(byId("object-field"), { id: "object", label: "Toward" });
 void new QuestionSearch(byId("search-field"), { onAsk: (question) => ask(question) });
 const graph = new Graph(byId("graph"), {
   onAsk: (role, name) => ask({ ...query(), [role]: name }),
@@ -79,7 +79,7 @@ function start() {
     enableAsking(false);
     const model = await waiting([byId("ask")], get("/api/model"));
     enableAsking(true);
-    axis = new Axis({ ...model.span, timeless: model.span.undated === model.counts.facts });
+    axis = new Axis({ ...model.span, timeless: model.span.undated === model.summary.answers_from });
     const { forecasts: hasForecasts } = model;
     page.forecasts = hasForecasts;
     time = new TimeField(byId("time-field"), axis);

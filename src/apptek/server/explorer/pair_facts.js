@@ -40,10 +40,7 @@ export class PairFacts {
   async fetch(body) {
     this.fetching = new AbortController();
     const asked = get("/api/pair", { ...this.pair, limit: LIMIT }, this.fetching.signal);
-    const { subject, object, forward, backward } = await waiting([byId("timelines")], asked);
-    const ways = subject === object ? [forward] : [forward, backward];
-    const facts = ways.flatMap((way) => [...way.facts, ...way.without_date]);
-    facts.sort((a, b) => (a.start ?? Infinity) - (b.start ?? Infinity) || 0);
+    const { facts } = await waiting([byId("timelines")], asked);
     body.replaceChildren(table(facts));
   }
 }

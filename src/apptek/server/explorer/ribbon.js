@@ -34,8 +34,8 @@ export class Ribbon {
     this.fetching = new AbortController();
     this.time = time;
     this.span = Array.isArray(span) ? clipped(span, this.whole()) : null;
-    const [from, to] = (this.span ?? []).map((position) => this.axis.text(position));
-    const asked = { subject, object, view, from, to };
+    const [from, until] = (this.span ?? []).map((position) => this.axis.text(position));
+    const asked = { subject, object, view, from, until };
     this.data = await get("/api/ribbon", asked, this.fetching.signal).catch((problem) => {
       if (problem.name !== "AbortError") this.clear();
       throw problem;

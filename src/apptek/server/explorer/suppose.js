@@ -12,7 +12,7 @@ export class SupposeForm {
     this.query = query;
     const form = byId("suppose-form");
     this.subject = new Combobox(byId("suppose-subject"), { id: "supposed-by", label: "Who" });
-    this.object = new Combobox(byId("suppose-object"), { id: "supposed-on", label: "On whom" });
+    this.object = new Combobox(byId("suppose-object"), { id: "supposed-on", label: "Toward" });
     byId("suppose").addEventListener("click", () => {
       form.hidden = !form.hidden;
       if (!form.hidden) this.fill();

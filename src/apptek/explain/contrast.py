@@ -1,0 +1,82 @@
+"""What changes between two answers: the reasons of the same question at two times, or what if."""
+
+from dataclasses import replace
+
+import numpy as np
+
+from apptek.arrays import Matrix
+from apptek.explain.explainer import compared_predicates, explain
+from apptek.models.answerer import Answerer
+from apptek.present.explanation_text import OF_NAMES, contrast_words
+from apptek.results import Change, Contrast, Contribution, Explanation, Note, Query
+
+
+def contrast(
+    answerer: Answerer,
+    query: Query,
+    other: str,
+    predicate: str | None = None,
+    against: str | None = None,
+) -> Contrast:
+    """Return what changes between the time of a query and another time.
+
+    The answer at the first time is compared with the answer at the second. If both are the same, or
+    a predicate is named, it is compared with its runner-up, unless `against` names another one.
+    """
+    asked = (query, replace(query, time=other))
+    ids = answerer.queries_of(asked)
+    chances = answerer.ranked(ids).probabilities
+    chosen, compared = contrasted(answerer, chances, predicate, against)
+    names = answerer.model.dataset.predicates
+    first, later = (
+        explain(
+            answerer, each, names[chosen], against=names[compared],
+            queries=ids.take(np.asarray([row])),
+        )
+        for row, each in enumerate(asked)
+    )  # fmt: skip
+    changes = reason_changes(first, later)
+    sentence, paragraph = contrast_words((first, later), changes)
+    return Contrast(
+        sentence=sentence,
+        paragraph=paragraph,
+        first=first,
+        second=later,
+        changes=changes,
+        bias_change=later.bias - first.bias,
+        change=later.log_odds - first.log_odds,
+        notes=_notes(first, later),
+    )
+
+
+def contrasted(
+    answerer: Answerer, chances: Matrix, predicate: str | None, against: str | None
+) -> tuple[int, int]:
+    """Return the predicate to explain in two answers, (2, R), and what it is compared with."""
+    chosen, compared = compared_predicates(answerer, chances[0], predicate, against)
+    winner = int(chances[1].argmax())
+    return chosen, winner if against is None and winner != chosen else compared
+
+
+def _notes(first: Explanation, second: Explanation) -> tuple[Note, ...]:
+    """Return the notes about the names and about both times, without repeats."""
+    names = [note for note in first.notes if note.kind in ("unknown_name", *OF_NAMES)]
+    kinds = ("undated", "view", "far")
+    times = [note for each in (first, second) for note in each.notes if note.kind in kinds]
+    return tuple({note.text: note for note in (*names, *times)}.values())
+
+
+def reason_changes(first: Explanation, second: Explanation) -> tuple[Change, ...]:
+    """Return what each reason adds in two answers, the largest change first."""
+    parts = [{_identity(part): part for part in each.contributions()} for each in (first, second)]
+    changes = []
+    for key in dict.fromkeys((*parts[0], *parts[1])):
+        one, two = (side.get(key, Contribution()) for side in parts)
+        sentences, difference = (one.sentence, two.sentence), two.log_odds - one.log_odds
+        changes.append(Change(key[0], key[1], *sentences, one.log_odds, two.log_odds, difference))
+    return tuple(sorted(changes, key=lambda change: -abs(change.change)))
+
+
+def _identity(part: Contribution) -> tuple[str, str, tuple[str, ...]]:
+    """Return the key by which contributions at two times are matched; a trait's is its sentence."""
+    return part.kind, part.family, part.topology or (part.sentence,)
