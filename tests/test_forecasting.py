@@ -7,11 +7,12 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import pytest
-from command_line import apptek_process
+from command_line import apptek, apptek_process
 from fitted_models import SharedModel
 from hypothesis import given
 from hypothesis import strategies as st
 
+from apptek.commands.predict import OF_TRAINING
 from apptek.config import preset
 from apptek.errors import ApptekError, UnknownName
 from apptek.explain.explainer import strongest_reason
@@ -328,7 +329,7 @@ def test_an_output_without_some_signs_is_no_error(
     assert "expected:" in done.stdout
 
 
-def test_facts_beyond_those_of_train_are_mentioned(data: Dataset) -> None:
+def test_facts_beyond_those_of_train_are_mentioned(data: Dataset, tmp_path: Path) -> None:
     partly, whole = (quick(data, final=final) for final in (False, True))
     subject, object_ = busiest(whole)
     joined = "valid and test included"
@@ -336,6 +337,9 @@ def test_facts_beyond_those_of_train_are_mentioned(data: Dataset) -> None:
         forecast = predictor.forecast(subject, object_)
         assert any(joined in note.text for note in forecast.notes) == told
         assert (joined in str(forecast).splitlines()[2]) == told  # beside the window
+        predictor.save(folder := tmp_path / str(told))
+        answer = apptek("predict", str(folder), subject, object_, forecast.first)
+        assert (answer.stdout.splitlines()[0] == OF_TRAINING) == told
 
 
 DAYS, YEARS = TimeAxis("day"), TimeAxis("year")

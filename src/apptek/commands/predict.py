@@ -15,6 +15,9 @@ UNKNOWN_SHOWN = 5  # unknown names of a file to print
 _FILE = "Many queries at once"  # a panel of the help
 
 
+OF_TRAINING = "Based on the training facts, without valid and test (forecast includes them)"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredictOptions:
     """The options of `predict`."""
@@ -117,6 +120,9 @@ def _answer_query(predictor: Any, options: PredictOptions) -> None:
         suppose=opt.read_suppose(options.suppose, predictor.model.dataset),
     )
     similar = predictor.similar_names(query.subject, query.object)
+    occurrence = predictor.model.occurrence
+    if occurrence is not None and not occurrence.all_facts and not options.as_json:
+        typer.echo(OF_TRAINING)
     opt.print_result(answer, as_json=options.as_json, similar=similar)
     if not options.as_json:
         _tell_limits(predictor.model, answer, query.time)
