@@ -12,7 +12,7 @@ from apptek.research.result import Result, write_result
 from apptek.terminal import output, table, working
 from benchmarks.report import BenchReport
 
-PARTS = ("graph", "agent", "predict", "serve", "scale", "audit", "forecast", "engine")
+PARTS = ("graph", "agent", "predict", "serve", "scale", "audit", "forecast", "engine", "paging")
 
 
 def main(words: list[str] | None = None) -> None:
