@@ -16,6 +16,7 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
+Values = dict[str, str]  # of an address, such as subject, object and time
 PATIENCE = 120  # seconds until what should come is a failure: a machine may be busy with other work
 expect.set_options(timeout=1000 * PATIENCE)
 
@@ -51,7 +52,7 @@ def link(address: str, **values: str) -> str:
     return f"{address}/?" + "&".join(f"{key}={quote(value)}" for key, value in values.items())
 
 
-def state(page: Page) -> dict[str, str]:
+def state(page: Page) -> Values:
     """The values of the address."""
     return {key: value[0] for key, value in parse_qs(urlsplit(page.url).query).items()}
 

@@ -1,6 +1,6 @@
 import os
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -8,7 +8,8 @@ import pytest
 from hypothesis import settings
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from database_servers import PostgresServer
+    from playwright.sync_api import Browser
 
     from apptek.facts.facts import Dataset
     from apptek.predictor import Predictor
@@ -34,7 +35,7 @@ for _name in (
 # Modules that fit many models or start many processes: the quick tier leaves them out.
 GATE = {
     "test_audit", "test_backtest", "test_baselines_learned", "test_baselines_models",
-    "test_candidate_features", "test_compare", "test_contest", "test_databases",
+    "test_candidate_features", "test_compare", "test_databases",
     "test_daily", "test_default_model", "test_dqn",
     "test_engine", "test_evaluator", "test_exact_reasons", "test_faithfulness",
     "test_forecast", "test_forecasting", "test_frames", "test_golden",
@@ -111,11 +112,11 @@ def default_model(shared_model: Callable[[str], Path]) -> Path:
 
 
 @pytest.fixture(scope="module")
-def predictor(default_model: Path) -> "Predictor":
-    """That model; a module that tests another one has its own fixture of this name."""
+def predictor(request: pytest.FixtureRequest, shared_model: Callable[[str], Path]) -> "Predictor":
+    """The shared model that a module names as MODEL; or the one with the default settings."""
     from apptek.predictor import Predictor
 
-    return Predictor.load(default_model)
+    return Predictor.load(shared_model(getattr(request.module, "MODEL", "default")))
 
 
 @pytest.fixture(scope="module")
@@ -143,24 +144,24 @@ def explored_model(shared_model: Callable[[str], Path]) -> Path:
 
 
 @pytest.fixture(scope="session")
-def explored_query(explored_model: Path) -> dict[str, str]:
+def query(explored_model: Path) -> dict[str, str]:
     """A query to it in the middle of the time whose first reason has facts."""
-    from apptek.predictor import Predictor, Query
+    from plain_queries import query_about
+
+    from apptek.predictor import Predictor
 
     predictor = Predictor.load(explored_model)
     data = predictor.model.dataset
     for row in range(300, len(data.train)):
-        ends = (data.train.subjects[row], data.train.objects[row])
-        subject, object_ = (data.entities[int(end)] for end in ends)
-        time = data.axis.format(int(data.train.times[row]))
-        found = predictor.explain(Query(subject, object_, time))
+        query = query_about(data, data.train, row)
+        found = predictor.explain(query)
         if len(found.reasons) > 1 and found.reasons[0].facts and found.against:
-            return {"subject": subject, "object": object_, "time": time}
+            return asdict(query)
     raise AssertionError("no such query")
 
 
 @pytest.fixture(scope="module")
-def explored_address(explored_model: Path) -> Iterator[str]:
+def address(explored_model: Path) -> Iterator[str]:
     """Where a service of that model answers."""
     from http_clients import running_service
 
@@ -185,6 +186,15 @@ def forecasting(forecast_model: Path) -> "ServedModel":
 
 
 @pytest.fixture(scope="module")
+def server() -> Iterator["PostgresServer"]:
+    """A PostgreSQL server; its tests are skipped where there is none."""
+    from database_servers import postgres_server
+
+    with postgres_server() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
     """A real browser, for the tests of the page."""
     from browser_pages import CHROMIUM, FLAGS
@@ -194,21 +204,3 @@ def browser() -> Iterator["Browser"]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
-
-
-@pytest.fixture
-def open_model(
-    browser: "Browser", tmp_path: Path
-) -> Iterator[Callable[["Predictor"], tuple["Page", str]]]:
-    """Serves a model: a page in which no error may occur, and the address of the service."""
-    from browser_pages import fresh_page
-    from http_clients import running_service
-
-    with ExitStack() as stack:
-
-        def opened(predictor: "Predictor") -> tuple["Page", str]:
-            predictor.save(tmp_path / "model")
-            service = stack.enter_context(running_service(tmp_path / "model"))
-            return stack.enter_context(fresh_page(browser)), service.address
-
-        yield opened

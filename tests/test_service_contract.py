@@ -71,11 +71,11 @@ def requests_of(query: dict[str, str], predicate: str) -> dict[str, dict[str, An
 
 
 def test_every_route_answers_as_its_description_says(
-    described: ServedModel, explored_query: dict[str, str]
+    described: ServedModel, query: dict[str, str]
 ) -> None:
     app = create_app(described)
     schema = schemathesis.openapi.from_asgi("/api/openapi.json", app)
-    requests = requests_of(explored_query, described.predictor.model.dataset.predicates[0])
+    requests = requests_of(query, described.predictor.model.dataset.predicates[0])
     for found in schema.get_all_operations():
         assert isinstance(found, Ok)
         operation = found.ok()
