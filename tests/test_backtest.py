@@ -5,7 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
+from command_line import succeeds
 from pyarrow import parquet
 
 from apptek.errors import ApptekError
@@ -13,7 +13,6 @@ from apptek.evaluation.calibration import yes_no_figures
 from apptek.facts.facts import Facts
 from apptek.forecast.backtest import backtest
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.window import Window
 from apptek.models.model_folder import load_model
 from apptek.models.updating import update_model
 from apptek.research.result import read_result
@@ -36,22 +35,6 @@ def test_windows_after_the_fit_count_and_those_within_it_do_not(forecaster: Fore
     assert sum(part.forecasts for part in outcome.reliability) == len(chances)
     usual, _ = backtest(forecaster, 30)
     assert not any(window.in_training for window in usual.windows)
-
-
-def test_a_row_is_the_forecast_of_that_day_and_happened_says_what_did(
-    forecaster: Forecaster,
-) -> None:
-    outcome, table = backtest(forecaster, 30)
-    axis, first = forecaster.model.dataset.axis, outcome.windows[1].first
-    start = axis.parse(first)
-    rows = [row for row in table.to_pylist() if row["first"] == first][::40]
-    ids = [forecaster.ids([row[side] for row in rows]) for side in ("subject", "object")]
-    alone = forecaster.pair_forecasts(ids[0], ids[1], Window(start, start + 29))
-    assert np.allclose(alone.probabilities, [row["probability"] for row in rows])
-    events = forecaster.events.within(start, start + 29)
-    pairs = set(zip(events.subjects.tolist(), events.objects.tolist(), strict=True))
-    for row, subject, object_ in zip(rows, *(part.tolist() for part in ids), strict=True):
-        assert row["happened"] == ((subject, object_) in pairs)
 
 
 def test_facts_of_the_last_window_change_no_forecast(forecaster: Forecaster) -> None:
@@ -82,14 +65,15 @@ def test_nothing_to_roll_through_is_said(forecaster: Forecaster) -> None:
 
 def test_the_command_writes_forecasts_and_a_result(forecast_model: Path, tmp_path: Path) -> None:
     out, result = tmp_path / "out.parquet", tmp_path / "result.json"
-    words = ("evaluate", str(forecast_model), "--forecasts", "--every", "30", "--out", str(out))
-    done = apptek(*words, "--result", str(result))
-    assert done.returncode == 0, done.stderr
-    assert "AUC" in done.stdout
+    words = ("evaluate", str(forecast_model), "--forecasts", "--every", "30", "--lead", "14")
+    done = succeeds(*words, "--out", str(out), "--result", str(result))
+    assert "14 days ahead" in done.stdout
     assert "its rate in the last 30 days" in " ".join(done.stdout.split())
     forecasts = parquet.read_table(out)
-    outcome, expected = backtest(Forecaster(load_model(forecast_model)), 30)
+    outcome, expected = backtest(Forecaster(load_model(forecast_model)), 30, lead=14)
     assert forecasts.num_rows == expected.num_rows == sum(each.pairs for each in outcome.windows)
     recorded = read_result(result)
     assert recorded.model == "backtest"
     assert recorded.metrics["forecasts"] == to_dict(outcome.figures)
+    assert sorted(recorded.groups) == ["active", "all", "continuations", "never_seen", "onsets"]
+    assert recorded.groups["never_seen"]["pairs"] > 10 * recorded.groups["all"]["pairs"]

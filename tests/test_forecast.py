@@ -27,13 +27,10 @@ from apptek.evaluation.direction import (
     fit_direction,
 )
 from apptek.evaluation.scorer import ViewScorer, evaluate_forecast
-from apptek.facts.benchmarks import DATA_VARIABLE, find_benchmark
 from apptek.facts.facts import Dataset
-from apptek.facts.protocols import apply_protocol
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
 from apptek.graph.decayed_counts import decayed_counts
-from apptek.reading.reader import read_dataset
 
 worlds = st.lists(plain_facts(), min_size=1, max_size=12)
 some_facts = st.lists(plain_facts(), min_size=1, max_size=6)
@@ -177,14 +174,3 @@ def test_only_a_rolling_prior_sees_the_facts_of_test_before_the_query() -> None:
     assert rolling[:2] == pytest.approx(math.log(0.5))  # those of the same day see each other not
     assert rolling[2, 0] > math.log(0.5)
     assert static == pytest.approx(math.log(0.5))
-
-
-@pytest.mark.real_data
-def test_the_past_tells_the_direction_of_political_events() -> None:
-    if find_benchmark("icews14") is None:
-        pytest.skip(f"icews14 is not there: set {DATA_VARIABLE} to the folder that holds it")
-    data = apply_protocol(read_dataset("icews14"), "forecast")
-    rolling, static = (
-        direction_priors(data, "valid", rolling=flag)[:, 0].mean() for flag in (True, False)
-    )
-    assert (rolling, static) == pytest.approx((-0.5985, -0.6086), abs=1e-4)  # log 0.5 is -0.6931
