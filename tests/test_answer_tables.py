@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from plain_queries import query_about
 from reference import PlainFact
 from service_parts import tuning_query
 from worlds import ENTITIES, graph_of, moments, plain_facts
@@ -107,10 +108,7 @@ def test_past_only_flags_what_comes_later(
 def test_classes_and_labels_are_in_the_table(forecast_model: Path) -> None:
     predictor = Predictor.load(forecast_model)
     data = predictor.model.dataset
-    asked = [
-        Query(data.entities[int(s)], data.entities[int(o)], data.axis.format(int(t)))
-        for s, o, t in zip(data.valid.subjects, data.valid.objects, data.valid.times, strict=True)
-    ][:30]
+    asked = [query_about(data, data.valid, row) for row in range(30)]
     slow = to_arrow(predictor.predict(asked, top=4))
     assert slow["class_probability"].null_count < len(slow)
     assert predictor.predict_table(asked, top=4).equals(slow)

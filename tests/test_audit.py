@@ -1,15 +1,13 @@
 """The audit: planted errors are found, and nothing is judged by a model that has learned it."""
 
 import json
-import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
+from command_line import answered, apptek, succeeds
 from hypothesis import given
 from hypothesis import strategies as st
-from pyarrow import parquet
 from reference import PlainFact
 from worlds import dataset_of, facts_of, plain_facts
 
@@ -21,7 +19,6 @@ from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import training_queries
 from apptek.facts.times import TimeAxis
 from apptek.models.model_folder import load_model
-from apptek.present.wording import GIVEN
 from apptek.seeding import generator
 from apptek.synthetic.world import make_world, write_world
 from benchmarks.planted_errors import Error, familiarity, plant_errors
@@ -161,39 +158,15 @@ def test_the_table_has_every_fact_once_and_reasons_for_the_first(audited: Audit)
     assert table.column("finding").to_pylist() == findings
 
 
-def test_the_command_writes_the_same_audit_in_every_kind_of_file(tmp_path: Path) -> None:
-    write_world(make_world(1500, 5), tmp_path / "world")
-    source = str(tmp_path / "world")
-    files = {ending: tmp_path / f"a.{ending}" for ending in ("parquet", "html", "json")}
-    for file in files.values():
-        done = apptek("audit", source, "--out", str(file), "--reasons", "5", "--json")
-        assert done.returncode == 0, done.stderr
-    stored = json.loads(files["json"].read_text(encoding="utf-8"))
-    table = parquet.read_table(files["parquet"])
-    assert stored["facts"] == table.num_rows
-    first = stored["suspects"][0]["subject"]
-    assert first == table.column("subject")[0].as_py()
-    assert first in files["html"].read_text(encoding="utf-8")
-
-
 def test_a_model_is_used_as_it_is(tmp_path: Path) -> None:
     write_world(make_world(1500, 5), tmp_path / "world")
     model = str(tmp_path / "model")
-    assert apptek("fit", str(tmp_path / "world"), "--out", model).returncode == 0
-    done = apptek("audit", model, "--out", str(tmp_path / "a.csv"), "--reasons", "2", "--json")
-    assert done.returncode == 0, done.stderr
-    content = json.loads(done.stdout)
+    succeeds("fit", str(tmp_path / "world"), "--out", model)
+    content = answered("audit", model, "--out", str(tmp_path / "a.csv"), "--reasons", "2")
     assert content["models"] == 1
     judge = Judge.of_model(load_model(Path(model)))
     assert content["facts"] == len(judge.model.graph.facts)
     assert content["suspects"][0]["reason"]
-    printed = apptek("audit", model, "--reasons", "2", "--json")  # no file is needed
-    assert json.loads(printed.stdout) == content | {"out": None}
-    sheet = tmp_path / "a.xlsx"
-    assert apptek("audit", model, "--out", str(sheet), "--reasons", "2").returncode == 0
-    with zipfile.ZipFile(sheet) as archive:
-        rows = archive.read("xl/worksheets/sheet1.xml").count(b"<row ")
-    assert rows == 1 + content["facts"]
 
 
 def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> None:
@@ -206,9 +179,6 @@ def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> Non
     found = json.loads(done.stdout)
     assert (found["bad_rows"], found["suspected"]["interval"]) == (1, 1)
     assert found["bad_rows_listed"] == 1
-    page = out.read_text(encoding="utf-8")
-    assert "1 row with an end before the start" in page
-    assert "could not be read" not in page
     first = found["suspects"][0]
     assert [first[column] for column in ("subject", "since", "until", "finding")] == [
         "c",
@@ -217,9 +187,7 @@ def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> Non
         "interval",
     ]
     assert "line 22 of facts.csv" in first["reason"]
-    page = out.read_text(encoding="utf-8")
-    assert "line 22 of facts.csv" in page
-    assert GIVEN in page
+    assert "line 22 of facts.csv" in out.read_text(encoding="utf-8")
     assert found["facts"] == len({tuple(row.split(",")) for row in rows}) - 1
 
 

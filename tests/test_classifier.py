@@ -9,6 +9,7 @@ from classifier_examples import CLASSES, FEATURES, examples_of, random_examples,
 from hypothesis import given
 from hypothesis import strategies as st
 from model_folders import files_of
+from plain_queries import query_about
 from ranking_oracles import PlainExample, minimise
 
 from apptek.config import ClassifierConfig
@@ -278,8 +279,7 @@ def test_a_fit_with_sparse_weights_is_stored_explained_and_evaluated(
     loaded = Predictor.load(tmp_path / "model")
     assert isinstance(loaded.model.main.classifier.weights, SparseWeights)
     assert loaded.evaluate("valid").metrics.mrr == pytest.approx(dense, abs=0.05)
-    names, fact = data.entities, data.test.take(np.asarray([0]))
-    query = (names[fact.subjects[0]], names[fact.objects[0]], data.axis.format(fact.times[0]))
+    query = query_about(data, data.test, 0)
     found = loaded.explain(query)
     total = found.bias + sum(each.log_odds for each in found.contributions())
     assert total == pytest.approx(found.log_odds)

@@ -1,26 +1,25 @@
 """The default preset from end to end: it fits, saves, resumes, answers and says why."""
 
 import math
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import run_python
 from fitted_models import SharedModel
 from html_pages import assert_contained, read_page
 from hypothesis import given
 from hypothesis import strategies as st
 from plain_queries import PlainQuery, plain_queries, queries_of, query_about
 from reference import PlainFact
-from worlds import dataset_of, football_careers, plain_facts
+from worlds import dataset_of, football_careers, plain_facts, without_times
 
-from apptek.config import PRESETS, Config, FeaturesConfig, preset
+from apptek.config import Config, FeaturesConfig, preset
 from apptek.errors import ConfigError, DataError
-from apptek.explain.explainer import explain, strongest_reason
-from apptek.facts.facts import SPLITS, Dataset, Facts
+from apptek.explain.explainer import explain
+from apptek.facts.facts import Dataset
 from apptek.facts.queries import held_out_queries
 from apptek.facts.times import UNKNOWN
 from apptek.features.clock import Clock
@@ -58,11 +57,6 @@ def test_it_beats_the_papers_preset_with_a_random_policy(
     assert predictor.model.main.report["features"].keys() == {"history", "traits"}
 
 
-def test_it_is_what_fit_does_when_no_preset_is_named(predictor: Predictor) -> None:
-    assert predictor.model.preset == "default"
-    assert predictor.model.config == PRESETS["default"]
-
-
 @pytest.mark.gate
 def test_neither_fitting_nor_loading_nor_explaining_needs_torch(tmp_path: Path) -> None:
     code = (
@@ -77,8 +71,7 @@ def test_neither_fitting_nor_loading_nor_explaining_needs_torch(tmp_path: Path) 
         "unwanted = {'torch', 'safetensors'} & set(sys.modules)\n"
         "sys.exit(f'{unwanted} imported' if unwanted else 0)"
     )
-    done = subprocess.run([sys.executable, "-c", code], check=False, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+    run_python(code)
 
 
 def test_types_of_a_table_replace_those_of_names_and_are_kept(
@@ -104,6 +97,12 @@ def test_types_that_would_be_ignored_are_refused(data: Dataset) -> None:
 # Explanations
 
 
+@pytest.fixture(scope="module", params=["default", "topologies"])
+def explained(request: pytest.FixtureRequest, shared_model: SharedModel) -> Predictor:
+    """A model whose features are histories and traits, and one of topologies."""
+    return Predictor.load(shared_model(request.param))
+
+
 def asked_about(data: Dataset) -> Iterator[tuple[Query, int]]:
     """Test facts, and training facts with themselves hidden."""
     for row in range(0, len(data.test), 9):
@@ -112,9 +111,8 @@ def asked_about(data: Dataset) -> Iterator[tuple[Query, int]]:
         yield query_about(data, data.train, row), row
 
 
-def test_contributions_add_up_to_the_score_and_to_the_log_odds(
-    data: Dataset, predictor: Predictor
-) -> None:
+def test_contributions_add_up_to_the_score_and_to_the_log_odds(explained: Predictor) -> None:
+    predictor, data = explained, explained.model.dataset
     names, calibration = data.predicates, predictor.model.main.classifier.calibration
     for number, (query, hidden) in enumerate(asked_about(data)):
         queries = replace(
@@ -125,6 +123,7 @@ def test_contributions_add_up_to_the_score_and_to_the_log_odds(
         for predicate in (None, names[number % len(names)]):
             found = explain(predictor.answerer, query, predicate, hidden=hidden)
             parts = found.contributions()
+            assert [p.log_odds for p in parts] == sorted((p.log_odds for p in parts), reverse=True)
             chosen, rival = (names.find(name) for name in (found.predicate, found.runner_up))
             assert chosen is not None
             assert rival is not None
@@ -224,18 +223,11 @@ def test_a_world_of_intervals_works_from_end_to_end(tmp_path: Path) -> None:
 
 
 def test_a_world_without_times_works_from_end_to_end(tmp_path: Path) -> None:
-    world = make_world(2000, 2).dataset
-
-    def undated(facts: Facts) -> Facts:
-        unknown = np.full(len(facts), UNKNOWN, np.int32)
-        return Facts(facts.subjects, facts.predicates, facts.objects, unknown, unknown)
-
-    train, valid, test = (undated(world.split(name)) for name in SPLITS)
-    timeless = replace(world, train=train, valid=valid, test=test)
+    timeless = without_times(make_world(2000, 2).dataset)
     Predictor.fit(timeless, folder=tmp_path / "model")
     predictor = Predictor.load(tmp_path / "model")
     assert_sound(predictor, 0.5)
-    reasons = predictor.explain(query_about(timeless, test, 0), most=99).reasons
+    reasons = predictor.explain(query_about(timeless, timeless.test, 0), most=99).reasons
     cited = [fact for reason in reasons for fact in reason.facts]
     assert cited
     assert not [fact for fact in cited if fact.apart]
@@ -339,25 +331,3 @@ def test_what_comes_at_that_time_or_later_changes_no_feature_of_a_forecast(
         assert by_name(forecast_space(started, about), query) == before
     elif query[3] is None:  # no history, only the kinds of the entities
         assert all(name[0] == "other" for name in before)
-
-
-def test_the_strongest_reason_is_the_first_of_an_explanation(
-    predictor: Predictor, data: Dataset
-) -> None:
-    told = 0
-    for row in range(12):
-        query = query_about(data, data.test, row)
-        explanation = predictor.explain(query)
-        # Reasons whose counts alone do not speak for the answer are passed over.
-        telling = (r for r in explanation.reasons if not (r.support and r.support.contradicts))
-        first = next((reason.sentence for reason in telling), "")
-        strongest = strongest_reason(predictor.answerer, query, explanation.predicate)
-        if first:
-            assert strongest == first
-        else:  # weaker reasons, which the explanation only lists, may speak for it
-            listed = (*explanation.all_reasons(), *explanation.further)
-            assert strongest in {"", *(reason.sentence for reason in listed)}
-        told += bool(first)
-    assert told
-    unknown = Query("Nobody", "Noone", "2020-01-01")
-    assert strongest_reason(predictor.answerer, unknown, explanation.predicate) == ""

@@ -1,12 +1,11 @@
 """Faithfulness: facts are taken away as the definition says, and planted rules are named."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
+from command_line import succeeds
 
 from apptek.explain.explainer import explain
 from apptek.facts.queries import Queries, held_out_queries
@@ -16,7 +15,6 @@ from apptek.models.model import Model
 from apptek.predictor import Predictor
 from apptek.research.faithfulness import Ablation, measure_faithfulness
 from apptek.research.result import read_result
-from apptek.results import Query
 from apptek.seeding import generator
 from apptek.synthetic.world import World, make_world
 
@@ -36,23 +34,8 @@ def _ablation(
 ) -> tuple[Ablation, Queries, float]:
     data, answerer = model.dataset, Answerer(model, past_only=past_only)
     queries = held_out_queries(data.test.take(np.asarray([row])))
-    subject, object_ = (data.entities[int(ends[0])] for ends in (queries.subjects, queries.objects))
-    why = explain(answerer, Query(subject, object_, data.axis.format(int(queries.times[0]))))
+    why = explain(answerer, query_of_fact(data, data.test, row))
     return Ablation(answerer, queries, why), queries, why.log_odds
-
-
-@pytest.mark.parametrize("past_only", [False, True])
-@pytest.mark.parametrize("row", [3, 57, 200])
-def test_scores_without_facts_are_those_of_a_graph_without_them(
-    model: Model, row: int, past_only: bool
-) -> None:
-    ablation, queries, log_odds = _ablation(model, row, past_only=past_only)
-    assert ablation.without(np.zeros(0, np.int64)) == pytest.approx(log_odds, abs=1e-4)
-    kept = np.setdiff1d(np.arange(len(model.graph.facts)), ablation.cited)
-    smaller = replace(model, graph=model.graph.with_facts(model.graph.facts.take(kept)))
-    scores = Answerer(smaller, past_only=past_only).view_of(queries).scores(queries)[0]
-    expected = float(scores[ablation.answer] - scores[ablation.runner_up]) / ablation.temperature
-    assert ablation.without(ablation.cited) == pytest.approx(expected, abs=1e-4)
 
 
 def test_neighbours_are_the_facts_of_both_that_a_query_can_see(model: Model) -> None:
@@ -96,8 +79,7 @@ def test_the_command_prints_json_and_keeps_a_result(model: Model, tmp_path: Path
     folder, file = str(tmp_path / "model"), tmp_path / "result.json"
     Predictor(model).save(folder)
     words = ("-n", "5", "--json", "--result", str(file))
-    done = apptek("research", "faithfulness", folder, *words)
-    assert done.returncode == 0, done.stderr
+    done = succeeds("research", "faithfulness", folder, *words)
     printed, result = json.loads(done.stdout), read_result(file)
     assert printed["questions"] == result.metrics["questions"] == 5
     assert result.extras["of"] == "apptek_default"

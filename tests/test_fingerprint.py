@@ -103,23 +103,6 @@ def test_the_table_holds_each_distinct_pair_once(plain: list[PlainFact]) -> None
     assert not any(column.flags.writeable for column in (table.pair_of_fact, table.columns))
 
 
-@pytest.mark.parametrize(
-    ("ends", "times", "width"),
-    [
-        ([(1, 1), (2, 2)], 2, 5),  # points: d_r + d_t
-        ([(1, 1), (None, None)], 2, 5),  # an undated fact needs a time vector of its own
-        ([(1, 1), (2, 3)], 3, 7),  # intervals: d_r + 2 d_t
-        ([(1, None), (None, 3)], 3, 7),  # with the vector of the unknown end
-    ],
-)
-def test_the_width_follows_from_the_kind_of_times(
-    ends: list[tuple[int | None, int | None]], times: int, width: int
-) -> None:
-    module = fingerprint_of([PlainFact(0, 0, 1, *end) for end in ends])
-    assert module.xi.num_embeddings == times
-    assert module.layers[0].in_features == width
-
-
 def test_all_pairs_are_encoded_as_each_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("apptek.paper.fingerprint.CHUNK", 7)
     module = network_of(points(30)).fingerprint

@@ -1,4 +1,3 @@
-import os
 from dataclasses import astuple, replace
 from typing import Any
 
@@ -12,14 +11,12 @@ from reference import PlainFact
 from worlds import ENTITIES, PREDICATES, graph_of, plain_facts, random_intervals
 
 from apptek.config import FAMILIES, KERNELS, MOST_HISTORY_FACTS, HistoryConfig
-from apptek.facts.benchmarks import find_benchmark
 from apptek.facts.times import TimeAxis
 from apptek.features import history as module
 from apptek.features.clock import WITHOUT_GAPS, Clock
 from apptek.features.history import History, HistoryFeature
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.ragged import Ragged
-from apptek.reading.reader import read_dataset
 
 PLAIN = PlainHistory(FAMILIES, KERNELS, 40, 60, 1.0, 0.4, (2.0, 7.0, 30.0, 120.0))
 
@@ -334,16 +331,3 @@ def test_the_scales_follow_the_gaps(plain: list[PlainFact], scales: tuple[float,
 def test_the_scales_do_not_depend_on_the_view() -> None:
     graph = graph_of(daily([3, 9, 27]))
     assert Clock.of(graph.past_view()) == Clock.of(graph)
-
-
-@pytest.mark.real_data
-@pytest.mark.parametrize(
-    ("name", "about"), [("icews14", (2, 7, 30, 120)), ("yago15k", (1, 2, 3, 6))]
-)
-def test_the_scales_of_the_benchmarks(name: str, about: tuple[float, ...]) -> None:
-    if find_benchmark(name) is None:
-        pytest.skip(f"{name} is not in $APPTEK_DATA ({os.environ.get('APPTEK_DATA', 'unset')})")
-    data = read_dataset(name)
-    found = Clock.of(TemporalGraph.of(data))
-    assert astuple(found) == pytest.approx(about, rel=0.2)
-    assert data.axis.unit == ("day" if name == "icews14" else "year")

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from command_line import apptek
+from command_line import answered, apptek, succeeds
 
 from apptek.facts.protocols import Splitting
 from apptek.forecast.watch import watch
@@ -83,7 +83,7 @@ def test_topologies_show_labels(folder: str) -> None:
     assert "Consult (040)" in done.stdout
     assert re.search("│ '(Consult|Make a visit)' (subject|object) -> ", done.stdout)
     assert not CODE.search(done.stdout)
-    content = json.loads(apptek("paper", "topologies", folder, "--json").stdout)
+    content = answered("paper", "topologies", folder)
     assert {code: entry["label"] for code, entry in content.items()} == LABELS
 
 
@@ -99,7 +99,7 @@ def test_a_watch_list_has_labels_beside_codes(predictor: Predictor, tmp_path: Pa
 
 def test_an_audit_has_labels_beside_codes(folder: str, tmp_path: Path) -> None:
     file = tmp_path / "audit.csv"
-    assert apptek("audit", folder, "--out", str(file), "--reasons", "3").returncode == 0
+    succeeds("audit", folder, "--out", str(file), "--reasons", "3")
     with file.open(newline="") as lines:
         rows = list(csv.DictReader(lines))
     for row in rows:

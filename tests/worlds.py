@@ -1,6 +1,7 @@
 """Small graphs for tests, random ones from Hypothesis among them."""
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
@@ -71,6 +72,17 @@ def dataset_of(plain: list[PlainFact], held_out: list[PlainFact] | None = None) 
         valid=asked,
         test=asked,
     )
+
+
+def without_times(data: Dataset) -> Dataset:
+    """The same facts, none of which has a date."""
+
+    def undated(facts: Facts) -> Facts:
+        unknown = np.full(len(facts), UNKNOWN, np.int32)
+        return replace(facts, since=unknown, until=unknown)
+
+    train, valid, test = map(undated, (data.train, data.valid, data.test))
+    return replace(data, train=train, valid=valid, test=test)
 
 
 def _code(end: int | None) -> int:
