@@ -1,11 +1,13 @@
 """Runs of the command line."""
 
 import io
+import json
 import os
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
 from subprocess import CompletedProcess
+from typing import Any
 from unittest.mock import patch
 
 from apptek.cli import main
@@ -34,8 +36,21 @@ def apptek(*words: str, **variables: str) -> CompletedProcess[str]:
 
 
 def succeeds(*words: str, **variables: str) -> CompletedProcess[str]:
-    """Runs a command that must succeed."""
+    """Runs a command that must not fail."""
     done = apptek(*words, **variables)
+    assert done.returncode == 0, done.stderr
+    return done
+
+
+def answered(*words: str) -> Any:
+    """What a command prints as JSON."""
+    return json.loads(succeeds(*words, "--json").stdout)
+
+
+def run_python(code: str) -> CompletedProcess[str]:
+    """Runs a script that must not fail, in a process of its own."""
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from subprocess import CompletedProcess
 
-from command_line import apptek
+from command_line import apptek, succeeds
 from fact_files import in_words
 
 from apptek.synthetic.world import make_world
@@ -18,7 +18,7 @@ QUICK = 'set = ["classifier.epochs=1", "features.past_only=true"]'
 def world_rows(facts: int = 3000) -> list[Row]:
     """The dated facts of a world, in order of time."""
     data = make_world(facts, 0).dataset
-    rows = (row[:4] for row in in_words(data, data.all_facts()))
+    rows = [fact[:4] for fact in in_words(data, data.all_facts())]
     return sorted((row for row in rows if row[3] != "?"), key=lambda row: row[3])
 
 
@@ -66,6 +66,10 @@ class DailyProject:
     def run(self, day: str, *words: str) -> CompletedProcess[str]:
         """Run the project as of a day."""
         return apptek("run", str(self.file), "--observed-until", day, *words)
+
+    def succeeds(self, day: str, *words: str) -> CompletedProcess[str]:
+        """Run the project as of a day, which must not fail."""
+        return succeeds("run", str(self.file), "--observed-until", day, *words)
 
     def contents(self) -> dict[str, bytes]:
         """Every file of the folder but the source, by its path."""

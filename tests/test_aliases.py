@@ -3,21 +3,18 @@
 from pathlib import Path
 
 import pytest
+from fact_files import write
 
 from apptek.errors import DataError
 from apptek.reading.name_tables import check_aliases, read_aliases, read_predicates
 from apptek.reading.reader import read_dataset
 
 
-def write(folder: Path, text: str) -> Path:
-    path = folder / "aliases.csv"
-    path.write_text(text, encoding="utf-8")
-    return path
-
-
 @pytest.mark.parametrize("header", ["", "name,alias\n"])
 def test_a_name_has_any_number_of_aliases(tmp_path: Path, header: str) -> None:
-    path = write(tmp_path, f'{header}United States,USA,"America, the"\nGermany,BRD,\n')
+    path = write(
+        tmp_path / "aliases.csv", f'{header}United States,USA,"America, the"\nGermany,BRD,\n'
+    )
     assert read_aliases(path) == {
         "USA": "United States",
         "America, the": "United States",
@@ -59,4 +56,4 @@ def test_an_alias_that_is_a_name_of_the_data_is_refused() -> None:
 )
 def test_a_table_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, about: str) -> None:
     with pytest.raises(DataError, match=about):
-        read_aliases(write(tmp_path, text))
+        read_aliases(write(tmp_path / "aliases.csv", text))

@@ -219,22 +219,6 @@ def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:
         assert fault_of(path).startswith(f"{path}: the file is truncated or damaged (")
 
 
-def test_a_parquet_column_of_a_wrong_type_is_refused(tmp_path: Path) -> None:
-    content = parquet_bytes(subject=["a"], predicate=["p"], object=["b"], time=[True])
-    assert fault_of(write(tmp_path / "facts.parquet", content)) == (
-        "facts.parquet: the column 'time' is of type bool; "
-        "expected texts, integers, dates or timestamps"
-    )
-
-
-def test_a_parquet_file_without_known_columns_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "facts.parquet", parquet_bytes(a=["a"], predicate=["p"], c=["b"]))
-    assert fault_of(path) == (
-        "facts.parquet: the columns 'a', 'predicate', 'c' without --columns: no subject and no "
-        "object; expected subject=NAME,predicate=NAME,object=NAME,time=NAME (or since=, until=)"
-    )
-
-
 @pytest.mark.parametrize(
     ("subject", "fault"),
     [

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
+from command_line import succeeds
+from fact_files import write
 from fitted_models import SharedModel
 from model_folders import files_of, rewrite_manifest
 
@@ -140,8 +141,7 @@ def test_a_stopped_fit_of_other_valid_facts_is_not_resumed(data: Dataset, tmp_pa
 
 
 def test_places_for_models_that_are_none_are_refused(data: Dataset, tmp_path: Path) -> None:
-    file = tmp_path / "file"
-    file.write_text("mine")
+    file = write(tmp_path / "file", "mine")
     with pytest.raises(ApptekError, match="exists already"):
         Predictor.fit(data, model="pair", folder=file)
     assert file.read_text() == "mine"
@@ -155,8 +155,7 @@ def test_places_for_models_that_are_none_are_refused(data: Dataset, tmp_path: Pa
 
 def test_brackets_in_a_folders_name_are_shown_as_they_are(world: Path, tmp_path: Path) -> None:
     out = tmp_path / "[bold]m"
-    done = apptek("fit", str(world), "--model", "frequency", "--out", str(out))
-    assert done.returncode == 0, done.stderr
+    done = succeeds("fit", str(world), "--model", "frequency", "--out", str(out))
     assert "[bold]m" in done.stderr
 
 
@@ -165,24 +164,3 @@ def test_a_line_of_the_registry_agrees_with_the_definition(name: str) -> None:
     definition = find_baseline(name)
     assert bool(definition.space) == (name in LEARNED_NAMES)
     assert "default" in definition.presets
-
-
-def test_as_of_counts_in_an_evaluation(folder: Path) -> None:
-    baseline, past_only = Predictor.load(folder), Predictor.load(folder, past_only=True)
-    assert past_only.views_of("test") == ("past_only",)
-    ahead = baseline.evaluate("test", "past_only")
-    assert past_only.evaluate("test").ranks.tobytes() == ahead.ranks.tobytes()
-    assert baseline.evaluate("test").ranks.tobytes() != ahead.ranks.tobytes()
-
-
-def test_a_baseline_refuses_what_needs_features(folder: Path, data: Dataset) -> None:
-    baseline, query = Predictor.load(folder), ("a", "b", None)
-    for refused in (
-        lambda: baseline.explain(query),
-        lambda: baseline.counterfactual(query),
-        lambda: baseline.update(data),
-        lambda: baseline.forecast("a", "b", days=1),
-        lambda: baseline.watch(days=1),
-    ):
-        with pytest.raises(ApptekError, match="baseline recency: only evaluate and predict"):
-            refused()

@@ -16,9 +16,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-from command_line import apptek
+from command_line import answered, apptek
 from daily_projects import DailyProject, last_days, world_rows
-from database_servers import PostgresServer, execute, postgres_server
+from database_servers import PostgresServer, execute
+from fact_files import write
 from pyarrow import parquet
 
 from apptek.daily import run as daily_run
@@ -44,8 +45,7 @@ def first_day(tmp_path_factory: pytest.TempPathFactory) -> DailyProject:
     project = DailyProject(tmp_path_factory.mktemp("first"))
     project.write_facts(ROWS)
     project.write(OUTPUTS)
-    done = project.run(DAYS[0])
-    assert done.returncode == 0, done.stderr
+    project.succeeds(DAYS[0])
     return project
 
 
@@ -77,12 +77,10 @@ def brier_of(project: DailyProject, day: str) -> tuple[int, float]:
     return int(happened.sum()), float(np.mean((chances - happened) ** 2))
 
 
-def test_three_days_on_postgresql_score_the_forecasts_of_the_first(tmp_path: Path) -> None:
-    with postgres_server() as server:
-        _three_days(server, DailyProject(tmp_path))
-
-
-def _three_days(server: PostgresServer, project: DailyProject) -> None:
+def test_three_days_on_postgresql_score_the_forecasts_of_the_first(
+    server: PostgresServer, tmp_path: Path
+) -> None:
+    project = DailyProject(tmp_path)
     execute(
         server.url, "create table events (subject text, predicate text, object text, time date)"
     )
@@ -98,8 +96,7 @@ def _three_days(server: PostgresServer, project: DailyProject) -> None:
         )
         execute(server.url, f"insert into events values {values}")
         before = day
-        done = project.run(day)
-        assert done.returncode == 0, done.stderr
+        done = project.succeeds(day)
         read, *_ = log_of(done.stdout)
         assert read["run"] == day
     score = json.loads((project.state / "score.json").read_text())
@@ -114,7 +111,7 @@ def _three_days(server: PostgresServer, project: DailyProject) -> None:
     written = execute(server.url, query)
     assert list(dict.fromkeys(row[0] for row in written)) == DAYS
     files = project.contents()
-    assert project.run(DAYS[2]).returncode == 0
+    project.succeeds(DAYS[2])
     assert execute(server.url, query) == written
     assert len({row[:3] for row in written}) == len(written)
     assert project.contents() == files
@@ -139,39 +136,28 @@ def test_later_facts_of_the_source_are_not_used(project: DailyProject) -> None:
 
 def test_an_empty_day_is_a_success_and_moves_the_observed_end(project: DailyProject) -> None:
     project.write_facts(ROWS, until=DAYS[0])
-    done = project.run(DAYS[1])
-    assert done.returncode == 0, done.stderr
+    done = project.succeeds(DAYS[1])
     assert log_of(done.stdout)[1]["added"] == 0
     assert observed_text(load_model(project.folder / "model")) == DAYS[1]
     (project.folder / "events.csv").write_text("subject,predicate,object,time\n")
-    assert project.run(DAYS[2]).returncode == 0
+    project.succeeds(DAYS[2])
     assert observed_text(load_model(project.folder / "model")) == DAYS[2]
 
 
-def test_the_same_run_again_gives_the_same_files_and_rows(project: DailyProject) -> None:
-    assert project.run(DAYS[1]).returncode == 0
-    files, rows = project.contents(), table(project, "watch")
-    assert {row[0] for row in rows} == set(DAYS[:2])
-    assert project.run(DAYS[1]).returncode == 0
-    assert project.contents() == files
-    assert table(project, "watch") == rows
-
-
 def test_a_list_is_compared_with_that_of_the_run_before(project: DailyProject) -> None:
-    assert project.run(DAYS[1]).returncode == 0
+    project.succeeds(DAYS[1])
     rows = json.loads((project.folder / "watch.json").read_text())["rows"]
     assert {row["status"] for row in rows} <= {"new", "up", "down", "same"}
     assert any(row["status"] != "new" for row in rows)
     project.write(OUTPUTS, steps=3)  # lists of another length cannot be compared
-    assert project.run(DAYS[2]).returncode == 0
+    project.succeeds(DAYS[2])
     rows = json.loads((project.folder / "watch.json").read_text())["rows"]
     assert {row["status"] for row in rows} == {""}
 
 
 def test_a_dry_run_writes_nothing(project: DailyProject) -> None:
     files = project.contents()
-    done = project.run(DAYS[2], "--dry-run")
-    assert done.returncode == 0, done.stderr
+    done = project.succeeds(DAYS[2], "--dry-run")
     assert f"test, run of {DAYS[2]}" in done.stdout
     assert "update    model" in done.stdout
     assert project.contents() == files
@@ -201,9 +187,9 @@ def test_temporary_files_of_a_killed_run_are_removed(project: DailyProject) -> N
 def test_alerts_can_set_the_exit_code_and_info_shows_the_score(project: DailyProject) -> None:
     assert project.run(DAYS[1], "--exit-code").returncode == 3
     model = str(project.folder / "model")
-    assert "running_score" not in json.loads(apptek("info", model, "--json").stdout)
-    assert project.run(DAYS[2]).returncode == 0
-    facts = json.loads(apptek("info", model, "--json").stdout)
+    assert "running_score" not in answered("info", model)
+    project.succeeds(DAYS[2])
+    facts = answered("info", model)
     assert facts["running_score"]["runs"] == 1
     assert facts["running_score"]["until"] == DAYS[2]
     page = (project.folder / "how-good.html").read_text()
@@ -262,7 +248,7 @@ def test_a_run_stopped_between_two_renames_is_completed_by_the_next(
     """A kill at the end leaves some outputs new and some old."""
     reference = DailyProject(tmp_path / "reference")
     shutil.copytree(project.folder, reference.folder)
-    assert reference.run(DAYS[1]).returncode == 0
+    reference.succeeds(DAYS[1])
     replace, done = Path.replace, [0]
 
     def stopped(source: Path, target: Path) -> Path:
@@ -279,7 +265,7 @@ def test_a_run_stopped_between_two_renames_is_completed_by_the_next(
     new = [project.folder / path.relative_to(reference.folder) for path in page]
     if any(a.exists() and a.read_bytes() == b.read_bytes() for a, b in zip(new, page, strict=True)):
         assert sorted(p.name for p in project.folder.rglob("*.parquet")) == [p.name for p in stored]
-    assert project.run(DAYS[1]).returncode == 0
+    project.succeeds(DAYS[1])
     assert same_but_for_run_json(project, reference)
 
 
@@ -319,7 +305,7 @@ def test_a_run_killed_at_ten_random_moments_loses_nothing(
             else:  # it was faster than the first one
                 seconds *= 0.8
             process.send_signal(signal.SIGKILL)
-    assert project.run(DAYS[1]).returncode == 0
+    project.succeeds(DAYS[1])
     for left in project.folder.glob(".*"):  # of killed writers: the next one does not need them
         shutil.rmtree(left) if left.is_dir() else left.unlink()
     assert same_but_for_run_json(project, reference)
@@ -350,8 +336,7 @@ def unfitted(tmp_path: Path) -> DailyProject:
 def test_what_is_wrong_in_the_project_file_is_said_with_its_line(
     tmp_path: Path, line: str, said: str
 ) -> None:
-    file = tmp_path / "apptek.toml"
-    file.write_text(f'name = "x"\n{line}\n')
+    file = write(tmp_path / "apptek.toml", f'name = "x"\n{line}\n')
     with pytest.raises(ConfigError, match=r"apptek\.toml") as error:
         read_project(file)
     assert said in str(error.value)
@@ -385,33 +370,29 @@ def test_what_cannot_work_is_one_line_before_the_fit(
     assert not (unfitted.folder / "model").exists()
 
 
-def test_a_missing_project_file_names_the_docs(tmp_path: Path) -> None:
-    done = apptek("run", str(tmp_path / "apptek.toml"))
-    assert done.returncode == 2
-    assert "docs/operations.md" in done.stderr
-
-
-def test_a_clock_that_goes_backwards_is_refused(project: DailyProject) -> None:
+@pytest.mark.parametrize(
+    ("day", "said"),
+    [
+        ("?", "--observed-until ?: expected"),
+        (ROWS[-100][3], f"but the model was observed until {DAYS[0]}: a run cannot go back"),
+    ],
+)
+def test_a_day_that_cannot_be_next_is_refused(project: DailyProject, day: str, said: str) -> None:
     files = project.contents()
-    done = project.run(ROWS[-100][3])
+    done = project.run(day)
     assert done.returncode == 1
-    assert f"but the model was observed until {DAYS[0]}: a run cannot go back" in done.stderr
+    assert said in done.stderr
     assert project.contents() == files
 
 
-def test_an_end_before_all_facts_or_unknown_is_refused(unfitted: DailyProject) -> None:
-    done = unfitted.run("1999-01-01")
-    assert done.returncode == 1
-    assert "the run is of 1999-01-01, but all are later" in done.stderr
-    assert "--observed-until ?: expected" in unfitted.run("?").stderr
+def test_a_first_day_before_all_facts_is_refused(unfitted: DailyProject) -> None:
+    assert "the run is of 1999-01-01, but all are later" in unfitted.run("1999-01-01").stderr
 
 
 def test_a_model_of_another_project_is_refused(project: DailyProject, default_model: Path) -> None:
     text = project.file.read_text().replace('name = "test"', 'name = "other"')
     project.file.write_text(text)
-    done = project.run(DAYS[1])
-    assert done.returncode == 1
-    assert "model belongs to the project 'test', not 'other'" in done.stderr
+    assert "model belongs to the project 'test', not 'other'" in project.run(DAYS[1]).stderr
     shutil.rmtree(project.folder / "model")
     shutil.copytree(default_model, project.folder / "model")
     assert "model was not made by `apptek run`" in project.run(DAYS[1]).stderr
@@ -438,7 +419,7 @@ def test_numbers_of_steps_are_in_order_of_time() -> None:
 
 
 def test_a_damaged_score_is_computed_again(project: DailyProject) -> None:
-    assert project.run(DAYS[1]).returncode == 0
+    project.succeeds(DAYS[1])
     (project.state / "score.json").write_text("{}")
-    assert project.run(DAYS[2]).returncode == 0
+    project.succeeds(DAYS[2])
     assert json.loads((project.state / "score.json").read_text())["scored"] == 1

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 import pytest
 from command_line import apptek
+from fact_files import in_words, write
 from fitted_models import SharedModel
 from model_folders import files_of
 
@@ -105,14 +106,9 @@ def test_evaluation_and_answers_to_a_file_are_the_same(
     workers: Counted, shared_model: SharedModel, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     folder = shared_model("default")
-    data = Predictor.load(folder).model.dataset
-    train, names = data.train, data.entities
-    lines = [
-        f"{names[int(s)]}\t{names[int(o)]}\t{data.axis.format(int(t))}\n"
-        for s, o, t in zip(train.subjects, train.objects, train.times, strict=True)
-    ]
-    asked = tmp_path / "asked.tsv"
-    asked.write_text("".join([*lines, "Nobody\tNowhere\t2031-01-01\n"]), encoding="utf-8")
+    facts = in_words(Predictor.load(folder).model.dataset)
+    lines = [f"{subject}\t{object_}\t{since}\n" for subject, _, object_, since, _ in facts]
+    asked = write(tmp_path / "asked.tsv", "".join([*lines, "Nobody\tNowhere\t2031-01-01\n"]))
     # The test split of a small world is a chunk: train takes its place.
     monkeypatch.setattr(Dataset, "split", lambda data, _: data.train)
     told = []

@@ -30,17 +30,13 @@ from apptek.synthetic.world import make_world, write_world
 
 PAGE = Path(__file__).parents[1] / "docs" / "own-models.md"
 QUICK = with_settings(preset("default"), ["classifier.epochs=2", "classifier.l2=[3.0]"])
+MODEL = "explored"  # of the fixture `predictor`
 some_facts = st.lists(plain_facts(), min_size=1, max_size=8)
 
 
 @pytest.fixture(scope="module")
 def by_time() -> Dataset:
     return split_facts(make_world(2000, 0).dataset, Splitting(by="time"))
-
-
-@pytest.fixture(scope="module")
-def predictor(explored_model: Path) -> Predictor:
-    return Predictor.load(explored_model)
 
 
 def hashed(queries: Queries, width: int = PREDICATES) -> Matrix:
@@ -172,16 +168,18 @@ def test_masks_of_infinity_rank_last_and_tie(data: Dataset) -> None:
 def test_what_cannot_be_evaluated_is_refused(
     data: Dataset, by_time: Dataset, predictor: Predictor
 ) -> None:
+    options: tuple[tuple[Dataset, dict[str, Any], str], ...] = (
+        (by_time, {"view": "all_facts"}, "cannot be 'all_facts': the test facts lie after train"),
+        (data, {"view": "all_facts", "rolling": True}, "rolling sees only the past"),
+        (data, {"filtering": "none"}, "filtering is 'none'; known: raw, static, time-aware"),
+    )
+    for dataset, chosen, message in options:
+        with pytest.raises(ApptekError, match=message):
+            Evaluator(dataset, **chosen)
     with pytest.raises(ApptekError, match="rolling needs a fitted model: register_baseline"):
         Evaluator(by_time, rolling=True).evaluate(lambda q: hashed(q, len(by_time.predicates)))
-    with pytest.raises(ApptekError, match="cannot be 'all_facts': the test facts lie after train"):
-        Evaluator(by_time, view="all_facts")
-    with pytest.raises(ApptekError, match="cannot be 'all_facts': rolling sees only the past"):
-        Evaluator(data, view="all_facts", rolling=True)
     with pytest.raises(ApptekError, match="was fitted on other splits"):
         Evaluator(by_time).evaluate(predictor)
-    with pytest.raises(ApptekError, match="filtering is 'none'; known: raw, static, time-aware"):
-        Evaluator(data, filtering="none")  # type: ignore[arg-type]
 
 
 def scripts() -> list[str]:

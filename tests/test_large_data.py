@@ -1,11 +1,10 @@
 """What is done differently where the data is large: the same answers, or an even draw."""
 
-import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
+from command_line import answered, apptek
 from model_folders import files_of
 
 from apptek.evaluation.filters import groups, known_predicates
@@ -82,9 +81,7 @@ def test_of_some_entities_everything_is_known(monkeypatch: pytest.MonkeyPatch) -
 def test_evaluate_on_some_queries(tmp_path: Path) -> None:
     predictor = Predictor.fit(WORLD, folder=tmp_path / "model")
     before = files_of(tmp_path / "model")
-    done = apptek("evaluate", str(tmp_path / "model"), "--queries", "100", "--json")
-    assert done.returncode == 0, done.stderr
-    shown = json.loads(done.stdout)
+    shown = answered("evaluate", str(tmp_path / "model"), "--queries", "100")
     assert shown["queries"] == 100
     assert shown["mrr"] == pytest.approx(predictor.evaluate().metrics.mrr, abs=0.1)
     assert files_of(tmp_path / "model") == before
