@@ -60,12 +60,7 @@ def forecast_pairs(
     """
     if ids is None:
         ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
-    for (subject, object_), (one, other) in zip(pairs, ids.tolist(), strict=True):
-        if subject == object_ or one == other >= 0:
-            raise ApptekError(
-                f"{subject!r} and itself: a forecast is of two entities; leave the second out "
-                "to forecast all partners of the first"
-            )
+    _check_two_entities(pairs, ids)
     made = forecaster.both_ways(ids, window)
     both = np.concatenate([ids, ids[:, ::-1]])
     shares = forecaster.shares(Pairs(both[:, 0], both[:, 1], made.pairs.times))
@@ -105,6 +100,16 @@ def forecast_pairs(
             forecast = _with_details(forecaster, forecast, own, own_shares, event, why)
         forecasts.append(forecast)
     return forecasts
+
+
+def _check_two_entities(pairs: Sequence[Ends], ids: Longs) -> None:
+    """Raise ApptekError if an entity is paired with itself."""
+    for (subject, object_), (one, other) in zip(pairs, ids.tolist(), strict=True):
+        if subject == object_ or one == other >= 0:
+            raise ApptekError(
+                f"{subject!r} and itself: a forecast is about two entities; leave the second out "
+                "to forecast all partners of the first"
+            )
 
 
 def _with_details(
