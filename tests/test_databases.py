@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -359,11 +361,16 @@ def test_every_command_that_writes_takes_a_table(
     assert "expected a table after the URL (#TABLE)" in done.stderr
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["world", pytest.param("icews14", marks=[pytest.mark.slow, pytest.mark.real_data])],
+)
 def test_from_a_query_to_a_watch_list_in_a_table(
-    postgres: str, world: Path, tmp_path: Path
+    name: str, postgres: str, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     """Fit from a query, write a watch list into a table, and read it back."""
-    rows = sorted({fact[:4] for fact in facts_of(read_dataset(world)) if fact[3] != "?"})
+    data = request.getfixturevalue("world") if name == "world" else name
+    rows = sorted({fact[:4] for fact in facts_of(read_dataset(data)) if fact[3] != "?"})
     fill(postgres, "date", rows)
     secret, model = postgres.replace("tester@", "tester:geheim@"), tmp_path / "model"
     sql, fast = "select * from events", ["--set", "classifier.epochs=1", "--past-only"]
@@ -400,6 +407,37 @@ def test_a_killed_server_is_an_error_and_the_next_run_works(tmp_path: Path) -> N
         assert len(read_dataset(f"{server.url}#events").all_facts()) == len(FACTS)
         with pytest.raises(Exception, match="forecasts"):
             execute(server.url, "select * from forecasts")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_ten_million_rows_are_read_in_bounded_memory(postgres: str) -> None:
+    """The text of the rows alone takes more than a gigabyte."""
+    execute(
+        postgres,
+        "create table events as"
+        " select 'an entity with a long name, number ' || g % 7000 as subject,"
+        " 'a predicate with a long name, number ' || g % 200 as predicate,"
+        " 'an entity with a long name, number ' || (g * 7) % 6999 as object,"
+        " date '2010-01-01' + g % 3000 as time from generate_series(1, 10000000) g",
+    )
+    code = (
+        "import sys; from apptek.reading.reader import read_dataset\n"
+        "from peak_memory import peak_bytes\n"
+        "before, data = peak_bytes(), read_dataset(sys.argv[1])\n"
+        "rows = len(data.all_facts()) + sum(data.report.duplicates.values())\n"
+        "print(rows, peak_bytes() - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, f"{postgres}#events"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parent,
+    )
+    rows, size = map(int, done.stdout.split())
+    assert rows == 10_000_000
+    assert size < 1_500_000_000
 
 
 def test_a_run_replaces_its_own_rows_in_two_tables_of_one_transaction(url: str) -> None:
