@@ -172,7 +172,11 @@ def test_new_facts_move_the_observed_time_and_it_is_never_before_them(
         13,
         6,
     ]
-    for time, message in (("2014-08-01", LAST), ("2914-08-01", "quiet time"), ("?", "expected")):
+    for time, message in (
+        ("2014-08-01", LAST),
+        ("2914-08-01", "time without facts"),
+        ("?", "expected"),
+    ):
         with pytest.raises(DataError, match=message):
             predictor.update(observed_until=time)
 

@@ -127,7 +127,7 @@ def test_a_model_json_that_is_none_or_missing_is_damage(folder: Path) -> None:
 def test_a_folder_of_another_format_says_how_to_fit_again(folder: Path, version: object) -> None:
     about = json.loads((folder / "model.json").read_text())
     (folder / "model.json").write_text(json.dumps(about | {"format": version}))
-    said = f"{folder} has the format {version}, this version reads {FORMAT}: fit it again; run.json"
+    said = f"{folder} has format {version}, but this version reads {FORMAT}: fit it again"
     assert fault_of(folder).startswith(said)
 
 
@@ -216,7 +216,7 @@ def test_a_folder_that_is_exchanged_while_it_is_read_is_read_once_more(
         with new_folder(folder, replace=True) as building:
             shutil.copytree(whole, building, dirs_exist_ok=True)
 
-    with pytest.raises(ModelError, match="exchanged again and again: try again later"):
+    with pytest.raises(ModelError, match="replaced again and again: try again later"):
         read_whole(folder, exchange)
     with pytest.raises(ModelError, match=r"^damaged$"):
         read_whole(folder, _damaged)

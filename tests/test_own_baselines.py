@@ -94,7 +94,7 @@ def test_a_function_is_enough(data: Dataset, tmp_path: Path) -> None:
     assert np.array_equal(opened.evaluate().ranks, fitted.evaluate().ranks)
     assert Evaluator(data).evaluate(opened).metrics == fitted.evaluate().metrics
     registry._REGISTERED.clear()
-    with pytest.raises(ModelError, match="holds a baseline 'constant', which is not known here"):
+    with pytest.raises(ModelError, match="has the baseline 'constant', which is not known here"):
         Predictor.load(tmp_path / "model")
 
 

@@ -89,7 +89,7 @@ def test_a_data_set_takes_its_own_table_before_the_shipped_one() -> None:
     assert shipped.class_of("Make a visit") == "Consult"
     assert world.labelled(own).labelled().labels == own
     assert not world.labelled(PredicateTable()).labelled().labels  # switched off
-    with pytest.raises(DataError, match=r"notes\.csv names no predicate of world"):
+    with pytest.raises(DataError, match=r"notes\.csv has none of the predicates in world"):
         world.labelled(PredicateTable({"else": PredicateEntry(kind="x")}, "notes.csv"))
 
 

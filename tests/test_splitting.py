@@ -79,7 +79,7 @@ def test_the_rows_of_a_file_may_come_in_any_order(tmp_path: Path) -> None:
 
 
 def test_facts_without_times_cannot_be_split_by_time() -> None:
-    with pytest.raises(DataError, match="cannot be split by time: no fact has one"):
+    with pytest.raises(DataError, match="cannot be split by time: no fact is dated"):
         split_facts(dataset_of([UNKNOWN] * 30), Splitting(by="time"))
 
 
@@ -113,10 +113,10 @@ def test_on_a_mixed_calendar_one_position_is_one_time() -> None:
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"train": 0.0}, "split 0/0.1: expected shares of train and valid, above 0 and "),
-        ({"train": 0.9, "valid": 0.2}, "split 0.9/0.2: expected shares of train and valid, above "),
-        ({"train": 1.5, "valid": -0.5}, "split 1.5/-0.5: expected shares "),
-        ({"train": float("nan")}, "split nan/0.1: expected shares "),
+        ({"train": 0.0}, "split 0/0.1: expected proportions for train and valid, above 0 and "),
+        ({"train": 0.9, "valid": 0.2}, "split 0.9/0.2: expected proportions for train and valid, "),
+        ({"train": 1.5, "valid": -0.5}, "split 1.5/-0.5: expected proportions "),
+        ({"train": float("nan")}, "split nan/0.1: expected proportions "),
         ({"by": "name"}, "split by 'name': expected random or time"),
         ({"seed": -1}, "split with seed -1: expected 0 or more"),
     ],

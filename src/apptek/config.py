@@ -1,4 +1,4 @@
-"""Every setting of a fit, by section, and the presets. Baselines declare their own beside them."""
+"""All settings of a fit, by section, and the presets. Each baseline declares its own settings."""
 
 import math
 from collections.abc import Callable
@@ -22,16 +22,16 @@ Kernel = Literal[
 ]  # fmt: skip
 # A query sees all facts but its own, or only facts before its time.
 View = Literal["all_facts", "past_only"]
-Progress = Callable[[str, int, int], None]  # told what is being done, how much of it, of how much
+Progress = Callable[[str, int, int], None]  # receives the stage, the amount done and the total
 
 FEATURE_PARTS = ["history", "traits", "topologies"]  # features/space.py adds more
-FEATURE_GROUP = "apptek.features"  # of entry points
+FEATURE_GROUP = "apptek.features"  # group of the entry points
 VIEWS: tuple[View, ...] = get_args(View)
 FAMILIES: tuple[Family, ...] = get_args(Family)
 KERNELS: tuple[Kernel, ...] = get_args(Kernel)
 DEFAULT_KERNELS = tuple(name for name in KERNELS if name != "close")
-MOST_HISTORY_FACTS = 1024  # the kernels look at no more facts of a profile than these
-MOST_PARALLEL = 64  # more episodes at once would overwrite a replay of 1,000 every few steps
+MOST_HISTORY_FACTS = 1024  # the kernels read at most this many facts of a profile
+MOST_PARALLEL = 64  # more would overwrite a replay buffer of 1,000 every few steps
 
 
 def no_progress(_state: str, _done: int, _total: int) -> None:
@@ -40,11 +40,13 @@ def no_progress(_state: str, _done: int, _total: int) -> None:
 
 @checked_dataclass
 class FeaturesConfig:
-    """Which features there are, and which facts they see."""
+    """The features that are used, and the facts that they see."""
 
-    parts: tuple[str, ...] = setting(tuple(FEATURE_PARTS), "some of history, traits, topologies")
-    topology_weight: float = setting(1.0, "the value of each", gt=0, lt=100)
-    past_only: bool = setting(False, "forecasting: fit the view past_only alone")
+    parts: tuple[str, ...] = setting(
+        tuple(FEATURE_PARTS), "one or more of history, traits, topologies"
+    )
+    topology_weight: float = setting(1.0, "value of each topology feature", gt=0, lt=100)
+    past_only: bool = setting(False, "for forecasting: fit only the past_only view")
 
     def __post_init__(self) -> None:
         known, parts = FEATURE_PARTS, list(self.parts)
@@ -59,128 +61,140 @@ class FeaturesConfig:
 
 @checked_dataclass
 class HistoryConfig:
-    """Which facts of the pair and of both entities count, and how much."""
+    """Which facts about the pair and about each entity count, and how much."""
 
     families: Different[Family] = setting(
         FAMILIES,
-        "whose facts: of the pair, of the reversed pair, from and to the subject, and the object",
+        "which facts count: the pair's, the reversed pair's, and those from and to each entity",
     )
-    kernels: Different[Kernel] = setting(DEFAULT_KERNELS, "how facts fade with time")
+    kernels: Different[Kernel] = setting(DEFAULT_KERNELS, "how the weight of facts fades with time")
     pair_facts: int = setting(
-        40, "[K] nearest facts between the two that count, each way", ge=1, le=MOST_HISTORY_FACTS
+        40,
+        "[K] nearest facts of the pair that count in each direction",
+        ge=1,
+        le=MOST_HISTORY_FACTS,
     )
     profile_facts: int = setting(
-        60, "[K] nearest facts with others that count, of each profile", ge=1, le=MOST_HISTORY_FACTS
+        60,
+        "[K] nearest facts with other entities that count per profile",
+        ge=1,
+        le=MOST_HISTORY_FACTS,
     )
-    pair_weight: float = setting(1.0, "weight of facts between the two", gt=0, lt=100)
-    profile_weight: float = setting(0.4, "weight of facts with others", gt=0, lt=100)
+    pair_weight: float = setting(1.0, "weight of the pair's facts", gt=0, lt=100)
+    profile_weight: float = setting(0.4, "weight of facts with other entities", gt=0, lt=100)
 
 
 @checked_dataclass
 class TraitsConfig:
-    """Which tokens describe the entities, and how much they count."""
+    """Which tokens describe the entities, and how much the tokens count."""
 
-    weight: float = setting(1.0, "the value of a token", gt=0, lt=100)
-    entities: int = setting(50_000, "so many, with most facts, have their own token", ge=0)
-    types: bool = setting(True, "tokens for what entities are, such as sector and country")
+    weight: float = setting(1.0, "value of each token", gt=0, lt=100)
+    entities: int = setting(
+        50_000, "this many entities, those with the most facts, get their own token", ge=0
+    )
+    types: bool = setting(True, "add tokens for entity types, such as sector and country")
 
 
 @checked_dataclass
 class AgentConfig:
-    """How the agent explores, what it sees and how it learns. In brackets the paper's symbols."""
+    """How the agent explores, sees and learns. The paper's symbols are in brackets."""
 
     max_steps: int = setting(5, "[I] expansions per episode", ge=1)
     tknn: int = setting(25, "temporally nearest facts kept per entity", ge=1)
-    tknn_strict: bool = setting(False, "only facts nearer than the k-th: the letter of Eq. 3")
-    traversal: Traversal = setting("both", "facts that expand; outgoing: the letter of Eq. 3")
+    tknn_strict: bool = setting(
+        False, "keep only facts nearer than the k-th, as Eq. 3 literally says"
+    )
+    traversal: Traversal = setting("both", "facts that expand; outgoing follows Eq. 3 literally")
     reward: Reward = setting(
-        "reached", "literal: a side has no entity before it has a fact, the letter of Eq. 8"
+        "reached", "literal: as in Eq. 8, a side has no entity until it has a fact"
     )
-    discount: float = setting(0.99, "[gamma] of rewards a step later", ge=0, le=1)
-    epsilon_start: float = setting(1.0, "share of random actions at first", ge=0, le=1)
-    epsilon_end: float = setting(0.05, "share of random actions in the end", ge=0, le=1)
-    epsilon_decay: float = setting(1e-5, "how fast that share falls, per step", ge=0)
-    replay_size: int = setting(1000, "[D] transitions", ge=1)
-    batch_size: int = setting(64, "transitions of an update", ge=1)
+    discount: float = setting(0.99, "[gamma] discount per step for later rewards", ge=0, le=1)
+    epsilon_start: float = setting(1.0, "initial proportion of random actions", ge=0, le=1)
+    epsilon_end: float = setting(0.05, "final proportion of random actions", ge=0, le=1)
+    epsilon_decay: float = setting(1e-5, "decay rate of that proportion per step", ge=0)
+    replay_size: int = setting(1000, "[D] transitions in the replay buffer", ge=1)
+    batch_size: int = setting(64, "transitions per update", ge=1)
     replay_ratio: float = setting(1.0, "transitions learned per transition collected", gt=0)
-    learning_rate: float = setting(1e-4, "of RMSprop", gt=0)
-    weight_decay: float = setting(1e-4, "of RMSprop", ge=0)
+    learning_rate: float = setting(1e-4, "learning rate of RMSprop", gt=0)
+    weight_decay: float = setting(1e-4, "weight decay of RMSprop", ge=0)
     epochs: float = setting(1.0, "episodes per training fact", gt=0)
-    parallel: int = setting(64, "episodes at once", ge=1, le=MOST_PARALLEL)
-    predicate_size: int = setting(10, "[d_r] numbers for a predicate", ge=1)
-    time_size: int = setting(10, "[d_t] numbers for a time", ge=1)
+    parallel: int = setting(64, "episodes that run at once", ge=1, le=MOST_PARALLEL)
+    predicate_size: int = setting(10, "[d_r] size of a predicate's embedding", ge=1)
+    time_size: int = setting(10, "[d_t] size of a time's embedding", ge=1)
     fingerprint_hidden: tuple[PositiveInt, ...] = setting(
-        (16, 16), "layers of the network that makes the fingerprint"
+        (16, 16), "layer sizes of the fingerprint network"
     )
-    fingerprint_size: int = setting(16, "[d_f] numbers of the fingerprint", ge=1)
-    q_hidden: tuple[PositiveInt, ...] = setting((16, 32), "layers of the network of values")
+    fingerprint_size: int = setting(16, "[d_f] size of the fingerprint", ge=1)
+    q_hidden: tuple[PositiveInt, ...] = setting((16, 32), "layer sizes of the Q-network")
     fingerprint: FingerprintKind = setting(
         "paper",
-        "marked: of each fact also if it is in the core, and if the other side knows its end",
+        "marked: also encodes if a fact is in the core, and if the other side knows its end",
     )
-    hide_query: bool = setting(True, "false: a training query sees its own fact")
-    target_network: int = setting(0, "copied every so many updates; 0: there is none", ge=0)
+    hide_query: bool = setting(True, "false lets a training query see its own fact")
+    target_network: int = setting(
+        0, "updates between copies to the target network; 0: no target network", ge=0
+    )
 
     def epsilon(self, steps: int) -> float:
-        """Return the probability of a random action after so many environment steps."""
+        """Return the probability of a random action after this number of environment steps."""
         fading = math.exp(-self.epsilon_decay * steps)
         return self.epsilon_end + (self.epsilon_start - self.epsilon_end) * fading
 
 
 @checked_dataclass
 class MiningConfig:
-    """Where topologies come from, and how many are kept."""
+    """How topologies are mined, and how many are kept."""
 
-    policy: Policy = setting("agent", "random and one-step (every predicate alone) are controls")
-    top: int = setting(25, "[m] most frequent topologies kept for each predicate", ge=1)
-    rollouts: int = setting(2, "episodes of every training query", ge=1)
-    epsilon: float = setting(0.6, "share of random actions while mining", ge=0, le=1)
+    policy: Policy = setting("agent", "random and one-step (each predicate by itself) are controls")
+    top: int = setting(25, "[m] number of most frequent topologies kept per predicate", ge=1)
+    rollouts: int = setting(2, "episodes per training query", ge=1)
+    epsilon: float = setting(0.6, "proportion of random actions while mining", ge=0, le=1)
 
 
 @checked_dataclass
 class FitConfig:
-    """How many queries a fit looks at; of more, so many are drawn."""
+    """The maximum number of queries that a fit uses. Larger sets are sampled."""
 
     queries: int = setting(
-        1_000_000, "most queries of train, drawn evenly over time and predicates", ge=1
+        1_000_000, "max. training queries, sampled evenly over time and predicates", ge=1
     )
-    tuning_queries: int = setting(100_000, "most queries of valid, drawn in the same way", ge=1)
+    tuning_queries: int = setting(100_000, "max. validation queries, sampled in the same way", ge=1)
 
 
 @checked_dataclass
 class ClassifierConfig:
     """How the linear softmax is fitted."""
 
-    epochs: int = setting(5, "passes; the learning rate falls to 0 by then", ge=1)
-    learning_rate: float = setting(0.1, "of Adagrad", gt=0)
-    accumulator: float = setting(1.0, "squared gradients before the first example", gt=0)
+    epochs: int = setting(5, "passes over the data; the learning rate falls to 0 by the last", ge=1)
+    learning_rate: float = setting(0.1, "learning rate of Adagrad", gt=0)
+    accumulator: float = setting(1.0, "initial sum of squared gradients", gt=0)
     l2: Different[NonNegativeFloat] = setting(
         (1.0, 3.0, 10.0, 30.0),
-        "strengths of regularisation that are tried on valid; 1 / C of scikit-learn",
+        "regularisation strengths to try on the validation set; scikit-learn's 1 / C",
     )
     counting: Different[NonNegativeFloat] = setting(
-        (0.0,), "weights of counting beside the features that are tried on valid; [0]: none"
+        (0.0,), "weights of the counting model to try on the validation set; [0]: no counting"
     )
-    patience: int = setting(2, "epochs without a better MRR on valid before stopping", ge=1)
-    copies: bool = setting(True, "shared weights of features that speak of a predicate")
+    patience: int = setting(2, "epochs without a better validation MRR before stopping", ge=1)
+    copies: bool = setting(True, "share the weights of features that refer to a predicate")
 
 
 @checked_dataclass
 class RerankerConfig:
-    """The trees that order the best candidates once more, and what they are trained on."""
+    """The trees that re-rank the best candidates, and their training data."""
 
-    rounds: int = setting(0, "trees; 0: there is no re-ranker", ge=0, le=10_000)
-    candidates: int = setting(20, "predicates of a query that are ordered once more", ge=2)
+    rounds: int = setting(0, "number of trees; 0: no re-ranker", ge=0, le=10_000)
+    candidates: int = setting(20, "predicates per query to re-rank", ge=2)
     folds: int = setting(
         3,
-        "parts of the training queries; each is scored by a linear model fitted without it",
+        "folds of the training queries; a linear model fitted on the others scores each",
         ge=2,
         le=50,
     )
-    queries: int = setting(100_000, "most training queries that are used", ge=1)
-    learning_rate: float = setting(0.1, "the step of a tree", gt=0, le=1)
-    leaves: int = setting(31, "most leaves of a tree", ge=2, le=1000)
-    least_rows: int = setting(100, "fewest candidates in a leaf", ge=1)
+    queries: int = setting(100_000, "max. training queries to use", ge=1)
+    learning_rate: float = setting(0.1, "learning rate of the trees", gt=0, le=1)
+    leaves: int = setting(31, "max. leaves per tree", ge=2, le=1000)
+    least_rows: int = setting(100, "min. candidates per leaf", ge=1)
 
 
 @checked_dataclass
@@ -202,7 +216,7 @@ class Config:
 
     @property
     def views(self) -> tuple[View, ...]:
-        """The views that are fitted. Topologies are mined for one view, so there is only that."""
+        """The views to fit. Topologies are mined for one view, so only that view is fitted."""
         if self.features.past_only:
             return ("past_only",)
         return ("all_facts",) if "topologies" in self.features.parts else VIEWS
@@ -232,19 +246,19 @@ PRESETS: dict[str, Config] = {
     ),
     "paper": Config(
         features=FeaturesConfig(parts=("topologies",)),
-        # Written out: the recorded runs must not change with what other fits start from.
+        # Written out, so that changes to the defaults do not affect the recorded runs.
         classifier=ClassifierConfig(epochs=5, l2=(1.0, 3.0, 10.0, 30.0), counting=(0.0,)),
     ),
 }
 
 
 def preset(name: str) -> Config:
-    """Return the settings of a preset; ConfigError lists the known ones."""
+    """Return a preset's settings. Raise ConfigError, listing the known presets, for other names."""
     if name not in PRESETS:
         raise ConfigError(f"there is no preset {name!r}; known: {', '.join(PRESETS)}")
     return PRESETS[name]
 
 
 def nearest_preset(config: Config) -> str:
-    """Return the preset from which a config differs in the fewest settings."""
+    """Return the preset that differs from a config in the fewest settings."""
     return min(PRESETS, key=lambda name: len(changed_settings(config, PRESETS[name])))

@@ -1,4 +1,4 @@
-"""The three public benchmarks: benchmarks.toml has the addresses and checksums of their files."""
+"""The three public benchmarks. benchmarks.toml lists their files' addresses and checksums."""
 
 import os
 import tomllib
@@ -19,7 +19,7 @@ class PublicFile:
     """A file on the web and the checksums of its content.
 
     blob    its git blob id: the sha1 of "blob <size>" + NUL + content
-    sha256  None, like size, where only the blob id of the file is known
+    sha256  None, like size, if only the file's blob id is known
     """
 
     address: str
@@ -32,8 +32,8 @@ class PublicFile:
 class Benchmark:
     """A public data set: its files by split.
 
-    forecast_cuts  the last day of train and of valid under the protocol `forecast`, as the
-                   literature on forecasting cuts the same facts; None where it does not
+    forecast_cuts  the last training and validation days under the protocol `forecast`, as the
+                   forecasting literature cuts these facts; None if it does not
     """
 
     name: str
@@ -44,14 +44,14 @@ class Benchmark:
 
 
 def data_home() -> Path:
-    """Return the folder for downloads: $APPTEK_DATA, else a folder in the user's cache."""
+    """Return the folder for downloads: $APPTEK_DATA, or a folder in the user's cache."""
     return _homes()[0]
 
 
 def find_benchmark(name: str) -> Path | None:
-    """Return the folder with all files of a benchmark, from $APPTEK_DATA or else the cache.
+    """Return the folder with all files of a benchmark, from $APPTEK_DATA or the cache.
 
-    None for an unknown name, or where a file is missing, as after an interrupted download.
+    Return None for an unknown name, or if a file is missing, as after an interrupted download.
     """
     if name not in BENCHMARKS:
         return None
@@ -62,14 +62,14 @@ def find_benchmark(name: str) -> Path | None:
 
 
 def find_folder(name: str) -> Path | None:
-    """Return the folder of that name in $APPTEK_DATA or the cache; it need not be a benchmark."""
+    """Return the folder with this name in $APPTEK_DATA or the cache, even if it is no benchmark."""
     if Path(name).name != name or name in ("", ".", ".."):
         return None
     return next((home / name for home in _homes() if (home / name).is_dir()), None)
 
 
 def get_benchmark(name: str) -> Benchmark:
-    """Return the benchmark of that name; DownloadError lists the known ones."""
+    """Return the benchmark with this name. DownloadError lists the known ones."""
     if name not in BENCHMARKS:
         known = ", ".join(BENCHMARKS)
         raise DownloadError(f"there is no benchmark {name!r}; the known ones are {known}")

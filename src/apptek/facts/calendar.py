@@ -1,6 +1,6 @@
-"""Positions on the calendar: days since 1970-01-01, and every other unit from them.
+"""Positions on the calendar: days since 1970-01-01, from which every other unit is derived.
 
-The calendar is the Gregorian one, also for years before it was introduced, below 1 and above 9999.
+Dates use the Gregorian calendar, even in years before its introduction, below 1 and above 9999.
 """
 
 from typing import Any, Literal
@@ -12,13 +12,13 @@ _MONDAY = 3  # days from Monday, 1969-12-29, to 1970-01-01
 
 
 def days_in(year: Any, month: Any) -> Any:
-    """Return the number of days of a month, or of arrays of months."""
+    """Return the number of days in a month, or in each month of an array."""
     return day_number(year + month // 12, month % 12 + 1, 1) - day_number(year, month, 1)
 
 
 def day_number(year: Any, month: Any, day: Any) -> Any:
-    """Return the days from 1970-01-01 to a date, or from arrays of these an array."""
-    # Years that begin in March: the odd day of a leap year is their last. 400 of them are an era.
+    """Return the number of days from 1970-01-01 to a date. Arrays give an array."""
+    # Years begin in March, so that a leap day is the last day of its year. 400 years are an era.
     era, of_era = divmod(year - (month <= 2), 400)
     of_year = (153 * ((month + 9) % 12) + 2) // 5 + day - 1
     return era * 146_097 + of_era * 365 + of_era // 4 - of_era // 100 + of_year - 719_468
@@ -36,9 +36,9 @@ def date_of(number: Any) -> tuple[Any, Any, Any]:
 
 
 def position(unit: Unit, year: Any, month: Any, day: Any, second: Any = 0) -> Any:
-    """Return the position of a date and the seconds since its midnight; months and days of 0 are 1.
+    """Return the position of a date plus seconds since midnight. A month or day of 0 counts as 1.
 
-    Of arrays it is an array.
+    Arrays give an array.
     """
     if unit == "year":
         return year
@@ -54,9 +54,9 @@ def position(unit: Unit, year: Any, month: Any, day: Any, second: Any = 0) -> An
 
 
 def calendar(unit: Unit, place: int) -> tuple[int, int, int, int]:
-    """Year, month, day and seconds since midnight of a position; 0 for what is finer.
+    """Return a position's year, month, day and seconds since midnight, with 0 for finer parts.
 
-    A week is its Monday.
+    A week is represented by its Monday.
     """
     if unit == "year":
         return place, 0, 0, 0

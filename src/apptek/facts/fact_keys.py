@@ -1,4 +1,4 @@
-"""Facts as single numbers, to find those that are repeated or occur elsewhere."""
+"""Facts as single numbers, to find repeated facts and facts that occur in several places."""
 
 import numpy as np
 
@@ -8,15 +8,15 @@ from apptek.facts.times import UNKNOWN
 
 _MIXER = np.uint64(0x9E3779B97F4A7C15)  # spreads keys over the upper bits
 _ODD = 0x2545F4914F6CDD1D
-_MANY = 4  # facts for each query
+_MANY = 4  # facts per query
 _CHUNK = 1 << 22  # keys hashed at a time
 
 
 def fact_keys(*parts: Facts) -> list[Longs]:
-    """One number for each fact, the same for equal facts in all parts and no others.
+    """Return one number per fact. Equal facts in any part have equal numbers, others do not.
 
-    Columns are packed into 64 bits. Where the next one does not fit, the keys so far are replaced
-    by their ranks, so no two facts collide, however large the ids are.
+    Columns are packed into 64 bits. When the next column does not fit, the keys so far are replaced
+    by their ranks. Two different facts therefore never collide, however large the ids are.
     """
     points = all(part.until is part.since for part in parts)
     columns = list(zip(*(part.columns() for part in parts), strict=True))[: 4 if points else 5]
@@ -33,11 +33,11 @@ def fact_keys(*parts: Facts) -> list[Longs]:
 
 
 def _from_zero(values: Ints) -> tuple[Ints, int]:
-    """Return the values shifted or renumbered to start at 0, and how many numbers that takes."""
+    """Return the values shifted or renumbered to start at 0, and the resulting number of values."""
     low, high = int(values.min(initial=0)), int(values.max(initial=0))
     if high - low < 2**31:
         return values - np.int32(low), high - low + 1
-    # UNKNOWN is so far from all times that the difference overflows 32 bits: it becomes 0.
+    # UNKNOWN is so far from all times that the difference overflows 32 bits, so it becomes 0.
     known = values != UNKNOWN
     low = int(values.min(initial=high, where=known))
     if high - low < 2**31 - 1:
@@ -47,7 +47,7 @@ def _from_zero(values: Ints) -> tuple[Ints, int]:
 
 
 def first_occurrences(keys: Longs) -> Bools | None:
-    """Return a mask of the first occurrence of each key; None where no key is repeated."""
+    """Return a mask of each key's first occurrence, or None if no key is repeated."""
     ordered = np.sort(keys)
     repeated = ordered[1:][ordered[1:] == ordered[:-1]]
     if not len(repeated):
@@ -61,9 +61,10 @@ def first_occurrences(keys: Longs) -> Bools | None:
 
 
 def is_among(keys: Longs, others: Longs) -> Bools:
-    """Which keys are among the others.
+    """Return which keys are among the others.
 
-    Fast where those are fewer: most keys are ruled out first, and only the rest is compared.
+    This is fast if the others are fewer: a first pass rules out most keys, and only the rest are
+    compared.
     """
     mask = may_be_among(keys, others)
     candidates = np.flatnonzero(mask)
@@ -73,9 +74,9 @@ def is_among(keys: Longs, others: Longs) -> Bools:
 
 
 def may_be_among(keys: Longs, others: Longs) -> Bools:
-    """Return True for all keys among the others, and for few of those that are not.
+    """Return True for all keys among the others, and for few other keys.
 
-    A table says which hashes the others have; the keys are looked up in it part by part.
+    A table marks the others' hashes. The keys are looked up in it part by part.
     """
     bits = min(28, max(16, len(others).bit_length() + 5))
     table = np.zeros(1 << bits, np.bool_)
@@ -88,11 +89,12 @@ def may_be_among(keys: Longs, others: Longs) -> Bools:
 
 
 def between_asked(facts: Facts, queries: Facts, *, when: bool = False) -> Facts:
-    """Return the facts between subjects and objects that are asked about, and few others.
+    """Return the facts between queried subjects and objects, possibly with a few others.
 
-    As they are, where they are few. So the keys of many facts need not be in memory at once.
+    A small set of facts is returned unchanged. A large set is filtered, so that the keys of all
+    facts need not be in memory at once.
 
-    when  those alone that begin when it is asked about
+    when  return only facts that begin at a queried time
     """
     if len(facts) <= _MANY * len(queries):
         return facts
@@ -103,10 +105,10 @@ def between_asked(facts: Facts, queries: Facts, *, when: bool = False) -> Facts:
 
 
 def _pairs(facts: Facts, part: slice, when: bool) -> Longs:
-    """Return a number for each pair; with the start of the fact it is nearly unique."""
+    """Return a number for each pair. With the fact's start, it is nearly unique."""
     keys = facts.subjects[part].astype(np.int64) << 32 | facts.objects[part]
     if when:
-        keys = keys * _ODD + facts.since[part]  # what does not fit is cut off
+        keys = keys * _ODD + facts.since[part]  # overflow is cut off
     return keys
 
 

@@ -1,4 +1,4 @@
-"""Facts as read-only arrays, names and their ids, and the data set of both."""
+"""Facts as read-only arrays, names and their ids, and the data set that contains both."""
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
@@ -19,15 +19,15 @@ OpenEnd = Literal["point", "ongoing"]
 Split = Literal["train", "valid", "test"]
 SPLITS: tuple[Split, ...] = ("train", "valid", "test")
 NEARLY_ALL = 0.9
-FEW_NAMES = 100_000  # up to so many are also kept in a dict, from the first look-up on
+FEW_NAMES = 100_000  # up to this many names are also kept in a dict, created at the first look-up
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
     """n facts (subject, predicate, object, since, until) as five int32 columns, read-only.
 
-    `since` and `until` are time codes (see TimeAxis). A timestamp has since = until, and where all
-    facts are timestamps both are one array. Either end may be UNKNOWN; both: the fact is undated.
+    `since` and `until` are time codes (see TimeAxis). A timestamp has since = until. If all are
+    timestamps, both columns are one array. Either may be UNKNOWN. If both are, the fact is undated.
     """
 
     subjects: Ints
@@ -39,7 +39,7 @@ class Facts:
     def __post_init__(self) -> None:
         for column in self.columns():
             if column.dtype != np.int32 or len(column) != len(self.subjects):
-                raise ValueError("the columns of Facts are int32 and equally long")
+                raise ValueError("the columns of Facts must be int32 and equally long")
         close_columns(self, *(column.name for column in fields(self)))
 
     def __len__(self) -> int:
@@ -55,25 +55,25 @@ class Facts:
 
     @property
     def times(self) -> Ints:
-        """The time of each fact's query: since, else until, else UNKNOWN."""
+        """The time of each fact's query: since, or until if since is unknown, or UNKNOWN."""
         if self.since is self.until:
             return self.since
         return read_only(np.where(self.since == UNKNOWN, self.until, self.since))
 
     @property
     def dated(self) -> npt.NDArray[np.bool_]:
-        """Which facts have at least one known end."""
+        """Which facts have a known start or end."""
         return np.not_equal(self.times, UNKNOWN)
 
     def digest(self) -> str:
-        """Return a hash of all columns in their order, as hexadecimal text."""
+        """Return a hash of all columns in order, as hexadecimal text."""
         state = hashlib.blake2b(digest_size=16)
         for column in self.columns():
             state.update(np.ascontiguousarray(column).data)
         return state.hexdigest()
 
     def equals(self, other: "Facts") -> bool:
-        """Whether both hold the same facts in the same order."""
+        """Return whether both contain the same facts in the same order."""
         pairs = zip(self.columns(), other.columns(), strict=True)
         return self is other or all(np.array_equal(one, two) for one, two in pairs)
 
@@ -84,14 +84,14 @@ class Facts:
         return Facts(subjects, predicates, objects, since, since if points else until)
 
     def take(self, rows: npt.NDArray[Any]) -> "Facts":
-        """Return the facts of these rows (indices or a mask), in that order."""
+        """Return the facts in these rows (indices or a mask), in this order."""
         since = self.since[rows]
         until = since if self.until is self.since else self.until[rows]
         return Facts(self.subjects[rows], self.predicates[rows], self.objects[rows], since, until)
 
 
 def join_facts(*parts: Facts) -> Facts:
-    """All facts of the parts, one part after the other."""
+    """Return the facts of all parts, one part after the other."""
     subjects, predicates, objects, since, until = (
         np.concatenate(column) for column in zip(*(part.columns() for part in parts), strict=True)
     )
@@ -100,19 +100,19 @@ def join_facts(*parts: Facts) -> Facts:
 
 
 def has_open_ends(facts: Facts) -> bool:
-    """Whether some facts have a start and no end."""
+    """Return whether some facts have a start but no end."""
     return bool(((facts.since != UNKNOWN) & (facts.until == UNKNOWN)).any())
 
 
 def usual_open_end(facts: Facts) -> OpenEnd:
-    """Ongoing, where some facts have a start and a later end: then no end means none yet."""
+    """Return "ongoing" if some facts have a start and a later end: a missing end is then open."""
     has_intervals = (facts.since != UNKNOWN) & (facts.until != UNKNOWN)
     has_intervals &= facts.since != facts.until
     return "ongoing" if has_intervals.any() else "point"
 
 
 def with_inverses(facts: Facts, predicate_count: int) -> Facts:
-    """All facts, then all of them in the other direction with predicate + R."""
+    """Return all facts, then all of them in the reverse direction with predicate + R."""
     inverse = facts.predicates + np.int32(predicate_count)
     return join_facts(
         facts, Facts(facts.objects, inverse, facts.subjects, facts.since, facts.until)
@@ -120,10 +120,10 @@ def with_inverses(facts: Facts, predicate_count: int) -> Facts:
 
 
 class Names:
-    """Distinct names; the id of a name is its position. One flat Arrow array.
+    """Distinct names in one flat Arrow array. The id of a name is its position.
 
-    The first `sorted_count` names are in byte order; those that were added later follow, in the
-    order in which they came, so that no id changes.
+    The first `sorted_count` names are in byte order. Names added later follow in the order in which
+    they were added, so ids never change.
     """
 
     __slots__ = ("_array", "_ids", "sorted_count")
@@ -134,7 +134,7 @@ class Names:
         self.sorted_count = len(array) if sorted_count is None else sorted_count
 
     def extended(self, names: Sequence[str]) -> "Names":
-        """Return these names, and new ones after them."""
+        """Return these names, followed by new ones."""
         added = pa.array(names, self._array.type)
         return Names(pa.concat_arrays([self._array, added]), self.sorted_count)
 
@@ -165,14 +165,14 @@ class Names:
         return iter(self._array.to_pylist())
 
     def find(self, name: str) -> int | None:
-        """Return the id of a name, or None if it is not there. O(log n); O(1) for few names."""
-        if self._ids is None:  # of few names all are kept in a dictionary, of many the added ones
+        """Return the id of a name, or None if it does not exist. O(log n); O(1) for few names."""
+        if self._ids is None:  # all names if they are few, otherwise only the added ones
             first = 0 if len(self) <= FEW_NAMES else self.sorted_count
             added = self._array.slice(first).to_pylist()
             self._ids = {text: name_id for name_id, text in enumerate(added, first)}
         if len(self) <= FEW_NAMES or name in self._ids:
             return self._ids.get(name)
-        key = name.encode("utf-8", "surrogatepass")  # a lone surrogate is no name, but no error
+        key = name.encode("utf-8", "surrogatepass")  # allows lone surrogates
         lo, hi = 0, self.sorted_count
         while lo < hi:
             middle = (lo + hi) // 2
@@ -185,9 +185,9 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Defect:
-    """One bad row: where it is, what was found, what is expected there.
+    """One bad row: its place, what was found, and what was expected there.
 
-    fact   subject, predicate, object, since and until, where only the dates contradict each other
+    fact   subject, predicate, object, since and until, if only the dates contradict each other
     """
 
     file: str
@@ -205,15 +205,15 @@ class Defect:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadReport:
-    """Repeated facts and bad rows in the files of a data set.
+    """Repeated facts and bad rows in a data set's files.
 
-    duplicates     by split, how many facts repeat an earlier one; they are kept once
-    also_in_train  by split, how many facts are in train, too
-    defects        the first bad rows that were left out, with skip_bad; defect_count counts all
-    merged         how many of the repeated facts differ in times finer than the unit of the axis
-    how            how the files were read: granularity, date_format and the like
-    notes          warnings about the files, a line each
-    first_facts    the first facts of train in the order of the files
+    duplicates     by split, the number of facts that repeat an earlier one and are kept once
+    also_in_train  by split, the number of facts that also occur in train
+    defects        the first bad rows dropped with skip_bad; defect_count counts all of them
+    merged         the repeated facts that differ in times finer than the axis' unit
+    how            how the files were read: granularity, date_format and so on
+    notes          warnings about the files, one per line
+    first_facts    the first training facts in file order
     """
 
     duplicates: dict[Split, int] = field(default_factory=dict)
@@ -228,17 +228,17 @@ class ReadReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """Facts in three splits over one set of names and one time axis.
+    """Facts in three splits that share one set of names and one time axis.
 
-    The graph is built from `train` alone; valid and test are for queries and for the filter.
+    The graph is built from `train` alone. valid and test are for queries and for the filter.
 
-    open_end  what a fact with a start and no known end means: it lasts (ongoing), or all that is
-              known of it is its start (point)
-    was_split whether the splits were drawn from facts that came as one file
-    labels    labels, phrases and classes of predicates; None: nothing is said of them yet
-    aliases   further names of entities: alias -> name
-    types     of entities, by kind, where the files have them: {"country": {"Reuters": ...}}
-    read_with the options of the files that further files are likely to need, such as columns
+    open_end  the meaning of a fact with a start and no known end: it is ongoing, or only its
+              start is known (point)
+    was_split whether the splits were drawn from facts that were read as one file
+    labels    labels, phrases and classes of predicates; None if unspecified
+    aliases   additional names of entities: alias -> name
+    types     types of entities, by kind, if the files have them: {"country": {"Reuters": ...}}
+    read_with options of the files that further files are likely to need, such as columns
     """
 
     name: str
@@ -261,9 +261,10 @@ class Dataset:
             raise DataError(f"{self.name}: there are no training facts")
 
     def labelled(self, labels: PredicateTable | None = None) -> "Dataset":
-        """Return the data set with a predicate table: this one, its own, or CAMEO's if it applies.
+        """Return the data set with a predicate table: this one, its own, or CAMEO if it applies.
 
-        An empty table says that there are no labels. DataError where a table fits no predicate.
+        An empty table means that there are no labels. Raise DataError if no row matches
+        a predicate.
         """
         table = self.labels if labels is None else labels
         if table is None:
@@ -271,7 +272,7 @@ class Dataset:
             table = shipped_table(dict(zip(self.predicates, counts.tolist(), strict=True)))
         found = table.of(self.predicates)
         if table and not found:
-            raise DataError(f"{table.source} names no predicate of {self.name}")
+            raise DataError(f"{table.source} has none of the predicates in {self.name}")
         return replace(self, labels=found)
 
     def __repr__(self) -> str:
@@ -284,36 +285,36 @@ class Dataset:
         )
 
     def split(self, name: Split) -> Facts:
-        """Return the facts of one split."""
+        """Return the facts in one split."""
         return {"train": self.train, "valid": self.valid, "test": self.test}[name]
 
     def all_facts(self) -> Facts:
-        """Return the facts of train, valid and test, one after the other."""
+        """Return the training, validation and test facts, one after the other."""
         return join_facts(self.train, self.valid, self.test)
 
     def undated_count(self) -> int:
-        """How many facts have no time."""
+        """Return the number of facts without a time."""
         return sum(int((~self.split(split).dated).sum()) for split in SPLITS)
 
     def lies_beyond_train(self, name: Split) -> bool:
-        """Whether nearly all dated facts of a split start after the last start of training facts.
+        """Return whether nearly all dated facts of a split start after the last training start.
 
-        Nearly all: a few facts on the day of the cut do not make a split by time a random one.
+        "Nearly all" because a split by time is still one if a few facts share the day of the cut.
         """
         starts = self.split(name).times
         dated = starts[starts != UNKNOWN]
         if not len(dated):
             return False
-        last = self.axis.positions(self.train.times).max()  # the unknown is below every time
+        last = self.axis.positions(self.train.times).max()  # UNKNOWN is below every time
         beyond = self.axis.positions(dated) > last
         return bool(last != UNKNOWN and beyond.mean() >= NEARLY_ALL)
 
     def span_of(self, facts: Facts) -> str:
-        """Return the first and last start of some facts as one text; "undated" if none is known."""
+        """Return the first and last start of some facts as text, or "undated" if none is known."""
         return " to ".join(dict.fromkeys(self.ends_of(facts))) or "undated"
 
     def ends_of(self, facts: Facts) -> list[str]:
-        """Return the first and last start of some facts; nothing if none is known."""
+        """Return the first and last start of some facts, or nothing if none is known."""
         dated = facts.times[facts.dated]
         if not len(dated):
             return []
@@ -322,7 +323,7 @@ class Dataset:
         return list(map(self.axis.format, ends))
 
     def describe(self, facts: Facts, row: int) -> str:
-        """One fact in words: subject, predicate, object and its time."""
+        """Describe a fact in words: subject, predicate, object and its time."""
         since, until = int(facts.since[row]), int(facts.until[row])
         when = self.axis.format(since)
         if since != until:

@@ -1,9 +1,9 @@
-"""What a name means that a user writes, and the search for names.
+"""The meaning of a name that a user writes, and the search for names.
 
-Exact names come first, then aliases, then the folded name.
+Exact names come first, then aliases, then folded names.
 
-Case, accents, underscores and spaces are folded, and the angle brackets around an IRI. A folded
-name that could mean several means none of them.
+Folding removes case, accents, underscores, needless spaces, and the angle brackets around an IRI. A
+folded name that could mean several names means none of them.
 """
 
 import re
@@ -22,20 +22,20 @@ from apptek.errors import NOT_NAMES, UnknownName
 from apptek.facts.facts import Dataset, Facts, Names
 from apptek.facts.predicate_table import PredicateTable
 
-LONGEST = 200  # characters of a search text that are used
-AROUND = 40  # alphabetical neighbours that are compared with an unknown name
-BEGINNING = 20  # factor on the weight of a name that begins with the search text
-LIKE = 0.6  # the least similarity of a near name
+LONGEST = 200  # maximum number of characters of a search text
+AROUND = 40  # alphabetical neighbours to compare with an unknown name
+BEGINNING = 20  # factor on the weight of names that begin with the search text
+LIKE = 0.6  # minimum similarity of a suggested name
 _END = "\U0010ffff"  # sorts after every continuation of a prefix
-OFFERED = 5  # names that are offered for one that is not clear
-CONTAINING = 3  # of them, those that contain it; the others are similar as a whole
+OFFERED = 5  # suggestions for an unclear name
+CONTAINING = 3  # suggestions that contain the name; the rest are similar as a whole
 
 _IRI = re.compile("<(.*)>", re.DOTALL)
 
 
 def folded(name: str) -> str:
     """Return a name without case, accents, underscores and needless spaces."""
-    # Letter by letter, as Arrow does it: str.lower() of the whole depends on a letter's neighbours.
+    # By letter, as Arrow does it: str.lower() of a whole text depends on neighbouring letters.
     plain = unicodedata.normalize("NFKD", "".join(letter.lower() for letter in name))
     kinds = [(letter, unicodedata.category(letter)) for letter in plain]
     spaced = "".join(
@@ -48,7 +48,7 @@ def folded(name: str) -> str:
 
 
 def folded_names(names: pa.Array) -> pa.Array:
-    """`folded` for many names at once. For a single name the regular expressions cost too much."""
+    """Apply `folded` to many names at once. For one name, regular expressions cost too much."""
     plain = pc.utf8_normalize(pc.utf8_lower(names), form="NFKD")
     bare = pc.replace_substring_regex(plain, r"\p{Mn}+", "")
     spaced = pc.replace_substring_regex(bare, r"[_\t\n\f\r\p{Z}]+", " ")
@@ -57,9 +57,9 @@ def folded_names(names: pa.Array) -> pa.Array:
 
 
 def alike_note(names: Names, known: int = 0) -> str | None:
-    """Return how many names differ only in what is folded; None where there are none.
+    """Return how many names differ only in what folding removes, or None if there are none.
 
-    known  how many of the first names were known before: others like these are new
+    known  the number of initial names known before; only pairs with new names count
     """
     codes = folded_names(names.array).dictionary_encode().indices.to_numpy()
     is_alike = np.bincount(codes) > 1
@@ -75,7 +75,7 @@ def alike_note(names: Names, known: int = 0) -> str | None:
 
 
 class SortedTexts:
-    """An Arrow array of ascending strings that bisect can search."""
+    """An Arrow array of ascending strings, searchable with bisect."""
 
     def __init__(self, array: pa.Array) -> None:
         self.array = array
@@ -88,12 +88,12 @@ class SortedTexts:
 
 
 def _beginning_with(texts: SortedTexts, prefix: str) -> slice:
-    """Return the range of the texts that begin with a prefix."""
+    """Return the range of texts that begin with a prefix."""
     return slice(bisect_left(texts, prefix), bisect_left(texts, prefix + _END))
 
 
 def key_of(text: str) -> str:
-    """Return a text in the form that a search compares: folded, with nothing but words."""
+    """Return a text in the form used for searching: folded, and reduced to words."""
     letters = (
         letter if unicodedata.category(letter)[0] in "LN" else " " for letter in folded(text)
     )
@@ -101,21 +101,21 @@ def key_of(text: str) -> str:
 
 
 def keys_of(names: pa.Array) -> pa.Array:
-    """Return `key_of` for many names at once."""
+    """Apply `key_of` to many names at once."""
     spaced = pc.replace_substring_regex(folded_names(names), r"[^\p{L}\p{N}]+", " ")
     return pc.utf8_trim(spaced, " ")
 
 
 def entity_counts(facts: Facts, count: int) -> Ints:
-    """How many facts each entity occurs in; a fact from an entity to itself counts twice."""
+    """Return how many facts each entity occurs in. A fact from an entity to itself counts twice."""
     sides = (np.bincount(ends, minlength=count) for ends in (facts.subjects, facts.objects))
     return sum(sides, np.zeros(count, np.int64)).astype(np.int32)
 
 
 class NameIndex:
-    """Finds names by their beginnings and by the beginnings of their words, the most used first.
+    """Finds names by their beginnings and by the beginnings of their words, most used first.
 
-    A search costs two binary searches for each word, and a pass over an array of all names.
+    A search costs two binary searches per word and a pass over an array of all names.
     """
 
     def __init__(self, names: Names, counts: Ints) -> None:
@@ -131,18 +131,18 @@ class NameIndex:
         self._by_count = np.argsort(-counts, kind="stable")
 
     def name(self, entity: int) -> str:
-        """Return the name with an id."""
+        """Return the name with this id."""
         return self._names[entity]
 
     def search(self, text: str, limit: int) -> list[int]:
-        """Ids of matching names: the exact name first, the others by how often they are used.
+        """Return the ids of matching names: the exact name first, then the others by use.
 
-        A name that begins with the text counts as if it were used more often.
+        Names that begin with the text count as if they were used more often.
         """
         key = key_of(text[:LONGEST])
         exact = self._names.find(text)
         first = [] if exact is None else [exact]
-        if not key:  # nothing but punctuation, or nothing at all
+        if not key:  # only punctuation, or empty
             return first if text.strip() else self._by_count[:limit].tolist()
         begins = np.zeros(len(self._names), np.bool_)
         begins[self._order[_beginning_with(self._keys, key)]] = True
@@ -151,7 +151,7 @@ class NameIndex:
         return list(dict.fromkeys(first + _heaviest(ids, weights, limit)))[:limit]
 
     def containing(self, text: str, limit: int) -> list[str]:
-        """Names in which every word of a text occurs as a whole, the most used first."""
+        """Return names that contain every word of a text as a whole word, most used first."""
         words = set(key_of(text[:LONGEST]).split())
         if not words:
             return []
@@ -164,10 +164,10 @@ class NameIndex:
         ]
 
     def near(self, text: str, limit: int = 3) -> list[str]:
-        """Names similar to one that does not exist.
+        """Return names similar to one that does not exist.
 
-        Candidates are its alphabetical neighbours and the names that share a word with it, or the
-        beginning of one: comparing with all names would take too long.
+        Candidates are its alphabetical neighbours and names that share a word, or the beginning of
+        a word, with it. Comparing all names would take too long.
         """
         key = key_of(text[:LONGEST])
         if not key:
@@ -176,7 +176,7 @@ class NameIndex:
         candidates = self._order[max(position - AROUND, 0) : position + AROUND].tolist()
         for word in key.split(" ")[:8]:
             if len(word) >= 3:
-                # Without its last two letters, too, in case the word ends differently.
+                # Also without its last two letters, in case the word ends differently.
                 for size in {len(word), max(len(word) - 2, 3)}:
                     ids = self.with_words([word[:size]])
                     candidates += _heaviest(ids, self._counts[ids].astype(np.int64), AROUND)
@@ -184,11 +184,11 @@ class NameIndex:
         return [names[near] for near in get_close_matches(key, names, limit, LIKE)]
 
     def with_words(self, words: list[str]) -> Longs:
-        """Return the ids of the names in which every one of these words begins some word."""
+        """Return the ids of the names in which each of these words begins some word."""
         return self._with_all(_beginning_with(self._words, word) for word in words)
 
     def _with_all(self, ranges: Iterable[slice]) -> Longs:
-        """Return the ids of the names that have a word in every one of these ranges of words."""
+        """Return the ids of the names that have a word in each of these ranges of words."""
         matches = np.ones(len(self._names), np.bool_)
         for words in ranges:
             with_word = np.zeros(len(self._names), np.bool_)
@@ -199,7 +199,7 @@ class NameIndex:
 
 def _heaviest(ids: Longs, weights: Longs, limit: int) -> list[int]:
     """Return the ids with the largest weights, in descending order; ties go to the smaller id."""
-    # Sorting many names would take most of the time. Among ties at the cut, any ids may be dropped.
+    # Sorting many names would take most of the time. Any ties at the cut may be dropped.
     if len(ids) > 8 * limit:
         largest = np.argpartition(-weights, limit)[: 2 * limit]
         ids, weights = ids[largest], weights[largest]
@@ -212,12 +212,12 @@ def _ints(array: pa.Array) -> Longs:
 
 
 class NameResolver:
-    """Finds the id of a name as a user writes it.
+    """Finds the id of a name as the user writes it.
 
-    What is folded is computed when the first name is not found as it stands: O(n log n), once.
+    Folded names are computed when a name is first not found exactly: O(n log n), once.
 
-    aliases  further names: alias -> name
-    facts    say how often each name is used, which orders the suggestions
+    aliases  additional names: alias -> name
+    facts    determine how often each name is used, which orders the suggestions
     """
 
     def __init__(
@@ -227,12 +227,12 @@ class NameResolver:
 
     @classmethod
     def of_entities(cls, data: Dataset, facts: Facts | None = None) -> "NameResolver":
-        """For the entities of a data set, with its aliases."""
+        """Return a resolver for a data set's entities and aliases."""
         return cls(data.entities, data.aliases, data.train if facts is None else facts)
 
     @classmethod
     def of_predicates(cls, data: Dataset) -> "NameResolver":
-        """For the predicates of a data set; a label that only one of them has is an alias."""
+        """Return a resolver for a data set's predicates, with unique labels as aliases."""
         labels = data.labels or PredicateTable()
         by_label: dict[str, list[str]] = {}
         for predicate in data.predicates:
@@ -241,7 +241,7 @@ class NameResolver:
         return cls(data.predicates, aliases)
 
     def find(self, name: str) -> int | None:
-        """Return the id that a name means; None for an unknown or ambiguous name."""
+        """Return the id that a name means, or None for an unknown or ambiguous name."""
         exact = self._names.find(name)
         if exact is None and name in self._aliases:
             exact = self._names.find(self._aliases[name])
@@ -251,10 +251,10 @@ class NameResolver:
         return meant[0] if len(meant) == 1 else None
 
     def check(self, *names: str, allow_unknown: bool = False, where: str = "") -> None:
-        """Raise UnknownName for the names that mean nothing, or could mean several.
+        """Raise UnknownName for names that are unknown or ambiguous.
 
-        allow_unknown  accept such names, but not "?", "*" and empty texts, which are never names
-        where          the row of a list that has the names
+        allow_unknown  accept unknown names, but not "?", "*" and empty texts, which are never names
+        where          the row of a list that contains the names
         """
         unknown = [
             UnknownName(name, self.suggestions(name) if name.strip() not in NOT_NAMES else ())
@@ -272,19 +272,19 @@ class NameResolver:
         return list(dict.fromkeys([*meanings, *near]))[:OFFERED]
 
     def similar(self, names: Iterable[str]) -> dict[str, list[str]]:
-        """Return the suggestions for each of the names that is unknown, or could mean several."""
+        """Return suggestions for each name that is unknown or ambiguous."""
         unknown = (name for name in dict.fromkeys(names) if self.find(name) is None)
         return {name: self.suggestions(name) for name in unknown}
 
     @cached_property
     def index(self) -> NameIndex:
-        """The search for names, the most used first; with many names it takes seconds to build."""
+        """The name search, most used first. With many names, building it takes seconds."""
         count, facts = len(self._names), self._facts
         unused = np.zeros(count, np.int32)
         return NameIndex(self._names, unused if facts is None else entity_counts(facts, count))
 
     def meanings(self, name: str) -> list[int]:
-        """Return the ids of all names that differ only in what is folded, ascending."""
+        """Return the ids of all names with the same folded form, ascending."""
         key = folded(name)
         if not key:
             return []

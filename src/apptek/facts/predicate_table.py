@@ -1,16 +1,16 @@
 """A table of predicates: their labels, phrases for sentences, and classes.
 
-A table of a user has a header and names its columns; only `predicate` must be there:
+A user's table needs a header that names its columns. Only `predicate` is required:
 
 predicate,class,label,phrase,group
 040,Consult,Consult,consulted,verbal cooperation
 190,Fight,Use conventional military force,used conventional military force against,material conflict
 
-The table that is shipped (cameo.csv: code, name, phrase) is CAMEO, the coding scheme of ICEWS and
-GDELT, once by code and once by the name that ICEWS writes. Its sources: P. Schrodt, CAMEO Conflict
-and Mediation Event Observations, Event and Actor Codebook 1.1b3 (2012), chapter 2, for the codes
-and names; the list of names in ICEWS files of the program text_to_CAMEO (P. Schrodt, 2014); the
-look-up file CAMEO.eventcodes.txt of GDELT for the four groups, its QuadClass. The phrases are ours.
+The shipped table (cameo.csv: code, name, phrase) is CAMEO, the coding scheme of ICEWS and GDELT. It
+lists each predicate by its code and by the name that ICEWS uses. The codes and names come from P.
+Schrodt, CAMEO Conflict and Mediation Event Observations, Event and Actor Codebook 1.1b3 (2012),
+chapter 2. The names in ICEWS files come from the program text_to_CAMEO (P. Schrodt, 2014). The four
+groups are GDELT's QuadClass, from its look-up file CAMEO.eventcodes.txt. The phrases are ours.
 """
 
 import csv
@@ -20,9 +20,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-MOST = 0.75  # share of the facts that must be of the shipped table for it to apply
-OPPOSED = {"cooperation", "conflict"}  # words in the names of groups that exclude each other
-# Everyday words for CAMEO codes, by which a search finds them; a code has those of its beginnings.
+MOST = 0.75  # proportion of the facts whose predicates must be in the shipped table for it to apply
+OPPOSED = {"cooperation", "conflict"}  # words in the names of mutually exclusive groups
+# Everyday search words for CAMEO codes. A code also has the words of its prefixes.
 EVERYDAY = {
     "036": "talks negotiate", "04": "talks meet meeting", "042": "visit trip travel",
     "043": "visit trip travel", "045": "peace", "046": "negotiations", "057": "deal treaty pact",
@@ -35,8 +35,8 @@ EVERYDAY = {
     "19": "attack war battle kill", "194": "shell tank", "195": "bomb bombing drone raid",
     "20": "attack war kill", "202": "massacre", "203": "genocide",
 }  # fmt: skip
-# The root codes at which a QuadClass of GDELT ends. Other users of CAMEO count 09 as verbal
-# conflict and 14 as material conflict.
+# The last root code of each QuadClass in GDELT. Other users of CAMEO count 09 as verbal conflict
+# and 14 as material conflict.
 _GROUP_ENDS = (
     (5, "verbal cooperation"),
     (9, "material cooperation"),
@@ -47,10 +47,10 @@ _GROUP_ENDS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PredicateEntry:
-    """One predicate of a table; what the table does not say is empty.
+    """One predicate in a table. Unspecified fields are empty.
 
-    label   how to show it ("Consult" for the code 040)
-    phrase  how to say it in a sentence, between subject and object: "consulted", "visited"
+    label   its display name ("Consult" for the code 040)
+    phrase  its wording in a sentence, between subject and object: "consulted", "visited"
     kind    its class ("Fight"); probabilities add up by class
     group   the class of its class ("material conflict")
     """
@@ -72,15 +72,15 @@ class PredicateTable:
         return len(self.entries)
 
     def label(self, predicate: str) -> str:
-        """How to show a predicate: by its label, else as it is."""
+        """Return a predicate's label, or the predicate itself if it has none."""
         return self.entries.get(predicate, _NOTHING).label or predicate
 
     def shown(self, predicate: str) -> str:
-        """Return the label with the name that files and commands use: "Consult (040)"."""
+        """Return the label followed by the name in files and commands: "Consult (040)"."""
         return labelled(predicate, self.label(predicate))
 
     def phrase(self, predicate: str) -> str | None:
-        """Return the past tense that stands between subject and object, or None."""
+        """Return the past-tense phrase between subject and object, or None."""
         return self.entries.get(predicate, _NOTHING).phrase or None
 
     def class_of(self, predicate: str) -> str | None:
@@ -92,7 +92,7 @@ class PredicateTable:
         return self.entries.get(predicate, _NOTHING).group or None
 
     def everyday_words(self, predicate: str) -> list[str]:
-        """Return everyday words for a predicate of CAMEO: kidnap for Abduct; none for others."""
+        """Return everyday words for a CAMEO predicate, such as kidnap for Abduct."""
         shipped, own = cameo_table().entries.get(predicate), self.entries.get(predicate)
         if shipped is None or own is None or own.kind != shipped.kind:
             return []
@@ -101,13 +101,13 @@ class PredicateTable:
         return " ".join(parts).split()
 
     def opposes(self, predicate: str, other: str) -> bool:
-        """Whether one of two predicates is of a group of cooperation, the other of conflict."""
+        """Return whether one predicate's group is cooperation and the second one's is conflict."""
         groups = [self.group_of(name) or "" for name in (predicate, other)]
         kinds = [{kind for kind in OPPOSED if kind in group} for group in groups]
         return set.union(*kinds) == OPPOSED and not kinds[0] & kinds[1]
 
     def as_json(self) -> dict[str, Any]:
-        """Return the table as the model folder keeps it."""
+        """Return the table as stored in the model folder."""
         columns = {
             predicate: {
                 "label": entry.label,
@@ -121,12 +121,12 @@ class PredicateTable:
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "PredicateTable":
-        """Return the table of `as_json`."""
+        """Return the table from the result of `as_json`."""
         entries = {predicate: entry_of(cells) for predicate, cells in content["predicates"].items()}
         return cls(entries, content["source"])
 
     def of(self, predicates: Iterable[str]) -> "PredicateTable":
-        """Return the table of these predicates alone, in their order."""
+        """Return the table with only these predicates, in this order."""
         found = {name: self.entries[name] for name in predicates if name in self.entries}
         return PredicateTable(found, self.source)
 
@@ -135,12 +135,12 @@ _NOTHING = PredicateEntry()
 
 
 def labelled(predicate: str, label: str) -> str:
-    """Return a predicate as it is shown: "Consult (040)" where it has a label of its own."""
+    """Return a predicate as displayed: "Consult (040)" if it has a separate label."""
     return predicate if label in ("", predicate) else f"{label} ({predicate})"
 
 
 def entry_of(cells: Mapping[str, str]) -> PredicateEntry:
-    """Return the entry of a row, by the names of its columns."""
+    """Return the entry for a row, given as cells by column name."""
     label, phrase, kind, group = (
         str(cells.get(column, "")) for column in ("label", "phrase", "class", "group")
     )
@@ -149,7 +149,7 @@ def entry_of(cells: Mapping[str, str]) -> PredicateEntry:
 
 @lru_cache(maxsize=1)
 def cameo_table() -> PredicateTable:
-    """Return the shipped table: every CAMEO code, and every name of ICEWS for one."""
+    """Return the shipped table: every CAMEO code, and every ICEWS name of a code."""
     codes = _read_cameo()
     roots = {code: name for code, name, _ in codes if len(code) == 2}
     entries: dict[str, PredicateEntry] = {}
@@ -168,18 +168,18 @@ def _read_cameo() -> list[tuple[str, str, str]]:
 
 @lru_cache(maxsize=1)
 def _cameo_codes() -> dict[str, str]:
-    """Return the code of each code and name."""
+    """Return the code for each code and name."""
     codes = {name: code for code, name, _ in reversed(_read_cameo())}
     return codes | {code: code for code in codes.values()}
 
 
 def shipped_table(facts: Mapping[str, int]) -> PredicateTable:
-    """Return the part of the CAMEO table that some data needs; empty if it is not CAMEO data.
+    """Return the part of the CAMEO table that the data needs, or an empty table for other data.
 
-    It is CAMEO data if most facts have a predicate of the table, and not only plain numbers:
-    data with numbered predicates may well use the numbers 10 to 20.
+    Data counts as CAMEO data if most facts have a predicate in the table and the predicates are not
+    only plain numbers. Other data with numbered predicates may well use the numbers 10 to 20.
 
-    facts  how many facts each predicate of the data has
+    facts  the number of facts with each predicate in the data
     """
     known = cameo_table().of(facts)
     covered = sum(facts[predicate] for predicate in known.entries)

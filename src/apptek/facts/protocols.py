@@ -1,6 +1,6 @@
-"""Splits of facts: of a single file at random or by time, and of a benchmark by a protocol.
+"""Splits of facts: a single file at random or by time, and a benchmark by a protocol.
 
-A protocol takes the splits as published, as the paper must have used them, or cut by date:
+A protocol uses the published splits, the splits that the paper must have used, or a cut by date:
 
 | protocol | train                | valid                     | test                       |
 |----------|----------------------|---------------------------|----------------------------|
@@ -9,8 +9,8 @@ A protocol takes the splits as published, as the paper must have used them, or c
 | forecast | up to the first date | up to the second date     | all later facts            |
 
 Filtered: without facts that have an entity, a predicate or a written time unseen in train.
-By date: the facts of all three files, each once, at the dates that the literature on forecasting
-uses. Only some benchmarks have such dates.
+By date: the facts in all three files, each once, cut at the dates in the forecasting literature.
+Only some benchmarks have such dates.
 """
 
 from dataclasses import dataclass, replace
@@ -34,7 +34,7 @@ PROTOCOLS: tuple[Protocol, ...] = ("official", "paper", "forecast")
 class Splitting:
     """How to split: at random with a seed, or by time (train first, test last).
 
-    By time, facts of one time stay together, and undated facts go to train.
+    When splitting by time, simultaneous facts stay together, and undated facts go to train.
     """
 
     by: Literal["random", "time"] = "random"
@@ -49,16 +49,15 @@ class Splitting:
             raise DataError(f"split with seed {self.seed}: expected 0 or more")
         if not (0 < self.train <= 1 and 0 <= self.valid <= 1 and self.train + self.valid <= 1):
             raise DataError(
-                f"split {self.train:g}/{self.valid:g}: expected shares of train and valid, "
+                f"split {self.train:g}/{self.valid:g}: expected proportions for train and valid, "
                 "above 0 and with a sum of at most 1"
             )
 
 
 def split_facts(dataset: Dataset, splitting: Splitting) -> Dataset:
-    """Return the data set with its training facts split in three; each part keeps their order.
+    """Return the data set with its training facts split in three. Each part keeps their order.
 
-    A random split draws from the sorted facts: which part a fact is in does not depend on the order
-    of the rows.
+    A random split draws from the sorted facts, so it does not depend on the order of the rows.
     """
     facts = dataset.train
     shares = (splitting.train, splitting.train + splitting.valid)
@@ -69,7 +68,7 @@ def split_facts(dataset: Dataset, splitting: Splitting) -> Dataset:
         order = np.argsort(keys, kind="stable")[drawn]
     else:
         if not facts.dated.any():
-            raise DataError(f"{dataset.name} cannot be split by time: no fact has one")
+            raise DataError(f"{dataset.name} cannot be split by time: no fact is dated")
         times = dataset.axis.positions(facts.times)
         order = np.argsort(times, kind="stable")
         cuts = [_end_of_time(times[order], cut) for cut in cuts]
@@ -80,7 +79,7 @@ def split_facts(dataset: Dataset, splitting: Splitting) -> Dataset:
 def _end_of_time(ordered: Ints, cut: int) -> int:
     """Return the first position from `cut` on where a new time starts, so that no time is divided.
 
-    UNKNOWN sorts first and is one time, so undated facts stay together in train.
+    UNKNOWN sorts first and counts as one time, so all undated facts go to train.
     """
     if cut == 0 or cut >= len(ordered):
         return min(cut, len(ordered))
@@ -90,7 +89,7 @@ def _end_of_time(ordered: Ints, cut: int) -> int:
 
 
 def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:
-    """Return the data set under a protocol; names, ids and the read report stay the same."""
+    """Return the data set under a protocol, with unchanged names, ids and read report."""
     if protocol not in PROTOCOLS:
         known = ", ".join(PROTOCOLS)
         raise DataError(f"there is no protocol {protocol!r}; the known ones are {known}")
@@ -98,16 +97,16 @@ def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:
         return dataset
     if protocol == "forecast":
         return cut_by_date(dataset, _forecast_cuts(dataset))
-    # Exchanged on purpose: only so do the paper's counts come out, see docs/deviations.md.
+    # Swapped on purpose: only this matches the paper's counts, see docs/deviations.md.
     valid, test = (_without_unseen(dataset, facts) for facts in (dataset.test, dataset.valid))
     return replace(dataset, valid=valid, test=test)
 
 
 def cut_by_date(dataset: Dataset, last_times: tuple[str, str]) -> Dataset:
-    """Return the facts of all splits, each once, cut at these times; test has the rest.
+    """Return the facts in all splits, each once, cut at these times. Later facts are the test set.
 
-    A fact counts by its since, else by its until; undated facts go to train. Facts keep their
-    order: those of train first, then those of valid and of test.
+    A fact counts by its since, or else by its until. Undated facts go to train. Facts keep their
+    order: training facts first, then validation and test facts.
     """
     axis, cuts = dataset.axis, " and ".join(last_times)
     other_files = f"{dataset.name} cannot be cut at {cuts}, as the public files are"
@@ -120,12 +119,12 @@ def cut_by_date(dataset: Dataset, last_times: tuple[str, str]) -> Dataset:
     firsts = first_occurrences(keys)
     if firsts is not None:
         facts = facts.take(firsts)
-    times = dataset.axis.positions(facts.times)  # UNKNOWN lies before all times
+    times = dataset.axis.positions(facts.times)  # UNKNOWN is before all times
     in_train, in_test = times <= train_until, times > valid_until
     parts = {"train": in_train, "valid": ~(in_train | in_test), "test": in_test}
     empty = [name for name, rows in parts.items() if not rows.any()]
     if empty:
-        raise DataError(f"{other_files}: nothing is in {empty[0]}")
+        raise DataError(f"{other_files}: {empty[0]} would be empty")
     taken = {name: facts.take(rows) for name, rows in parts.items()}
     return replace(dataset, train=taken["train"], valid=taken["valid"], test=taken["test"])
 
@@ -136,13 +135,13 @@ def _forecast_cuts(dataset: Dataset) -> tuple[str, str]:
         known = " and ".join(name for name, known in BENCHMARKS.items() if known.forecast_cuts)
         raise DataError(
             f"{dataset.name} has no protocol forecast: only {known} have published dates to cut "
-            "at; a file of your own is split by time with --split-by time"
+            "at; to split your own file by time, use --split-by time"
         )
     return benchmark.forecast_cuts
 
 
 def _without_unseen(dataset: Dataset, facts: Facts) -> Facts:
-    """Return the facts without what is unseen in train; an unknown end counts as seen."""
+    """Return the facts without names or times unseen in train. An unknown end counts as seen."""
     train = dataset.train
     entities = occurring(len(dataset.entities), train.subjects, train.objects)
     predicates = occurring(len(dataset.predicates), train.predicates)
@@ -152,7 +151,7 @@ def _without_unseen(dataset: Dataset, facts: Facts) -> Facts:
 
 
 def occurring(count: int, *columns: Ints) -> Bools:
-    """Return a mask of the ids below `count` that occur in the columns. O(n), no sorting."""
+    """Return a mask of the ids below `count` that occur in the columns. O(n), without sorting."""
     occurs = np.zeros(count, np.bool_)
     for column in columns:
         occurs[column] = True
@@ -160,7 +159,7 @@ def occurring(count: int, *columns: Ints) -> Bools:
 
 
 def distinct_times(*splits: Facts) -> Ints:
-    """Return the known time codes of the splits, ascending, since and until together."""
+    """Return the distinct known time codes in the splits, ascending, since and until together."""
     columns = [facts.since for facts in splits]
     columns += [facts.until for facts in splits if facts.until is not facts.since]
     codes = np.unique(np.concatenate([np.unique(column) for column in columns]))

@@ -10,8 +10,8 @@ from apptek.arrays import Ints, for_kernel
 from apptek.facts.facts import Facts
 from apptek.facts.times import TimeAxis
 
-_MANY = 16  # rows for each that is drawn
-_PART = 8_388_608  # rows that are looked at together
+_MANY = 16  # rows per drawn row
+_PART = 8_388_608  # rows processed at a time
 QueryColumns = tuple[Ints, Ints, Ints, Ints]  # subjects, objects, moments, hidden facts
 
 
@@ -19,7 +19,7 @@ QueryColumns = tuple[Ints, Ints, Ints, Ints]  # subjects, objects, moments, hidd
 class Queries:
     """Queries (subject, ?, object, time), each with the fact that it must not see (-1: none).
 
-    `times` are codes. An entity below 0 is unknown to the graph; below -1, the id encodes the
+    `times` contains codes. An entity below 0 is unknown to the graph. Below -1, the id encodes the
     types in its name (see `features.new_names`).
     """
 
@@ -32,21 +32,21 @@ class Queries:
         return len(self.subjects)
 
     def take(self, rows: npt.NDArray[Any]) -> "Queries":
-        """Return the queries of these rows."""
+        """Return the queries in these rows."""
         return Queries(*(column[rows] for column in self.columns()))
 
     def part(self, rows: slice) -> "Queries":
-        """Return the queries of a stretch of rows, sharing the arrays."""
+        """Return the queries in a slice of rows, sharing the arrays."""
         return Queries(*(column[rows] for column in self.columns()))
 
     def columns(self) -> tuple[Ints, Ints, Ints, Ints]:
-        """Subjects, objects, times, hidden facts."""
+        """Return the columns: subjects, objects, times, hidden facts."""
         return self.subjects, self.objects, self.times, self.hidden
 
     def for_kernels(self, axis: TimeAxis) -> QueryColumns:
-        """Subjects, objects, moments on the axis, hidden facts: read-only and contiguous.
+        """Return subjects, objects, positions and hidden facts, read-only and contiguous.
 
-        An entity that is unknown is -1 here, whatever its id.
+        Any unknown entity becomes -1.
         """
         ends = (np.maximum(entities, -1) for entities in (self.subjects, self.objects))
         subjects, objects, moments, hidden = (
@@ -58,7 +58,7 @@ class Queries:
 
 def askable(facts: Facts) -> Ints:
     """Return the rows whose subject and object differ."""
-    # Some facts at a time, here and below: eight bytes for each of 100 M are much.
+    # In parts, here and below: eight bytes for each of 100 M facts would be a lot.
     found = [np.empty(0, np.int32)]
     for start in range(0, len(facts), _PART):
         part = slice(start, start + _PART)
@@ -70,13 +70,13 @@ def askable(facts: Facts) -> Ints:
 def draw_evenly(
     facts: Facts, rows: npt.NDArray[Any], most: int, rng: np.random.Generator
 ) -> npt.NDArray[Any]:
-    """At most so many of the rows, drawn evenly over predicates and time; ascending.
+    """Return at most this many rows, sampled evenly over predicates and time, ascending.
 
-    Among the facts of a predicate, by time, every n-th is taken.
+    It takes every n-th of each predicate's facts, sorted by time.
     """
     if len(rows) <= most:
         return rows
-    if len(rows) > _MANY * most:  # some of them are enough to draw from, and easier to sort
+    if len(rows) > _MANY * most:  # a sample is enough to draw from, and easier to sort
         share = _MANY * most / 2 / len(rows)
         parts = [rows[start : start + _PART] for start in range(0, len(rows), _PART)]
         rows = np.concatenate([part[rng.random(len(part), np.float32) < share] for part in parts])
@@ -87,12 +87,12 @@ def draw_evenly(
 
 
 def training_queries(facts: Facts, rows: npt.NDArray[Any] | None = None) -> Queries:
-    """Return a query for each fact of the graph, or for some rows; each query hides its fact."""
+    """Return a query for each fact in the graph, or for some rows. Each query hides its fact."""
     hidden = np.arange(len(facts), dtype=np.int32) if rows is None else rows.astype(np.int32)
     asked = facts if rows is None else facts.take(rows)
     return Queries(asked.subjects, asked.objects, asked.times, hidden)
 
 
 def held_out_queries(facts: Facts) -> Queries:
-    """Return a query for each of these facts, which are not in the graph; nothing is hidden."""
+    """Return a query for each of these facts. They are not in the graph, so nothing is hidden."""
     return Queries(facts.subjects, facts.objects, facts.times, np.full(len(facts), -1, np.int32))

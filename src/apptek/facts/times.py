@@ -1,10 +1,11 @@
 """Times on one axis: the codes of written times, and their positions.
 
-A *code* names one written time: equal texts, equal codes, and back. A *position* is where it lies
-on the axis, in the axis' unit; distances are differences of positions. The two differ only on a
-calendar of mixed precision, where "1999" and "1999-01-01" are two codes at one position.
+A *code* represents a written time: equal texts have equal codes, and a code converts back to its
+text. A *position* is its place on the axis in the axis' unit, so distances are differences between
+positions. The two differ only on a calendar of mixed precision, where "1999" and "1999-01-01" are
+two codes at the same position.
 
-The texts are those of written_times.py.
+written_times.py describes the texts.
 """
 
 from dataclasses import dataclass
@@ -37,7 +38,7 @@ Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month"
 GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
 UNKNOWN = int(np.iinfo(np.int32).min)
 LARGEST = 2**31 - 1
-# What a text must have to be a whole unit: see precisions.
+# What makes a text a whole unit; see precisions.
 NEEDED = {"year": 0, "month": 1, "week": 2, "day": 2, "hour": 3, "minute": 3, "second": 3}
 FIRST = {"dmy": "day", "mdy": "month"}
 TIME_FORMATS = {
@@ -50,24 +51,24 @@ TIME_FORMATS = {
     "year": "a year such as 1999",
     "integer": "a whole number",
 }
-_MONTHS, _DAYS = 13, 32  # numbers of a month and of a day in a mixed code; 0: not written
+_MONTHS, _DAYS = 13, 32  # values of a month and a day in a mixed code; 0: not written
 _TOO_FINE = "a time from 1902 to 2037, or a granularity coarser than seconds"
 
 
 @dataclass(frozen=True, slots=True)
 class TimeAxis:
-    """The line on which a data set's times lie.
+    """The axis of a data set's times.
 
-    unit         the length of one step: integer, or a unit of the calendar, which counts from 1970
-                 (months and years: from year 0). Mixed calendars take the unit in which most facts
-                 are written. A week is written as its Monday.
-    mixed        whether dates of different precision occur; then codes are
-                 (year * 13 + month) * 32 + day, and a position is the start of the year, month or
-                 day that is written.
-    date_format  how dates were written, so that queries may be written alike: dmy, mdy, a pattern
-                 of strptime, or nothing for dates that need no explanation
-    stride       of integers: the largest number that divides all their differences; 24 where
-                 hours are counted and facts are dated by day (0, 24, 48, ...)
+    unit         the length of one step: integer, or a calendar unit, counted from 1970 (months and
+                 years: from year 0). Mixed calendars use the unit in which most facts are written.
+                 A week is written as its Monday.
+    mixed        whether dates have different precisions; if so, codes are
+                 (year * 13 + month) * 32 + day, and a position is the start of the written year,
+                 month or day
+    date_format  how dates were written, so that queries can use the same form: dmy, mdy, a
+                 strptime pattern, or empty for unambiguous dates
+    stride       for integers, the largest number that divides all their differences; 24 if hours
+                 are counted and facts are dated by day (0, 24, 48, ...)
     """
 
     unit: Unit
@@ -76,7 +77,7 @@ class TimeAxis:
     stride: int = 1
 
     def codes(self, written: Written) -> Ints:
-        """Return the codes of times that fit the axis; finer dates are cut to the axis' unit."""
+        """Return the codes of times that fit the axis. Finer dates are truncated to its unit."""
         dates = as_dates(written, self.date_format if self.date_format in FIRST else "")
         year, month, day, second = (dates[part] for part in ("year", "month", "day", "second"))
         if self.unit == "integer":
@@ -91,56 +92,56 @@ class TimeAxis:
         return codes.astype(np.int32)
 
     def how_to_read(self) -> dict[str, str]:
-        """Return the options with which further files are read onto this axis.
+        """Return the options for reading further files onto this axis.
 
-        A pattern asks for its order of day and month, and for itself where only it can be read.
+        A pattern becomes its order of day and month, or stays a pattern if only that can be read.
         """
         only_so = any(part in self.date_format for part in ("%y", "%p", "%d%H"))
         date_format = self.date_format if only_so else self.order
         order = {"date_format": date_format} if date_format else {}
         if self.mixed:
             return {"granularity": "mixed", **order}
-        if self.unit in ("integer", "year"):  # a bare number may be either of these
+        if self.unit in ("integer", "year"):  # a bare number may be either
             return order
         return {"granularity": self.unit, **order}
 
     @property
     def order(self) -> str:
-        """Which of day and month came first in the data, dmy or mdy; empty where it is open."""
+        """Whether day or month came first in the data: dmy, mdy, or empty if undetermined."""
         day, month = self.date_format.find("%d"), self.date_format.find("%m")
         if self.date_format in FIRST or min(day, month) < 0:
             return self.date_format if self.date_format in FIRST else ""
         if "%Y" in self.date_format[: min(day, month)]:
-            return ""  # with the year first, day and month are not ambiguous
+            return ""  # with the year first, day and month are unambiguous
         return "dmy" if day < month else "mdy"
 
     def holds(self, other: "TimeAxis") -> bool:
-        """Return whether all times of another axis fit on this one, maybe truncated to its unit."""
+        """Return whether all times on another axis fit this one, perhaps truncated to its unit."""
         if "integer" in (self.unit, other.unit):
             return {self.unit, other.unit} <= {"integer", "year"}
         finer = GRANULARITIES.index(other.unit) <= GRANULARITIES.index(self.unit)
         return self.mixed or (not other.mixed and finer)
 
     def parse(self, text: str) -> int:
-        """Return the code of a time in a query; TimeFormatError says what is expected."""
+        """Return the code of a query's time. TimeFormatError states what is expected."""
         return _parse(self, text)
 
     @property
     def expected(self) -> str:
-        """How to write a time of this axis."""
+        """A description of how to write a time on this axis."""
         return (
             "a date such as 2014-05-13, 2014-05 or 2014" if self.mixed else TIME_FORMATS[self.unit]
         )
 
     def read(self, text: str) -> Written:
-        """Read a query's time, written in a way of its own or like the data."""
+        """Read a query's time, written in a standard form or like the data."""
         written = read_time(text)
         is_pattern = "%" in self.date_format
         if written["fault"][0] or (written["order"][0] == OPEN and is_pattern):
             if is_pattern:
                 return read_by_pattern(text, self.date_format)
             expected = expected_of(written[0])
-            if expected == EXPECTED:  # a text that also describes other data
+            if expected == EXPECTED:  # the expected text also describes other data
                 expected = f"{self.expected}, or ? for unknown"
             raise TimeFormatError(expected)
         order = int(written["order"][0])
@@ -151,7 +152,7 @@ class TimeAxis:
         return written
 
     def check(self, written: Written) -> None:
-        """Raise TimeFormatError where a time of a query is none of this axis."""
+        """Raise TimeFormatError if a query's time is not on this axis."""
         kind = int(written["kind"][0])
         if kind == NOTHING:
             return
@@ -163,7 +164,7 @@ class TimeAxis:
             raise TimeFormatError(f"{whole(self.unit)}, as in this data")
 
     def format(self, code: int) -> str:
-        """Return the text of a code, which parse reads back; '?' where it is unknown."""
+        """Return the text of a code, which parse can read, or '?' if it is unknown."""
         code = int(code)
         if code == UNKNOWN:
             return "?"
@@ -179,17 +180,17 @@ class TimeAxis:
         return f"{clock}:{second % 60:02d}" if self.unit == "second" else clock
 
     def positions(self, codes: Ints) -> Ints:
-        """Return the positions of codes, UNKNOWN for UNKNOWN; a copy only if the axis is mixed."""
+        """Return the positions of codes. UNKNOWN stays UNKNOWN. Only mixed axes need a copy."""
         if not self.mixed:
             return codes
         known = codes != UNKNOWN
         return np.where(known, position(self.unit, *_decode(codes)), UNKNOWN).astype(np.int32)
 
     def last_moments(self, codes: Ints) -> Ints:
-        """Return the codes of the last day of each year or month; a day stays itself.
+        """Return the code of the last day of each year or month. Codes of days are unchanged.
 
-        Every month is given 31 days: the codes sort correctly, and the position of a shorter
-        month's end is up to three days too late, never too early.
+        Every month gets 31 days. The codes sort correctly, and the end of a shorter month is up to
+        three days too late, never too early.
         """
         if not self.mixed:
             return codes
@@ -198,7 +199,7 @@ class TimeAxis:
         return last
 
     def position(self, code: int) -> int:
-        """Return the position of one code."""
+        """Return the position of a single code."""
         return int(position(self.unit, *_decode(code))) if self.mixed else code
 
 
@@ -213,12 +214,12 @@ def _parse(axis: TimeAxis, text: str) -> int:
 
 
 def _decode(code: Any) -> tuple[Any, Any, Any]:
-    """Return the year, month and day of a mixed code, or of an array of them."""
+    """Return the year, month and day of a mixed code, or of an array of codes."""
     return code // _DAYS // _MONTHS, code // _DAYS % _MONTHS, code % _DAYS
 
 
 def whole(unit: str) -> str:
-    """Return what a text must hold to lie on an axis of this unit."""
+    """Return what a text must contain to be on an axis with this unit."""
     if unit in SECONDS:
         return "a time of day, such as 2014-05-13 14:22"
     return "a day" if unit == "week" else f"a whole {unit}"

@@ -1,9 +1,9 @@
-"""Times as they are written, read as arrays.
+"""Written times, read as arrays.
 
 | text                                    | is                                             |
 |-----------------------------------------|------------------------------------------------|
 | 2014-05-13, 2014/5/13, 20140513         | a day (without dashes: 1000 to 2999)           |
-| 13.05.2014, 05/13/2014, 13-05-2014      | a day, if the column shows which number is it  |
+| 13.05.2014, 05/13/2014, 13-05-2014      | a day, if the column shows which number it is  |
 | 13 May 2014, 13-May-2014, May 13, 2014  | a day, by the English names of months          |
 | 2014-05-13 14:22, 2014-05-13T14:22:07Z  | a time of day, with any of the days above      |
 | 2014-05-13T14:22+02:00                  | the same; an offset is converted to UTC        |
@@ -12,8 +12,8 @@
 | 17, -3, 1999                            | an integer, where no calendar text occurs      |
 | (empty), ?, -, ####-##-##               | unknown                                        |
 
-Texts that differ only in their digits are read together: one regular expression says where their
-numbers are.
+Texts that differ only in their digits are read together. One regular expression finds their
+numbers.
 """
 
 import re
@@ -34,11 +34,11 @@ EXPECTED = (
     "nothing for unknown; --date-format says any other form, such as %d/%m/%y"
 )
 UNKNOWN_TEXTS = frozenset({"", "?", "-", "####-##-##"})
-NOTHING, INTEGER, DATE, EITHER = range(4)  # EITHER: 1999, 201405 or 20140513; all times decide
-DMY, MDY, OPEN = range(1, 4)  # OPEN: 03.05.2014, whose month is the first one until settled
+NOTHING, INTEGER, DATE, EITHER = range(4)  # EITHER: 1999, 201405 or 20140513, as all times decide
+DMY, MDY, OPEN = range(1, 4)  # OPEN: 03.05.2014, whose first number is the month until settled
 ORDERS = ("", "dmy", "mdy")
-# An integer is its own year. Months and days are 0 where they are not written, seconds since
-# midnight -1; a time with an offset is zoned, and in UTC. A fault is an index of _FAULTS.
+# An integer is its own year. Unwritten months and days are 0, and unwritten seconds since
+# midnight are -1. A time with an offset is zoned and in UTC. A fault is an index of _FAULTS.
 WRITTEN = np.dtype(
     [
         *(("kind", np.int8), ("order", np.int8), ("fault", np.int8), ("zoned", np.bool_)),
@@ -58,7 +58,7 @@ _FAULTS = (
 )
 _NO_TIME, _MONTH, _DAY, _CLOCK_FAULT, _OPEN_ZONED, _OFFSET, _TOO_LARGE = range(1, 8)
 _LARGEST = 2**31 - 1
-_LARGEST_OFFSET = 14 * 60  # minutes: no zone is farther from UTC
+_LARGEST_OFFSET = 14 * 60  # minutes; no zone is further from UTC
 _CLOCK = (
     r"(?:[T ](?P<hour>[0-9]{2})(?::?(?P<minute>[0-9]{2})(?::?(?P<second>[0-9]{2})"
     r"(?:[.,][0-9]{1,9})?)?)?"
@@ -99,7 +99,7 @@ _FINEST = (("Y", 0), ("y", 0), ("m", 1), ("b", 1), ("B", 1), ("d", 2), ("j", 2),
 
 
 def read_times(texts: pa.Array) -> Written:
-    """Read many texts of times; what is none of them has a fault."""
+    """Read many texts as times. A text that is not a time has a fault."""
     shapes = pc.replace_substring_regex(texts, "[0-9]", "0").dictionary_encode()
     codes = shapes.indices.to_numpy()
     order = np.argsort(codes, kind="stable")
@@ -116,13 +116,13 @@ def read_times(texts: pa.Array) -> Written:
 
 
 def read_time(text: str) -> Written:
-    """Read one text: an array of one."""
+    """Read one text as an array with one element."""
     encoded = np.frombuffer(text.encode("utf-8", "replace"), np.uint8)
     return _read_alike(text, encoded.reshape(1, -1))
 
 
 def _read_alike(text: str, table: npt.NDArray[np.uint8]) -> Written:
-    """Read texts (n, characters) that differ from `text` in digits alone."""
+    """Read texts (n, characters) that differ from `text` only in digits."""
     written = np.zeros(len(table), WRITTEN)
     written["second"] = -1
     bare = _bare(text)
@@ -154,13 +154,13 @@ def _read_alike(text: str, table: npt.NDArray[np.uint8]) -> Written:
 
 
 def _bare(text: str) -> str:
-    """Return the text without the spaces that pad it, and without quotes around it."""
+    """Return the text without padding spaces and surrounding quotes."""
     text = text.strip(" ")
     return text[1:-1] if len(text) >= 2 and text[0] == text[-1] == '"' else text
 
 
 def _number(table: npt.NDArray[np.uint8], start: int, stop: int) -> Longs:
-    """Return the numbers in some columns of characters."""
+    """Return the numbers in a range of character columns."""
     number = np.zeros(len(table), np.int64)
     for column in range(start, stop):
         number = number * 10 + table[:, column] - ord("0")
@@ -168,7 +168,7 @@ def _number(table: npt.NDArray[np.uint8], start: int, stop: int) -> Longs:
 
 
 def _read_digits(written: Written, value: Longs, match: "re.Match[str]") -> None:
-    """Fill in integers; some may be years or days."""
+    """Fill in integers, including those that may be years or days."""
     written["kind"], written["year"] = INTEGER, value
     written["fault"][np.abs(value) > _LARGEST] = _TOO_LARGE
     if match["sign"]:
@@ -187,7 +187,7 @@ def _read_digits(written: Written, value: Longs, match: "re.Match[str]") -> None
 
 
 def _order_day_and_month(written: Written, parts: dict[str, Longs]) -> None:
-    """Find the day and the month of 13.05.2014 or 05.13.2014; both may be the month: open."""
+    """Find the day and month of 13.05.2014 or 05.13.2014. If both may be the month, it is open."""
     first, other = parts["first"], parts["other"]
     parts["month"], parts["day"] = np.where(first > 12, (other, first), (first, other))
     written["order"] = np.where(first == other, 0, OPEN)
@@ -196,7 +196,7 @@ def _order_day_and_month(written: Written, parts: dict[str, Longs]) -> None:
 
 
 def _fill(written: Written, parts: dict[str, Longs], zone: str | None) -> None:
-    """Fill in dates, with the time of day that stands after them, in UTC if it has an offset."""
+    """Fill in dates and any time of day that follows, in UTC if it has an offset."""
     for name in ("year", "month", "day"):
         if name in parts:
             written[name] = parts[name]
@@ -232,7 +232,7 @@ def _blame(written: Written, rows: Any, fault: int) -> None:
 
 
 def expected_of(one: Any) -> str:
-    """Say what was expected in the place of a text that has a fault."""
+    """Return what was expected instead of a text with a fault."""
     return _FAULTS[one["fault"]].format(int(one["year"]), int(one["month"]))
 
 
@@ -243,7 +243,7 @@ def precisions(written: Written) -> Longs:
 
 
 def as_dates(written: Written, order: str) -> Written:
-    """Return the times as dates, read in this order (dmy or mdy) where two are possible."""
+    """Return the times as dates. The order, dmy or mdy, applies where both are possible."""
     dates = written.copy()
     compact = (dates["kind"] == EITHER) & (dates["year"] > 9999)
     number = dates["year"][compact]
@@ -261,7 +261,7 @@ def as_dates(written: Written, order: str) -> Written:
 
 
 def read_by_pattern(text: str, pattern: str) -> Written:
-    """Read a time by a pattern of strptime, such as %d/%m/%Y; else raise TimeFormatError."""
+    """Read a time with a strptime pattern such as %d/%m/%Y, or raise TimeFormatError."""
     written, text = np.zeros(1, WRITTEN), _bare(text)
     written["second"] = -1
     if text in UNKNOWN_TEXTS:
@@ -284,7 +284,7 @@ def read_by_pattern(text: str, pattern: str) -> Written:
 
 
 def check_pattern(pattern: str) -> None:
-    """Refuse a pattern that is none of strptime, or has no year; TimeFormatError says so."""
+    """Raise TimeFormatError for an invalid strptime pattern, or one without a year."""
     try:
         datetime.strptime("", pattern)
     except ValueError as error:

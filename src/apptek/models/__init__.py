@@ -1,1 +1,1 @@
-"""From features to probabilities: linear softmax, re-ranker, the fit, and the model folder."""
+"""From features to probabilities: linear softmax, re-ranker, fitting, and model folder."""

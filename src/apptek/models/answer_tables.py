@@ -1,7 +1,7 @@
-"""The answer table: answers to queries, column by column.
+"""The answer table, which stores answers to queries by column.
 
-Its rows become `Answer` objects, or one Arrow table without an object per answer. Texts are
-dictionary-encoded there, so that a name in ten rows is stored once.
+Its rows become `Answer` objects, or a single Arrow table without an object per answer. The Arrow
+table dictionary-encodes texts, so a name that occurs in ten rows is stored once.
 """
 
 from collections.abc import Sequence
@@ -50,7 +50,7 @@ SCHEMA = pa.schema(
 
 @dataclass(frozen=True, slots=True)
 class RankedPredicates:
-    """The probabilities of all predicates for some queries, and which queries use past_only."""
+    """The probabilities of all predicates for each query, and which queries use past_only."""
 
     queries: Queries
     probabilities: Matrix  # (B, R)
@@ -64,7 +64,7 @@ class RankedPredicates:
 
 @dataclass(frozen=True, slots=True)
 class AskedColumns:
-    """Queries as columns: dictionaries of the texts of subjects, objects and times."""
+    """Queries as columns, with dictionaries for the texts of subjects, objects and times."""
 
     subjects: pa.DictionaryArray
     objects: pa.DictionaryArray
@@ -72,7 +72,7 @@ class AskedColumns:
 
     @classmethod
     def of(cls, queries: Sequence[Query]) -> "AskedColumns":
-        """Return the texts of some queries."""
+        """Return the texts of a sequence of queries."""
         columns = (
             [getattr(query, name) for query in queries] for name in ("subject", "object", "time")
         )
@@ -81,9 +81,9 @@ class AskedColumns:
 
 @dataclass(frozen=True)
 class AnswerTable:
-    """The answers to some queries, column by column; an `Answer` is one row of it.
+    """The answers to a batch of queries, by column. Each row is an `Answer`.
 
-    top    the number of predicates of each query, the most probable; None: all
+    top    how many of the most probable predicates to keep per query; None keeps all
     sizes  the sizes of prediction sets with this coverage, which replace `top`
     """
 
@@ -97,7 +97,7 @@ class AnswerTable:
 
     @cached_property
     def best(self) -> tuple[Longs, Matrix]:
-        """The most probable predicates of each query, and their probabilities: (B, top)."""
+        """The most probable predicates of each query and their probabilities: (B, top)."""
         top = self.top if self.sizes is None else int(self.sizes.max(initial=1))
         return best_predicates(self.ranked.probabilities, top)
 
@@ -109,14 +109,14 @@ class AnswerTable:
 
     @cached_property
     def known(self) -> Bools:
-        """Which predicates the facts have for each query's subject, object and time: (B, R)."""
+        """Which predicates already occur with each query's subject, object and time: (B, R)."""
         every = np.arange(self.ranked.probabilities.shape[1])
         every = np.tile(every, (len(self.ranked.queries), 1))
         return known_among(self.seen.graph, self.ranked.queries, self.ranked.past_only, every)
 
     @cached_property
     def flags(self) -> dict[str, Bools]:
-        """The flags of each query, by the name of the column: (B,)."""
+        """The flags of each query, by column name: (B,)."""
         queries, past, seen = self.ranked.queries, self.ranked.past_only, self.seen
         far = seen.far_times(queries.times)
         return {
@@ -128,7 +128,7 @@ class AnswerTable:
         }
 
     def answers(self, asked: Sequence[Query]) -> list[Answer]:
-        """Return the rows as objects; asked: the queries as text."""
+        """Return the rows as `Answer` objects. `asked` contains the queries as text."""
         words, seen, probabilities = self.predicates, self.seen, self.ranked.probabilities
         order, largest = (
             [row[:count] for row, count in zip(part.tolist(), self.counts.tolist(), strict=True)]
@@ -136,7 +136,7 @@ class AnswerTable:
         )
         flags = {name: column.tolist() for name, column in self.flags.items()}
         queries = self.ranked.queries
-        # Not `seen.names`: Arrow would import pandas.
+        # Not `seen.names`, because Arrow would import pandas.
         ends = [list(map(seen.name, ids.tolist())) for ids in (queries.subjects, queries.objects)]
         times, names = queries.times.tolist(), words.names
         views = self.ranked.views
@@ -163,7 +163,7 @@ class AnswerTable:
         ]
 
     def arrow(self, asked: AskedColumns) -> pa.Table:
-        """Return an Arrow table with a row per predicate of a query; `query` counts from 1."""
+        """Return an Arrow table with a row per predicate of a query. `query` counts from 1."""
         (best, largest), words, count = self.best, self.predicates, len(self.ranked.queries)
         width, counts = best.shape[1], self.counts
         listed = (np.arange(width) < counts[:, None]).ravel()
@@ -190,12 +190,12 @@ class AnswerTable:
 
 
 def best_predicates(probabilities: Matrix, top: int | None) -> tuple[Longs, Matrix]:
-    """Return the most probable predicates of each row and their probabilities; ties: the first.
+    """Return the most probable predicates of each row and their probabilities. Ties keep id order.
 
-    top  the number of predicates, at least 1; None: all
+    top  the number of predicates, at least 1; None returns all
 
-    Nonnegative floats sort like their bits. With the predicate in the lower half of each number, no
-    two are equal. Sorting such numbers is many times faster than an argsort.
+    Nonnegative floats sort in the order of their bits. The lower half of each sort key contains
+    the predicate, so all keys differ. Sorting these keys is many times faster than an argsort.
     """
     width = probabilities.shape[1]
     if top is not None:
@@ -209,14 +209,14 @@ def best_predicates(probabilities: Matrix, top: int | None) -> tuple[Longs, Matr
 
 
 def _texts(texts: Sequence[str | None], codes: Longs) -> pa.DictionaryArray:
-    """Return the text of each code; equal texts share an entry of the dictionary."""
+    """Return the text of each code. Equal texts share a dictionary entry."""
     return pa.array(texts, pa.string()).dictionary_encode().take(pa.array(codes))
 
 
 def _class_columns(
     predicates: PredicateWords, ranked: RankedPredicates, best: Longs
 ) -> dict[str, Any]:
-    """Return the class and the group of each predicate, and the probabilities of both."""
+    """Return each predicate's class and group, and the probabilities of both."""
     columns: dict[str, Any] = {}
     for level in LEVELS:
         classes = predicates.levels.get(level)

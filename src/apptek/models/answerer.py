@@ -1,7 +1,7 @@
-"""A fitted model at work: from queries to features, scores and answers.
+"""A fitted model in use: from queries to features, scores and answers.
 
-Each query is answered in one of two views: *all_facts*, or *past_only*, from the facts before its
-time. A query after the last known start is always answered with past_only.
+Each query is answered in one of two views: *all_facts* sees every fact, and *past_only* sees only
+facts before the query's time. Queries after the last known start always use past_only.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,9 +34,9 @@ from apptek.results import Query
 class ScoredQueries:
     """Queries with everything that was computed for them.
 
-    counted  what counting adds to the logits; 0 if it adds nothing
+    counted  what counting adds to the logits, or 0
     linear   the logits of the linear softmax, including `counted`
-    scores   the final scores: `linear`, or the output of the re-ranker
+    scores   the final scores: `linear`, or the re-ranker's output
     """
 
     queries: Queries
@@ -48,7 +48,7 @@ class ScoredQueries:
 
 @dataclass(frozen=True, slots=True)
 class WorkingView:
-    """A view of a model at work: its features, and the weights over them."""
+    """One of a model's views in use: its features and their weights."""
 
     name: View
     space: FeatureSpace
@@ -56,15 +56,15 @@ class WorkingView:
 
     @classmethod
     def of(cls, model: Model, view: View) -> "WorkingView":
-        """Return a view of a model at work."""
+        """Return a view of a model, ready to score queries."""
         return cls(view, model.space(view), model.fitted(view))
 
     @property
     def reaches_others(self) -> bool:
-        """Whether scores depend on facts that neither entity of a query is part of.
+        """Whether scores depend on facts that involve neither entity of a query.
 
-        Added parts, such as topologies, may lead to such facts, and the trees use what actors of
-        the same types do to each other.
+        Added parts such as topologies may lead to other entities' facts. Trees use facts between
+        actors of the same types.
         """
         typed = self.fitted.reranker is not None and bool(self.fitted.kinds)
         return typed or bool(self.space.added)
@@ -76,11 +76,11 @@ class WorkingView:
         return np.concatenate(map_queries(self, queries, WorkingView._scores))
 
     def _scores(self, queries: Queries) -> Floats:
-        """Score a chunk; its features are dropped then."""
+        """Score one chunk, whose features are then discarded."""
         return self.scored(queries).scores
 
     def scored(self, queries: Queries) -> ScoredQueries:
-        """Return the queries with their features and scores, from which an explanation starts."""
+        """Return the queries with their features and scores, as explanations need them."""
         assert self.fitted.scorer is None, "a baseline has no features"
         rows, classifier = self.space.rows(queries), self.fitted.classifier
         linear, counted = classifier.scores(rows), np.zeros((len(queries), 1), np.float32)
@@ -93,12 +93,12 @@ class WorkingView:
         return ScoredQueries(queries, rows, counted, linear, scores)
 
     def probabilities(self, scores: Matrix) -> Matrix:
-        """Return scores of this view as calibrated probabilities: (B, R) -> (B, R)."""
+        """Convert this view's scores to calibrated probabilities: (B, R) -> (B, R)."""
         return self.fitted.classifier.calibration.probabilities(scores)
 
 
 class Views(dict[View, WorkingView]):
-    """The views of a model, each made on first use."""
+    """A model's views, each created on first use."""
 
     def __init__(self, make: Callable[[View], WorkingView]) -> None:
         super().__init__()
@@ -110,12 +110,12 @@ class Views(dict[View, WorkingView]):
 
 
 class Answerer:
-    """A model with the feature spaces of its views, and what occurs in its graph.
+    """A model with its views' feature spaces and the contents of its graph.
 
-    past_only     every query is answered from the past only: the user asked for it, or no other
-                  view was fitted
-    entities      resolves the names of queries
-    new_names     reads the types of names that resolve to no entity
+    past_only     answer every query from the past only, because the user asked for it or because
+                  no other view was fitted
+    entities      resolves the names in queries
+    new_names     reads the types from names that do not resolve to an entity
     """
 
     def __init__(self, model: Model, *, past_only: bool = False) -> None:
@@ -134,9 +134,9 @@ class Answerer:
     def queries_of(self, asked: Sequence[Query]) -> Queries:
         """Return queries as ids, below 0 for unknown names.
 
-        Raise TimeFormatError for a text that is no time; among several queries, it names the query,
-        counted from 1. Raise UnknownName in the same way for "?", "*" and empty texts, which are
-        never names.
+        Raise TimeFormatError for a text that is not a time. If there are several queries, the error
+        gives the query's number, counted from 1. Raise UnknownName in the same way for "?", "*" and
+        empty texts, which are never names.
         """
         times = []
         for number, query in enumerate(asked, 1):
@@ -155,15 +155,16 @@ class Answerer:
         )
 
     def entity_id(self, name: str) -> int:
-        """Return the id of a name; below 0 for an unknown one, see `new_names`."""
+        """Return the id of a name. Unknown names get an id below 0; see `new_names`."""
         known = self.entities.find(name)
         return self.new_names.id(name) if known is None else known
 
     def check(self, query: Query, *, allow_unknown: bool = False) -> None:
-        """Refuse a single question that the data cannot answer.
+        """Reject a single question that the data cannot answer.
 
-        UnknownName for a name that is not in the data, unless that is allowed; ApptekError for a
-        time far from all facts. Lists of queries are answered instead, with such rows flagged.
+        Raise UnknownName for a name that is not in the data, unless that is allowed. Raise
+        ApptekError for a time far from all facts. In lists of queries, these rows are answered and
+        flagged instead.
         """
         time = self.model.dataset.axis.parse(query.time)
         self.entities.check(query.subject, query.object, allow_unknown=allow_unknown)
@@ -171,7 +172,7 @@ class Answerer:
 
     @cached_property
     def mirrors(self) -> Mirrors:
-        """The predicates that go the other way at the same time, in the training facts."""
+        """Predicates of simultaneous facts in the opposite direction, from the training facts."""
         return Mirrors.learned(self.model.dataset.train, len(self.model.dataset.predicates))
 
     @property
@@ -180,7 +181,7 @@ class Answerer:
         return self.model.dataset.labels or PredicateTable()
 
     def past_view(self) -> "Answerer":
-        """Return the same model with past_only for every query; indices are shared."""
+        """Return the same model with past_only for every query. Both share their indices."""
         if self.past_only:
             return self
         answerer = copy(self)
@@ -189,13 +190,13 @@ class Answerer:
 
     @property
     def main(self) -> WorkingView:
-        """The view all_facts if there is one; else past_only."""
+        """The all_facts view if it was fitted, otherwise past_only."""
         return self.views["past_only" if self.past_only else "all_facts"]
 
     def from_past_only(self, queries: Queries) -> Bools:
-        """Return which queries use past_only: all, or those after the last known start.
+        """Return which queries use past_only: all of them, or those after the last known start.
 
-        A start that is far from all others, perhaps because of a mistyped date, does not count.
+        A start far from all others does not count, because its date may be mistyped.
         """
         if self.past_only:
             return np.ones(len(queries), np.bool_)
@@ -206,13 +207,13 @@ class Answerer:
         return self.model.last_observed
 
     def view_of(self, queries: Queries) -> WorkingView:
-        """Return the view in which a single query is answered."""
+        """Return the view that answers a single query."""
         return self.views["past_only" if self.from_past_only(queries)[0] else "all_facts"]
 
     def ranked(self, queries: Queries, ahead: Bools | None = None) -> RankedPredicates:
-        """Return the probabilities of all predicates, each query in its view.
+        """Return the probabilities of all predicates, each query in its own view.
 
-        ahead  which queries use past_only; by default those of `from_past_only`
+        ahead  which queries use past_only; `from_past_only` decides by default
         """
         ahead = self.from_past_only(queries) if ahead is None else ahead
         probabilities = np.empty((len(queries), len(self.model.dataset.predicates)), np.float32)
@@ -226,16 +227,16 @@ class Answerer:
     def table(
         self, ranked: RankedPredicates, *, top: int | None, coverage: float | None = None
     ) -> AnswerTable:
-        """Return the most probable predicates of each query, with its flags.
+        """Return the most probable predicates of each query, with the query's flags.
 
-        coverage  instead of `top`, the predicates of each query's prediction set
+        coverage  return each query's prediction set instead of the `top` predicates
         """
         sizes = None if coverage is None else self.set_sizes(ranked, coverage)
         words, calibrated = self.predicates, self.model.calibrated
         return AnswerTable(ranked, words, self.seen, top, calibrated, sizes, coverage)
 
     def set_sizes(self, ranked: RankedPredicates, coverage: float) -> Longs:
-        """Return the number of predicates in the prediction set of each query."""
+        """Return the number of predicates in each query's prediction set."""
         check_coverage(coverage)
         strata, sizes = self._strata.of(ranked.queries), np.ones(len(ranked.queries), np.int64)
         later = self.model.dataset.axis.positions(ranked.queries.times) > self._later_from
@@ -254,8 +255,8 @@ class Answerer:
     def _later_from(self) -> int:
         """The position after which a query counts as long after the last known fact.
 
-        There are two calibrations: one step after the last fact, and at the times of valid after
-        the training facts. A query uses the nearer one, on a logarithmic scale.
+        There are two calibrations: one for one step after the last fact, and one for the distance
+        from the training facts to the validation set. A query uses the nearer one, on a log scale.
         """
         data, last = self.model.dataset, self._last_observed
         valid = data.axis.positions(data.valid.take(data.valid.dated).times)
@@ -267,5 +268,5 @@ class Answerer:
 
     @cached_property
     def _strata(self) -> Strata:
-        """How often the entities and the pair of a query occur in the facts of the fit."""
+        """How often each query's entities and pair occur in the facts used for fitting."""
         return Strata(self.model.dataset.train, len(self.model.dataset.entities))

@@ -1,6 +1,6 @@
-"""Queries as text: given in Python, or as the rows of a file.
+"""Queries as text, given in Python or as the rows of a file.
 
-The functions that read files import their readers themselves, so that a prediction starts faster.
+The functions that read files import their readers lazily, so that predictions start faster.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -23,7 +23,7 @@ from apptek.results import Query
 
 USUAL = ReadOptions()
 COLUMNS = ("subject", "object", "time")
-Numbered = tuple[int, Query | str]  # the line, and the query or what is wrong with it
+Numbered = tuple[int, Query | str]  # the line number, and the query or its error
 
 
 def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
@@ -38,8 +38,8 @@ def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
 def asked_queries(asked: Any, axis: TimeAxis) -> list[Query]:
     """Return queries from a Query, from tuples (subject, object, time), or from a frame.
 
-    A frame has the columns subject, object and time. ApptekError for anything else. On an axis of
-    days or longer units, a time of midnight means that day.
+    A frame needs the columns subject, object and time. Raise ApptekError for anything else. If the
+    axis has days or longer units, midnight means that day.
     """
     queries = queries_in(asked)
     if axis.unit in SECONDS:
@@ -48,7 +48,7 @@ def asked_queries(asked: Any, axis: TimeAxis) -> list[Query]:
 
 
 def queries_in(asked: Any) -> list[Query]:
-    """Return queries from the same inputs as `asked_queries`, with the times as given."""
+    """Return queries from the inputs that `asked_queries` accepts, with the times as given."""
     if is_frame(asked):
         return [Query(*texts) for texts in read_query_texts(asked)]
     if is_single(asked):
@@ -60,12 +60,12 @@ def queries_in(asked: Any) -> list[Query]:
 
 
 def is_single(asked: Any) -> bool:
-    """Return whether a user asks one question: a Query, or a tuple (subject, object, time)."""
+    """Return whether the input is a single question: a Query or a tuple (subject, object, time)."""
     return isinstance(asked, Query) or (isinstance(asked, tuple) and _is_query(asked))
 
 
 def one_query(asked: Any) -> Query:
-    """Return a Query from a Query or a tuple (subject, object, time); else ApptekError."""
+    """Return a Query from a Query or a tuple (subject, object, time), or raise ApptekError."""
     if isinstance(asked, Query):
         return asked
     if isinstance(asked, tuple | list | np.ndarray) and _is_query(asked):
@@ -79,19 +79,19 @@ def _is_query(asked: Any) -> bool:
 
 def _no_query(asked: Any) -> ApptekError:
     return ApptekError(
-        f"found {asked!r}, expected a query: Query(subject, object, time), or such a tuple; None "
-        "is an unknown time"
+        f"found {asked!r}, expected a query: Query or tuple (subject, object, time); None "
+        "means an unknown time"
     )
 
 
 class LeftOut(str):
-    """What a row of a dump lacks, so that it is none: it is left out, and no error."""
+    """The reason why a row of a dump is not a query. The row is skipped without an error."""
 
     __slots__ = ()
 
 
 def read_queries(file: Path | Database, options: ReadOptions = USUAL) -> Iterator[Numbered]:
-    """Read the queries of a file with the columns subject, object and time, each with its line."""
+    """Yield the queries of a file with the columns subject, object and time, with line numbers."""
     for line, cells in read_rows(file, COLUMNS, options):
         yield line, cells if isinstance(cells, str) else Query(*cells)
 
@@ -99,10 +99,10 @@ def read_queries(file: Path | Database, options: ReadOptions = USUAL) -> Iterato
 def read_rows(
     file: Path | Database, names: tuple[str, ...], options: ReadOptions = USUAL
 ) -> Iterator[tuple[int, list[str] | str]]:
-    """Read some columns of a file, row by row with its line; or what is wrong with a row.
+    """Yield the line number and some columns of each row of a file, or the row's error.
 
-    Columns are found by their names in a header; a file without a header has these columns and no
-    others. In an event dump they are the columns of its facts.
+    Columns are found by their names in the header. A file without a header must have exactly these
+    columns. In an event dump, they are the columns of its facts.
     """
     from apptek.reading.dumps import lacks_name
     from apptek.reading.parts import good_rows
@@ -115,7 +115,7 @@ def read_rows(
         if content.dump is not None:
             empty = lacks_name(part, names[:2])
             lines = np.asarray(part.numbers)[empty].tolist()
-            rows += [(line, LeftOut("it lacks one of its actors")) for line in lines]
+            rows += [(line, LeftOut("one of its actors is missing")) for line in lines]
             part = part.without(empty)
         part = good_rows(part, file.name, content.names)
         rows += [(bad.line, f"{bad.column}: found {bad.found}, expected {bad.expected}")

@@ -1,7 +1,7 @@
-"""Scorers that count facts, the choice of their few weights, and counting beside the features.
+"""Scorers that count facts, the choice of their weights, and counting added to the features.
 
-Beside the features, the score of a predicate is the score of the features plus weight * log
-P(predicate), where P is the share of the predicate in the counts of `recency`. The counts and the
+With counting, the score of a predicate is its score from the features plus weight * log
+P(predicate), where P is the predicate's proportion of the counts of `recency`. The counts and the
 weight are chosen on the tuning queries; see models/fitting/view_counts.py.
 """
 
@@ -30,39 +30,39 @@ from apptek.models.counting_kernels import (
 from apptek.models.manifest import json_bytes
 from apptek.setting_rules import Different, checked_dataclass, setting
 
-CHUNK = 1024  # queries per task of a thread
+CHUNK = 1024  # queries per thread task
 WEIGHTS = "weights.{view}.json"
-MOST_FACTS = 5_000_000  # with more facts, counting would need too much memory and time
-MOST_TRIED = 3_000  # tuning queries that the counts are chosen on
-MOST_SHARES = 3_000_000  # limit of queries x predicates
-# The prior outweighs all facts: each predicate has its share among all of them.
+MOST_FACTS = 5_000_000  # with more facts, counting would take too much memory and time
+MOST_TRIED = 3_000  # tuning queries for choosing the counts
+MOST_SHARES = 3_000_000  # maximum of queries x predicates
+# The prior outweighs all facts, so each predicate gets its proportion of all facts.
 FREQUENCY = Weights(smoothing=1e12)
 Share = Annotated[float, Field(ge=0, le=1)]
 
 
 @checked_dataclass
 class CountingConfig:
-    """The values of each weight that are tried on valid. Decays are in steps of the time axis."""
+    """The values of each weight to try on the validation set. Decays are in time axis steps."""
 
     smoothing: Different[PositiveFloat] = setting(
-        (0.3, 1.0, 3.0, 10.0, 30.0), "facts that the prior weighs"
+        (0.3, 1.0, 3.0, 10.0, 30.0), "weight of the prior, in facts"
     )
     backoff: Different[PositiveFloat] = setting(
-        (0.3, 1.0, 3.0, 10.0, 100.0), "facts that the profile weighs"
+        (0.3, 1.0, 3.0, 10.0, 100.0), "weight of the profile, in facts"
     )
     reversed: Different[NonNegativeFloat] = setting(
-        (0.0, 0.03, 0.1, 0.2, 0.4, 1.0), "weight of a fact of the reversed pair"
+        (0.0, 0.03, 0.1, 0.2, 0.4, 1.0), "weight of each fact of the reversed pair"
     )
     pair_decay: Different[PositiveFloat] = setting(
-        (0.1, 0.3, 1.0, 3.0, 10.0, 30.0), "distance at which a fact of the pair fades"
+        (0.1, 0.3, 1.0, 3.0, 10.0, 30.0), "distance over which the pair's facts fade"
     )
     entity_decay: Different[PositiveFloat] = setting(
-        (0.1, 0.3, 1.0, 3.0, 10.0, 30.0), "the same of a fact of one entity"
+        (0.1, 0.3, 1.0, 3.0, 10.0, 30.0), "distance over which an entity's facts fade"
     )
     floor: Different[Share] = setting(
         (0.0, 0.003, 0.01, 0.03, 0.1), "weight that remains at any distance"
     )
-    most_queries: int = setting(10_000, "of valid, spread evenly over it", ge=1)
+    most_queries: int = setting(10_000, "max. validation queries, sampled evenly", ge=1)
 
 
 class FrequencyScorer:
@@ -84,11 +84,11 @@ class FrequencyScorer:
         return np.log(counts).astype(np.float32)
 
     def save(self, folder: Path, view: View) -> None:
-        """Write nothing: the counts follow from the data."""
+        """Write nothing, because the counts follow from the data."""
 
 
 class CountingScorer:
-    """The other counting baselines: one kernel, whose weights decide what it counts."""
+    """The other counting baselines: one kernel whose weights determine what it counts."""
 
     def __init__(
         self, graph: TemporalGraph, weights: Weights, arrays: CountingArrays | None = None
@@ -97,7 +97,7 @@ class CountingScorer:
         self.arrays = counting_arrays(graph) if arrays is None else arrays
 
     def scores(self, queries: Queries) -> Floats:
-        """Return the scores: (B, R). The number of threads does not change the result."""
+        """Return the scores: (B, R). The number of threads does not affect the result."""
         scores = np.empty((len(queries), self.graph.predicate_count), np.float32)
         columns, sight = queries.for_kernels(self.graph.axis), self.graph.directions("both")
 
@@ -110,11 +110,11 @@ class CountingScorer:
         return scores
 
     def with_weights(self, weights: Weights) -> "CountingScorer":
-        """Return other weights over the same facts."""
+        """Return a scorer with other weights over the same facts."""
         return CountingScorer(self.graph, weights, self.arrays)
 
     def with_facts(self, graph: TemporalGraph) -> "CountingScorer":
-        """Return the same weights and prior over the facts of another graph."""
+        """Return a scorer with the same weights and prior over another graph's facts."""
         return CountingScorer(graph, self.weights, counting_arrays(graph, self.arrays.dating))
 
     def save(self, folder: Path, view: View) -> None:
@@ -124,7 +124,7 @@ class CountingScorer:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A counting baseline: the weights to start from, and the names of those chosen on valid."""
+    """A counting baseline: its initial weights, and the weights to choose on the validation set."""
 
     start: Weights
     chosen: tuple[str, ...]
@@ -143,10 +143,10 @@ VARIANTS = {
 def choose_weights(
     variant: Variant, config: CountingConfig, quality: Callable[[Weights], float]
 ) -> tuple[Weights, float, int]:
-    """Return the best weights, their quality, and how many were tried.
+    """Return the best weights, their quality, and the number of weights tried.
 
-    Coordinate ascent: one weight changes at a time, round after round, until a whole round brings
-    no improvement. On a tie, the weights that were tried first win.
+    Coordinate ascent changes one weight at a time, in rounds, until a whole round brings no
+    improvement. On a tie, the weights tried first win.
     """
     best, tried = variant.start, {variant.start: quality(variant.start)}
     while True:
@@ -164,10 +164,10 @@ def choose_weights(
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """The counts that are added to the scores of a view.
+    """The counts that are added to a view's scores.
 
     kernel  which facts count, and how much
-    dating  (2, R): undated and dated training facts of each predicate, the basis of the prior
+    dating  (2, R): undated and dated training facts of each predicate, from which the prior follows
     """
 
     weight: float
@@ -176,15 +176,15 @@ class Counted:
 
     @property
     def family(self) -> str:
-        """`frequency` if each predicate gets its share among all facts; else empty."""
+        """`frequency` if P is each predicate's proportion of all facts, otherwise empty."""
         return "frequency" if self.kernel == FREQUENCY else ""
 
     def scores(self, graph: TemporalGraph, queries: Queries) -> Floats:
-        """Return weight * log P(predicate) of each predicate: (B, R)."""
+        """Return weight * log P(predicate) for each predicate: (B, R)."""
         return np.float32(self.weight) * self.log_shares(graph, queries)
 
     def log_shares(self, graph: TemporalGraph, queries: Queries) -> Floats:
-        """Return log P(predicate) by counting alone: (B, R)."""
+        """Return log P(predicate) from counting alone: (B, R)."""
         arrays = graph.derived.once("counting", lambda: counting_arrays(graph, self.dating))
         return log_softmax(CountingScorer(graph, self.kernel, arrays).scores(queries))
 
@@ -193,13 +193,13 @@ Asked = tuple[TemporalGraph, TuningQueries]  # queries with the graph that they 
 
 
 def counted_ranks(counted: Counted, asked: Sequence[Asked]) -> Doubles:
-    """Return the ranks of the truths by counting alone."""
+    """Return the ranks of the true predicates from counting alone."""
     ranks = [part.ranks(counted.log_shares(graph, part.queries)) for graph, part in asked]
     return np.concatenate(ranks)
 
 
 def choose_counts(start: Counted, asked: Sequence[Asked]) -> Counted:
-    """Return the counts that rank the truths best, among those that `recency` tries."""
+    """Return the counts, among those that `recency` tries, that rank the true predicates best."""
 
     def mrr(kernel: Weights) -> float:
         return float(np.mean(1 / counted_ranks(replace(start, kernel=kernel), asked)))

@@ -1,18 +1,18 @@
-"""The score of the counting baselines, as numba kernels over flat arrays.
+"""The counting baselines' score, as numba kernels over flat arrays.
 
-For a query (s, ?, o, t), let c be the counts of each predicate among some facts, where a fact
-counts floor + (1 - floor) / (1 + distance to t / decay):
+For a query (s, ?, o, t), let c be the counts of each predicate among a group of facts. Each fact
+adds floor + (1 - floor) / (1 + distance to t / decay) to its predicate's count:
 
     near(x)  = (c of x's facts + smoothing * prior) / (their sum + smoothing)
     entities = near(s's outgoing) * near(o's incoming) / prior * dated,  normalised to sum to 1
     score    = log(pair * c of (s, o) + reversed * c of (o, s) + backoff * entities)
 
-`prior` is the share of each predicate among all facts. `dated` is the predicate's lift among the
+`prior` is each predicate's proportion of all facts. `dated` is the predicate's lift among the
 facts that are dated (or undated) like the query. If only one of fact and query has a time, the fact
-counts `floor`; if neither has one, it counts 1. The fact that a query hides is never counted.
+counts `floor`. If neither has one, it counts 1. A query's hidden fact is never counted.
 
-With past_only, a query counts only the facts before its time; later ends are unknown, as in
-graph/slot_search.py. The prior is fitted, like a weight: it always comes from all facts.
+With past_only, a query counts only the facts before its time. Later ends are unknown, as in
+graph/slot_search.py. The prior is fitted, like a weight, and always comes from all facts.
 """
 
 from typing import NamedTuple
@@ -29,30 +29,30 @@ from apptek.graph.lookups import PairIndex, find_pair
 from apptek.graph.slot_search import AHEAD, ONGOING
 from apptek.graph.temporal_graph import TemporalGraph
 
-PRIOR = 0.5  # pseudo-count of facts of every predicate, so that no prior is 0
-DATING = 1.0  # pseudo-count of the overall share of dated facts
+PRIOR = 0.5  # pseudo-count of facts for every predicate, so that no prior is 0
+DATING = 1.0  # pseudo-count of the overall proportion of dated facts
 TINY = 1e-30  # keeps the logarithm of 0 finite
 
 
 class Weights(NamedTuple):
-    """The weights of the counts. The defaults count entities only, at any time."""
+    """The weights of the counts. By default, only the entities' facts count, at any time."""
 
     pair: float = 0.0
     reversed: float = 0.0
-    backoff: float = 1.0  # pseudo-count of the profile beside the pair's facts
-    smoothing: float = 3.0  # pseudo-count of the prior beside an entity's facts
+    backoff: float = 1.0  # pseudo-count of the profile, added to the pair's facts
+    smoothing: float = 3.0  # pseudo-count of the prior, added to an entity's facts
     pair_decay: float = 1.0  # distance at which the decaying part is halved
     entity_decay: float = 1.0
     floor: float = 1.0  # the weight that remains at any distance
 
 
 class GroupedFacts(NamedTuple):
-    """Facts sorted into groups: group g owns the rows from offsets[g] to offsets[g + 1].
+    """Facts sorted into groups. Group g consists of the rows from offsets[g] to offsets[g + 1].
 
-    The columns that a kernel needs are copied into this order, so that it reads memory
+    The columns that a kernel needs are copied in this order, so that it reads memory
     sequentially.
 
-    lows, highs  the positions of since and until; if one is unknown, both are the other one
+    lows, highs  the positions of since and until; if one is unknown, both contain the known one
     """
 
     offsets: Longs
@@ -63,7 +63,7 @@ class GroupedFacts(NamedTuple):
 
 
 class CountingArrays(NamedTuple):
-    """The inputs of the counting kernel.
+    """The counting kernel's inputs.
 
     entities  the facts of every subject, then of every object
     dating    (2, R): undated and dated facts of each predicate
@@ -80,7 +80,7 @@ class CountingArrays(NamedTuple):
 
 
 def dating_of(facts: Facts, predicate_count: int) -> Longs:
-    """Return how many undated and dated facts each predicate has: (2, R)."""
+    """Return the number of undated and dated facts of each predicate: (2, R)."""
     is_dated = facts.dated
     parts = (facts.predicates[~is_dated], facts.predicates[is_dated])
     counts = [np.bincount(part, minlength=predicate_count) for part in parts]
@@ -90,8 +90,8 @@ def dating_of(facts: Facts, predicate_count: int) -> Longs:
 def counting_arrays(graph: TemporalGraph, dating: Longs | None = None) -> CountingArrays:
     """Index the facts of a graph for the counting kernel. O(n log n).
 
-    dating  the basis of the prior; by default counted in the graph. A graph with facts that were
-            added after the fit keeps the `dating` of the fit.
+    dating  the counts from which the prior follows, by default the graph's. A graph with facts
+            that were added after fitting keeps the `dating` from the fit.
     """
     pairs, facts = PairIndex.of(graph), graph.facts
     is_dated = read_only(facts.dated)
@@ -107,14 +107,14 @@ def _grouped(graph: TemporalGraph, index: Incidence) -> GroupedFacts:
     since, until = graph.since[index.facts], graph.until[index.facts]
     lows = read_only(np.where(since == UNKNOWN, until, since))
     highs = read_only(np.where(until == UNKNOWN, since, until))
-    # Every third offset: the three ranges of a slot of an incidence are one group here.
+    # Every third offset, because a slot's three ranges in an incidence form one group here.
     offsets = read_only(index.offsets[::3].astype(np.int64))
     predicates = read_only(graph.facts.predicates[index.facts])
     return GroupedFacts(offsets, index.facts, lows, highs, predicates)
 
 
 def count_twins(graph: TemporalGraph) -> Ints:
-    """Count the facts that are hidden with each fact, including itself; empty if always 1."""
+    """Return the number of facts hidden with each fact, including itself; empty if always 1."""
     twins = graph.incidence.twins
     counts = np.bincount(twins)[twins] if len(twins) else twins
     return read_only(counts.astype(np.int32))
@@ -124,20 +124,20 @@ def count_twins(graph: TemporalGraph) -> Ints:
 def score_queries(
     arrays: CountingArrays, weights: Weights, sight: int, queries: QueryColumns, scores: Floats
 ) -> None:
-    """Fill in scores (B, R); `sight` are the flags AHEAD and ONGOING."""
+    """Fill in scores (B, R). `sight` contains the flags AHEAD and ONGOING."""
     subjects, objects, times, hidden = queries
     pair_decay, entity_decay, floor = weights.pair_decay, weights.entity_decay, weights.floor
     entities, pairs, twins = arrays.entities, arrays.pairs, arrays.twins
     predicate_count, entity_count = scores.shape[1], (entities.offsets.size - 1) // 2
-    # Work space of all queries, allocated once: the leaves below allocate nothing.
+    # Work space for all queries, allocated once, because the leaves below allocate nothing.
     prior, dated = np.empty(predicate_count), np.empty(predicate_count)
     counts, object_counts = np.empty(predicate_count), np.empty(predicate_count)
-    prior_of = -1  # whether `prior` is that of undated (0) or dated (1) queries that hide nothing
+    prior_of = -1  # `prior` is for undated (0) or dated (1) queries that hide nothing
     for row in range(subjects.size):
         subject, object_, when, unseen = subjects[row], objects[row], times[row], hidden[row]
         query_dated = 0 if when == UNKNOWN else 1
-        # The prior depends on the query only by what it hides and whether it is dated: held-out
-        # queries, which hide nothing, share it.
+        # The prior depends only on the hidden fact and on whether the query is dated. Held-out
+        # queries hide nothing, so they share it.
         if unseen >= 0 or prior_of != query_dated:
             _fill_prior(arrays, query_dated, unseen, prior, dated)
             prior_of = -1 if unseen >= 0 else query_dated
@@ -170,9 +170,9 @@ def _fill_prior(
 ) -> None:
     """Fill `prior` and `dated`, without the hidden fact and its twins.
 
-    "Alike" are the dated facts for a dated query, and the undated facts for an undated one.
+    "Alike" means the dated facts for a dated query, and the undated facts for an undated query.
     """
-    # Twins have the same predicate and are all dated: subtracting their number is enough.
+    # Twins have the same predicate and are all dated, so subtracting their number is enough.
     missing, gone, gone_alike, dating = -1, 0, 0, arrays.dating
     if unseen >= 0:
         missing = arrays.predicates[unseen]
@@ -184,11 +184,11 @@ def _fill_prior(
         total += dating[0, r] + dating[1, r]
     share = alike_total / total if total > 0 else 0.0
     for r in range(prior.size):
-        # Not below 0: a hidden fact that was added after the fit was never counted.
+        # Not below 0, because a hidden fact that was added after fitting was never counted.
         alike = max(dating[query_dated, r] - (gone_alike if r == missing else 0), 0)
         count = max(dating[0, r] + dating[1, r] - (gone if r == missing else 0), 0)
         prior[r] = (count + PRIOR) / (total + PRIOR * prior.size)
-        # Without any alike fact, being dated says nothing about the predicate.
+        # Without alike facts, whether a fact is dated carries no information about the predicate.
         dated[r] = (alike + DATING * share) / (count + DATING) / share if share > 0.0 else 1.0
 
 
@@ -197,7 +197,7 @@ def _combine(
     counts: Doubles, subject_total: float, object_counts: Doubles, object_total: float,
     prior: Doubles, dated: Doubles, smoothing: float, backoff: float,
 ) -> None:  # fmt: skip
-    """Replace the counts of the subject by backoff * entities."""
+    """Replace the subject's counts by backoff * entities."""
     total = 0.0
     for r in range(counts.size):
         near = (counts[r] + smoothing * prior[r]) / (subject_total + smoothing)
@@ -214,7 +214,7 @@ def _count_slot(
     groups: GroupedFacts, slot: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
     floor: float, counts: Doubles,
 ) -> float:  # fmt: skip
-    """Set `counts` to those of one slot and return their sum; slot -1 has no facts."""
+    """Set `counts` to a slot's counts and return their sum. Slot -1 has no facts."""
     for r in range(counts.size):
         counts[r] = 0.0
     if slot < 0:
@@ -227,7 +227,7 @@ def _count_pair(
     groups: GroupedFacts, pair: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
     floor: float, weight: float, counts: Doubles,
 ) -> None:  # fmt: skip
-    """Add the facts of a pair to `counts`; pair -1 has none."""
+    """Add a pair's facts to `counts`. Pair -1 has no facts."""
     if pair >= 0 and weight > 0.0:
         _add_counts(groups, pair, twins, when, unseen, sight, decay, floor, weight, counts)
 
@@ -237,7 +237,7 @@ def _add_counts(
     groups: GroupedFacts, group: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
     floor: float, weight: float, counts: Doubles,
 ) -> float:  # fmt: skip
-    """Add the weight of each fact of a group to the count of its predicate.
+    """Add the weight of each fact in a group to its predicate's count.
 
     Return the sum of these weights. Most of the time is spent in this loop: one sequential pass
     over memory, with a single division per fact.
@@ -249,19 +249,19 @@ def _add_counts(
             fact = groups.facts[entry]
             if fact == unseen or (twins.size > 0 and twins[fact] == twins[unseen]):
                 continue
-        # int64, because the difference of two positions can exceed int32.
+        # int64, because the difference between two positions can exceed int32.
         low, high = np.int64(groups.lows[entry]), np.int64(groups.highs[entry])
         if low == UNKNOWN or when == UNKNOWN:
             near = weight if low == when else weight * floor
         elif sight & AHEAD != 0:
             if low >= when:
                 continue
-            # A fact that has not ended is at its start, or still lasts.
+            # A fact that has not ended counts from its start, or as still ongoing.
             lasts = sight & ONGOING != 0
             distance = when - high if high < when else np.int64(0) if lasts else when - low
             near = weight * (floor + falling / (decay + distance))
         else:
-            # 0 within an interval, else the distance to its nearer end.
+            # 0 within an interval, otherwise the distance to its nearer end.
             distance = max(low - when, when - high, np.int64(0))
             near = weight * (floor + falling / (decay + distance))
         counts[groups.predicates[entry]] += near

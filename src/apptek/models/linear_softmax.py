@@ -10,14 +10,14 @@ from apptek.compiling import fast, in_threads
 from apptek.evaluation.calibration import Calibration
 from apptek.ragged import Ragged
 
-CHUNK = 2048  # rows per task of a thread
+CHUNK = 2048  # rows per thread task
 
 
 @dataclass(frozen=True, slots=True)
 class SparseWeights:
-    """Weights of the features and predicates that occurred together often enough; the others are 0.
+    """Weights for features and predicates that occurred together often enough. All others are 0.
 
-    The weights of feature i are at offsets[i] to offsets[i + 1], by predicate. They are indexed
+    The weights of feature i are at offsets[i] to offsets[i + 1], sorted by predicate. Index them
     like a matrix (F, R): [columns, predicate], [:, predicate], or [columns] for whole rows.
     """
 
@@ -39,7 +39,7 @@ class SparseWeights:
 
     @property
     def shape(self) -> tuple[int, int]:
-        """The numbers of features and predicates."""
+        """The number of features and of predicates."""
         return len(self), self.width
 
     def __getitem__(self, key: Any) -> Floats:
@@ -60,7 +60,7 @@ class SparseWeights:
 class LinearSoftmax:
     """The weights of a fitted classifier, F features x R predicates, read-only.
 
-    Its calibration turns scores into probabilities.
+    Its calibration converts scores to probabilities.
     """
 
     weights: Any  # (F, R), Floats or SparseWeights
@@ -78,7 +78,7 @@ class LinearSoftmax:
         if self.weights.ndim != 2 or self.weights.shape[1:] != self.bias.shape:
             raise ValueError("weights are (features, predicates), the bias (predicates,)")
         if not self.weights.flags.c_contiguous:
-            raise ValueError("weights must be C-contiguous: those of one feature side by side")
+            raise ValueError("weights must be C-contiguous, with each feature's weights adjacent")
         close_columns(self, "weights", "bias")
 
     def scores(self, rows: Ragged) -> Floats:

@@ -1,11 +1,11 @@
-"""A folder whose files are checked: model.json, arrays, further files, and manifest.json over all.
+"""A folder whose files are all checked: model.json, arrays, further files, and manifest.json.
 
 Kernels do not check their bounds, and LightGBM does not check its text: a damaged file would crash
-the process or silently change answers. So `open_folder` compares every file with the size and
-checksum in the manifest, and returns the checked contents: no file is read twice.
+the process or silently change answers. `open_folder` therefore compares every file with the size
+and checksum in the manifest, and returns the checked contents. No file is read twice.
 
-Arrays are mapped from the disk. The header of their file has a checksum of each array. For a folder
-above FULL_CHECK bytes, only that header is checked; `apptek info --check` reads everything.
+Arrays are memory-mapped. Their file's header contains a checksum of each array. If a folder is
+larger than FULL_CHECK bytes, only that header is checked. `apptek info --check` reads everything.
 """
 
 import json
@@ -23,38 +23,38 @@ from apptek.arrays import Arrays
 from apptek.errors import ConfigError, DataError, GraphError, ModelError
 from apptek.files import is_file
 
-FORMAT = 8  # of every folder; a change of any file raises it by one
+FORMAT = 8  # of every folder; increased by one when the format of any file changes
 ABOUT = "model.json"
 ARRAYS = "arrays.safetensors"
 MANIFEST = "manifest.json"
-RUN = "run.json"  # durations, command and commit: what may differ between equal models
-FULL_CHECK = 256 * 2**20  # bytes of a folder up to which opening it reads everything
-ADVICE = "copy the folder again, or fit again"  # how every error about damage ends
-EXCHANGES = 5  # replacements of the folder that reading tolerates
+RUN = "run.json"  # durations, command and commit, which may differ between equal models
+FULL_CHECK = 256 * 2**20  # largest folder size, in bytes, that is read completely on opening
+ADVICE = "copy the folder again, or fit again"  # the end of every error about damage
+EXCHANGES = 5  # how many times the folder may be replaced during reading
 _DAMAGE = (
     ConfigError, DataError, GraphError, pa.ArrowException, OSError, ValueError,
 )  # fmt: skip
 _MISFIT = (AttributeError, IndexError, KeyError, TypeError)
 
 Opened = TypeVar("Opened")
-Progress = Callable[[str, int, int], None]  # a file, bytes read so far, bytes in all
-# By the name of each file: its `size`, and its checksum `blake2b`, of arrays that of the header.
+Progress = Callable[[str, int, int], None]  # file, bytes read so far, total bytes
+# By file name: `size` and checksum `blake2b`. For arrays, the checksum covers the header.
 Records = dict[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedFolder:
-    """An open folder: every file is as it was written."""
+    """An open folder in which every file is as it was written."""
 
     path: Path
     about: dict[str, Any]  # model.json
     arrays: Arrays  # mapped, read-only
-    contents: dict[str, bytes]  # the other files, by their path in the folder
-    size: int  # bytes of all files
-    is_large: bool  # above FULL_CHECK
+    contents: dict[str, bytes]  # the other files, by path within the folder
+    size: int  # total bytes of all files
+    is_large: bool  # larger than FULL_CHECK
 
     def json(self, name: str) -> dict[str, Any]:
-        """Return the object of a JSON file; an empty one where there is no such file."""
+        """Return the object in a JSON file, or an empty object if the file does not exist."""
         return _parsed(self.path, name, self.contents.get(name, b"{}"))
 
 
@@ -64,7 +64,7 @@ def write_folder(
     arrays: Arrays,
     contents: Mapping[str, bytes] | None = None,
 ) -> None:
-    """Write the files of a folder under construction, then the manifest of all that are in it."""
+    """Write the files of a folder under construction, then a manifest of everything in it."""
     for name, content in (contents or {}).items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_bytes(content)
@@ -74,13 +74,13 @@ def write_folder(
 
 
 def json_bytes(content: Mapping[str, Any]) -> bytes:
-    """Return an object as JSON: the same content, the same bytes. Arrays become lists."""
+    """Return an object as JSON. Equal content gives equal bytes. Arrays become lists."""
     how: Any = {"indent": 1, "sort_keys": True, "ensure_ascii": False}
     return (json.dumps(content, default=np.ndarray.tolist, **how) + "\n").encode()
 
 
 def write_manifest(folder: Path) -> None:
-    """Record every file of a folder under construction."""
+    """Write a manifest of every file in a folder under construction."""
     records = {name: _record(path) for name, path in _files(folder)}
     (folder / MANIFEST).write_bytes(json_bytes({"files": records}))
 
@@ -90,8 +90,8 @@ def open_folder(
 ) -> CheckedFolder:
     """Read a folder and compare it with its manifest.
 
-    ModelError names the first file that is missing, different or not of the model, and says how to
-    go on with a folder of another format.
+    Raise ModelError for the first file that is missing, different or not part of the model. For a
+    folder in another format, the error says what to do.
     """
     read_about(folder)
     records = _read_manifest(folder)
@@ -115,15 +115,15 @@ def open_folder(
 
 
 def verify_folder(folder: Path, progress: Progress = lambda *_: None) -> CheckedFolder:
-    """Compare all contents of a folder with its manifest, whatever its size."""
+    """Compare a folder's entire contents with its manifest, whatever the folder's size."""
     return read_whole(folder, lambda path: open_folder(path, every_array=True, progress=progress))
 
 
 def read_whole(folder: Path, read: Callable[[Path], Opened]) -> Opened:
-    """Return what `read` makes of a folder.
+    """Return the result of `read` for a folder.
 
-    If another folder replaces it meanwhile, it is read once more: parts of an old and of a new
-    model are no model.
+    If another folder replaces it meanwhile, read again: files from an old and a new model do not
+    form a model.
     """
     for _ in range(EXCHANGES):
         before = _identity(folder)
@@ -137,15 +137,15 @@ def read_whole(folder: Path, read: Callable[[Path], Opened]) -> Opened:
             raise
         if _identity(folder) == before:
             return opened
-    raise ModelError(f"{folder} is being exchanged again and again: try again later")
+    raise ModelError(f"{folder} is being replaced again and again: try again later")
 
 
 @contextmanager
 def refusing_damage(folder: Path) -> Iterator[None]:
-    """Turn what the files of a model folder raise into a ModelError.
+    """Convert errors caused by a model folder's files to ModelError.
 
-    The checksums were right: an error of _MISFIT is rather one of the program than of the folder,
-    and is not called damage.
+    The checksums were correct, so the errors in _MISFIT more likely come from the program than from
+    the folder. They are not reported as damage.
     """
     try:
         yield
@@ -169,23 +169,23 @@ def _identity(folder: Path) -> tuple[int, int, int] | None:
 
 
 def read_about(folder: Path) -> dict[str, Any]:
-    """Return model.json, unchecked; ModelError for what is no model, or of another format."""
+    """Return model.json, unchecked. Raise ModelError if it is missing or in another format."""
     about = read_json(folder, ABOUT)
     if about.get("format") != FORMAT:
         raise ModelError(
-            f"{folder} has the format {about.get('format')}, this version reads {FORMAT}: fit it "
-            f"again; {RUN} in it has the command"
+            f"{folder} has format {about.get('format')}, but this version reads {FORMAT}: fit it "
+            f"again; its {RUN} contains the command"
         )
     return about
 
 
 def read_json(folder: Path, name: str) -> dict[str, Any]:
-    """Return the object of a JSON file, unchecked; ModelError where there is none."""
+    """Return the object in a JSON file, unchecked. Raise ModelError if the file is missing."""
     return _parsed(folder, name, _read(folder, name))
 
 
 def model_digest(folder: Path) -> str:
-    """Return the digest of a model: equal for two folders if they differ in run.json at most."""
+    """Return a digest of a model. Folders that differ only in run.json have equal digests."""
     records = _read_manifest(folder)
     records.pop(RUN, None)
     return checksum(json_bytes({"files": records}))
@@ -218,7 +218,7 @@ def _read_arrays(folder: Path, header_checksum: str, *, check: bool) -> Arrays:
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
-    """Yield every file except the manifest, by its path in the folder, in order."""
+    """Yield every file except the manifest, sorted, with its path within the folder."""
     paths = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*")}
     for name in sorted(paths):
         if name != MANIFEST and not paths[name].is_dir():
@@ -240,7 +240,7 @@ def _read_manifest(folder: Path) -> Records:
     content = _read(folder, MANIFEST)
     try:
         records: Records = json.loads(content)["files"]
-        # Writing it again must give the same text: a changed space is damage, too.
+        # Writing it again must produce the same text, so even a changed space counts as damage.
         if json_bytes({"files": records}) != content or not _are_sound(records):
             raise ModelError(damaged)
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
@@ -260,9 +260,9 @@ def _are_sound(records: Records) -> bool:
 
 
 def _check_names(folder: Path, records: Records) -> None:
-    """Raise ModelError for missing and additional files, links, and files of another size."""
+    """Raise ModelError for missing or additional files, links, and files of the wrong size."""
     for path in folder.rglob("*"):
-        if path.is_symlink():  # it may lead anywhere, and change after the check
+        if path.is_symlink():  # it may lead anywhere, and may change after the check
             name = path.relative_to(folder).as_posix()
             raise ModelError(f"{folder} is damaged: {name} is a link; {ADVICE}")
     present = {name for name, _ in _files(folder)}

@@ -1,4 +1,4 @@
-"""A fitted model as data: the data behind its features, and the weights over them."""
+"""A fitted model as data: the facts behind its features, and the feature weights."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -25,29 +25,29 @@ from apptek.models.reranking.reranker import Reranker
 from apptek.models.scorers import Scorer
 from apptek.setting_rules import changed_settings
 
-MANY_ADDED = 0.2  # facts added for each training fact; with more, a new fit is advisable
-MANY_UNKNOWN = 0.01  # the same for facts with predicates that were never learned
-LATE = 0.25  # share of the time of all earlier facts: facts after a longer gap are isolated
-OUTLIERS = 3  # limit of isolated facts after the last observed time
+MANY_ADDED = 0.2  # added facts per training fact above which a new fit is advisable
+MANY_UNKNOWN = 0.01  # the same for facts with predicates that the model never learned
+LATE = 0.25  # relative to the time span of all earlier facts: facts after a longer gap are isolated
+OUTLIERS = 3  # maximum number of isolated facts after the last observed time
 SUPPORT = 30  # with fewer facts before a gap, no fact counts as isolated
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FittedView:
-    """The fitted parts of one view."""
+    """The fitted parts of a view."""
 
     classifier: LinearSoftmax
-    kinds: tuple[Kind, ...]  # the types of entities, as far as this view may know them
-    report: dict[str, Any]  # what was chosen on the tuning queries, and the metrics there
+    kinds: tuple[Kind, ...]  # entity types that this view may know
+    report: dict[str, Any]  # choices made on the tuning queries, and their metrics
     reranker: Reranker | None = None
-    support: Support | None = None  # training counts of evidence and of what followed
-    scorer: Scorer | None = None  # of a baseline, which has no weights over features
-    counted: Counted | None = None  # what counting adds to the scores
+    support: Support | None = None  # training counts of evidence and its outcomes
+    scorer: Scorer | None = None  # only for baselines, which have no feature weights
+    counted: Counted | None = None  # counting added to the scores
     sets: PredictionSets | None = None  # prediction sets
-    later_sets: PredictionSets | None = None  # of queries long after the last known fact
+    later_sets: PredictionSets | None = None  # for queries long after the last known fact
 
     def set_sizes(self, *, later: bool) -> SetSizes | None:
-        """Return what gives the sizes of sets of the usual coverage; None: there are no sets."""
+        """Return how set sizes are determined for the usual coverage, or None without sets."""
         sets = self.later_sets or self.sets if later else self.sets
         if sets is None:
             return None
@@ -56,14 +56,14 @@ class FittedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A fitted predictor: its settings, its data, the added feature parts, and the weights.
+    """A fitted predictor: its settings, data, added feature parts, and weights.
 
-    dataset  under the model's protocol: the model never sees its tuning split as test
-    graph    the facts that it answers from, by entity and time
+    dataset  the data under the model's protocol, so the tuning split never doubles as the test set
+    graph    the facts that the model answers from, by entity and time
     """
 
-    preset: str  # the settings that it started from; see `changed`
-    baseline: str = ""  # its name, where it is one
+    preset: str  # the preset it started from; see `changed`
+    baseline: str = ""  # the baseline's name, if the model is one
     protocol: str
     seed: int
     config: Config
@@ -72,20 +72,20 @@ class Model:
     clock: Clock
     added: tuple[AddedPart, ...] = ()  # by families, in the order of features.parts
     views: Mapping[View, FittedView]
-    updates: tuple[dict[str, Any], ...] = ()  # what was added since the fit, in order
+    updates: tuple[dict[str, Any], ...] = ()  # facts added since the fit, in order
     occurrence: OccurrenceModel | None = None
-    no_forecasts: str = ""  # why there is no occurrence model
-    observed_until: int | None = None  # the position that a user stated; None: by the facts
+    no_forecasts: str = ""  # the reason why there is no occurrence model
+    observed_until: int | None = None  # the position that a user stated; None: taken from the facts
 
     @property
     def changed(self) -> dict[str, Any]:
-        """The settings, by section.key, in which the model differs from its preset."""
+        """The settings, by section.key, that differ from the model's preset."""
         name = f"{self.baseline}:{self.preset}" if self.baseline else self.preset
         return changed_settings(self.config, model_settings(name))
 
     @property
     def last_observed(self) -> int | None:
-        """The last observed position of the model's facts; None: no fact is dated."""
+        """The last observed position of the model's facts, or None if no fact is dated."""
         if self.observed_until is not None:
             return self.observed_until
         positions = self.positions
@@ -93,15 +93,15 @@ class Model:
 
     @property
     def positions(self) -> Ints:
-        """The positions of all dated facts of the model, ascending."""
+        """The positions of all the model's dated facts, ascending."""
         final = self.occurrence is not None and self.occurrence.all_facts
         return positions_of(self.dataset, self.graph.facts, all_facts=final)
 
     @property
     def isolated_times(self) -> list[str]:
-        """The times of facts so far after all others that they do not count as observed.
+        """The times of facts so long after all others that they do not count as observed.
 
-        Empty if a user stated until when facts were observed.
+        Empty if a user stated when the observations end.
         """
         positions = self.positions
         if self.observed_until is not None or not len(positions):
@@ -110,7 +110,7 @@ class Model:
 
     @property
     def main_view(self) -> View:
-        """The view all_facts if it was fitted; else past_only."""
+        """The all_facts view if it was fitted, otherwise past_only."""
         return "all_facts" if "all_facts" in self.views else "past_only"
 
     @property
@@ -120,23 +120,23 @@ class Model:
 
     @property
     def calibrated(self) -> bool:
-        """Whether the probabilities were calibrated, which needs valid facts."""
+        """Whether the probabilities were calibrated, which requires a validation set."""
         reports = [fitted.report for fitted in self.views.values()]
         return bool(self.baseline) or all(r.get("ece_after") is not None for r in reports)
 
     def require_features(self) -> None:
-        """Raise ApptekError for a baseline: it has no features to explain or to update."""
+        """Raise ApptekError for a baseline, which has no features to explain or update."""
         if self.baseline:
             raise ApptekError(
                 f"this is the baseline {self.baseline}: only evaluate and predict can use it"
             )
 
     def fitted(self, view: View) -> FittedView:
-        """Return the fitted parts for a view; those of the other view if it was not fitted."""
+        """Return the fitted parts for a view, or for the other view if it was not fitted."""
         return self.views.get(view, self.main)
 
     def space(self, view: View) -> FeatureSpace:
-        """Return the feature space of a view; ModelError if the weights do not match it."""
+        """Return a view's feature space. Raise ModelError if the weights do not match it."""
         fitted = self.fitted(view)
         if fitted.scorer is not None:
             return FeatureSpace(self.graph.seen_in(view), ())
@@ -151,10 +151,11 @@ class Model:
 
 
 def last_supported(positions: Ints, stride: int = 1) -> int:
-    """Return the last position that is not isolated, of some ascending ones.
+    """Return the last of some ascending positions that is not isolated.
 
-    Isolated are up to OUTLIERS last facts after a gap that is longer than LATE of the time before.
-    As many first facts do not count for that time: one of them may be mistyped, too.
+    Up to OUTLIERS last facts are isolated if they follow a gap longer than LATE of the time before.
+    The same number of first facts do not count towards that time, because one of them may be
+    mistyped too.
     """
     for place in range(max(SUPPORT, len(positions) - OUTLIERS), len(positions)):
         before, last = int(positions[place - 1]), int(positions[place])
@@ -164,16 +165,16 @@ def last_supported(positions: Ints, stride: int = 1) -> int:
 
 
 def isolated_times(axis: TimeAxis, positions: Ints) -> tuple[str, list[str]]:
-    """Return the last time that is not isolated, of some ascending ones, and the isolated ones."""
+    """Return the last of some ascending times that is not isolated, and the isolated times."""
     last, points = last_supported(positions, axis.stride), TimeAxis(axis.unit)
     return points.format(last), [points.format(code) for code in positions[positions > last]]
 
 
 def positions_of(data: Dataset, known: Facts, *, all_facts: bool) -> Ints:
-    """Return the positions of all dated facts of a model, ascending.
+    """Return the positions of all of a model's dated facts, ascending.
 
-    known      the facts that it answers from
-    all_facts  whether `known` includes valid and test
+    known      the facts that the model answers from
+    all_facts  whether `known` includes the validation and test sets
     """
     parts = [known] if all_facts else [known, data.valid, data.test]
     positions = np.concatenate([data.axis.positions(part.times) for part in parts])
@@ -181,20 +182,20 @@ def positions_of(data: Dataset, known: Facts, *, all_facts: bool) -> Ints:
 
 
 def observed_text(model: Model) -> str | None:
-    """Return until when a model's facts were observed, as text; None: no fact is dated."""
+    """Return the last observed time of a model's facts as text, or None if no fact is dated."""
     last = model.last_observed
     return None if last is None else TimeAxis(model.dataset.axis.unit).format(last)
 
 
 def with_training_facts(model: Model) -> Model:
-    """Return the model on the graph of the facts of its fit, without later updates."""
+    """Return the model on the graph of its training facts, without later updates."""
     if model.graph.facts.equals(model.dataset.train):
         return model
     return replace(model, graph=TemporalGraph.of(model.dataset))
 
 
 def with_earlier_facts(model: Model) -> Model:
-    """Return the model on a rolling graph: see `rolling_graph`."""
+    """Return the model on a rolling graph; see `rolling_graph`."""
     data = model.dataset
     if not any(part.dated.any() for part in (data.valid, data.test)):
         raise ApptekError(f"{data.name} has no dated facts after train: nothing to roll through")
@@ -204,7 +205,7 @@ def with_earlier_facts(model: Model) -> Model:
     fitted = model.views.get("past_only")
     grow = getattr(fitted and fitted.scorer, "with_facts", None)
     if fitted is None or grow is None:
-        raise ApptekError(f"{model.baseline} cannot be evaluated rolling: it takes in no new facts")
+        raise ApptekError(f"{model.baseline} cannot be evaluated rolling: it uses no new facts")
     scorer = grow(graph.seen_in("past_only"))
     return replace(model, graph=graph, views={"past_only": replace(fitted, scorer=scorer)})
 
@@ -212,15 +213,15 @@ def with_earlier_facts(model: Model) -> Model:
 def rolling_graph(data: Dataset, *later: Facts) -> TemporalGraph:
     """Return the graph in which each query with past_only sees all facts before its time.
 
-    So a query sees what a model would see that is updated day by day. Undated facts of later splits
-    are before no query: they are left out.
+    A query therefore sees what a model with daily updates would see. Undated facts from later
+    splits are dropped, because they are not before any query.
     """
     dated = [facts.take(facts.dated) for facts in later]
     return TemporalGraph.of(replace(data, train=join_facts(data.train, *dated)))
 
 
 def summarize(model: Model) -> dict[str, Any]:
-    """Return a summary of a model and of the facts that it answers from, ready for JSON."""
+    """Return a summary of a model and the facts that it answers from, ready for JSON."""
     data, graph = model.dataset, model.graph
     common = {
         "dataset": data.name,
@@ -259,7 +260,7 @@ def summarize(model: Model) -> dict[str, Any]:
 
 
 def _chosen(fitted: FittedView) -> dict[str, Any]:
-    """Return what was chosen on the tuning queries of a view, and what was compared."""
+    """Return the choices made on a view's tuning queries, and the alternatives compared."""
     report, counted = fitted.report, fitted.counted
     return {
         "l2": report["l2"],
@@ -275,5 +276,5 @@ def _advice(added: int, unknown: int, training: int) -> str:
     if unknown > MANY_UNKNOWN * training:
         return "advisable: many facts have predicates that the model never learned"
     if added > MANY_ADDED * training:
-        return "advisable: much was added since the fit"
+        return "advisable: many facts were added since the fit"
     return "not needed"

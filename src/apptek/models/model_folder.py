@@ -1,7 +1,7 @@
-"""The model folder: all data of a fitted predictor, written by `save_model`.
+"""The model folder, which contains everything in a fitted predictor. `save_model` writes it.
 
-model.json, run.json, arrays.safetensors, the user's tables about names, trees in LightGBM's text
-format, and the manifest that checks all of them. docs/model-folder.md describes each.
+It contains model.json, run.json, arrays.safetensors, the user's tables about names, trees in
+LightGBM's text format, and the manifest that checks them. docs/model-folder.md describes each file.
 """
 
 from dataclasses import asdict, fields, replace
@@ -55,7 +55,7 @@ from apptek.reading.options import ReadOptions
 from apptek.setting_rules import config_from_json
 
 LABELS = "labels.json"  # labels, phrases and classes of predicates
-ALIASES = "aliases.json"  # further names of entities
+ALIASES = "aliases.json"  # additional names of entities
 NAMES = ("entities", "predicates")
 RERANKER = "trees/{view}.txt"
 PLAIN = ("baseline", "no_forecasts", "preset", "protocol", "seed")  # in Model and in model.json
@@ -66,7 +66,7 @@ SUPPORT_ARRAYS = tuple(column.name for column in fields(Support))
 
 
 def save_model(model: Model, folder: Path, run: dict[str, Any], *, in_place: bool = False) -> None:
-    """Write a new folder, whole or not at all; `run` (durations, commit) goes to run.json.
+    """Write a new folder atomically. `run` (durations, commit) is written to run.json.
 
     in_place  overwrite an existing folder
     """
@@ -128,9 +128,9 @@ def _about(model: Model) -> dict[str, Any]:
 
 
 def load_model(folder: Path, *, baselines: bool = False) -> Model:
-    """Return the model of a folder, its arrays memory-mapped; ModelError where it is damaged.
+    """Return the model in a folder, with memory-mapped arrays. Raise ModelError if it is damaged.
 
-    baselines  whether it may be a baseline, too, which has no features
+    baselines  whether to accept baselines, which have no features
     """
     return read_whole(folder, lambda path: _load_checked(path, baselines=baselines))
 
@@ -144,16 +144,16 @@ def _load_checked(folder: Path, *, baselines: bool) -> Model:
         )
     if baseline and baseline not in baseline_names():
         raise ModelError(
-            f"{folder} holds a baseline {baseline!r}, which is not known here: register it, or "
+            f"{folder} has the baseline {baseline!r}, which is not known here: register it, or "
             "install the package that adds it"
         )
-    settings = model_settings(baseline or DEFAULT)  # a missing torch is no damage
+    settings = model_settings(baseline or DEFAULT)  # a missing torch is not damage
     with refusing_damage(folder):
         return _load(stored, settings)
 
 
 def _load(stored: CheckedFolder, settings: Any) -> Model:
-    """Return the model; `settings` are those of some preset, which give their classes."""
+    """Return the model. `settings` may come from any preset: only their classes matter."""
     about = stored.about
     dataset, graph = load_data(stored)
     config = config_from_json(type(settings), about["settings"])
@@ -163,7 +163,7 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
     occurrence, observed = about["occurrence"], about["observed_until"]
     views: list[View] = [view for view in VIEWS if view in about["views"]]
     if not views:
-        raise ValueError("it has no view")
+        raise ValueError("it has no views")
     model = Model(
         **{name: about[name] for name in PLAIN},
         config=config,
@@ -228,7 +228,7 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
 
 def _texts(values: list[Any]) -> tuple[str, ...]:
     if not all(isinstance(value, str) for value in values):
-        raise ValueError(f"the values of a kind of type are texts, not {values!r}"[:200])
+        raise ValueError(f"the values of a kind of type must be texts, not {values!r}"[:200])
     return tuple(values)
 
 
@@ -244,12 +244,12 @@ def _load_counted(entry: dict[str, Any] | None, data: Dataset) -> Counted | None
         return None
     kernel = Weights(**{name: float(value) for name, value in entry["kernel"].items()})
     if min(kernel.pair_decay, kernel.entity_decay) <= 0:
-        raise ValueError("counting forgets at no distance: expected decays above 0")
+        raise ValueError("counting never decays: expected decays above 0")
     return Counted(float(entry["weight"]), kernel, dating_of(data.train, len(data.predicates)))
 
 
 def data_about(dataset: Dataset, graph: TemporalGraph) -> dict[str, Any]:
-    """Return what model.json says of the data."""
+    """Return what model.json records about the data."""
     return {
         "name": dataset.name,
         "digest": dataset.train.digest(),
@@ -261,10 +261,10 @@ def data_about(dataset: Dataset, graph: TemporalGraph) -> dict[str, Any]:
 
 
 def data_arrays(dataset: Dataset, graph: TemporalGraph) -> Arrays:
-    """Return the graph, the names, and the facts of valid and test.
+    """Return the graph, the names, and the validation and test facts.
 
-    The training facts are the first ones of the graph; they are written apart where some of them
-    were taken out of it.
+    The training facts are the graph's first facts. They are stored separately if some of them were
+    removed from the graph.
     """
     apart = not graph.facts.first(len(dataset.train)).equals(dataset.train)
     arrays = graph_arrays(graph)
@@ -274,7 +274,7 @@ def data_arrays(dataset: Dataset, graph: TemporalGraph) -> Arrays:
 
 
 def data_files(dataset: Dataset) -> dict[str, bytes]:
-    """Return the files of what users told about names."""
+    """Return the files with the tables that users provided about names."""
     files = {}
     if dataset.labels:
         files[LABELS] = json_bytes(dataset.labels.as_json())
@@ -284,9 +284,9 @@ def data_files(dataset: Dataset) -> dict[str, bytes]:
 
 
 def load_data(stored: CheckedFolder) -> tuple[Dataset, TemporalGraph]:
-    """Return the data set and the graph of a folder, their arrays memory-mapped.
+    """Return the data set and the graph in a folder, with memory-mapped arrays.
 
-    GraphError where an id or an offset would lead a kernel out of its arrays.
+    Raise GraphError if an id or an offset would take a kernel out of its arrays' bounds.
     """
     about, arrays, labels = stored.about["data"], stored.arrays, stored.json(LABELS)
     graph = graph_from(about["graph"], arrays, every_value=not stored.is_large)
@@ -320,7 +320,7 @@ def load_data(stored: CheckedFolder) -> tuple[Dataset, TemporalGraph]:
 
 
 def _names(key: str, names: Names) -> Arrays:
-    """Return the bytes of all names, one after the other, and where each begins."""
+    """Return the concatenated bytes of all names, and the offset of each."""
     offsets, text = np.zeros(1, np.int32), np.zeros(0, np.uint8)
     if len(names):
         _, bounds, content = names.array.buffers()
@@ -333,7 +333,7 @@ def _names(key: str, names: Names) -> Arrays:
 def _names_from(key: str, arrays: Arrays, sorted_count: int, count: int) -> Names:
     text, offsets = arrays[f"{key}.text"], arrays[f"{key}.offsets"]
     if text.dtype != np.uint8 or offsets.dtype != np.int32 or not len(offsets):
-        raise ValueError(f"{key}.offsets or {key}.text is of another type")
+        raise ValueError(f"{key}.offsets or {key}.text has the wrong type")
     buffers = [None, pa.py_buffer(offsets), pa.py_buffer(text)]
     names = pa.Array.from_buffers(pa.string(), len(offsets) - 1, buffers)
     names.validate(full=True)

@@ -1,4 +1,4 @@
-"""The quality of a fitted model on its tuning queries, beside two baselines that only count."""
+"""A fitted model's quality on its tuning queries, compared with two baselines that only count."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from apptek.evaluation.ranking import expected_ranks
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.examples import Examples
 
-MAX_QUERIES = 10_000  # tuning queries that are compared
+MAX_QUERIES = 10_000  # maximum number of tuning queries to compare
 RESAMPLES = 2_000
 
 
@@ -21,13 +21,13 @@ def measure_quality(
     *,
     rng: np.random.Generator,
 ) -> dict[str, Any]:
-    """Return Hits@1 and MRR of a model and of `frequency` and `recency`, ready for JSON.
+    """Return Hits@1 and MRR for a model, `frequency` and `recency`, ready for JSON.
 
     graph    the training facts
-    scores   of the model, (B, R), for the tuning queries
-    counted  those of `recency`; None: it was not fitted
+    scores   the model's scores for the tuning queries, (B, R)
+    counted  the scores of `recency`, or None if it was not fitted
 
-    `interval` is the 95 % interval of the model's Hits@1 minus that of the baseline.
+    `interval` is the 95 % interval of the model's Hits@1 minus the baseline's.
     """
     rows = np.arange(0, len(tuning), -(-len(tuning) // MAX_QUERIES))
     truths, known = tuning.labels[rows], tuning.others.take(rows)
@@ -44,10 +44,10 @@ def measure_quality(
 
 
 def _frequency_order(graph: TemporalGraph) -> Floats:
-    """Return a score for each predicate, higher the more frequent it is; ties: the first wins.
+    """Return a score for each predicate, higher for more frequent ones. On ties the first wins.
 
-    The baseline `frequency` hides the fact of a query and has ties. Here, all queries have the same
-    most frequent predicate, as readers expect.
+    The baseline `frequency` hides each query's fact and has ties. Here, as readers expect, all
+    queries have the same most frequent predicate.
     """
     counts = np.bincount(graph.facts.predicates, minlength=graph.predicate_count)
     order = np.argsort(-counts, kind="stable")
@@ -61,9 +61,9 @@ def _metrics(ranks: Doubles) -> dict[str, Any]:
 
 
 def paired_interval(ours: Bools, theirs: Bools, *, rng: np.random.Generator) -> list[float]:
-    """Return the 95 % interval of the difference of two hit rates on the same queries.
+    """Return the 95 % interval of the difference between two hit rates on the same queries.
 
-    A bootstrap over queries. A query is won, lost or tied, so a resample is one multinomial draw.
+    Bootstrap over queries. Each query is won, lost or tied, so a resample is one multinomial draw.
     """
     count = len(ours)
     won, lost = int((ours & ~theirs).sum()), int((theirs & ~ours).sum())

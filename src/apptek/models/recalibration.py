@@ -1,8 +1,8 @@
-"""Recalibration: after updates, probabilities are fitted to the newest facts.
+"""Recalibration, which fits probabilities to the newest facts after updates.
 
-The weights of a model stay as fitted while the data changes. So the view past_only is calibrated
-again on the newest facts that it was not fitted on, each predicted from the facts before its time.
-`update` does this; a rolling evaluation does it as if updated every few days.
+A model's weights are kept while the data changes. The past_only view is therefore calibrated again
+on the newest facts that it was not fitted on. Each is predicted from the facts before its time.
+`update` does this. A rolling evaluation does it as if the model were updated every few days.
 """
 
 from dataclasses import dataclass, replace
@@ -26,14 +26,14 @@ from apptek.models.answerer import WorkingView
 from apptek.models.model import FittedView, Model
 from apptek.ragged import Ragged
 
-LEAST_FACTS, MOST_FACTS = 1_000, 2_000  # newest facts that a calibration is fitted to
-LEAST_STEP, MOST_STEPS = 100, 50  # facts between two calibrations of an evaluation; their number
+LEAST_FACTS, MOST_FACTS = 1_000, 2_000  # number of newest facts for fitting a calibration
+LEAST_STEP, MOST_STEPS = 100, 50  # facts between two calibrations of an evaluation; max. steps
 MOST_ERROR = 0.05  # calibration error on the newest facts above which a new fit is due
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """Predicted facts: the scores, the truths, and the other right answers."""
+    """Predicted facts with their scores, true predicates, and other correct answers."""
 
     scores: Floats  # (n, R)
     truths: Ints
@@ -41,7 +41,7 @@ class _Asked:
     strata: Ints
 
     def calibrated(self, fitted: FittedView) -> FittedView:
-        """Return the view with the calibration and the prediction sets of these facts."""
+        """Return the view with calibration and prediction sets fitted to these facts."""
         balanced = fitted.reranker is not None
         calibration, *_ = calibrate(self.scores, self.truths, self.known, balanced=balanced)
         shares = calibration.probabilities(self.scores)
@@ -50,16 +50,16 @@ class _Asked:
         return replace(fitted, classifier=classifier, sets=sets)
 
     def error(self, calibration: Calibration) -> float:
-        """Return the error that a calibration has on these facts."""
+        """Return a calibration's error on these facts."""
         best, confidences = top_predictions(calibration.probabilities(self.scores))
         correct = (best == self.truths) | self.known.contains(best)
         return expected_calibration_error(confidences, correct)
 
 
 def recalibrated(model: Model) -> Model:
-    """Return the model, its view past_only calibrated on the newest facts added since the fit.
+    """Return the model with past_only calibrated on the newest facts added since the fit.
 
-    What was fitted stays where there are fewer than LEAST_FACTS of them.
+    With fewer than LEAST_FACTS such facts, the fitted calibration is kept.
     """
     newest, fitted = _added_facts(model), model.views.get("past_only")
     if fitted is None or len(newest) < LEAST_FACTS:
@@ -69,9 +69,9 @@ def recalibrated(model: Model) -> Model:
 
 
 def recent_calibration(model: Model) -> dict[str, Any] | None:
-    """Return the error that the fit's calibration has on the newest facts added since the fit.
+    """Return the error of the fitted calibration on the newest facts added since the fit.
 
-    None where there are too few of them.
+    Return None if there are too few.
     """
     newest, fitted = _added_facts(model), model.views.get("past_only")
     if fitted is None or len(newest) < LEAST_FACTS:
@@ -88,7 +88,7 @@ def recent_calibration(model: Model) -> dict[str, Any] | None:
 
 
 def _added_facts(model: Model) -> Longs:
-    """Return the rows of the newest facts that were added since the fit, by time."""
+    """Return the rows of the newest facts added since the fit, sorted by time."""
     if model.baseline or not model.updates:
         return np.zeros(0, np.int64)
     data, facts = model.dataset, model.graph.facts
@@ -100,7 +100,7 @@ def _added_facts(model: Model) -> Longs:
 
 
 def _ask(model: Model, rows: Longs) -> _Asked:
-    """Ask about facts of the graph, each hidden from its query."""
+    """Predict facts in the graph, each hidden from its own query."""
     data, facts = model.dataset, model.graph.facts.take(rows)
     queries = Queries(facts.subjects, facts.objects, facts.times, rows.astype(np.int32))
     scores = WorkingView.of(model, "past_only").scores(queries)
@@ -111,10 +111,10 @@ def _ask(model: Model, rows: Longs) -> _Asked:
 
 @dataclass(frozen=True, slots=True)
 class RollingView:
-    """A view that sees every earlier fact, recalibrated as time goes on.
+    """A view that sees every earlier fact and is recalibrated as time passes.
 
-    starts  the positions from which each calibration after the first one holds
-    fitted  the view with each calibration; the first is that of the fit
+    starts  the positions from which each calibration after the first applies
+    fitted  the view with each calibration, starting with the one from the fit
     """
 
     view: WorkingView
@@ -123,7 +123,7 @@ class RollingView:
 
     @classmethod
     def of(cls, view: WorkingView, data: Dataset, split: Split) -> "RollingView":
-        """Return the view with a calibration for every few days of a split."""
+        """Return the view with a new calibration for every few days of a split."""
         facts = join_facts(data.valid, data.split(split)) if split != "valid" else data.valid
         positions = data.axis.positions(facts.times)
         learned = data.axis.positions(data.train.times).max(initial=UNKNOWN)
@@ -147,9 +147,9 @@ class RollingView:
         return cls(view, starts, tuple(fitted))
 
     def scores(self, queries: Queries) -> Floats:
-        """Return the scores divided by the temperatures of each query's time: (B, R).
+        """Return the scores divided by the temperatures that apply at each query's time: (B, R).
 
-        Their softmax is the calibrated probabilities; the ranks are those of the view.
+        Their softmax gives the calibrated probabilities. The ranks are the same as the view's.
         """
         scores = self.view.scores(queries)
         for fitted, rows in self._by_time(queries.times):
@@ -158,7 +158,7 @@ class RollingView:
         return scores
 
     def set_sizes(self, probabilities: Matrix, strata: Ints, times: Ints) -> Longs:
-        """Return the sizes of the prediction sets of the usual coverage; 0: there are none."""
+        """Return the sizes of the prediction sets for the usual coverage, or 0 without sets."""
         sizes = np.zeros(len(times), np.int64)
         for fitted, rows in self._by_time(times):
             if fitted.sets is not None:

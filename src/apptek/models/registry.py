@@ -1,9 +1,9 @@
-"""The baselines by name: ours, and those that others add.
+"""The baselines by name: ours, and those added by other packages.
 
-To add a baseline of ours, write a module here with a dict DEFINITIONS and add one line to
-BASELINES. Help texts, tables and quick runs follow from both. Others add theirs by
-`register_baseline`, or by an entry point of their package. This module imports nothing heavy, so
-that the command line can name the baselines without loading numpy or torch.
+To add a baseline here, write a module in this package with a dict DEFINITIONS and add one line to
+BASELINES. Help texts, tables and quick runs follow from both. Other packages add baselines with
+`register_baseline` or an entry point. This module imports nothing heavy, so that the command line
+can list the baselines without loading numpy or torch.
 """
 
 import re
@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 class BaselineEntry(NamedTuple):
     """The properties of a baseline that are needed before its module is imported."""
 
-    module: str  # in this package; its DEFINITIONS hold the baseline under its name
-    learned: bool = True  # needs torch, and has settings to search for
+    module: str  # in this package; its DEFINITIONS contain the baseline under its name
+    learned: bool = True  # needs torch, and has settings to search
     views: tuple[View, ...] = ("all_facts",)  # the facts that a query may see
 
 
@@ -39,7 +39,7 @@ BASELINES = {  # in the order of help texts and tables
     "re_gcn": BaselineEntry("re_gcn", views=("past_only",)),
 }
 NAMES = tuple(BASELINES)
-GROUP = "apptek.baselines"  # of entry points
+GROUP = "apptek.baselines"  # group of the entry points
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _REGISTERED: dict[str, "BaselineDefinition"] = {}
 LEARNED_NAMES = tuple(name for name, entry in BASELINES.items() if entry.learned)
@@ -47,24 +47,25 @@ PAST_ONLY_NAMES = tuple(name for name, entry in BASELINES.items() if entry.views
 
 
 def register_baseline(name: str, fit: Any, **more: Any) -> None:
-    """Let your own model take part in fit, evaluate, contest and search, by its name.
+    """Make your own model available by name in fit, evaluate, contest and search.
 
         register_baseline("mine", fit)                     fit: FitTask -> scorer
 
-    It lasts as long as the process. A package does the same for good by an entry point:
+    The registration lasts as long as the process. For a permanent one, a package declares an entry
+    point:
 
         [project.entry-points."apptek.baselines"]
         mine = "my_package.my_module:fit"
 
-    `own_baseline` in `apptek.models.scorers` describes what `fit` may return, and the further
-    keywords. The entry point may also name what `own_baseline` returns.
+    `own_baseline` in `apptek.models.scorers` describes what `fit` may return, and the other
+    keywords. The entry point may also refer to a result of `own_baseline`.
     """
     _check_name(name)
     _REGISTERED[name] = _definition(name, fit, more)
 
 
 def baseline_names() -> tuple[str, ...]:
-    """Return all baselines: ours first, then those that were registered or that packages add."""
+    """Return all baselines: ours first, then those that were registered or that packages added."""
     return (*NAMES, *sorted({*_REGISTERED, *_entry_points()} - set(NAMES)))
 
 
@@ -80,7 +81,7 @@ def find_baseline(name: str) -> "BaselineDefinition":
         _check_name(name)
         try:
             loaded = points[name].load()
-        except Exception as error:  # a foreign package may raise anything
+        except Exception as error:  # a third-party package may raise anything
             where = points[name].value
             raise ApptekError(f"the baseline {name!r} of {where} fails: {error!r}") from error
         _REGISTERED[name] = _definition(name, loaded, {})
@@ -88,7 +89,7 @@ def find_baseline(name: str) -> "BaselineDefinition":
 
 
 def views_of(name: str) -> tuple[View, ...]:
-    """Return the views that a baseline is fitted in."""
+    """Return the views in which a baseline is fitted."""
     return BASELINES[name].views if name in BASELINES else find_baseline(name).views
 
 
@@ -107,9 +108,9 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise ApptekError(f"a baseline is called by letters, digits and _, not {name!r}")
+        raise ApptekError(f"a baseline's name has only letters, digits and _, unlike {name!r}")
     if name in BASELINES or name in PRESETS:
-        raise ApptekError(f"there is a model {name!r} already: choose another name")
+        raise ApptekError(f"there is already a model {name!r}: choose another name")
 
 
 def _definition(name: str, fit: Any, more: dict[str, Any]) -> "BaselineDefinition":
@@ -123,23 +124,23 @@ def _definition(name: str, fit: Any, more: dict[str, Any]) -> "BaselineDefinitio
 
 
 def name_and_preset(model: str) -> tuple[str, str]:
-    """Return the baseline and its preset: "de_simple:paper" is de_simple as in its paper."""
+    """Split a model name: "de_simple:paper" is baseline de_simple with the preset of its paper."""
     name, _, preset = model.partition(":")
     return name, preset or "default"
 
 
 def model_settings(model: str) -> Any:
-    """Return the settings of a preset of ours, or of a baseline; ConfigError lists all models."""
+    """Return the settings of a preset or of a baseline. ConfigError lists all models."""
     if model in PRESETS:
         return PRESETS[model]
     name, preset = name_and_preset(model)
     if name in PRESETS:
-        raise ConfigError(f"{name} is one model: leave out :{preset}")
+        raise ConfigError(f"{name} is a single model: leave out :{preset}")
     return preset_of(name, preset)
 
 
 def preset_of(name: str, preset: str) -> Any:
-    """Return the settings of a baseline's preset; ConfigError lists its presets."""
+    """Return the settings of a baseline's preset. ConfigError lists the baseline's presets."""
     presets = find_baseline(name).presets
     if preset not in presets:
         raise ConfigError(f"{name} has no preset {preset!r}; known: {', '.join(presets)}")

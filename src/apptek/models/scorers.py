@@ -15,36 +15,36 @@ from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries
 from apptek.graph.temporal_graph import TemporalGraph
 
-MOST_TUNED = 10_000  # queries of valid for the MRR of a baseline that does not report its own
+MOST_TUNED = 10_000  # validation queries for the MRR of a baseline that does not report one
 Space = Mapping[str, Sequence[Any]]  # the values that a search may try, by section.key
 
 
 class Scorer(Protocol):
     """A scorer of queries in a view: the core of a baseline.
 
-    The counting baselines exclude the fact that a query hides. A trained embedding cannot forget a
-    fact, so `hidden` has no effect on it.
+    Counting baselines exclude a query's hidden fact. A trained embedding cannot forget a fact, so
+    `hidden` has no effect on it.
 
-    A scorer may also have `with_facts(graph)`: the same weights over other facts, as its view sees
-    them. Only then can it be evaluated rolling.
+    A scorer may also define `with_facts(graph)`, which applies the same weights to other facts, as
+    its view sees them. Only these scorers support rolling evaluation.
     """
 
     def scores(self, queries: Queries) -> Floats:
         """Return the scores of all predicates, (B, R). An entity of -1 is unknown."""
 
     def save(self, folder: Path, view: View) -> None:
-        """Write the fitted parameters of a view into a model folder under construction."""
+        """Write a view's fitted parameters into a model folder under construction."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitTask:
-    """The inputs of the fit of a baseline's view, and the folder for checkpoints.
+    """The inputs for fitting a baseline in one view, and the folder for checkpoints.
 
-    Every choice is made on `dataset.valid`. The test split is used for one thing only: the filter
-    of the ranks on valid knows its facts, as is usual.
+    Every choice is made on `dataset.valid`. The test set has only one use: as is usual, its facts
+    are filtered out of the ranks on the validation set.
     """
 
-    dataset: Dataset  # under the protocol of the fit
+    dataset: Dataset  # under the fit's protocol
     graph: TemporalGraph  # as the view sees it
     config: Any  # the baseline's own settings class
     seed: int
@@ -66,13 +66,13 @@ class SavedScorer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BaselineDefinition:
-    """The definition of a baseline beyond its line in the registry.
+    """A baseline's definition, in addition to its line in the registry.
 
-    presets  its settings by the name of the preset; "default" always exists
-    fit      returns the scorer, and a report of what was chosen on valid
-    load     reads the scorer of a view from a model folder
+    presets  the settings by preset name; "default" always exists
+    fit      returns the scorer, and a report of the choices made on the validation set
+    load     reads a view's scorer from a model folder
     space    the values that `apptek research search` may try; empty: nothing to search
-    views    the facts that a query may see; for our own baselines the registry has them
+    views    the facts that a query may see; for our own baselines, the registry contains them
     """
 
     presets: Mapping[str, Any]
@@ -93,12 +93,13 @@ def own_baseline(
     """Define a baseline from a function: FitTask -> scorer.
 
     fit       returns a function of Queries, or an object with a method `scores`. It may also return
-              a report of the choices on valid; the MRR is added if it is missing. The object may
-              have save(folder, view), and with_facts(graph) for rolling evaluation
-    load      reads it back from a model folder; without it, opening a model fits it again
-    settings  the defaults by section and key; `task.config.model.size` is that of "model", "size"
+              a report of the choices made on the validation set. If the report has no MRR, it is
+              added. The object may have save(folder, view), and with_facts(graph) for rolling
+              evaluation
+    load      reads the scorer from a model folder; without it, opening a model fits it again
+    settings  the defaults by section and key; `task.config.model.size` is key "size" of "model"
     space     the values that `apptek research search` may try, by section.key
-    views     all_facts, past_only or both: for past_only, `task.graph` shows only earlier facts
+    views     all_facts, past_only or both; for past_only, `task.graph` shows only earlier facts
     """
 
     def fitted(task: FitTask) -> tuple[Scorer, dict[str, Any]]:
@@ -131,7 +132,7 @@ def own_baseline(
 
 
 def _settings_of(sections: Mapping[str, Mapping[str, Any]]) -> Any:
-    """Return an object with these sections, with settings as attributes; lists become tuples."""
+    """Return an object with these sections and settings as attributes. Lists become tuples."""
     classes = []
     for name, values in sections.items():
         frozen = {key: tuple(v) if isinstance(v, list) else v for key, v in values.items()}
@@ -142,29 +143,29 @@ def _settings_of(sections: Mapping[str, Mapping[str, Any]]) -> Any:
 
 
 def _type_of(value: Any) -> Any:
-    """Return the type of a setting; the values of a list are like the first of its default."""
+    """Return a setting's type. All items of a list have the type of its default's first item."""
     return tuple[type(value[0]), ...] if isinstance(value, tuple) and value else type(value)  # type: ignore[misc]
 
 
 class OwnScorer:
-    """A scorer from outside the package: its scores are checked, and it need not save anything."""
+    """A scorer from outside the package. Its scores are checked, and it need not save anything."""
 
     def __init__(self, scorer: Any, width: int) -> None:
         self._scorer, self._width = scorer, width
         self._call: Callable[[Queries], Any] = getattr(scorer, "scores", scorer)
         if not callable(self._call):
             raise ApptekError(
-                f"the fit of a baseline returns a function of queries, or an object with a method "
+                f"a baseline's fit must return a function of queries, or an object with a method "
                 f"scores, not {scorer!r}"
             )
         if hasattr(scorer, "with_facts"):
             self.with_facts = lambda graph: OwnScorer(scorer.with_facts(graph), width)
 
     def scores(self, queries: Queries) -> Any:
-        """Return the scores, (B, R); ApptekError for another shape."""
+        """Return the scores, (B, R). Raise ApptekError for any other shape."""
         return checked_scores(self._call(queries), queries, self._width)
 
     def save(self, folder: Path, view: View) -> None:
-        """Let the scorer write what it has to."""
+        """Let the scorer write its own files, if it has any."""
         if hasattr(self._scorer, "save"):
             self._scorer.save(folder, view)

@@ -1,4 +1,4 @@
-"""The contents of the facts: entities, times, predicates of a pair, a query's own fact."""
+"""What occurs in the facts: entities, times, predicates of a pair, and a query's own fact."""
 
 from functools import cached_property
 
@@ -16,7 +16,7 @@ from apptek.safe_text import counted
 
 
 class Seen:
-    """The entities, times and predicates of pairs that occur in the facts of a graph."""
+    """The entities, times and predicates of pairs that occur in a graph's facts."""
 
     def __init__(self, graph: TemporalGraph, names: Names) -> None:
         self.graph, self._names = graph, names
@@ -25,16 +25,16 @@ class Seen:
         self._entities = np.greater(degrees.reshape(2, -1).sum(axis=0), 0)
 
     def name(self, entity: int) -> str | None:
-        """Return the name of an entity; None below 0."""
+        """Return an entity's name, or None for ids below 0."""
         return None if entity < 0 else self._names[entity]
 
     def names(self, entities: Ints) -> pa.Array:
-        """Return the names of entities; null below 0."""
+        """Return the names of entities, with null for ids below 0."""
         return self._names.array.take(pa.array(entities, mask=entities < 0)).cast(pa.string())
 
     @cached_property
     def _first_starts(self) -> Ints:
-        """The first position at which each entity occurs; undated facts come first."""
+        """The first position at which each entity occurs. Undated facts come first."""
         facts = self.graph.facts
         positions = self.graph.axis.positions(facts.times)
         first = np.full(len(self._entities), np.iinfo(np.int32).max, np.int32)
@@ -45,7 +45,7 @@ class Seen:
     def entities(
         self, entities: AnyInts, codes: Ints | None = None, ahead: Bools | None = None
     ) -> Bools:
-        """Return which entities occur; with past_only (`ahead`), before a time. Below 0: no."""
+        """Return which entities occur, before a time if `ahead` (past_only). Ids below 0 do not."""
         occurs: Bools = (entities >= 0) & self._entities[np.maximum(entities, 0)]
         if codes is None or ahead is None:
             return occurs
@@ -56,14 +56,15 @@ class Seen:
         return occurs
 
     def times(self, codes: Ints) -> Bools:
-        """Return which times occur; an unknown time counts as seen."""
+        """Return which times occur. An unknown time counts as seen."""
         occurs: Bools = np.isin(codes, self._times) | (codes == UNKNOWN)
         return occurs
 
     def check_time(self, code: int) -> None:
-        """Raise ApptekError for a time further from the facts than their whole span is long.
+        """Raise ApptekError for a time too far from the facts.
 
-        Forecasts draw the same line after the last fact.
+        A time is too far if its distance from the facts exceeds the time that they span. Forecasts
+        use the same limit after the last fact.
         """
         if not self.far_times(np.asarray([code], np.int32))[0]:
             return
@@ -76,7 +77,7 @@ class Seen:
         )
 
     def far_times(self, codes: Ints) -> Bools:
-        """Return which times are further from the facts than their whole span is long."""
+        """Return which times are further from the facts than the time that the facts span."""
         first, last = self._span
         positions = self.graph.axis.positions(codes).astype(np.int64)
         steps = np.maximum(positions - last, first - positions)
@@ -84,7 +85,7 @@ class Seen:
         return far
 
     def age_note(self, code: int) -> str:
-        """Say how old the newest fact is at a time after all facts; empty at other times."""
+        """Return a note on the newest fact's age for times after all facts, otherwise nothing."""
         axis, last = self.graph.axis, self._last_start
         moment = UNKNOWN if code == UNKNOWN else axis.position(code)
         if UNKNOWN in (moment, last) or moment <= last:
@@ -95,7 +96,7 @@ class Seen:
 
     @cached_property
     def _span(self) -> tuple[int, int]:
-        """The positions of the first and the last fact; UNKNOWN if none is dated."""
+        """The positions of the first and last facts, or UNKNOWN if none is dated."""
         positions = self.graph.axis.positions(self._times[self._times != UNKNOWN])
         dated = len(positions) > 0
         return (int(positions.min()), int(positions.max())) if dated else (UNKNOWN, UNKNOWN)
@@ -115,9 +116,9 @@ class Seen:
 def own_facts(queries: Queries, data: Dataset) -> tuple[list[Split | None], Ints]:
     """Return the split of the fact that each query asks about, and the training fact to hide.
 
-    None and -1: there is none. Where valid or test has a fact of that subject, object and time, it
-    is the one that is asked about, and training facts stay visible: so `evaluate` asks. Of several
-    training facts, the first is hidden.
+    They are None and -1 without such a fact. If the validation or test set has a fact with this
+    subject, object and time, the query asks about it and training facts stay visible, as in
+    `evaluate`. If there are several training facts, the first is hidden.
     """
     asked = _facts(queries.subjects, queries.objects, queries.times)
     parts = [data.split(name) for name in SPLITS]

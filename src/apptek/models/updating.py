@@ -1,6 +1,6 @@
-"""Adding facts to a fitted model: the graph grows, the weights stay.
+"""Adding facts to a fitted model: the graph grows, and the weights are kept.
 
-The facts were observed until the last of them, or until a later time that a user states.
+Observation ends with the last fact, or at a later time that the user states.
 """
 
 from collections import Counter
@@ -21,12 +21,12 @@ from apptek.models.recalibration import recalibrated
 
 @dataclass(frozen=True, slots=True)
 class UpdateReport:
-    """The outcome of an update, in numbers of facts.
+    """The outcome of an update, as numbers of facts.
 
-    known               facts that the model had already, or that came twice
+    known               facts that the model already had, or that occurred twice
     retracted           facts that were removed
-    not_found           facts that were to be removed and do not exist
-    unknown_predicates  facts with a predicate that the model never learned: they are left out
+    not_found           facts that should have been removed but do not exist
+    unknown_predicates  dropped facts, whose predicates the model never learned
     """
 
     added: int
@@ -43,14 +43,14 @@ def update_model(
     retracted: Dataset | None = None,
     observed_until: str | None = None,
 ) -> tuple[Model, UpdateReport]:
-    """Return the model with facts added to its graph, and others removed from it.
+    """Return the model with facts added to its graph, and other facts removed from it.
 
-    observed_until  the last time that was observed, with facts or without; by default what the
-                    model knows, or the time of the last new fact if it is later
+    observed_until  the last observed time, with or without facts; by default the model's, or the
+                    time of the last new fact if that is later
 
-    All splits of the data sets count. Entities and times may be new. The answers are those of a
-    graph that is built from all facts at once; the model is still evaluated on the facts that it
-    was fitted on. From 1,000 later facts on, probabilities are calibrated on the newest.
+    All splits of the data sets count. Entities and times may be new. The answers equal those from a
+    graph built from all facts at once. The model is still evaluated on the facts that it was fitted
+    on. Once 1,000 later facts were added, probabilities are calibrated on the newest.
     """
     kept, report = model.graph.facts, UpdateReport(0, 0, 0, {})
     entities = model.dataset.entities
@@ -65,7 +65,7 @@ def update_model(
             model = replace(model, observed_until=None)
         kept = kept.take(stays)
         if not len(kept):
-            raise DataError("nothing would be left: every fact was to be taken out")
+            raise DataError("nothing would be left: the update removes every fact")
     if new is not None:
         facts, extended, left_out = _translate(new, model.dataset, entities)
         added = facts.take(is_new(facts, kept))
@@ -94,17 +94,17 @@ def update_model(
 def next_time(model: Model) -> str:
     """Return the first time that the model has not observed, as its data writes times."""
     if (last := model.last_observed) is None:
-        raise DataError("--since-last: no fact of the model is dated")
+        raise DataError("--since-last: none of the model's facts is dated")
     return TimeAxis(model.dataset.axis.unit).format(last + 1)
 
 
 def unobserved_facts(new: Dataset, model: Model) -> Dataset:
-    """Return the new facts that start after what the model has observed, all in train.
+    """Return the new facts that start after the model's last observed time, all in train.
 
-    A fact without a start counts by its end; one without either is left out.
+    A fact without a start counts by its end. Facts without either are dropped.
     """
     facts, axis, time = new.all_facts(), new.axis, next_time(model)
-    if not model.dataset.axis.holds(axis):  # an error of the update
+    if not model.dataset.axis.holds(axis):  # raises the error that the update would raise
         return new
     later = axis.positions(facts.times) >= axis.position(axis.parse(time))
     return replace(new, train=facts.take(later), valid=facts.first(0), test=facts.first(0))
@@ -121,9 +121,9 @@ def _with_facts(model: Model, facts: Facts, entities: Names, report: UpdateRepor
 
 
 def _translate(new: Dataset, data: Dataset, entities: Names) -> tuple[Facts, Names, dict[str, int]]:
-    """Return the facts of another data set with the model's ids and times.
+    """Return another data set's facts with the model's ids and times.
 
-    Return also all entities, and the counts by predicate of the facts that are left out because the
+    Return also all entities, and the counts by predicate of the facts that are dropped because the
     model never learned their predicate.
     """
     facts = new.all_facts()
@@ -138,7 +138,7 @@ def _translate(new: Dataset, data: Dataset, entities: Names) -> tuple[Facts, Nam
 
 
 def _known_predicates(facts: Facts, names: Names, learned: Names) -> tuple[Ints, Bools]:
-    """Return the predicates of facts by the model's ids, and which facts have one."""
+    """Return the facts' predicates as the model's ids, and which facts have a known predicate."""
     ids = [learned.find(name) for name in names]
     table = np.asarray([-1 if known is None else known for known in ids], np.int32)
     predicates: Ints = table[facts.predicates]
@@ -146,7 +146,7 @@ def _known_predicates(facts: Facts, names: Names, learned: Names) -> tuple[Ints,
 
 
 def _with_new_entities(known: Names, names: Names, facts: Facts) -> tuple[Names, Ints]:
-    """Return the names with the new ones of these facts, and the id of each name of the facts."""
+    """Return the names plus those that are new in these facts, and each name's id."""
     ids = np.full(len(names), -1, np.int32)
     fresh: list[str] = []
     for entity in np.unique(np.concatenate([facts.subjects, facts.objects])).tolist():
@@ -158,19 +158,19 @@ def _with_new_entities(known: Names, names: Names, facts: Facts) -> tuple[Names,
 
 
 def _on_axis(codes: Ints, axis: TimeAxis, target: TimeAxis) -> Ints:
-    """Time codes of one axis as those of another; DataError where their units do not fit."""
+    """Convert time codes from one axis to another. Raise DataError if their units do not fit."""
     distinct, places = np.unique(codes, return_inverse=True)
     if (distinct != UNKNOWN).any() and not target.holds(axis):
         raise DataError(
-            f"the new facts are dated by {axis.unit}, the model's by {target.unit}: "
-            "write their times as the model's"
+            f"the new facts are dated by {axis.unit}, but the model's by {target.unit}: "
+            "write their times like the model's"
         )
     translated = [target.parse(axis.format(int(code))) for code in distinct]
     return read_only(np.asarray(translated, np.int32)[places])
 
 
 def is_new(facts: Facts, known: Facts) -> Bools:
-    """Return which facts the known ones do not contain, each of them once."""
+    """Return which facts are not among the known facts, counting repeated facts once."""
     keys, known_keys = fact_keys(facts, known)
     fresh: Bools = ~np.isin(keys, known_keys)
     firsts = first_occurrences(keys)
@@ -192,28 +192,28 @@ def _with_more_entities(view: FittedView, entities: Names) -> FittedView:
 
 
 def observed_position(data: Dataset, positions: Ints, text: str) -> int:
-    """Return the position of the time until which a user says that the facts were observed.
+    """Return the position of the time through which, according to the user, facts were observed.
 
-    Raise DataError if more than a few facts are later, or if it is too far after the facts.
+    Raise DataError if more than a few facts are later, or if the time is too long after the facts.
     """
     axis = data.axis
     if not len(positions):
-        raise DataError("no fact is dated: leave out the time until which they were observed")
+        raise DataError("no fact is dated: leave out the last observed time")
     code = axis.parse(text)
     if code == UNKNOWN:
-        raise DataError(f"found {text!r}, expected the time until which the facts were observed")
+        raise DataError(f"found {text!r}, expected the last observed time")
     position = axis.position(int(axis.last_moments(np.asarray([code], np.int32))[0]))
     first, last = int(positions[0]), int(positions[-1])
     later = len(positions) - int(np.searchsorted(positions, position, "right"))
     if later > OUTLIERS:
         shown = TimeAxis(axis.unit).format(last)
         raise DataError(
-            f"observed until {text}: {later:,} facts are later, the last of {shown}; expected that "
-            "time or later"
+            f"observed until {text}: {later:,} facts are later, the last from {shown}; expected a "
+            "later time"
         )
     if position - last > last - first + 1:
         raise DataError(
-            f"observed until {text}: the quiet time after the last fact is longer than "
-            "the time of all facts"
+            f"observed until {text}: the time without facts at the end is longer than "
+            "the time that the facts span"
         )
     return position
