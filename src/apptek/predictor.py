@@ -1,4 +1,4 @@
-"""The predictor: (subject, ?, object, time) -> ranked, calibrated predicates."""
+"""The predictor answers (subject, ?, object, time) with ranked, calibrated predicates."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
@@ -39,7 +39,7 @@ from apptek.results import (
 from apptek.resuming import work_folder
 from apptek.safe_text import counted
 
-if TYPE_CHECKING:  # what only some methods need is imported by them: a prediction starts faster
+if TYPE_CHECKING:  # methods import what only they need, so that predictions start faster
     from apptek.forecast.event_filter import EventFilter
     from apptek.forecast.forecaster import Forecaster
     from apptek.forecast.window import Window
@@ -66,18 +66,18 @@ class Predictor:
         past_only: bool = False,
     ) -> None:
         self.model = model
-        self.run = run or {}  # how it was fitted: seconds of each stage, and `about_run` of fit
+        self.run = run or {}  # how the model was fitted: the seconds of each stage, and `about_run`
         self.answerer = Answerer(model, past_only=past_only)
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the model and how it answers; what can be indexed again is left out."""
+        """Return the model and its settings, without the indexes that can be rebuilt."""
         return {"model": self.model, "run": self.run, "past_only": self.answerer.past_only}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)  # type: ignore[misc]
 
     @classmethod
-    def fit(  # a facade: each keyword is one thing that a user may say
+    def fit(  # a facade: each keyword is one choice of the user
         cls, data: Any, *, model: str | None = None, config: Any = None,
         protocol: Protocol = "official", seed: int = 0, split: str | None = None, sql: str = "",
         types: "TypeTable | str | Path | None" = None, predicates: "PredicateLabels | None" = None,
@@ -86,29 +86,31 @@ class Predictor:
         observed_until: When = None, progress: Progress = no_progress,
         about_run: dict[str, Any] | None = None, agent: Path | None = None,
     ) -> "Predictor":  # fmt: skip
-        """Fit a model; with a `folder`, it is saved there, and a run that was stopped can resume.
+        """Fit a model; with a `folder`, save it there and allow interrupted runs to resume.
 
-        data       a Dataset, or what `read_dataset` takes: a frame, tuples, a path, a database
-        model      default, max or paper; or a baseline such as recency, which predicts and is
+        data       a Dataset, or anything that `read_dataset` accepts: a frame, tuples, a path, a
+                   database
+        model      default, max or paper, or a baseline such as recency. A baseline predicts and is
                    evaluated in the same way
-        config     your own settings; `model` then names what they started from, by default
-                   the one that is nearest to them
-        split      the column that says train, valid or test; by default one that is called split
-        sql        a query, where the data is the URL of a database
-        types      of entities, by kind: {"sector": {"Reuters": "Media", ...}, ...}, or a file; a
-                   kind that the data itself has is replaced
-        predicates their labels and classes: {"040": {"label": "Consult", ...}, ...}, or a file;
-                   "none": not even the table of CAMEO
-        aliases    further names of entities, {alias: name}, or a file
-        final      whether to answer from all facts, those of valid and test included; by default
-                   where they came as one file. The metrics stay those of the training facts
-        replace    whether the folder may be a model: the new one replaces it at the end
+        config     your own settings; `model` then names the model that they started from, by
+                   default the one with the most similar settings
+        split      the column that contains train, valid or test; by default the column named split
+        sql        a query, if the data is the URL of a database
+        types      the types of entities: {"sector": {"Reuters": "Media", ...}, ...}, or a file.
+                   They replace the types under the same name in the data
+        predicates labels and classes of predicates: {"040": {"label": "Consult", ...}, ...}, or a
+                   file; "none" also turns off the built-in CAMEO table
+        aliases    alternative names of entities, {alias: name}, or a file
+        final      whether to answer from all facts, including the validation and test sets; by
+                   default only if the data is a single file. The metrics still use the training
+                   facts alone
+        replace    whether to overwrite `folder` if it is a model already, after the fit succeeds
         observed_until
-                   the last time that was observed, where that is later than the last fact:
-                   forecasts begin after it
-        progress   called with the name of each stage, its parts that are done, and all its parts
-        about_run  further entries for run.json: a command, a commit
-        agent      the folder of an agent that `apptek paper train` left: it is not trained again
+                   the last observed time, if it is later than the last fact; forecasts start after
+                   it
+        progress   called with the name of the stage, its completed parts and its total parts
+        about_run  additional entries for run.json, such as a command or a commit
+        agent      the folder of an agent from `apptek paper train`, to use instead of training one
         """
         from apptek.models.fitting.stages import fit_options
         from apptek.reading.name_tables import as_predicate_table, read_types, with_aliases
@@ -133,13 +135,13 @@ class Predictor:
     def update(
         self, facts: Any = None, *, retract: Any = None, observed_until: When = None
     ) -> tuple["Predictor", "UpdateReport"]:
-        """Return a predictor that also answers from new facts, and not from retracted ones.
+        """Return a predictor that also answers from new facts, but not from retracted ones.
 
-        Either is a Dataset, or what `read_dataset` takes: a frame, tuples, a path, also without
-        any fact. Facts are retracted first: a fact that is in both is in the result.
-        `observed_until` is the last time that was observed, by default that of the last fact.
-        The weights stay; from 1,000 later facts on, probabilities are calibrated on the newest.
-        The report says what became of the facts.
+        Both arguments accept a Dataset or anything that `read_dataset` accepts: a frame, tuples or
+        a path. They may be empty. Retractions are applied first, so a fact in both arguments is
+        kept. `observed_until` is the last observed time, by default the time of the last fact. The
+        weights do not change. With 1,000 or more later facts, probabilities are recalibrated on the
+        newest ones. The report counts the facts that were added, retracted or left out.
         """
         from apptek.models.updating import update_model
 
@@ -153,22 +155,22 @@ class Predictor:
         return Predictor(model, self.run, past_only=self.answerer.past_only), report
 
     def save(self, folder: str | Path, *, in_place: bool = False) -> None:
-        """Write the model to a new folder, or atomically replace an old one."""
+        """Write the model to a new folder, or overwrite an existing model atomically."""
         target = Path(folder)
         with sole_writer(target) if in_place else nullcontext():
             save_model(self.model, target, self.run, in_place=in_place)
 
     @classmethod
     def load(cls, folder: str | Path, *, past_only: bool = False) -> "Predictor":
-        """Return the predictor of a model folder, a baseline's included.
+        """Load the predictor from a model folder; the model may be a baseline.
 
-        past_only  answers from the facts before each query's time
+        past_only  whether to answer only from the facts before each query's time
         """
         path = Path(folder)
         return cls(load_model(path, baselines=True), read_json(path, RUN), past_only=past_only)
 
     def similar_names(self, *names: str) -> dict[str, list[str]]:
-        """For each name that the model does not know, or that could mean several: names like it."""
+        """For each unknown or ambiguous name, similar names from the data."""
         return self.answerer.entities.similar(names)
 
     def __repr__(self) -> str:
@@ -192,24 +194,25 @@ class Predictor:
         allow_unknown: bool = False,
         suppose: Any = None,
     ) -> Answers:
-        """Return the most probable predicates of each query; unseen entities and times are flagged.
+        """Return the most probable predicates for each query, and flag unseen names and times.
 
             predict(("Iran", "China", "2014-02-02"))            one query, or a list of such tuples
             predict([Query("Iran", "China", date(2014, 2, 2))])
             predict(frame)                                      with columns subject, object, time
 
-        top         how many predicates of each query; None: all
-        coverage    instead of `top`, the prediction set of each query: the fewest predicates that
-                    contain the true one in this share of cases, such as 0.9
-        hide_known  answer as `evaluate` does: from the training facts, without the fact that a
-                    query asks about. So facts that the model knows can be used to evaluate it
+        top         the number of predicates for each query; None returns all
+        coverage    return a prediction set for each query instead of the `top` predicates: the
+                    smallest set that contains the true predicate in this proportion of cases,
+                    0.9)
+        hide_known  answer like `evaluate`: from the training facts, without the fact that the query
+                    asks about. Use it to evaluate queries about facts that the model has seen
         allow_unknown
-                    answer a single query about a name that is not in the data, in general; without
-                    it, such a name raises UnknownName. Lists and frames are always answered, and
-                    the flags of an answer name what is unknown
-        suppose     supposed facts, for a single query: "SUBJECT | PREDICATE | OBJECT | TIME" or
-                    tuples of the four. `what_if` of the answer has the probabilities without and
-                    with them; nothing is added to the model
+                    answer a single query about a name that is not in the data, in general terms.
+                    Without it, the query raises UnknownName. Lists and frames are always answered;
+                    the flags of each answer list the unknown names
+        suppose     supposed facts for a single query: "SUBJECT | PREDICATE | OBJECT | TIME" or
+                    tuples of the four. The answer's `what_if` contains the probabilities with and
+                    without them. The model itself does not change
 
         A query after the last fact is answered from the facts before its time.
         """
@@ -239,9 +242,10 @@ class Predictor:
         top: int | None = 10,
         coverage: float | None = None,
     ) -> pa.Table:
-        """Return the answers of `predict` to many queries as one Arrow table, which is much faster.
+        """Return the answers of `predict` as an Arrow table, which is faster for many queries.
 
-        One row for each predicate of each query, numbered by `query` from 1.
+        The table contains one row per query and predicate; column `query` numbers the queries from
+        1.
         """
         asked = asked_queries(asked, self.model.dataset.axis)
         table = self._table(asked, top, coverage, hide_known=False)
@@ -267,7 +271,7 @@ class Predictor:
 
     @cached_property
     def _training_answerer(self) -> Answerer:
-        """The same on the graph of the training facts."""
+        """The answerer on the graph of the training facts."""
         model = with_training_facts(self.model)
         if model is self.model:
             return self.answerer
@@ -283,15 +287,15 @@ class Predictor:
         allow_unknown: bool = False,
         suppose: Any = None,
     ) -> Explanation:
-        """Why a predicate (the most probable, unless named): reasons, contributions, facts.
+        """Explain a predicate, by default the most probable one: reasons, contributions, facts.
 
         query    a Query, or a tuple (subject, object, time)
-        against  what to compare it with, instead of the runner-up
-        most     reasons whose facts are looked up, for the predicate and against it
+        against  the predicate to compare it with, instead of the runner-up
+        most     how many reasons for the predicate, and against it, are shown with their facts
         allow_unknown
-                 explain the general answer about a name that is not in the data, instead of
-                 raising UnknownName
-        suppose  as of `predict`: `what_if` has the reasons that supposed facts change
+                 explain the general answer about a name that is not in the data, instead of raising
+                 UnknownName
+        suppose  supposed facts, as in `predict`; `what_if` lists the reasons that they change
         """
         from apptek.explain.explainer import explain
 
@@ -310,9 +314,9 @@ class Predictor:
         add: bool = False,
         allow_unknown: bool = False,
     ) -> Counterfactual:
-        """Return the smallest set of facts whose removal changes the answer, to `target` if named.
+        """Return the smallest set of facts whose removal changes the answer, to `target` if given.
 
-        add  whether to look for single facts that would change it if they were there, too
+        add  whether to search for single facts whose addition would change the answer as well
         """
         from apptek.explain.counterfactual import counterfactual
 
@@ -327,7 +331,7 @@ class Predictor:
         *,
         allow_unknown: bool = False,
     ) -> Contrast:
-        """Return what changes between the time of a query and another time."""
+        """Return how the answer to a query changes at another time."""
         from apptek.explain.contrast import contrast
 
         asked = self._asked(query, allow_unknown)
@@ -335,7 +339,7 @@ class Predictor:
         return contrast(self.answerer, asked, other, predicate, against)
 
     def _asked(self, query: Any, allow_unknown: bool) -> Query:
-        """Return the question, if the data can answer it; see `Answerer.check`."""
+        """Return the question if the data can answer it; see `Answerer.check`."""
         self.model.require_features()
         is_list = isinstance(query, list | tuple) and all(map(is_single, query))
         if is_frame(query) or (is_list and not is_single(query)):
@@ -349,7 +353,7 @@ class Predictor:
 
     @cached_property
     def forecaster(self) -> "Forecaster":
-        """The facts in time order, for forecasts of many pairs; built when first asked for."""
+        """The facts in time order, for forecasts of many pairs; built on first use."""
         from apptek.forecast.forecaster import Forecaster
 
         self.model.require_features()
@@ -380,20 +384,20 @@ class Predictor:
     ) -> Forecast | ActorForecast:
         """Forecast what will happen between two entities in a window, from the facts before it.
 
-        With one entity only: forecast who it will act on, and who will act on it.
+        With only one entity, forecast who it will act on and who will act on it.
 
-        start   the first time of the window; by default the one after the last fact
-                times are texts, dates, datetimes or integers
+        start   the first time of the window, by default the time after the last fact; a text, a
+                date, a datetime or an integer
         predicate, class_, group
-                the events that count, by default all of them
-        members whether entities with the actor's name in brackets count as the actor:
-                Police (Egypt) for Egypt; only of one entity alone
-        length  until="2015-01-07", or days=7, months=, years=, steps=, as the data is dated
+                the events to count, by default all of them
+        members whether to include entities with the actor's name in brackets, such as Police
+                (Egypt) for Egypt; only with a single entity
+        length  until="2015-01-07", or days=7, months=, years=, steps=, to match the data's times
         allow_unknown
-                forecast in general terms where a name is not in the data, instead of
-                raising UnknownName; only of two entities
-        suppose as of `predict`: `what_if` has the chances without and with supposed facts. They
-                count if they are before the window, which by default begins after the last of them
+                forecast in general terms if a name is not in the data, instead of raising
+                UnknownName; only for two entities
+        suppose supposed facts, as in `predict`; `what_if` contains the chances with and without
+                them. Only those before the window count; by default, it starts after the last one
         """
         from apptek.forecast.event_filter import read_filter
         from apptek.forecast.partners import actor_forecast
@@ -446,7 +450,7 @@ class Predictor:
         rank_entities("Boko Haram", predicate="Abduct", time="2015-01-02")
         rank_entities(object_="Nigeria", predicate="Accuse", time="2015-01-02")
 
-        Only facts before the time are used.
+        Only facts before this time are used.
         """
         from apptek.forecast.missing_entity import rank_entities
 
@@ -469,18 +473,18 @@ class Predictor:
         since: Any = None,
         **length: Any,
     ) -> WatchList:
-        """Forecast many pairs in a window, and compare each with the window before.
+        """Forecast many pairs in a window, and compare each forecast with the previous window.
 
-        pairs    (subject, object) each, or a frame with these columns; by default the `most` whose
-                 chance changes most, by one percentage point or more; rows with names that are not
-                 in the data are flagged (`unseen`)
+        pairs    (subject, object) tuples, or a frame with these columns. By default, the `most`
+                 pairs whose chance changes most, by at least one percentage point. Rows with names
+                 that are not in the data are flagged (`unseen`)
         entity, country
-                 only pairs with one of these; Police (Egypt) is of the country Egypt
+                 only pairs with one of these; Police (Egypt) belongs to the country Egypt
         predicate, class_, group
-                 the events that count, by default all
+                 the events to count, by default all
         alerts   conditions such as "group:material conflict > 50" or "rise > 20"
-        since    an earlier list, or its JSON file: rows say what changed
-        start, length  as of `forecast`
+        since    an earlier list or its JSON file; rows show what changed
+        start, length  as in `forecast`
         """
         from apptek.forecast.alerts import compared, read_earlier, read_rule
         from apptek.forecast.event_filter import read_filter
@@ -513,9 +517,9 @@ class Predictor:
         return self.forecaster.window(time_text(start) or None, Length(**length | until))
 
     def views_of(self, split: Split) -> tuple[View, ...]:
-        """Return the views in which a split can be evaluated, the usual one first.
+        """Return the views in which a split can be evaluated, the default view first.
 
-        A split beyond the training facts has no facts after it to look at.
+        A split after the training facts has no later facts, so `all_facts` does not apply.
         """
         if self.answerer.past_only or self.model.dataset.lies_beyond_train(split):
             return ("past_only",)
@@ -526,18 +530,18 @@ class Predictor:
     ) -> Evaluation:
         """Return the ranking metrics on a split of the model's own data, under its own protocol.
 
-        The model sees the facts that it was fitted on, whatever its graph holds by now. Without a
-        view: all_facts, where the model and the split allow it, else past_only. With `rolling`,
-        each query sees every fact before its time, those of valid and test included.
+        The model sees the facts that it was fitted on, even if it was updated since. The default
+        view is all_facts if the model and the split allow it, else past_only. With `rolling`, each
+        query sees every fact before its time, including the validation and test sets.
         """
         return evaluate_split(self.scorer(split, view, rolling=rolling), self.model.dataset, split)
 
     def scorer(
         self, split: Split = "test", view: View | None = None, *, rolling: bool = False
     ) -> ViewScorer:
-        """Return what `evaluate` ranks: the model in a view, on facts that the split may see."""
+        """Return the scorer that `evaluate` uses: the model in a view, on the facts it may see."""
         working = self._evaluated_view(split, view, rolling=rolling)
-        # RE-GCN is much faster on all queries of a time together.
+        # RE-GCN is much faster if all queries with the same time are scored together.
         at_once = bool(self.model.baseline)
         if rolling and not self.model.baseline:
             from apptek.evaluation.calibration import softmax
@@ -550,9 +554,9 @@ class Predictor:
         return ViewScorer(working.scores, working.probabilities, at_once, sizes)
 
     def evaluate_sets(self, split: Split = "test") -> dict[str, dict[str, Any]]:
-        """Precision, recall and F1 of the set of predicates of each (subject, object, time).
+        """Return precision, recall and F1 of the predicate sets for (subject, object, time).
 
-        By horizon, and for predicates, their classes and groups: see evaluation/multilabel.py.
+        They are given by horizon and by predicate, class and group: see evaluation/multilabel.py.
         """
         from apptek.evaluation.multilabel import evaluate_sets
 
@@ -580,7 +584,7 @@ class Predictor:
 def _fit(
     data: Dataset, options: "FitOptions", work: Path, observed: str
 ) -> tuple[Model, dict[str, Any]]:
-    """Fit what the options name; the seconds of each stage come with it."""
+    """Fit the model that the options name; return it with the seconds of each stage."""
     from apptek.forecast.learning import learn_occurrence
     from apptek.models.fitting.pipeline import fit_model
     from apptek.models.model import positions_of
@@ -598,7 +602,7 @@ def _fit(
 
 
 def _facts_of(source: Any, like: Dataset) -> Dataset | None:
-    """Return the facts to add or retract; None if there are none, as on a day without events."""
+    """Return the facts to add or retract; None if there are none (a day without events)."""
     from apptek.reading.reader import read_more
 
     try:

@@ -1,8 +1,9 @@
-"""Results as data: what a model answers, field by field.
+"""The data types of all results, field by field.
 
-A result is a frozen dataclass. Each field has a description in its metadata, from which the schemas
-of HTTP and MCP and the field tables of the docs are made. `to_dict` makes plain values for JSON.
-`apptek.present` makes text, pages and tables: `__repr__` and `_repr_html_` load it when needed.
+A result is a frozen dataclass. The description of each field is in its metadata; the HTTP and MCP
+schemas and the field tables in the docs are generated from it. `to_dict` returns plain values for
+JSON. `apptek.present` renders text, pages and tables: `__repr__` and `_repr_html_` load it on
+demand.
 """
 
 import math
@@ -60,7 +61,7 @@ def described(description: str, *, default: Any = MISSING, default_factory: Any 
 
 
 class Result:
-    """A base of all results: it shows itself, and becomes a table. The rest is data."""
+    """The base class of all results, which adds display and conversion to tables."""
 
     __slots__ = ()
 
@@ -71,22 +72,22 @@ class Result:
         return str(_present("html").render_fragment(self))
 
     def html(self) -> str:
-        """Return the result as one HTML page without scripts, links or anything to load."""
+        """Return the result as one self-contained HTML page without scripts or links."""
         return str(_present("html").render_page(self))
 
     def to_frame(self, kind: FrameKind | None = None) -> Any:
-        """Return the rows as a frame of pandas, polars or Arrow."""
+        """Return the rows as a pandas, polars or Arrow table."""
         return frame_of(_present("tables").to_arrow(self), kind)
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(described, field))
 def record(cls: type[T]) -> type[T]:
-    """Make a class a frozen dataclass with slots; a `Result` keeps its own `__repr__`."""
+    """Turn a class into a frozen dataclass with slots; a `Result` keeps its own `__repr__`."""
     return dataclass(frozen=True, slots=True, repr=not issubclass(cls, Result))(cls)
 
 
 def to_dict(value: Any) -> Any:
-    """Return a result as plain values for JSON: dataclasses become dicts, and NaN becomes None."""
+    """Convert a result to plain values for JSON: dataclasses become dicts, and NaN becomes None."""
     if isinstance(value, str | int) or value is None:  # most values; a bool is an int
         return value
     if isinstance(value, np.generic):
@@ -103,18 +104,18 @@ def to_dict(value: Any) -> Any:
 
 
 def extended(kind: type[T], result: Any, **more: Any) -> T:
-    """Return a result as one of a class with further fields."""
+    """Convert a result to a subclass with additional fields."""
     return kind(**{each.name: getattr(result, each.name) for each in fields(result)}, **more)
 
 
 def _present(module: str) -> Any:
-    """Load a module of `apptek.present`, which itself imports this one."""
+    """Load a module of `apptek.present`, lazily because it imports this module."""
     return import_module(f"apptek.present.{module}")
 
 
 @record
 class Note:
-    """A remark about a result. Code reads `kind` and `data`, never `text`."""
+    """A remark about a result. Programs should read `kind` and `data`, not `text`."""
 
     kind: str = described("The kind of the note.")
     text: str = described("The text of the note.")
@@ -127,7 +128,7 @@ class Note:
 
 @record
 class SupposedFact:
-    """A fact that is not in the data and is supposed to be."""
+    """A hypothetical fact that is not in the data."""
 
     sentence: str = described("The fact in words.")
     subject: str = described("Who acts.")
@@ -139,7 +140,7 @@ class SupposedFact:
 
 @record
 class SupposedChance:
-    """A probability without and with the supposed facts."""
+    """A probability without the supposed facts and with them."""
 
     kind: str = described("What it is the probability of: event, predicate, class or group.")
     name: str = described("The predicate, class or group; empty for an event of any kind.")
@@ -153,7 +154,7 @@ class SupposedChance:
 
 @record
 class Change:
-    """What one reason adds to the log-odds in each of two answers."""
+    """The contribution of one reason to the log-odds in each of two answers."""
 
     kind: str = described("The kind of the reason; in a forecast, the direction.")
     family: str = described("Its family.")
@@ -166,7 +167,7 @@ class Change:
 
 @record
 class WhatIf:
-    """An answer without and with some supposed facts. The model itself does not change."""
+    """An answer without supposed facts and with them. The model itself does not change."""
 
     sentence: str = described("What changes, in one sentence.")
     facts: tuple[SupposedFact, ...] = described("The supposed facts.")
@@ -191,7 +192,7 @@ class OccurrenceReason:
 
 @record
 class PredicateForecast:
-    """A predicate in one direction: the chance of at least one such fact in the window."""
+    """A predicate in one direction, with the chance of at least one such fact in the window."""
 
     subject: str = described("Who acts.")
     predicate: str = described("The predicate, as the data names it.")
@@ -203,13 +204,13 @@ class PredicateForecast:
 
     @property
     def shown(self) -> str:
-        """The predicate for people: "Consult (040)"."""
+        """The predicate in readable form: "Consult (040)"."""
         return labelled(self.predicate, self.label)
 
 
 @record
 class ClassForecast:
-    """A class of predicates: the chance of at least one such fact in the window, either way."""
+    """A class of predicates, with the chance of at least one such fact in either direction."""
 
     name: str = described("The class or group.")
     probability: float = described("The chance of at least one such fact in the window.")
@@ -218,7 +219,7 @@ class ClassForecast:
 
 @record
 class DirectionForecast:
-    """The forecast in one direction: the chance of an event, and the number of facts."""
+    """The forecast for one direction: the chance of an event, and the number of facts."""
 
     subject: str = described("Who acts.")
     object: str = described("The entity acted upon.")
@@ -232,7 +233,7 @@ class DirectionForecast:
 
 @record
 class ChanceUntil:
-    """The chance of an event from the start of the window until a time in it."""
+    """The chance of an event between the start of the window and a later time in it."""
 
     until: str = described("A time in the window.")
     probability: float = described("The chance of at least one fact by then.")
@@ -240,7 +241,7 @@ class ChanceUntil:
 
 @record
 class NextEvent:
-    """When the next event between two entities is to be expected, in either direction."""
+    """The expected time of the next event between two entities, in either direction."""
 
     event: str = described("The predicate, class or group; empty: any event.")
     probability: float = described("The chance of at least one such fact in the window.")
@@ -282,7 +283,7 @@ class Forecast(Result):
 
 @record
 class PartnerForecast:
-    """What the subject will do to the object, where one of them is the actor or a member."""
+    """A forecast of the subject's acts on the object; one of them is the actor or a member."""
 
     subject: str = described("Who acts; of several members, the most probable one.")
     object: str = described("Who is acted upon.")
@@ -297,7 +298,7 @@ class PartnerForecast:
 
 @record
 class ActorForecast(Result):
-    """A forecast for one actor: the entities it will act on, and those that will act on it."""
+    """A forecast for one actor: the entities that it will act on, and those that will act on it."""
 
     actor: str = described("The actor.")
     members: tuple[str, ...] = described("The entities that are combined; empty: the actor alone.")
@@ -319,7 +320,7 @@ class ActorForecast(Result):
 
 @record
 class RankedEntity:
-    """A candidate for the missing entity."""
+    """A candidate for the missing entity of a fact."""
 
     entity: str = described("The name of the entity.")
     probability: float = described("Its probability, given that there is such a fact at that time.")
@@ -328,7 +329,7 @@ class RankedEntity:
 
 @record
 class EntityRanking(Result):
-    """The entities that may be missing in a fact, the most probable first."""
+    """The candidates for the missing entity of a fact, most probable first."""
 
     subject: str | None = described("The entity that acts; null: it is asked for.")
     predicate: str = described("The predicate, as the data names it.")
@@ -343,7 +344,7 @@ class EntityRanking(Result):
 
     @property
     def shown(self) -> str:
-        """The predicate for people: "Consult (040)"."""
+        """The predicate in readable form: "Consult (040)"."""
         return labelled(self.predicate, self.label)
 
 
@@ -372,7 +373,7 @@ class WatchRow:
 
 @record
 class Alert:
-    """A pair that meets a condition that a user has set."""
+    """A pair that meets a condition set by the user."""
 
     rule: str = described("The condition, as it was given.")
     subject: str = described("One entity.")
@@ -383,7 +384,7 @@ class Alert:
 
 @record
 class DroppedPair:
-    """A pair of an earlier list that is not in this one."""
+    """A pair from an earlier list that is not in this list."""
 
     subject: str = described("One entity.")
     object: str = described("The other entity.")
@@ -392,9 +393,9 @@ class DroppedPair:
 
 @record
 class WatchList(Result):
-    """The forecasts of many pairs in a window, each with that for the window before.
+    """The forecasts of many pairs in a window, each compared with the previous window.
 
-    With a predicate, class or group, chances and counts are those of such events alone.
+    With a predicate, class or group, chances and counts refer to those events alone.
     """
 
     first: str = described("The first time of the window.")
@@ -415,13 +416,13 @@ class WatchList(Result):
 
     @property
     def unseen(self) -> tuple[str, ...]:
-        """The names that the facts do not contain, each once."""
+        """The names that are not in the data, without duplicates."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.unseen))
 
 
 @record
 class SuspectFact:
-    """A fact that looks wrong: in which way, what was expected, and why."""
+    """A fact that looks wrong: what is unusual about it, what was expected, and why."""
 
     subject: str = described("The subject of the fact.")
     predicate: str = described("The predicate, as the data names it.")
@@ -441,7 +442,7 @@ class SuspectFact:
 
 @record
 class AuditReport(Result):
-    """The facts that look wrong, the least plausible first. Unusual is not the same as wrong."""
+    """The facts that look wrong, least plausible first. Unusual does not always mean wrong."""
 
     dataset: str = described("The name of the data.")
     facts: int = described("The number of facts that were judged.")
@@ -455,7 +456,7 @@ class AuditReport(Result):
 
 @record
 class Share:
-    """A class or group of predicates and the sum of their probabilities."""
+    """A class or group of predicates, with the sum of their probabilities."""
 
     name: str = described("The class or group.")
     probability: float = described("The sum of the probabilities of its predicates.")
@@ -471,16 +472,15 @@ class RankedPredicate:
 
     @property
     def shown(self) -> str:
-        """The predicate for people: "Consult (040)"."""
+        """The predicate in readable form: "Consult (040)"."""
         return labelled(self.predicate, self.label)
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """A query by name. An empty time, "?" or None is unknown.
+    """A query with names. An empty text, "?" or None means that the time is unknown.
 
-    The time may be given as a text, a date, a datetime, a Timestamp or an integer; it is kept as
-    the text of it.
+    The time may be a text, a date, a datetime, a Timestamp or an integer; it is stored as text.
     """
 
     subject: str = described("The subject, as it was given.")
@@ -523,18 +523,18 @@ class Answer(Result):
 
     @property
     def ranked(self) -> tuple[RankedPredicate, ...]:
-        """Predicates with their labels and probabilities."""
+        """The predicates with their labels and probabilities."""
         return tuple(map(RankedPredicate, self.predicates, self.labels, self.probabilities))
 
     @property
     def unknown_names(self) -> list[str]:
-        """Names of the query that are unknown or ambiguous."""
+        """The query's names that are unknown or ambiguous."""
         meant = ((self.query.subject, self.meant_subject), (self.query.object, self.meant_object))
         return list(dict.fromkeys(asked for asked, name in meant if name is None))
 
     @property
     def later(self) -> tuple[str, ...]:
-        """Entities that are in the facts, but not before the query's time."""
+        """The entities that appear in the data, but not before the query's time."""
         unseen = (
             (self.meant_subject, self.unseen_subject),
             (self.meant_object, self.unseen_object),
@@ -548,12 +548,12 @@ class Answers(Result, list[Answer]):
 
     @property
     def unknown_count(self) -> int:
-        """How many answers are general ones: a name of their query is not in the data."""
+        """The number of general answers, given because a name is not in the data."""
         return sum(bool(answer.unknown_names) for answer in self)
 
     @property
     def far_count(self) -> int:
-        """How many answers are about a time that is far from all facts."""
+        """The number of answers about a time that is far from all facts."""
         return sum(answer.far_time for answer in self)
 
 
@@ -578,7 +578,7 @@ class CitedFact:
 
 @record
 class Contribution:
-    """A reason for or against a predicate, and its contribution."""
+    """A reason for or against a predicate, with its contribution."""
 
     kind: str = described(
         "history: facts of the pair or of one entity; trait: what the entities are; topology; "
@@ -594,7 +594,7 @@ class Contribution:
 
 @record
 class Meeting:
-    """An entity that both sides reach."""
+    """An entity that is reached from both sides."""
 
     entity: str = described("Its name.")
     subject_hops: int = described("Its distance from the subject, in facts.")
@@ -603,7 +603,7 @@ class Meeting:
 
 @record
 class Support:
-    """Counts of similar evidence in training, and of what held there."""
+    """Counts of similar evidence in the training facts, and of the predicates that followed it."""
 
     when: str = described("The distance in time, by which evidence is counted.")
     queries: int = described("Training queries with similar evidence.")
@@ -622,7 +622,7 @@ class Support:
 
 @record
 class Reason(Contribution):
-    """A contribution with the facts behind it; of a topology, where the sides meet."""
+    """A contribution with its facts; for a topology, also the entities where the sides meet."""
 
     number: int = described("Its number in this explanation, from 1.", default=0)
     steps: int = described("For a topology: the steps until the sides meet.", default=0)
@@ -633,12 +633,12 @@ class Reason(Contribution):
 
     @property
     def path(self) -> tuple[CitedFact, ...]:
-        """Facts on the path from subject to object."""
+        """The facts on the path from subject to object."""
         return tuple(fact for fact in self.facts if fact.on_path)
 
     @property
     def cited(self) -> tuple[tuple[CitedFact, ...], tuple[CitedFact, ...]]:
-        """Facts on the path, and the others; in a history all facts are on it."""
+        """The facts on the path, then the others; for a history, all facts are on the path."""
         if self.kind == "history":
             return self.facts, ()
         return self.path, tuple(fact for fact in self.facts if not fact.on_path)
@@ -646,7 +646,7 @@ class Reason(Contribution):
 
 @record
 class Group:
-    """A group of small reasons of one kind."""
+    """A group of small reasons of the same type."""
 
     name: str = described("The name of the group.")
     title: str = described("What its reasons have in common.")
@@ -658,7 +658,7 @@ class Group:
 class Explanation(Result):
     """An answer and its reasons.
 
-    log_odds = bias + the log_odds of all `reasons`, `against` and `further`.
+    log_odds = bias + the sum of log_odds over all `reasons`, `against` and `further`.
     """
 
     sentence: str = described("The answer and its main reasons in one sentence.")
@@ -701,7 +701,7 @@ class Explanation(Result):
 
     @property
     def unknown(self) -> tuple[str, ...]:
-        """The names that the facts do not contain at any time."""
+        """The names that do not appear in the data at any time."""
         return unknown_names(self, self.later)
 
     @property
@@ -711,31 +711,31 @@ class Explanation(Result):
 
     @property
     def is_only(self) -> bool:
-        """Whether the data has no other predicate, so that the runner-up is the predicate."""
+        """Whether this predicate is the only one in the data, and therefore its own runner-up."""
         return self.runner_up == self.predicate
 
     def shown(self, predicate: str) -> str:
-        """Return the label of a predicate of this result."""
+        """Return the label of one of the result's predicates."""
         return self.predicate_labels.get(predicate, predicate)
 
     def all_reasons(self) -> tuple[Reason, ...]:
-        """Reasons for the predicate, then those against it."""
+        """Return the reasons for the predicate, followed by the reasons against it."""
         return (*self.reasons, *self.against)
 
     def contributions(self) -> list[Contribution]:
-        """All contributions, the largest first."""
+        """All contributions, largest first."""
         return sorted([*self.all_reasons(), *self.further], key=lambda part: -part.log_odds)
 
 
 def unknown_names(asked: Any, later: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """Return the names of a question that the facts do not contain at any time."""
+    """Return the names in a question that do not appear in the data at any time."""
     unseen = ((asked.subject, asked.unseen_subject), (asked.object, asked.unseen_object))
     return tuple(dict.fromkeys(name for name, is_so in unseen if is_so and name not in later))
 
 
 @record
 class Contrast(Result):
-    """A comparison of one query at two times: one predicate against one other."""
+    """A comparison of one query at two times: one predicate against another."""
 
     sentence: str = described("What changed and why, in one sentence.")
     paragraph: str = described("The same in a few sentences.")
@@ -771,7 +771,7 @@ class Addition:
 
 @record
 class Counterfactual(Result):
-    """A counterfactual: changes of the facts that change an answer."""
+    """A counterfactual: changes to the facts that change an answer."""
 
     subject: str = described("The entity that acts, as the data names it.")
     object: str = described("The entity acted upon, as the data names it.")
@@ -793,13 +793,13 @@ class Counterfactual(Result):
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
 
     def shown(self, predicate: str) -> str:
-        """Return the predicate for people: "Consult (040)"."""
+        """Return the predicate in readable form: "Consult (040)"."""
         return labelled(predicate, self.predicate_labels.get(predicate, ""))
 
 
 @record
 class YesNoFigures:
-    """Metrics of yes/no forecasts: accuracy and calibration of their probabilities."""
+    """The accuracy and calibration of yes/no forecasts."""
 
     forecasts: int = described("The number of forecasts.")
     share: float = described("The share of them that came true.")
@@ -811,7 +811,7 @@ class YesNoFigures:
 
 @record
 class ReliabilityBin:
-    """Forecasts of about the same probability, and how many of them came true."""
+    """Forecasts with similar probabilities, and the proportion that came true."""
 
     lower: float = described("The lower end of the bin.")
     upper: float = described("The upper end of the bin.")
@@ -822,7 +822,7 @@ class ReliabilityBin:
 
 @record
 class BacktestWindow:
-    """One window of a backtest: what was forecast, and what happened."""
+    """One window of a backtest: what was forecast and what happened."""
 
     first: str = described("The first time of the window.")
     last: str = described("The last time of the window.")
@@ -847,7 +847,7 @@ class Surprise:
 
 @record
 class GroupSkill:
-    """The metrics of the forecasts of a group of pairs."""
+    """The metrics of the forecasts for a group of pairs."""
 
     forecasts: int = described("The number of forecasts.")
     pairs: float = described("The number of pairs before sampling.")
@@ -861,7 +861,7 @@ class GroupSkill:
 
 @record
 class Backtest(Result):
-    """The outcome of a backtest: forecasts of past windows, and what happened in them."""
+    """The outcome of a backtest: forecasts of past windows, and what happened in those windows."""
 
     data: str = described("The name of the data.")
     every: int = described("The length of a window.")

@@ -1,1 +1,1 @@
-"""Why an answer: evidence, reasons and their facts, as text, HTML and drawings."""
+"""Explanations of answers: evidence, reasons and their facts, as text, HTML and drawings."""

@@ -1,4 +1,4 @@
-"""What changes between two answers: the reasons of the same question at two times, or what if."""
+"""Changes between two answers: the same question at two times, or with supposed facts."""
 
 from dataclasses import replace
 
@@ -18,10 +18,10 @@ def contrast(
     predicate: str | None = None,
     against: str | None = None,
 ) -> Contrast:
-    """Return what changes between the time of a query and another time.
+    """Return how the answer to a query changes at another time.
 
-    The answer at the first time is compared with the answer at the second. If both are the same, or
-    a predicate is named, it is compared with its runner-up, unless `against` names another one.
+    The top predicate at the first time is compared with the top predicate at the second time. If
+    both are the same, or `predicate` is given, it is compared with its runner-up or with `against`.
     """
     asked = (query, replace(query, time=other))
     ids = answerer.queries_of(asked)
@@ -52,14 +52,14 @@ def contrast(
 def contrasted(
     answerer: Answerer, chances: Matrix, predicate: str | None, against: str | None
 ) -> tuple[int, int]:
-    """Return the predicate to explain in two answers, (2, R), and what it is compared with."""
+    """Return the predicate to explain in two answers, (2, R), and the one to compare with it."""
     chosen, compared = compared_predicates(answerer, chances[0], predicate, against)
     winner = int(chances[1].argmax())
     return chosen, winner if against is None and winner != chosen else compared
 
 
 def _notes(first: Explanation, second: Explanation) -> tuple[Note, ...]:
-    """Return the notes about the names and about both times, without repeats."""
+    """Return the notes about the names and about both times, without duplicates."""
     names = [note for note in first.notes if note.kind in ("unknown_name", *OF_NAMES)]
     kinds = ("undated", "view", "far")
     times = [note for each in (first, second) for note in each.notes if note.kind in kinds]
@@ -67,7 +67,7 @@ def _notes(first: Explanation, second: Explanation) -> tuple[Note, ...]:
 
 
 def reason_changes(first: Explanation, second: Explanation) -> tuple[Change, ...]:
-    """Return what each reason adds in two answers, the largest change first."""
+    """Return what each reason adds in the two answers, largest change first."""
     parts = [{_identity(part): part for part in each.contributions()} for each in (first, second)]
     changes = []
     for key in dict.fromkeys((*parts[0], *parts[1])):
@@ -78,5 +78,5 @@ def reason_changes(first: Explanation, second: Explanation) -> tuple[Change, ...
 
 
 def _identity(part: Contribution) -> tuple[str, str, tuple[str, ...]]:
-    """Return the key by which contributions at two times are matched; a trait's is its sentence."""
+    """Return the key that matches contributions at two times; for a trait, it is the sentence."""
     return part.kind, part.family, part.topology or (part.sentence,)

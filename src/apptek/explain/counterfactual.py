@@ -1,7 +1,7 @@
 """Counterfactuals: facts whose removal, or addition, changes the answer.
 
-The search is greedy. Each step removes the fact whose loss weakens the answer most. Then each
-removed fact is restored if the answer still changes without removing it.
+The search is greedy. Each step removes the fact whose removal weakens the answer most. Afterwards,
+each removed fact is restored if the answer still changes without removing it.
 """
 
 from dataclasses import dataclass, replace
@@ -25,10 +25,10 @@ from apptek.present.explanation_words import name_notes
 from apptek.present.sentences import Ends, fact_sentence
 from apptek.results import Addition, CitedFact, Counterfactual, Outcome, Query, unknown_names
 
-MOST = 40  # facts that may be removed
-LISTED = 10  # listed facts whose addition changes the answer
-TRIED = 30  # facts to add that are scored: those with the best estimates
-LEAST_LEAD = 1e-4  # smallest difference of scores that is not rounding
+MOST = 40  # maximum number of facts to remove
+LISTED = 10  # maximum number of listed facts whose addition changes the answer
+TRIED = 30  # maximum number of candidate additions to score: those with the best estimates
+LEAST_LEAD = 1e-4  # smallest difference of scores that cannot be a rounding error
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class Goal:
         return bool(self.gaps(scores[None])[0] < -LEAST_LEAD)
 
     def gaps(self, scores: Doubles) -> Doubles:
-        """Return the distance of scores (n, R) from the goal: below 0 if they reach it."""
+        """Return by how much scores (n, R) miss the goal; negative if they reach it."""
         if self.target is not None:
             others = np.delete(scores, self.target, axis=1)
             return np.asarray(others.max(axis=1) - scores[:, self.target])
@@ -59,10 +59,10 @@ def counterfactual(
     add: bool = False,
     queries: Queries | None = None,
 ) -> Counterfactual:
-    """Return a small set of facts whose removal changes the answer, to `target` if named.
+    """Return a small set of facts whose removal changes the answer, to `target` if given.
 
-    add      also look for single facts between the two that would change it: see `_additions`
-    queries  the same query as ids, where it was looked up already
+    add      also search for single facts between the pair that would change it: see `_additions`
+    queries  the same query as ids, if it was looked up already
     """
     queries = answerer.queries_of([query]) if queries is None else queries
     view = answerer.view_of(queries)
@@ -127,7 +127,7 @@ def _sentence(answerer: Answerer, fact: CitedFact) -> str:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """A query that is scored again on graphs with other facts."""
+    """One query that can be scored again on graphs with different facts."""
 
     answerer: Answerer
     queries: Queries  # a single query
@@ -141,7 +141,7 @@ class _Trial:
         return scores
 
     def removed(self) -> list[int]:
-        """Return the facts that a greedy search removes; none where up to MOST do not do."""
+        """Return the facts that a greedy search removes; none if MOST are not enough."""
         removed: list[int] = []
         while len(removed) <= MOST:
             part = without_facts(self.answerer, self.queries, removed)
@@ -157,7 +157,7 @@ class _Trial:
         return []
 
     def needed(self, removed: list[int]) -> list[int]:
-        """Return the removed facts without those that can be put back, the first tried first."""
+        """Return the removed facts that are necessary, testing them in order of removal."""
         for fact in list(removed):
             fewer = [other for other in removed if other != fact]
             if fewer and self.goal.is_reached(self.scores(fewer)):
@@ -165,7 +165,7 @@ class _Trial:
         return removed
 
     def outcome(self, scores: Doubles) -> Outcome:
-        """Return what the answer becomes with these scores, (R,)."""
+        """Return the outcome for these scores, (R,): the new answer."""
         view = self.answerer.view_of(self.queries)
         chances = view.probabilities(scores[None])[0]
         first = int(chances.argmax())
@@ -184,7 +184,7 @@ def _facts_of(view: WorkingView, queries: Queries) -> Ints:
 
 
 def _scores_without_each(view: WorkingView, queries: Queries, facts: Ints) -> Doubles:
-    """Return the scores as they are, and then without each of some facts: (1 + n, R)."""
+    """Return the current scores, then the scores without each of some facts: (1 + n, R)."""
     hidden = np.concatenate([queries.hidden, facts]).astype(np.int32)
     copies = queries.take(np.zeros(len(hidden), np.int64))
     return view.scores(replace(copies, hidden=hidden)).astype(np.float64)
@@ -193,8 +193,9 @@ def _scores_without_each(view: WorkingView, queries: Queries, facts: Ints) -> Do
 def _additions(trial: _Trial, evidence: Evidence) -> tuple[Addition, ...]:
     """Return the single facts whose addition changes the answer, most effective first.
 
-    Each is scored again. The facts go in either direction, at the query's time or on the last known
-    day before it. A fact of conflict is not proposed for an answer of cooperation, nor the reverse.
+    Each candidate is scored again. Candidates may go in either direction, at the query's time or on
+    the last known day before it. Facts of conflict are not proposed for answers of cooperation, or
+    vice versa.
     """
     answerer, goal, queries = trial.answerer, trial.goal, trial.queries
     labels, names = answerer.labels, answerer.model.dataset.predicates
@@ -219,7 +220,7 @@ def _additions(trial: _Trial, evidence: Evidence) -> tuple[Addition, ...]:
 def _promising(
     evidence: Evidence, goal: Goal, ends: tuple[int, int], code: int
 ) -> list[tuple[int, int, int]]:
-    """Return the facts that help most, by the effect that each has alone in its family."""
+    """Return the most promising facts, by the effect that each has alone in its family."""
     history, weights = evidence.space.history, evidence.fitted.classifier.weights
     assert history is not None
     scores, width = evidence.scored.scores[0].astype(np.float64), len(history.kernels)
@@ -238,7 +239,7 @@ def _promising(
 
 
 def _graph_of_one(graph: TemporalGraph, source: int, target: int, code: int) -> TemporalGraph:
-    """Return a graph of a single fact with the first predicate, as the same view sees it."""
+    """Return a graph with a single fact of the first predicate, as the same view sees it."""
     subject, predicate, object_, when = (
         np.asarray([number], np.int32) for number in (source, 0, target, code)
     )
@@ -247,7 +248,7 @@ def _graph_of_one(graph: TemporalGraph, source: int, target: int, code: int) -> 
 
 
 def _last_day(evidence: Evidence, query_time: int) -> int:
-    """Return the time of a fact to add: the query's, or the last known day before it."""
+    """Return the time for an added fact: the query's time, or the last known day before it."""
     graph = evidence.graph
     if not graph.past_only:
         return query_time
@@ -260,7 +261,7 @@ def _last_day(evidence: Evidence, query_time: int) -> int:
 
 
 def _known(evidence: Evidence, source: int, target: int, code: int) -> set[int]:
-    """Return the predicates from one entity to another at a time."""
+    """Return the predicates from one entity to another at a given time."""
     facts = evidence.graph.facts
     here = (facts.subjects == source) & (facts.objects == target) & (facts.times == code)
     return set(facts.predicates[here].tolist())

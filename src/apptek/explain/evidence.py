@@ -1,13 +1,13 @@
-"""The evidence of one query: active features in groups that people would name, with their facts.
+"""The evidence for one query: active features in readable groups, with their facts.
 
 | kind     | one contribution is                                  | facts                       |
 |----------|------------------------------------------------------|-----------------------------|
-| history  | a family and a predicate, all kernels of the clock   | those of that predicate     |
+| history  | a family and a predicate, with all clock kernels     | facts with that predicate   |
 | trait    | one type of the pair, or whether the query is dated  | none                        |
-| topology | a topology of the paper's agent                      | those that connect by it    |
-| feature  | a feature that another package adds                  | none                        |
-| reranker | the trees' change by one family or another topic     | none                        |
-| counting | what counting the facts of both entities adds        | none                        |
+| topology | a topology of the paper's agent                      | facts that connect by it    |
+| feature  | a feature from another package                       | none                        |
+| reranker | the trees' change due to a family or another topic   | none                        |
+| counting | the part from counting both entities' facts          | none                        |
 """
 
 from collections import Counter
@@ -48,15 +48,15 @@ from apptek.present.sentences import (
 )
 
 Kind = Literal["history", "trait", "topology", "feature", "reranker", "counting"]
-Key = tuple[Kind, str, int]  # the family or whose trait it is; the predicate, token or topology
-MOSTLY = 0.5  # share of a predicate's facts with a mirror, above which both are one event
+Key = tuple[Kind, str, int]  # the family or trait owner; the predicate, token or topology
+MOSTLY = 0.5  # if more of a predicate's facts have a mirror, each pair is one event
 DIRECT = FAMILIES[:2]  # the families of facts between the pair
 
 
 class SupportOf(NamedTuple):
-    """The level of nearness at which evidence was counted, and the counts; None: a topology.
+    """The level of nearness at which evidence was counted, and the counts (None for a topology).
 
-    is_itself  whether the evidence is the fact that training hides, of either predicate
+    is_itself  whether the evidence is the fact that training hides, for either predicate
     """
 
     level: Level | None
@@ -77,7 +77,7 @@ class Evidence:
         before_traits = 0 if self.history is None else len(self.history)
         self._ends = before_traits, before_traits + (0 if self.traits is None else len(self.traits))
         self.scored, self.ends = scored, ends
-        self.graph = view.space.graph  # the graph of this view
+        self.graph = view.space.graph  # the view's graph
         self.queries, self.clock = scored.queries, model.clock
         self.moment = int(model.graph.axis.positions(self.queries.times[:1])[0])
         self.columns, self.values = scored.rows.row(0)
@@ -105,7 +105,7 @@ class Evidence:
         return self.traits.trait(column, self.model.dataset.entities)
 
     def _of_trees(self) -> dict[Key, dict[int, float]]:
-        """Return what the re-ranker adds to each candidate, by topic."""
+        """Return the re-ranker's contribution to each candidate, by topic."""
         trees = self.fitted.reranker
         if trees is None:
             return {}
@@ -115,7 +115,7 @@ class Evidence:
         return {("reranker", topic, 0): added for topic, added in by_topic.items()}
 
     def added(self, *predicates: int) -> dict[Key, tuple[float, ...]]:
-        """Return what the features of each key add to the scores of some predicates."""
+        """Return how much the features of each key add to the scores of some predicates."""
         key_of = np.empty(len(self.columns), np.int64)
         for number, entries in enumerate(self._groups.values()):
             key_of[entries] = number
@@ -136,7 +136,7 @@ class Evidence:
 
     @cached_property
     def _listed(self) -> dict[str, Ints]:
-        """The facts of each family, nearest first: one more than the features use."""
+        """The facts of each family, nearest first; one more than the features use."""
         history = self.history
         listed = {} if history is None else history.listed(self.queries, 0, more=1)
         return {family: each.facts for family, each in listed.items()}
@@ -157,11 +157,11 @@ class Evidence:
         return found
 
     def facts(self, key: Key) -> list[int]:
-        """Return the facts behind a key of history, nearest first."""
+        """Return the facts behind a history key, nearest first."""
         return self._by_key.get(key, [])
 
     def names(self, key: Key) -> tuple[str, ...]:
-        """Return the predicates of an added feature or of a history; none for a trait."""
+        """Return the predicates of an added feature or a history; none for a trait."""
         if key[0] in ("topology", "feature"):
             part, column = self.space.added_at(key[2] + self.space.first_added)
             names: tuple[str, ...] = part.names(column)
@@ -191,16 +191,16 @@ class Evidence:
 
     @cached_property
     def timeless(self) -> bool:
-        """Whether no fact has a date, so that phrases about time say nothing."""
+        """Whether no fact has a date, so that sentences should not mention time."""
         return is_timeless(self.graph)
 
     @cached_property
     def _limits(self) -> dict[str, tuple[int | None, int]]:
-        """For each family, its horizon and its cutoff by number: see Occurrences."""
+        """The horizon and the cutoff by number of each family: see Occurrences."""
         limits: dict[str, tuple[int | None, int]] = {}
         for family, facts in self._listed.items():
             most = self._most(family)
-            # If the kernels list no further fact, others may be at the distance of the last one.
+            # If the kernels list no further fact, others may be as far away as the last listed one.
             is_full = len(facts) == MOST_HISTORY_FACTS or self._is_long(family)
             limits[family] = (None, 0)
             if len(facts) > most or (is_full and len(facts)):
@@ -210,14 +210,14 @@ class Evidence:
         return limits
 
     def _is_long(self, family: str) -> bool:
-        """Return whether a profile's entity has more facts than the kernels read."""
+        """Return whether the entity of a profile has more facts than the kernels read."""
         ends = self.queries.subjects if family.startswith("subject") else self.queries.objects
         look = outgoing if family.endswith("out") else incoming
         known = family not in DIRECT and ends[0] >= 0
         return known and len(look(self.graph, int(ends[0]))) > MOST_HISTORY_FACTS
 
     def _partner(self, key: Key) -> MainPartner | None:
-        """Return the partner in most of a profile's facts; None for a pair."""
+        """Return the partner in most facts of a profile; None for a pair."""
         facts, own = self.graph.facts, self.facts(key)
         if key[1] in DIRECT or not own:
             return None
@@ -233,7 +233,7 @@ class Evidence:
         return seen.same > 0 and not seen.lasting
 
     def sentence(self, key: Key, answer: int) -> str:
-        """Return a sentence for a key, as a reason for or against this answer."""
+        """Return a sentence for a key as a reason for or against this answer."""
         if key[0] == "topology":
             steps = {fact.step for fact in self.connection(key).core if fact.on_path}
             names = dict.fromkeys(self.names(key)[step - 1] for step in sorted(steps))
@@ -256,16 +256,16 @@ class Evidence:
         return history_sentence(did, key[1], self.ends, self._partner(key), (axis, seen))
 
     def mirror_of(self, predicate: int) -> int:
-        """Return the predicate that mostly goes the other way at the same time; -1: none."""
+        """Return the predicate that usually goes in the other direction at the same time, or -1."""
         mirrors = self.answerer.mirrors
         return int(mirrors.of[predicate]) if mirrors.share[predicate] >= MOSTLY else -1
 
     def support(self, key: Key, predicate: int, compared: tuple[int, int]) -> SupportOf | None:
-        """Return how often training saw such evidence, and how often a predicate followed.
+        """Return how often training had such evidence, and how often a predicate followed.
 
-        Training hides the fact of a query. So a fact between the pair at the query's time is never
-        evidence for its own predicate. If that predicate is one of `compared`, evidence at the
-        level `near` is counted instead.
+        Training hides the query's own fact. Therefore, a fact between the pair at the query's time
+        is never evidence for its own predicate. If that predicate is one of `compared`, the
+        evidence is counted at level `near` instead.
         """
         support, space = self.fitted.support, self.space
         if support is None or key[0] not in ("history", "topology"):
@@ -285,11 +285,11 @@ class Evidence:
         return SupportOf(level, support.seen(index, predicate), is_itself)
 
     def is_own(self, key: Key, answer: int) -> bool:
-        """Return whether a key has the answer's own fact, recorded at the query's time."""
+        """Return whether a key includes the answer's own fact, recorded at the query's time."""
         return key == ("history", "pair", answer) and self.occurrences(key).same > 0
 
     def group(self, key: Key) -> str:
-        """Return the name of the group that a key belongs to."""
+        """Return the name of the key's group."""
         if key[0] == "history" and key[1] in DIRECT:
             nearest = next(iter(self.occurrences(key).distances), None)
             far = nearest is not None and abs(nearest) > self.clock.long
@@ -303,7 +303,7 @@ class Evidence:
         return groups.get(key[0], "connections")
 
     def _types(self, key: Key) -> list[tuple[str, TypeKind, int]]:
-        """Return the entities whose type a trait is about: name, kind of type, and id."""
+        """Return the entities whose type a trait describes: name, kind of type, and id."""
         if key[0] != "trait":
             return []
         trait, ids = self._trait(key[2]), (self.queries.subjects[0], self.queries.objects[0])
@@ -313,7 +313,7 @@ class Evidence:
         return [(name, kind, int(i)) for end, name, i in ends if kind is not None and end in whose]
 
     def read_from_name(self) -> set[str]:
-        """Return the names of unknown entities whose types come from their names."""
+        """Return the names of unknown entities whose types were inferred from their names."""
         if min(int(self.queries.subjects[0]), int(self.queries.objects[0])) >= 0:
             return set()
         types = (one for key in self._groups for one in self._types(key))

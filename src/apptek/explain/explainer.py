@@ -1,4 +1,4 @@
-"""Explaining an answer: the evidence for a predicate and against it, in numbers and words."""
+"""Explain an answer: the evidence for and against a predicate, in numbers and words."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -22,7 +22,7 @@ from apptek.present.explanation_words import explanation_notes, paragraph, sente
 from apptek.present.sentences import Ends
 from apptek.results import Explanation, Query
 
-RANKED = 10  # predicates that an explanation lists
+RANKED = 10  # number of predicates that an explanation lists
 OF_ANSWER = (  # fields that an explanation copies from the answer
     "ranked", "unseen_subject", "unseen_object", "unseen_time", "known", "view", "later",
     "age_note", "by_class", "by_group",
@@ -41,10 +41,11 @@ def explain(
 ) -> Explanation:
     """Explain `predicate` (the most probable one if None), compared with another one.
 
-    against  by default the runner-up: the most probable other predicate
-    most     reasons for it, and as many against it, whose facts are looked up
+    against  the predicate to compare it with; by default the runner-up
+    most     the number of reasons for it, and of reasons against it, that are shown with their
+             facts
     hidden   the training fact that the query must not see; -1: none
-    queries  the same query as ids, where it was looked up already
+    queries  the same query as ids, if it was looked up already
     """
     queries = answerer.queries_of([query]) if queries is None else queries
     queries = replace(queries, hidden=np.asarray([hidden], np.int32))
@@ -91,7 +92,7 @@ def explain(
 def compared_predicates(
     answerer: Answerer, probabilities: Matrix, predicate: str | None, against: str | None
 ) -> tuple[int, int]:
-    """Return the predicate to explain, and the one to compare it with; probabilities: (R,)."""
+    """Return the predicate to explain and the predicate to compare it with; probabilities: (R,)."""
     order = np.argsort(-probabilities, kind="stable").tolist()
     names, resolver = answerer.model.dataset.predicates, answerer.predicate_names
     chosen = order[0] if predicate is None else find_predicate(predicate, resolver, names)
@@ -106,7 +107,7 @@ def compared_predicates(
 def _named_predicates(
     answerer: Answerer, probabilities: Matrix, compared: tuple[int, int]
 ) -> dict[str, Any]:
-    """Return the names, labels and probabilities of the predicate and the runner-up."""
+    """Return names, labels and probabilities of the predicate and the runner-up."""
     names = [answerer.model.dataset.predicates[each] for each in compared]
     labels = [answerer.labels.label(name) for name in names]
     chances = [float(probabilities[each]) for each in compared]
@@ -129,7 +130,7 @@ def _in_words(answerer: Answerer, explanation: Explanation, evidence: Evidence) 
 
 
 def _named(explanation: Explanation) -> Iterable[str]:
-    """Yield the predicates that an explanation names."""
+    """Yield the predicates that an explanation mentions."""
     yield from (one.predicate for one in explanation.ranked)
     yield from (explanation.predicate, explanation.runner_up, *explanation.known)
     for reason in explanation.all_reasons():
@@ -141,7 +142,7 @@ def _named(explanation: Explanation) -> Iterable[str]:
 def labels_of(
     answerer: Answerer, predicates: Iterable[str]
 ) -> tuple[dict[str, str], dict[str, str]]:
-    """Return the labels of predicates that are not their names, and the groups of predicates."""
+    """Return the labels of predicates that differ from their names, and the predicates' groups."""
     table, names = answerer.labels, list(dict.fromkeys(predicates))
     labels = {name: table.label(name) for name in names if table.label(name) != name}
     groups = {name: group for name in names if (group := table.group_of(name))}
@@ -151,11 +152,11 @@ def labels_of(
 def strongest_reason(
     answerer: Answerer, query: Query, predicate: str, queries: Queries | None = None
 ) -> str:
-    """Return the strongest evidence for a predicate against the best other one.
+    """Return the strongest evidence for a predicate compared with the best other one.
 
-    Scores the query once and puts one reason into words; empty where no fact supports it. A
-    reason whose counts alone do not support it is skipped.
-    `queries` is the same query as ids, where it was looked up already.
+    The query is scored once, and one reason is put into words. The text is empty if no fact
+    supports the predicate. Reasons that are not supported by their counts alone are skipped.
+    `queries` is the same query as ids, if it was looked up already.
     """
     names = answerer.model.dataset.predicates
     chosen = find_predicate(predicate, answerer.predicate_names, names)
@@ -181,7 +182,7 @@ def strongest_reason(
 
 
 def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:
-    """Return the id of a predicate; the error for an unknown one suggests similar names."""
+    """Return the id of a predicate, or raise an error that suggests similar names."""
     known = resolver.find(predicate)
     if known is not None:
         return known

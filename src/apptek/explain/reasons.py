@@ -1,4 +1,4 @@
-"""The reasons of an explanation: what each key of the evidence adds, its facts and its support."""
+"""The reasons in an explanation: contributions of evidence keys, their facts and support."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields, replace
@@ -22,7 +22,7 @@ Keyed = tuple[Key, Contribution]
 def contributions_of(
     evidence: Evidence, chosen: int, runner_up: int, temperature: float
 ) -> list[Keyed]:
-    """Return what each active key adds, largest first; ties: the shorter topology first."""
+    """Return the contribution of each active key, largest first; ties: shorter topology first."""
     added: list[Keyed] = [
         (
             key,
@@ -50,7 +50,7 @@ def contributions_of(
 def split_parts(
     contributions: Sequence[Keyed], most: int
 ) -> tuple[list[Keyed], list[Keyed], tuple[Contribution, ...]]:
-    """Split contributions: the strongest with facts for the predicate, against it, and others."""
+    """Split contributions: the strongest for and against the predicate with facts, and the rest."""
     cited = [
         pair
         for pair in contributions
@@ -65,7 +65,7 @@ def split_parts(
 def reasons_of(
     evidence: Evidence, detailed: Sequence[Keyed], compared: tuple[int, int]
 ) -> tuple[Reason, ...]:
-    """Return the reasons with facts and support; `compared`: the predicate and the runner-up."""
+    """Return the reasons with facts and support; `compared`: predicate and runner-up."""
     reasons: list[Reason] = []
     names = evidence.model.dataset.entities
     for key, contribution in detailed:
@@ -95,7 +95,7 @@ def reasons_of(
 def support_of(
     evidence: Evidence, key: Key, log_odds: float, compared: tuple[int, int]
 ) -> Support | None:
-    """Return the training counts for such evidence; compared: the predicate and the runner-up."""
+    """Return the training counts for such evidence; `compared`: the predicate and the runner-up."""
     seen, other = (evidence.support(key, predicate, compared) for predicate in compared)
     if seen is None or other is None:
         return None
@@ -113,7 +113,7 @@ def support_of(
 
 
 def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:
-    """Return the facts of a history as the core of a topology of one step."""
+    """Return the facts of a history as the core of a one-step topology."""
     if key[0] != "history":
         return ()
     direct = key[1] in DIRECT
@@ -122,11 +122,11 @@ def _core(evidence: Evidence, key: Key) -> tuple[CoreFact, ...]:
 
 
 def cited_fact(data: Dataset, graph: TemporalGraph, moment: int, core: CoreFact) -> CitedFact:
-    """Return a fact with names and dates, as seen from a query at a moment."""
+    """Return a fact with names and dates, as seen by a query at a given time."""
     facts, axis = graph.facts, graph.axis
     since, until = int(facts.since[core.fact]), int(facts.until[core.fact])
     if until != since and not knows_end(graph, core.fact, moment):
-        until = UNKNOWN  # its end was not known at that moment
+        until = UNKNOWN  # its end was not known at that time
     first = axis.format(since)
     last = first if until == since else axis.format(until)
     apart = time_distance(graph, core.fact, moment)
@@ -148,7 +148,7 @@ def cited_fact(data: Dataset, graph: TemporalGraph, moment: int, core: CoreFact)
 
 
 def group_all(further: Sequence[Contribution], ends: Ends, view: View) -> tuple[Group, ...]:
-    """Return the groups of contributions, the one with the largest effect first."""
+    """Return the groups of contributions, largest effect first."""
     members: dict[str, list[int]] = {name: [] for name in TITLES}
     for index, part in enumerate(further):
         members[part.group].append(index)

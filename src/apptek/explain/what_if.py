@@ -1,4 +1,4 @@
-"""What if: an answer with supposed facts beside the answer without them. No model changes."""
+"""What-if answers: an answer with supposed facts next to the answer without. No model changes."""
 
 from dataclasses import dataclass, replace
 from typing import Any
@@ -25,13 +25,13 @@ from apptek.present.what_if_words import (
 from apptek.reading.frames import time_text
 from apptek.results import Change, Note, Query, SupposedChance, SupposedFact, WhatIf
 
-LISTED = 10  # predicates whose probabilities are shown side by side
-LEAST = 0.005  # smallest change of a reason's log-odds that is not shown as 0
+LISTED = 10  # number of predicates whose probabilities are compared
+LEAST = 0.005  # smallest change in a reason's log-odds that is not displayed as 0
 
 
 @dataclass(frozen=True, slots=True)
 class Supposition:
-    """Supposed facts: as ids, as text, and which of them count."""
+    """Supposed facts, as ids and as text, with flags for the ones that count."""
 
     facts: Facts
     listed: tuple[SupposedFact, ...]
@@ -39,7 +39,7 @@ class Supposition:
     notes: tuple[Note, ...] = ()
 
     def before(self, positions: Ints, moment: int, shown: str) -> "Supposition":
-        """Return the same, where only facts before a moment count; `shown` is that moment."""
+        """Return a copy in which only facts before `moment` count; `shown` is its text."""
         late = self.counts & (positions >= moment)
         listed = zip(self.listed, late.tolist(), strict=True)
         notes = [late_fact_note(fact, shown) for fact, is_late in listed if is_late]
@@ -47,11 +47,11 @@ class Supposition:
 
     @property
     def counted(self) -> Facts:
-        """The facts that count."""
+        """The supposed facts that count."""
         return self.facts.take(self.counts)
 
     def told(self) -> tuple[SupposedFact, ...]:
-        """Return the facts in words, each with whether it counts."""
+        """Return the facts in words, each with a flag for whether it counts."""
         both = zip(self.listed, self.counts.tolist(), strict=True)
         return tuple(replace(fact, counts=counts) for fact, counts in both)
 
@@ -59,8 +59,8 @@ class Supposition:
 def read_supposed(answerer: Answerer, suppose: Any) -> Supposition:
     """Look up supposed facts: "SUBJECT | PREDICATE | OBJECT | TIME", or tuples of the four.
 
-    UnknownName, UnknownPredicateError, TimeFormatError or ApptekError name the first one that
-    cannot be. A fact that the data has does not count twice.
+    UnknownName, UnknownPredicateError, TimeFormatError or ApptekError describe the first invalid
+    fact. A fact that is already in the data does not count twice.
     """
     suppose = [suppose] if isinstance(suppose, str | tuple) else suppose
     rows = [_row(answerer, each, f"supposed fact {n}") for n, each in enumerate(suppose, 1)]
@@ -108,10 +108,10 @@ def what_if(
     against: str | None = None,
     queries: Queries | None = None,
 ) -> WhatIf:
-    """Return the answer to a query without and with supposed facts, and the reasons that change.
+    """Return the answer to a query with and without supposed facts, and the reasons that change.
 
-    The view stays that of the query: from the past alone, a supposed fact that is not before the
-    query's time does not count. `queries` is the query as ids, where it was looked up already.
+    The query keeps its view: with `past_only`, a supposed fact counts only if it is before the
+    query's time. `queries` is the query as ids, if it was looked up already.
     """
     queries = answerer.queries_of([query]) if queries is None else queries
     supposed = read_supposed(answerer, suppose)
@@ -139,9 +139,9 @@ def what_if(
 def compared_in(
     answerer: Answerer, chances: Matrix, predicate: str | None = None, against: str | None = None
 ) -> tuple[int, int]:
-    """Return the predicate to explain in two answers, (2, R), and what it is compared with.
+    """Return the predicate to explain in two answers, (2, R), and the predicate to compare it with.
 
-    If it stays the most probable one, compare it with the other predicate that gains most.
+    If the top predicate does not change, compare it with the other predicate that gains most.
     """
     chosen, other = contrasted(answerer, chances, predicate, against)
     gains = np.delete(chances[1] - chances[0], chosen)
@@ -154,7 +154,7 @@ def compared_in(
 def changed_reasons(
     two: tuple[Answerer, Answerer], query: Query, queries: Queries, compared: tuple[int, int]
 ) -> tuple[tuple[str, ...], tuple[Change, ...]]:
-    """Return two predicates as they are shown, and the reasons between them that changed."""
+    """Return the labels of two predicates, and the reasons that changed between them."""
     names = [two[0].model.dataset.predicates[predicate] for predicate in compared]
     first, second = (
         explain(each, query, names[0], against=names[1], queries=queries) for each in two
@@ -164,7 +164,7 @@ def changed_reasons(
 
 
 def _chances(answerer: Answerer, both: Matrix) -> tuple[SupposedChance, ...]:
-    """Return the probabilities of (2, R) that are largest in either answer."""
+    """Return the highest probabilities in either of two answers, (2, R)."""
     names, labels = answerer.model.dataset.predicates, answerer.labels
     order = np.argsort(-both.max(axis=0), kind="stable")[:LISTED]
     return tuple(
@@ -181,5 +181,5 @@ def chance(
     supposed: float,
     ends: tuple[str, str] = ("", ""),
 ) -> SupposedChance:
-    """Return a probability without and with the supposed facts."""
+    """Return a probability with and without the supposed facts."""
     return SupposedChance(kind, name, label, *ends, without, supposed, supposed - without)

@@ -1,4 +1,4 @@
-"""A model without some of its facts, or with added ones: its answer to one query."""
+"""A model without some of its facts, or with additional ones: its answer to one query."""
 
 from copy import copy
 from dataclasses import dataclass, replace
@@ -16,9 +16,9 @@ from apptek.models.answerer import Answerer, Views, WorkingView
 
 @dataclass(frozen=True, slots=True)
 class PartOfFacts:
-    """An answerer on a part of the facts.
+    """An answerer that uses only part of the facts.
 
-    kept  the index in the whole graph of each fact; added facts have the indices after its last
+    kept  the index of each fact in the whole graph; added facts are numbered after the last one
     """
 
     answerer: Answerer
@@ -31,10 +31,10 @@ def without_facts(
     removed: npt.ArrayLike,
     added: Facts | None = None,
 ) -> PartOfFacts:
-    """Return an answerer for one query whose graph lacks some facts, and has others.
+    """Return an answerer for one query, with some facts removed from its graph and others added.
 
-    The graph has only the facts that the answer depends on: those of the two entities, or all
-    where the scores also depend on others.
+    The graph contains only the facts that the answer depends on: the facts of the two entities, or
+    all facts if the scores depend on them.
     """
     graph = answerer.model.graph
     if answerer.view_of(queries).reaches_others:
@@ -49,9 +49,9 @@ def without_facts(
 
 
 def with_only(answerer: Answerer, kept: Longs, added: Facts | None = None) -> Answerer:
-    """Return an answerer that sees only these facts, and those that are added.
+    """Return an answerer that sees only these facts and the added ones.
 
-    What entities are, which is learned from all facts, stays as it was.
+    The learned properties of entities, which come from all facts, do not change.
     """
     model, graph = answerer.model, answerer.model.graph
     facts = graph.facts.take(kept)
@@ -63,5 +63,5 @@ def with_only(answerer: Answerer, kept: Longs, added: Facts | None = None) -> An
 
 
 def _on(view: WorkingView, graph: TemporalGraph) -> WorkingView:
-    """Return the view on another graph."""
+    """Return the same view on another graph."""
     return replace(view, space=view.space.on(graph.seen_in(view.name)))

@@ -2,7 +2,7 @@
 
     from apptek.paper import Agent, DecisionProcess, Environment, mine, walk
 
-Where each part of the paper is, and the test that compares it with a slow reference:
+The table shows where each part of the paper is implemented, and which test checks it:
 
 3.1 Preliminaries
     facts (u, r, v, t), a query (u, ?, v, t)    apptek.facts           tests/test_protocols.py
@@ -29,7 +29,7 @@ Where each part of the paper is, and the test that compares it with a slow refer
     replay memory D                             Replay                 tests/test_replay.py
     epsilon-greedy training                     Trainer                tests/test_training.py
 
-4 Tables and figures: reproduce.py, figures.py. Each deviation is in docs/deviations.md.
+4 Tables and figures: reproduce.py, figures.py. Every deviation is listed in docs/deviations.md.
 """
 
 from itertools import chain

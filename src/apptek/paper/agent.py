@@ -1,4 +1,4 @@
-"""The trained agent: its network, with the settings and facts that it needs to play."""
+"""A trained agent: its network, with the settings and facts needed to play episodes."""
 
 import json
 from dataclasses import asdict
@@ -24,12 +24,12 @@ from apptek.seeding import generator
 from apptek.setting_rules import config_from_json
 
 WEIGHTS = "agent.safetensors"
-DATA = "data.json"  # names the data that the agent was trained on
-CHUNK = 1024  # episodes that one thread plays at a time
+DATA = "data.json"  # the file that identifies the agent's training data
+CHUNK = 1024  # episodes that a thread plays at a time
 
 
 class Agent:
-    """A trained Q-network on the facts that it was trained on."""
+    """A trained Q-network with the facts that it was trained on."""
 
     def __init__(self, process: DecisionProcess, weights: bytes) -> None:
         table = pair_table(process.graph.facts)
@@ -47,10 +47,10 @@ class Agent:
 
     @classmethod
     def load(cls, folder: Path, data: Dataset | None = None) -> "tuple[Agent, Dataset]":
-        """Load an agent and its data: the data set that its folder names, or `data`.
+        """Load an agent and its data, either the data set recorded in its folder or `data`.
 
-        Raise ApptekError if the folder holds no trained agent, or if the agent was trained on other
-        facts.
+        Raise ApptekError if the folder does not contain a trained agent, or if the agent was
+        trained on different facts.
         """
         config, digest = trained_with(folder)
         if data is None:
@@ -62,14 +62,14 @@ class Agent:
         return cls(process, (folder / WEIGHTS).read_bytes()), data
 
     def values(self, environment: Environment) -> "np.ndarray[Any, np.dtype[np.float32]]":
-        """Return the Q-values, (B, actions); an illegal action has minus infinity."""
+        """Return the Q-values, (B, actions); illegal actions are minus infinity."""
         values = self.policy.values(environment.states(self.pair_of_fact))
         return np.where(environment.legal, values, np.float32(-np.inf))
 
     def play(self, queries: Queries, *, epsilon: float = 0.0, seed: int = 0) -> Episodes:
-        """Play episodes to their end by the best legal action.
+        """Play each episode to its end, always taking the best legal action.
 
-        A share `epsilon` of the actions is random; each chunk has its own random stream.
+        A proportion `epsilon` of the actions is random; each chunk has its own random stream.
         """
 
         def policy(start: int) -> Choose:
@@ -90,10 +90,10 @@ class Agent:
 
 
 def pack(network: QNetwork, config: AgentConfig, digest: str) -> bytes:
-    """Return the weights of a network, with its settings and the digest of its facts."""
+    """Return a network's weights, with its settings and the digest of its facts."""
     weights = {name: tensor.detach().clone() for name, tensor in network.state_dict().items()}
     about = json.dumps({"settings": asdict(config), "data": digest})
-    # One key, because safetensors does not fix the order of keys.
+    # Store a single key, because safetensors does not preserve the order of keys.
     return save(weights, metadata={"agent": about})
 
 
@@ -109,7 +109,7 @@ def trained_with(folder: Path) -> tuple[AgentConfig, str]:
 
 
 def check_agent(folder: Path, config: AgentConfig, facts_digest: str) -> None:
-    """Raise ApptekError where an agent was trained on other facts or settings than a model's."""
+    """Raise ApptekError if the agent was trained on different facts or settings than the model."""
     trained, digest = trained_with(folder)
     if digest != facts_digest:
         raise ApptekError(f"{folder} was trained on other facts than the model's")

@@ -1,4 +1,4 @@
-"""A run of the agent: train it, compare it with its controls, and record what the figures show."""
+"""Train an agent, compare it with control policies, and record the data for the figures."""
 
 import json
 import time
@@ -25,8 +25,8 @@ from apptek.safe_text import without_passwords
 RESULT = "result.json"
 CURVE_POINTS = 200
 WINDOWS = (500, 10_000)  # lengths of the moving averages, as in the paper's figure
-COURSE_PARTS = 100  # training is cut into so many parts to count successes
-SUCCESS = (  # predicates of the paper's figure
+COURSE_PARTS = 100  # training is divided into this many parts to count successes
+SUCCESS = (  # predicates in the paper's figure
     "Make statement", "Consult", "Criticize or denounce", "Demand military aid",
     "Protest violently, riot",
 )  # fmt: skip
@@ -45,11 +45,11 @@ def run_agent(
 ) -> Result:
     """Train an agent, compare it with the controls, and write its folder atomically.
 
-    source  what names the data: a folder, a file or a benchmark
-    report  receives the episodes done, and their total
+    source  the name of the data: a folder, a file or a benchmark
+    report  called with the number of finished episodes and the total
 
-    The comparison uses the training queries and the valid queries. The fact of a training query is
-    hidden unless the settings say otherwise.
+    The comparison uses the training queries and the validation queries. A training query's own fact
+    is hidden unless the settings disable this.
     """
     with new_folder(folder) as temporary:
         process = DecisionProcess(TemporalGraph.of(dataset), config)
@@ -112,7 +112,7 @@ def compare_with_controls(
 
 
 def paired_difference(rewards: Bools, control: Bools) -> dict[str, float]:
-    """Return the mean of rewards minus a control's rewards, with its normal 95 % interval."""
+    """Return the mean of rewards minus a control's rewards, with its 95 % interval."""
     differences = rewards.astype(np.float64) - control
     mean = float(differences.mean())
     half = NORMAL_95 * float(differences.std(ddof=1)) / len(differences) ** 0.5
@@ -120,9 +120,9 @@ def paired_difference(rewards: Bools, control: Bools) -> dict[str, float]:
 
 
 def reward_curve(history: History) -> dict[str, list[float]]:
-    """Return the mean reward of the last 500 and 10,000 episodes, at even points of training."""
+    """Return the mean reward of the last 500 and 10,000 episodes, at evenly spaced points."""
     count = len(history.met)
-    # A short training has fewer episodes than points: np.unique drops the repeated ones.
+    # A short training run has fewer episodes than points: np.unique drops the duplicates.
     ends = np.unique(np.linspace(min(500, count), count, CURVE_POINTS).astype(np.intp))
     means = moving_means(history.met, ends)
     return {
@@ -148,10 +148,10 @@ def mean_legal_actions(legal_counts: Ints) -> list[float | None]:
 
 
 def success_course(history: History, dataset: Dataset) -> dict[str, dict[str, list[int]]]:
-    """Count the episodes, and the connected ones, of each predicate in the paper's figure.
+    """Count all episodes, and those that connected, for each predicate in the paper's figure.
 
-    If the data has none of these predicates, count its first ones. Training is cut into
-    COURSE_PARTS parts of equal length; each list has one count per part.
+    If the data has none of these predicates, use the first ones in the data. Training is divided
+    into COURSE_PARTS equal parts; each list has one count per part.
     """
     count, names = len(history.met), list(dataset.predicates)
     predicates = dataset.train.predicates[history.queries]

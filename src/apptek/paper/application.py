@@ -1,18 +1,18 @@
-"""Topologies applied to queries: a sparse binary matrix, 1 where the sides meet.
+"""Apply topologies to queries: a sparse binary matrix that is 1 where the sides meet.
 
 Replaying a topology only adds entities to a side. An action takes the N_tknn facts of every entity
-that the side has reached, keeps those with its predicate, and adds their other ends. Facts that are
-already in the core lead nowhere new, and an absent predicate adds nothing, so cores need not be
-kept. Three consequences make it fast:
+that the side has reached, selects those with its predicate, and adds the entities at their other
+ends. Facts that are already in the core lead to known entities, and an absent predicate adds
+nothing, so cores need not be stored. Three consequences make this fast:
 
-- What a side becomes depends only on what it has reached and on the action. The result is cached,
-  and sequences that differ in no-ops share it.
-- The N_tknn facts of an entity are looked up once per query, whichever topology needs them.
-- Sides that have met stay met: all topologies that begin with a connecting sequence are 1 at once.
+- The result of an action depends only on the action and the reached entities. It is cached, and
+  shared by sequences that differ only in actions without effect.
+- The N_tknn facts of an entity are looked up once per query, for all topologies.
+- Sides that have met remain connected: all topologies that begin with a connecting sequence are 1.
 
-Within a query, entities are numbered in the order in which they are reached. A *set* is what a side
-can have reached: its entities are reach[set_starts[s] : set_starts[s + 1]], and also the bits of
-bits[s]. `memory` caches which set a set becomes by an action.
+Within a query, entities are numbered in the order in which they are reached. A *set* contains the
+entities that a side has reached: reach[set_starts[s] : set_starts[s + 1]], and the same as bits in
+bits[s]. `memory` caches which set results from a set and an action.
 """
 
 from typing import Any, NamedTuple
@@ -28,12 +28,12 @@ from apptek.paper.episode_kernels import Moves, find_slot
 from apptek.paper.topologies import TopologySet, Trie
 from apptek.ragged import Ragged
 
-CHUNK = 4096  # queries per task of a thread
+CHUNK = 4096  # queries per thread task
 ROOM = 1024  # initial capacity of the work space, in entities
 
 
 def apply_topologies(process: DecisionProcess, queries: Queries, topologies: TopologySet) -> Ragged:
-    """Return which topologies connect which queries, (queries, topologies); chunks in threads."""
+    """Return which topologies connect which queries, (queries, topologies), using threads."""
     query_columns = process.kernel_queries(queries)
 
     def apply_chunk(start: int) -> tuple[Longs, Ints]:
@@ -52,8 +52,8 @@ def _apply_chunk(
 ) -> tuple[Longs, Ints]:
     """Return the number of ones in each row, and their columns.
 
-    If the work space is too small for a query, the kernel stops and that query is retried with
-    twice the space: most queries need little, a few need very much.
+    If the work space is too small for a query, the kernel stops and the query is retried with twice
+    the space. Most queries need little space; a few need far more.
     """
     count, room = len(queries[0]), ROOM
     counts, parts = np.zeros(count, np.int64), []
@@ -71,25 +71,25 @@ def _apply_chunk(
 
 
 class Work(NamedTuple):
-    """The work space of a query."""
+    """The work space for one query."""
 
     keys: Ints  # keys, numbers, stamps: a hash table from entity to number
     numbers: Ints
     stamps: Ints
     entities: Ints
-    fetched: Bools  # by entity: its facts have been looked up
+    fetched: Bools  # by entity: whether its facts have been looked up
     actions: Ints  # by entity: the actions of its facts
-    others: Ints  # by entity: the numbers of the entities that its facts lead to
+    others: Ints  # by entity: the numbers of the entities at the other ends of its facts
     degrees: Ints
     present: Words  # by entity: the actions of its facts as bits
     reach: Ints
     set_starts: Longs  # offsets in `reach`
     bits: Words
-    prepared: Bools  # by set: `legal` and `memory` are filled
+    prepared: Bools  # by set: whether `legal` and `memory` are filled
     legal: Words  # by set: its legal actions as bits
-    memory: Ints  # by set and action: the set that it becomes
-    path: Longs  # the sets of both sides, by depth in the trie
-    known: Longs  # (1,) number of entities that are numbered
+    memory: Ints  # by set and action: the resulting set
+    path: Longs  # the sets on both sides, by depth in the trie
+    known: Longs  # (1,) number of numbered entities
     set_count: Longs  # (1,) number of sets
     space: Space  # with `nearest`: the work space of `nearest_facts`
     nearest: Ints
@@ -121,7 +121,7 @@ def _work_space(process: DecisionProcess, room: int, depth: int) -> Work:
     )
 
 
-FULL = -1  # instead of a set: the work space is too small, or the memory has no entry yet
+FULL = -1  # instead of a set: the work space is full, or `memory` has no entry yet
 
 
 @leaf
@@ -131,7 +131,7 @@ def _bit(number: int) -> np.uint64:
 
 @leaf
 def _number_of(entity: int, generation: int, work: Work) -> int:
-    """Return the number of an entity within the query; number it if it is new."""
+    """Return the number of an entity within the query; assign one if it is new."""
     slot = find_slot(work.keys, work.stamps, work.keys.size - 1, generation, entity)
     if work.stamps[slot] == generation:
         return int(work.numbers[slot])
@@ -144,9 +144,9 @@ def _number_of(entity: int, generation: int, work: Work) -> int:
 
 @leaf
 def _fetch(moves: Moves, when: int, hidden: int, number: int, generation: int, work: Work) -> bool:
-    """Look up an entity's N_tknn facts: their actions, and where each leads. False: no space."""
+    """Look up an entity's N_tknn facts and where each leads. False: out of space."""
     nearest, present, entity = work.nearest, work.present, work.entities[number]
-    # Every fact may lead to an entity that has no number yet.
+    # Every fact may lead to an entity without a number.
     if work.known[0] + nearest.size > work.entities.size:
         return False
     count = nearest_facts(
@@ -170,7 +170,7 @@ def _fetch(moves: Moves, when: int, hidden: int, number: int, generation: int, w
 def _prepare(
     moves: Moves, when: int, hidden: int, reached: int, generation: int, work: Work
 ) -> bool:
-    """Look up the facts of a set's entities, and store its actions. False: no space."""
+    """Look up the facts of a set's entities; store its actions. False: out of space."""
     first, stop = work.set_starts[reached], work.set_starts[reached + 1]
     for i in range(first, stop):
         number = work.reach[i]
@@ -188,9 +188,9 @@ def _prepare(
 
 @leaf
 def _expand(reached: int, action: int, work: Work) -> int:
-    """Make a new set from a set by an action; return `reached` itself if nothing is new.
+    """Create the set that results from an action; return `reached` itself if nothing is new.
 
-    Return FULL if the work space has no room for the worst case, every known entity.
+    Return FULL if the work space cannot hold the worst case: every known entity.
     """
     reach, bits, new_set = work.reach, work.bits, work.set_count[0]
     first, stop = work.set_starts[reached], work.set_starts[reached + 1]
@@ -203,12 +203,12 @@ def _expand(reached: int, action: int, work: Work) -> int:
         reach[end] = reach[i]
         end += 1
     before, grown = end, False
-    # Expand only the entities of the original set: one step of an episode, not a closure.
+    # Expand only the entities of the original set: this is one step of an episode, not a closure.
     for i in range(first, stop):
         number = reach[i]
         if not work.present[number, action >> 6] & _bit(action):
             continue
-        if not bits[new_set, number >> 6] & _bit(number):  # literal: its core was empty until now
+        if not bits[new_set, number >> 6] & _bit(number):  # literal: its core was empty before
             bits[new_set, number >> 6] |= _bit(number)
             grown = True
         for fact in range(work.degrees[number]):
@@ -235,9 +235,9 @@ def _disjoint(bits: Words, subject_set: int, object_set: int) -> bool:
 
 @leaf
 def _begin(queries: QueryColumns, query: int, literal: int, work: Work) -> None:
-    """Make sets 0 and 1 from the two entities of a query.
+    """Create sets 0 and 1 from the two entities in a query.
 
-    The query's index is the generation of the table of numbers, so the table needs no clearing.
+    The query's index serves as the generation of the number table, so the table needs no clearing.
     """
     work.known[0], work.set_count[0] = 0, 2
     work.set_starts[1], work.set_starts[2] = 1, 2
@@ -255,13 +255,13 @@ def _begin(queries: QueryColumns, query: int, literal: int, work: Work) -> None:
 
 
 @leaf
-def apply_from(  # noqa: C901, PLR0912 - one loop: a call for each node would cost more than it does
+def apply_from(  # noqa: C901, PLR0912 - one loop: a call per node would cost too much
     query: int, moves: Moves, queries: QueryColumns, trie: Trie, work: Work, topology_count: int,
     counts: Longs, ones: Ints,
 ) -> int:  # fmt: skip
-    """Apply all topologies to the queries from `query` on; return the first without space.
+    """Apply all topologies to the queries from `query` on; return the first that ran out of space.
 
-    Fill `counts` by query, and `ones` with the topologies that connect, query after query.
+    Fill `counts` by query, and `ones` with the topologies that connect, in query order.
     """
     actions, depths, firsts, lasts, skips = trie
     subjects, objects, moments, hidden = queries
@@ -293,12 +293,12 @@ def apply_from(  # noqa: C901, PLR0912 - one loop: a call for each node would co
                             return query
                 path[side, depth] = new
                 moved = moved or new != now
-            # If neither side has changed, they are as disjoint as at the parent node.
+            # If neither side has changed, they are as disjoint as they were at the parent node.
             if moved and not _disjoint(work.bits, path[0, depth], path[1, depth]):
                 for topology in range(firsts[node], lasts[node]):
                     ones[total] = topology
                     total += 1
-                node = skips[node]  # sides that have met stay met in the whole subtree
+                node = skips[node]  # sides that have met are connected in the whole subtree
             else:
                 node += 1
         counts[query] = total - begin

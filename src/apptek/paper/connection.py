@@ -1,4 +1,4 @@
-"""One episode for display: played step by step, or a topology replayed until it connects."""
+"""One episode for display: played step by step, or replayed from a topology until it connects."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ if TYPE_CHECKING:
     from apptek.paper.agent import Agent
 
 UNDATED = 2**31  # sorts after every dated fact
-Core = dict[int, tuple[int, int]]  # the facts of a side, with the step and action that added each
-Nearness = Callable[[int], tuple[int, int]]  # a key to sort facts by: distance in time, then index
+Core = dict[int, tuple[int, int]]  # a side's facts, with the step and action that added each
+Nearness = Callable[[int], tuple[int, int]]  # a sort key for facts: distance in time, then index
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """One step of an episode, for display.
 
-    sizes    facts in the core and in the periphery of either side before the step
-    actions  the legal ones: predicate, its facts in both peripheries, its Q-value (None: a control)
-    chosen   the predicate
-    added    the facts that join the core of the subject's and of the object's side
+    sizes    number of facts in the core and periphery of each side before the step
+    actions  the legal actions: predicate, number of its facts in both peripheries, Q-value (None
+             for a control)
+    chosen   the predicate that was chosen
+    added    the facts that join the subject's core and the object's core
     """
 
     sizes: tuple[tuple[int, int], tuple[int, int]]
@@ -47,14 +48,14 @@ class Walk:
 
     @property
     def actions(self) -> tuple[int, ...]:
-        """The actions taken; they form a topology if the sides met."""
+        """The actions that were taken; they form a topology if the sides met."""
         return tuple(step.chosen for step in self.steps)
 
 
 def walk(
     process: DecisionProcess, query: Queries, agent: "Agent | None" = None, *, seed: int = 0
 ) -> Walk:
-    """Play the first query step by step: greedily by an agent, else at random."""
+    """Play the first query step by step: greedily with an agent, otherwise at random."""
     environment, steps = Environment(process, query.take(np.arange(1))), list[Step]()
     rng = generator(seed, "walk")
     while not environment.done[0]:
@@ -81,9 +82,9 @@ def walk(
 def replay(
     process: DecisionProcess, queries: Queries, sequence: Sequence[int], row: int = 0
 ) -> tuple[Environment, tuple[Core, Core], int]:
-    """Replay actions on a query until the sides meet; return both cores and the number of tries.
+    """Replay actions on a query until the sides meet; return both cores and the number of actions.
 
-    An illegal action changes nothing.
+    Illegal actions change nothing.
     """
     environment = Environment(process, queries.take(np.arange(row, row + 1)))
     cores: tuple[Core, Core] = {}, {}
@@ -133,8 +134,8 @@ def connect(
 def _facts_in_order(
     cores: tuple[Core, Core], paths: "Sequence[_Paths]", meeting: Sequence[int], nearness: Nearness
 ) -> tuple[CoreFact, ...]:
-    """Return the facts of both cores: those on a path first, then the others by time distance."""
-    on_path: dict[int, None] = {}  # a set that keeps its order
+    """Return the facts in both cores: those on a path first, then the others by time distance."""
+    on_path: dict[int, None] = {}  # a set that preserves insertion order
     for entity in meeting:
         for layer in (*paths[0].layers_to(entity), *reversed(paths[1].layers_to(entity))):
             on_path |= dict.fromkeys(sorted(layer, key=nearness))
@@ -145,7 +146,7 @@ def _facts_in_order(
 def core_facts(
     cores: tuple[Core, Core], order: Iterable[int], on_path: set[int]
 ) -> tuple[CoreFact, ...]:
-    """Return the facts of both cores in this order, each with its side, step and action."""
+    """Return the facts in both cores in this order, each with its side, step and action."""
     either = cores[0] | cores[1]
 
     def side_of(fact: int) -> Side:
@@ -159,9 +160,9 @@ def core_facts(
 class _Paths:
     """The shortest paths from an entity within a core.
 
-    hops   to every entity
-    costs  to every entity: the sum of time distances on the cheapest of its shortest paths
-    back   for every entity: the last facts of its shortest paths, and where these facts come from
+    hops   number of hops to every entity
+    costs  for every entity, the smallest sum of time distances on one of its shortest paths
+    back   for every entity, the last facts on its shortest paths, and where these facts come from
     """
 
     hops: dict[int, int]
@@ -180,7 +181,7 @@ class _Paths:
 
 
 def _shortest_paths(facts: Facts, core: Core, start: int, nearness: Nearness) -> _Paths:
-    """Search breadth first from `start`, with the facts nearest in time first."""
+    """Search breadth-first from `start`, visiting the facts nearest in time first."""
     links: dict[int, list[tuple[int, int]]] = {}
     for fact in sorted(core, key=nearness):
         subject, object_ = int(facts.subjects[fact]), int(facts.objects[fact])

@@ -1,4 +1,4 @@
-"""Section 3.3.3, deep Q-learning: L = E[(r + gamma max_a q(s', a) - q(s, a))^2], and policies."""
+"""Section 3.3.3: deep Q-learning, L = E[(r + gamma max_a q(s', a) - q(s, a))^2], and policies."""
 
 import copy
 
@@ -31,7 +31,7 @@ from apptek.paper.update_kernels import (
 
 def td_targets(rewards: Floats, done: Bools, best: Floats, *, discount: float) -> Floats:
     """Return `r + discount * best`, with best = max Q(s', a); r alone where the episode ended."""
-    # where, not (1 - done) * best: a finished episode has no legal action, and 0 * -inf is NaN.
+    # where, not (1 - done) * best: a finished episode has no legal actions, and 0 * -inf is NaN.
     targets = rewards + discount * np.where(done, 0, best)
     return np.asarray(targets, np.float32)
 
@@ -55,15 +55,15 @@ def build_network(
 
 
 def random_legal(legal: Bools, *, rng: np.random.Generator) -> Ints:
-    """Draw a legal action for each row, uniformly, (B,); 0 if none is legal."""
+    """Draw a legal action uniformly for each row, (B,); 0 if no action is legal."""
     return nth_legal(legal, rng.integers(np.maximum(legal.sum(axis=1), 1)))
 
 
 class Learner:
-    """A Q-network that learns from transitions by RMSprop, with a target network if set.
+    """A Q-network that learns from transitions by RMSprop, optionally with a target network.
 
-    It learns on the CPU. Afterwards the network's weights are views into one vector. `gradients`
-    are those of the last update, in the same order.
+    It learns on the CPU. Its weights become views into one vector. `gradients` contains the
+    gradients from the last update, in the same order.
     """
 
     def __init__(self, network: QNetwork, config: AgentConfig) -> None:
@@ -78,11 +78,11 @@ class Learner:
         self._encoding, self._valuing = _layout(network)
 
     def learn(self, batch: Batch) -> float:
-        """Do one update; return the mean squared TD error before it."""
+        """Perform one update; return the mean squared TD error before the update."""
         weights, gradients = self._weights.numpy(), self.gradients
         count = len(batch.actions)
         states = batch.states
-        if self.target is None:  # the network values the next states too: encode both at once
+        if self.target is None:  # the network also evaluates the next states: encode both at once
             states = join_states(batch.states, batch.next_states)
         distinct, members = distinct_members(states.members)
         encoded = encode_members(weights, *self._encoding, distinct)
@@ -118,14 +118,14 @@ class Learner:
         return td_targets(batch.rewards, batch.done, best, discount=self.config.discount)
 
     def greedy(self, states: States, legal: Bools) -> Ints:
-        """Return the best legal action of each state, (B,); ties: the lowest; none legal: 0."""
+        """Return the best legal action in each state, (B,); ties: the lowest; none legal: 0."""
         with torch.inference_mode():
             return masked_argmax(self.network(states).numpy(), legal)
 
     def act(
         self, states: States, legal: Bools, epsilon: float, *, rng: np.random.Generator
     ) -> Ints:
-        """Return epsilon-greedy actions, (B,): with probability epsilon any legal one."""
+        """Return epsilon-greedy actions, (B,): with probability epsilon, a random legal one."""
         explores = rng.random(len(states)) < epsilon
         actions = np.empty(len(states), np.int32)
         actions[explores] = random_legal(legal[explores], rng=rng)
@@ -149,9 +149,9 @@ def _flatten(network: QNetwork) -> Tensor:
 def _layout(network: QNetwork) -> tuple[tuple[Longs, Longs, Ints], tuple[int, Longs]]:
     """Return the offsets and sizes of the network's parts in its weight vector, for the kernels.
 
-    For encoding: an array of both embedding sizes, the offsets of the time embedding and of the
-    layers, and the number of marks; the layer sizes; the columns of all pairs. For the Q-values:
-    the offset of the layers, and their sizes.
+    For the encoding: an array with both embedding sizes, the offsets of the time embedding and the
+    layers, and the number of marks; the layer sizes; and the columns of all pairs. For the
+    Q-values: the offset and the sizes of the layers.
     """
     fingerprint = network.fingerprint
     psi, xi = fingerprint.psi.weight, fingerprint.xi.weight
@@ -163,9 +163,9 @@ def _layout(network: QNetwork) -> tuple[tuple[Longs, Longs, Ints], tuple[int, Lo
 
 
 class FrozenPolicy:
-    """The policy of a trained network: every pair is encoded once and then looked up.
+    """The policy of a trained network: every pair is encoded once, then looked up.
 
-    It is immutable, so threads may share it.
+    It is immutable, so threads can share it.
     """
 
     def __init__(self, network: QNetwork) -> None:

@@ -1,4 +1,4 @@
-"""The Markov decision process, and its episodes: many at once, as flat arrays."""
+"""The Markov decision process and its episodes: many at once, as flat arrays."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -17,15 +17,15 @@ from apptek.paper.episode_kernels import DROP, KEEP, START, Moves, State, advanc
 from apptek.paper.states import MARKS, States
 from apptek.seeding import generator
 
-CHUNK = 2048  # episodes per task of a thread
+CHUNK = 2048  # episodes per thread task
 
 
 @dataclass(frozen=True, slots=True)
 class DecisionProcess:
-    """The paper's Markov decision process: a graph, and the settings that shape an episode on it.
+    """The paper's Markov decision process: a graph, and the settings for episodes on it.
 
-    The settings decide which facts an entity shows (tknn, traversal) and when an episode is
-    rewarded.
+    The settings determine which facts of an entity are visible (tknn, traversal) and when an
+    episode is rewarded.
     """
 
     graph: TemporalGraph
@@ -37,7 +37,7 @@ class DecisionProcess:
         return self.graph.predicate_count
 
     def moves(self) -> Moves:
-        """Return what the kernels need to expand a side."""
+        """Return the data that the kernels need to expand a side."""
         graph, config = self.graph, self.config
         directions = graph.directions(config.traversal, strict=config.tknn_strict)
         columns, count = graph.columns(), graph.predicate_count
@@ -45,9 +45,9 @@ class DecisionProcess:
         return Moves(graph.incidence, columns, directions, count, literal)
 
     def kernel_queries(self, queries: Queries) -> QueryColumns:
-        """Return the queries as the kernels take them; ApptekError for an entity out of range.
+        """Convert queries for the kernels; ApptekError for an entity out of range.
 
-        The kernels check no bounds: such an entity would read foreign memory.
+        The kernels do not check bounds: such an entity would read memory outside the arrays.
         """
         count = self.graph.entity_count
         for entities in (queries.subjects, queries.objects):
@@ -58,18 +58,18 @@ class DecisionProcess:
         return queries.for_kernels(self.graph.axis)
 
     def training_queries(self) -> Queries:
-        """Return a query for each fact of the graph, with the fact hidden if so set."""
+        """Return one query per fact in the graph; the fact is hidden if the settings require it."""
         facts = self.graph.facts
         return training_queries(facts) if self.config.hide_query else held_out_queries(facts)
 
 
 class Environment:
-    """B episodes side by side. `step` expands both sides of each by its action.
+    """B parallel episodes. `step` expands both sides of each episode by its action.
 
-    edges  (B, actions): how many edges of each action the two peripheries have; 0 after the end
-    done   (B,): the sides have met, or max_steps are taken, or nothing is left to expand
-    met    (B,): whether the sides have met, in the last step or before; `step` returns the reward
-    steps  (B,): actions taken so far
+    edges  (B, actions): the number of edges per action in the two peripheries; 0 after the end
+    done   (B,): the sides have met, max_steps actions were taken, or nothing is left to expand
+    met    (B,): whether the sides have met so far; `step` returns the reward
+    steps  (B,): number of actions taken so far
     """
 
     def __init__(self, process: DecisionProcess, queries: Queries) -> None:
@@ -88,13 +88,13 @@ class Environment:
 
     @property
     def legal(self) -> Bools:
-        """(B, actions): which predicates are in the periphery of either side."""
+        """(B, actions): which predicates occur in the periphery of either side."""
         return np.greater(self.edges, 0)
 
     def step(self, actions: npt.ArrayLike) -> Bools:
-        """Take an action in every running episode; return which of them are rewarded.
+        """Take an action in every running episode; return which episodes are rewarded.
 
-        An action of KEEP leaves an episode unchanged.
+        The action KEEP leaves an episode unchanged.
         """
         chosen = np.asarray(actions, np.int32)
         if chosen.shape != self.done.shape:
@@ -108,7 +108,7 @@ class Environment:
         return self._advance(np.where(self.done, np.int32(DROP), chosen))
 
     def restart(self, slots: npt.NDArray[np.intp], queries: Queries) -> None:
-        """Start other queries in these slots; leave the other episodes unchanged."""
+        """Start new queries in these slots; leave the other episodes unchanged."""
         columns = [column.copy() for column in self._queries]
         for column, new in zip(columns, self._process.kernel_queries(queries), strict=True):
             column[slots] = new
@@ -120,9 +120,9 @@ class Environment:
         self._advance(actions)
 
     def states(self, pair_of_fact: Ints) -> States:
-        """Return the network's view of the states: the pairs in core and periphery of each side.
+        """Return the states as the network sees them: the pairs in core and periphery of each side.
 
-        The pairs have marks if the settings say so.
+        The pairs have marks if the settings ask for them.
         """
         process, facts = self._process, self._moves.facts
         marks = 1 if process.config.fingerprint == "paper" else MARKS
@@ -131,7 +131,7 @@ class Environment:
         )
 
     def side(self, row: int) -> tuple[Ints, Ints, Ints]:
-        """Return entities, core facts and periphery facts of row 2b (subject) or 2b + 1."""
+        """Return entities, core facts and periphery facts for row 2b (subject) or 2b + 1."""
         rows = iter(self._state)
         parts = [
             numbers[offsets[row] : offsets[row + 1]]
@@ -141,11 +141,11 @@ class Environment:
 
     @property
     def nbytes(self) -> int:
-        """The bytes that the episodes take now."""
+        """The memory that the episodes currently use, in bytes."""
         return sum(array.nbytes for array in (*self._state, *self._queries, self.edges))
 
     def _advance(self, actions: Ints) -> Bools:
-        """Take these actions; return which episodes have met by them."""
+        """Apply these actions; return which episodes met as a result."""
         rewarded = np.zeros(len(self), np.bool_)
         k, state = self._process.config.tknn, self._state
         self._state = advance(self._moves, k, self._queries, actions, state, self.edges, rewarded)
@@ -157,14 +157,14 @@ class Environment:
 
 
 class Episodes(NamedTuple):
-    """Finished episodes: whether the sides met, and the actions that were taken."""
+    """Finished episodes: whether the sides met, and which actions were taken."""
 
     met: Bools  # (n,)
     trail: Ints  # (n, max_steps) actions, -1 after the last
     legal_counts: Ints  # (n, max_steps) legal actions before each step, 0 after the last
 
 
-Choose = Callable[[Environment], Ints]  # an action for every episode; any for those that are done
+Choose = Callable[[Environment], Ints]  # an action per episode; ignored for finished ones
 
 
 def play_in_chunks(
@@ -175,9 +175,9 @@ def play_in_chunks(
     chunk: int,
     threads: int | None = None,
 ) -> Episodes:
-    """Play episodes to their end, chunk by chunk, in threads.
+    """Play episodes to their end in chunks, using threads.
 
-    policy  takes the index of a chunk's first episode and returns the function that chooses actions
+    policy  maps the index of a chunk's first episode to the function that chooses actions
     """
 
     def play_chunk(start: int) -> Episodes:
@@ -207,9 +207,9 @@ def play(
     seed: int = 0,
     threads: int | None = None,
 ) -> Episodes:
-    """Play episodes to their end by a control: random, or always the action with most edges.
+    """Play episodes to their end with a control policy: random, or the action with the most edges.
 
-    Each episode has its own random stream, so threads and chunks do not change the result.
+    Each episode has its own random stream, so threads and chunks do not affect the result.
     """
     seeds = generator(seed, "episodes").integers(0, 2**64, len(queries), np.uint64)
 
@@ -218,7 +218,8 @@ def play(
 
         def choose(environment: Environment) -> Ints:
             legal = environment.legal
-            # The high 32 bits times the count, divided by 2^32: uniform without a remainder.
+            # The high 32 bits times the count, divided by 2^32: uniform, without a modulo
+            # operation.
             shares = (next_words(words) >> np.uint64(32)) * legal.sum(axis=1, dtype=np.uint64)
             return nth_legal(legal, shares >> np.uint64(32))
 
@@ -242,6 +243,6 @@ def next_words(words: Words) -> Words:
 def nth_legal(legal: Bools, skipped: npt.NDArray[Any]) -> Ints:
     """Return the legal action with index `skipped` in each row, (B,); 0 if none is legal."""
     ranks = np.cumsum(legal, axis=1, dtype=np.int32)  # (B, actions)
-    # Of the same type as the ranks: numpy compares different types ten times as slowly.
+    # Use the same type as the ranks: numpy is ten times slower with different types.
     actions: Ints = (ranks > skipped[:, None].astype(np.int32)).argmax(axis=1).astype(np.int32)
     return actions

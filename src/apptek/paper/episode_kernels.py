@@ -1,13 +1,13 @@
-"""Section 3.2 as kernels over flat arrays: one side x of a query, and a step of many episodes.
+"""Section 3.2 as kernels over flat arrays: one side x of a query, and a step in many episodes.
 
-A side has the *entities* that it has reached (the first is x), the core c_x and the periphery p_x,
-both sets of facts. Expanding it by an action a moves the facts of p_x with the predicate a to c_x
-(Eq. 7), and the N_tknn facts of every entity that is new join p_x (Eq. 3). Two sides meet where
-they have reached a common entity (Eq. 8).
+A side consists of the *entities* that it has reached (the first is x), the core c_x and the
+periphery p_x. Core and periphery are sets of facts. Expanding a side by an action a moves the facts
+in p_x with predicate a to c_x (Eq. 7). Then the N_tknn facts of every new entity join p_x (Eq. 3).
+Two sides meet if they have reached a common entity (Eq. 8).
 
-Arrays grow where they must: there is no cap. One hash table answers every membership test. Its keys
-are facts, and entities as -1 - entity. A slot carries the generation in which it was filled, so
-that clearing the table is adding 1 to a number.
+Arrays grow as needed, without a limit. A single hash table answers every membership test. Its keys
+are facts, and entities stored as -1 - entity. Each slot records the generation in which it was
+filled, so incrementing the generation clears the table.
 """
 
 from typing import NamedTuple
@@ -21,15 +21,15 @@ from apptek.graph.incidence import FactColumns, Incidence
 from apptek.graph.tknn import Space, nearest_facts, work_space
 from apptek.paper.states import FAR, IN_CORE, REACHED, SEEN
 
-KEEP, START, DROP = -1, -2, -3  # instead of an action: leave the side, begin it, empty it
+KEEP, START, DROP = -1, -2, -3  # instead of an action: leave the side unchanged, begin it, empty it
 State = tuple[Ints, Ints, Ints, Ints, Ints, Ints]  # entities, core, periphery: offsets and values
 
 
 class Moves(NamedTuple):
-    """The graph and rules by which a side is expanded: facts, directions, readings of Eq. 3 and 8.
+    """The graph, and the rules for expanding a side: facts, directions, readings of Eq. 3 and 8.
 
     directions  may include STRICT: Eq. 3 to the letter, only facts nearer than the k-th
-    literal     1: Eq. 8 to the letter, a side with an empty core has no entities
+    literal     1: Eq. 8 to the letter, a side with an empty core contains no entities
     """
 
     incidence: Incidence
@@ -41,8 +41,8 @@ class Moves(NamedTuple):
 
 @leaf
 def find_slot(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> int:
-    """Return the slot of a key, or the free slot where it belongs: one of an older generation."""
-    # The low bits of the product depend on the low bits of the key alone: shift before masking.
+    """Return the slot of a key, or a free slot for it (one from an older generation)."""
+    # The low bits of the product depend only on the low bits of the key: shift before masking.
     slot = (key * 2654435761 >> 7) & mask
     while stamps[slot] == generation and keys[slot] != key:
         slot = (slot + 1) & mask
@@ -51,7 +51,7 @@ def find_slot(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) ->
 
 @leaf
 def _put(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> bool:
-    """Put a key into the table; return False if it is already there."""
+    """Add a key to the table; return False if it is already present."""
     slot = find_slot(keys, stamps, mask, generation, key)
     if stamps[slot] == generation:
         return False
@@ -62,7 +62,7 @@ def _put(keys: Ints, stamps: Ints, mask: int, generation: int, key: int) -> bool
 
 @leaf
 def _table_size(count: int) -> int:
-    """Return the power of two that keeps a table of `count` keys mostly empty."""
+    """Return the power of two at which a table of `count` keys is mostly empty."""
     size = 64
     while size < 3 * count:
         size *= 2
@@ -71,7 +71,7 @@ def _table_size(count: int) -> int:
 
 @kernel
 def grown(array: Ints, size: int) -> Ints:
-    """Return the array if it has at least `size` elements, else a larger copy."""
+    """Return the array if it has at least `size` elements, otherwise a larger copy."""
     if size <= array.size:
         return array
     larger = np.empty(max(size, 2 * array.size), np.int32)
@@ -101,9 +101,9 @@ def _move_to_core(
     predicates: Ints, action: int, core: Ints, core_count: int, periphery: Ints, size: int,
     keys: Ints, stamps: Ints, mask: int, generation: int,
 ) -> tuple[int, int]:  # fmt: skip
-    """Move the facts of an action to the core (Eq. 7); return the sizes of core and periphery.
+    """Move the facts with an action's predicate to the core (Eq. 7); return the new sizes.
 
-    Afterwards the table has every fact of both.
+    Afterwards the table contains every fact in the core and the periphery.
     """
     kept = 0
     for i in range(size):
@@ -125,19 +125,19 @@ def expand_side(
     moves: Moves, when: int, hidden: int, action: int, entities: Ints, core: Ints, periphery: Ints,
     counts: Longs, keys: Ints, stamps: Ints, clock: Longs, space: Space, nearest: Ints,
 ) -> tuple[Ints, Ints, Ints, Ints, Ints]:  # fmt: skip
-    """Expand a side by an action or, with START, begin it at entities[0] (-1: at none).
+    """Expand a side by an action; with START, begin it at entities[0] (-1: without an entity).
 
-    `counts` holds the numbers of entities, core facts and periphery facts; `clock` holds the last
-    generation of the table. Return entities, core, periphery, keys and stamps: any of these may be
-    a new, larger array.
+    `counts` contains the numbers of entities, core facts and periphery facts; `clock` contains the
+    last generation of the table. Return entities, core, periphery, keys and stamps; any of these
+    may be a new, larger array.
     """
     if action == START:
         counts[0], counts[1], counts[2] = entities[0] >= 0, 0, 0
     reached, core_count, size = counts[0], counts[1], counts[2]
     predicates = moves.facts.predicates
-    # Room for the worst case is made here, once, so that the leaves below never allocate. One end
-    # of every fact in the periphery is reached already: each brings at most one new entity. The
-    # 1 more is for the entity that START begins with.
+    # Allocate for the worst case here, once, so that the functions below never allocate. One end of
+    # every fact in the periphery is already reached, so each fact brings at most one new entity.
+    # The additional 1 is for the entity that START begins with.
     matched = 0
     for i in range(size):
         matched += predicates[periphery[i]] == action
@@ -148,7 +148,7 @@ def expand_side(
     slots = _table_size(reached + matched + core_count + matched + room)
     if slots > keys.size:
         keys, stamps = np.empty(slots, np.int32), np.full(slots, -1, np.int32)
-    # Of a table that has grown before, only the front is used: that touches less memory.
+    # If the table has grown before, use only its front: that touches less memory.
     clock[0] += 1
     generation, mask = clock[0], slots - 1
     core_count, size = _move_to_core(
@@ -162,7 +162,7 @@ def expand_side(
             if _put(keys, stamps, mask, generation, -1 - entity):
                 entities[reached] = entity
                 reached += 1
-    # The facts of the older entities are in core or periphery already.
+    # The facts of the older entities are already in core or periphery.
     size = _add_neighbours(
         moves, when, hidden, keys, stamps, mask, generation, space, nearest,
         entities[first_new:reached], periphery, size,
@@ -174,7 +174,7 @@ def expand_side(
 @leaf
 def sides_meet(one: Ints, other: Ints, keys: Ints, stamps: Ints, clock: Longs) -> bool:
     """Return whether the two sides of an episode have reached a common entity (Eq. 8)."""
-    # The table is large enough: it has held these entities, and more, when the side was expanded.
+    # The table is large enough: it held all these entities when the side was expanded.
     mask = _table_size(one.size) - 1
     clock[0] += 1
     for entity in one:
@@ -187,7 +187,7 @@ def sides_meet(one: Ints, other: Ints, keys: Ints, stamps: Ints, clock: Longs) -
 
 @kernel
 def _append(offsets: Ints, values: Ints, row: int, new: Ints, count: int) -> Ints:
-    """Append row `row` to a ragged array; return its values, which may be a larger copy."""
+    """Append row `row` to a ragged array; return the values, possibly as a larger copy."""
     start = offsets[row]
     values = grown(values, start + count)
     values[start : start + count] = new[:count]
@@ -211,11 +211,12 @@ def advance(
 ) -> State:  # fmt: skip
     """Return the state of every episode after its action.
 
-    Fill `edges` (B, actions) with how many edges the two peripheries have of each action, and
+    Fill `edges` (B, actions) with the number of edges per action in the two peripheries, and fill
     `met`.
 
-    The state is ragged: row 2b is the subject's side of episode b, row 2b + 1 the object's. Instead
-    of an action: START begins the episode, KEEP leaves it unchanged, DROP empties it.
+    The state is ragged: row 2b is the subject's side of episode b, and row 2b + 1 the object's
+    side. Special values replace an action: START begins the episode, KEEP leaves it unchanged, and
+    DROP empties it.
     """
     entity_rows, all_entities, core_rows, all_core, edge_rows, all_edges = state
     rows = 2 * len(actions)
@@ -249,8 +250,8 @@ def advance(
             edges[episode, moves.facts.predicates[periphery[i]]] += 1
         if row % 2 == 0:
             continue
-        # The object's side is the second: now both are known. An episode that was kept has not met,
-        # or it would have ended.
+        # The object's side comes second, so both sides are known now. An unchanged episode has not
+        # met: otherwise it would have ended.
         met[episode] = False
         if action != KEEP and action != DROP:
             first, stop = new_entity_rows[row - 1], new_entity_rows[row]
@@ -267,13 +268,13 @@ def advance(
 
 @leaf
 def _mark_of(ends: tuple[int, int], own: Ints, seen: Ints, reached: Ints, stamp: int) -> int:
-    """Return the mark of a periphery fact: what the other side knows of its unreached end."""
+    """Return the mark of a periphery fact: how the other side knows its unreached end."""
     for end in ends:
         if own[end] != stamp:
             if reached[end] == stamp:
                 return REACHED
             return SEEN if seen[end] == stamp else FAR
-    return FAR  # both ends are reached
+    return FAR  # both ends have been reached
 
 
 @kernel
@@ -282,15 +283,15 @@ def members_of(
 ) -> tuple[Ints, Longs]:
     """Return the pairs of the facts in core and periphery, ragged by row: members and offsets.
 
-    With 1 mark, the paper's fingerprint, a member is a pair. With MARKS marks, it is MARKS * pair +
-    mark. The mark is IN_CORE for a core fact. For a periphery fact it describes the far end:
+    With 1 mark (the paper's fingerprint), a member is a pair. With MARKS marks, it is MARKS * pair
+    + mark. A core fact has the mark IN_CORE. The mark of a periphery fact describes its far end:
     REACHED by the other side, SEEN (an end of a fact in the other side's periphery), or FAR
     (neither).
     """
     entity_rows, entities, core_rows, core, edge_rows, edges = state
     offsets = np.zeros(core_rows.size, np.int64)
     members = np.empty(core.size + edges.size, np.int32)
-    # An entity is in one of these sets if its entry is the stamp of the current row.
+    # An entity is in one of these sets if its entry equals the stamp of the current row.
     known = np.zeros((3, entity_count if marks > 1 else 0), np.int32)
     own, seen, reached = known[0], known[1], known[2]
     end = 0

@@ -1,7 +1,7 @@
-"""Topologies as features: discovered by the agent, 1 where a topology connects a query.
+"""Topologies as features: found by the agent, and 1 where a topology connects a query.
 
-The agent or a control policy plays the training queries, and mining counts which topologies
-connected them. The policies that need no agent are controls: they show what learning adds.
+The agent or a control policy plays the training queries. Mining counts which topologies connected
+them. Policies without an agent are controls that show what learning adds.
 """
 
 import json
@@ -42,13 +42,13 @@ STAGE = "train the agent"
 
 @dataclass(frozen=True, slots=True)
 class Topologies:
-    """The features of the topologies that connect a query, each with the weight as its value.
+    """The topologies that connect a query, as features whose values are their weights.
 
-    mined  where they come from: counts and examples by predicate
-    agent  the weights of the network that found them, as safetensors; None: a control policy did
+    mined  the mined topologies: counts and examples by predicate
+    agent  the weights of the network that found them, as safetensors; None for a control policy
     """
 
-    process: DecisionProcess  # the graph and rules on which they are replayed
+    process: DecisionProcess  # the graph and rules for replaying them
     predicates: Names
     found: TopologySet
     mined: Mined
@@ -80,7 +80,7 @@ class Topologies:
         return replace(self, process=replace(self.process, graph=graph))
 
     def report(self) -> dict[str, Any]:
-        """Return the share of training episodes in which the sides met."""
+        """Return the proportion of training episodes in which the sides met."""
         tried, connected = sum(self.mined.tried.values()), sum(self.mined.connected.values())
         return {"mining_success": connected / tried if tried else None}
 
@@ -102,18 +102,18 @@ class Topologies:
 
 
 def topologies_of(model: Model) -> Topologies | None:
-    """Return the topologies of a model; None if it has none."""
+    """Return a model's topologies; None if it has none."""
     return next((part for part in model.added if isinstance(part, Topologies)), None)
 
 
 def mined_topologies(
     model: Model, predicates: Sequence[int], top: int
 ) -> dict[str, list[dict[str, Any]]]:
-    """Return the topologies of each predicate for JSON, ordered by the episodes they connected.
+    """Return each predicate's topologies for JSON, ordered by the episodes they connected.
 
-    connected  the number of episodes of the predicate's training queries that it connected
-    share      their share of all these episodes
-    weight     what it adds to the predicate's score if it connects a query
+    connected  how many episodes of the predicate's training queries the topology connected
+    share      `connected` as a proportion of all these episodes
+    weight     the topology's contribution to the predicate's score if it connects a query
     examples   the facts behind some of the connected queries
     """
     part, data, space = topologies_of(model), model.dataset, model.space(model.main_view)
@@ -140,7 +140,7 @@ def mined_topologies(
 
 
 def load_topologies(files: Mapping[str, bytes], found: Found) -> Topologies:
-    """Read what `Topologies.files` returned."""
+    """Read the files that `Topologies.files` returned."""
     stored, names = json.loads(files[TOPOLOGIES]), found.predicates
     topologies = topology_set(from_names(each, names) for each in stored["topologies"])
     counts = (
@@ -161,7 +161,7 @@ def load_topologies(files: Mapping[str, bytes], found: Found) -> Topologies:
 
 
 def fit_topologies(task: FamilyFit) -> Topologies:
-    """Find the topologies that connect the training queries, by the policy of the settings."""
+    """Find the topologies that connect the training queries, using the configured policy."""
     found = task.found
     process = DecisionProcess(found.graph, found.config.agent)
     mined, agent = discover(task, process)
@@ -176,7 +176,7 @@ FAMILY = FeatureFamily(fit_topologies, load_topologies)
 
 @one_torch_thread()
 def discover(task: FamilyFit, process: DecisionProcess) -> tuple[Mined, bytes | None]:
-    """Mine topologies by the policy of the settings; return them and the agent's weights."""
+    """Mine topologies with the configured policy; return them and the agent's weights."""
     config, queries, predicates = (
         task.found.config.mining, training_queries(task.train), task.train.predicates
     )  # fmt: skip
@@ -194,7 +194,7 @@ def discover(task: FamilyFit, process: DecisionProcess) -> tuple[Mined, bytes | 
 
 
 def _agent_weights(task: FamilyFit, process: DecisionProcess, queries: Queries) -> bytes:
-    """Return the weights of the user's agent, of an interrupted fit's agent, or of a new one."""
+    """Return the weights of the user's agent, of an interrupted fit's agent, or of a new agent."""
     from apptek.paper.agent import check_agent
     from apptek.paper.trainer import Trainer
 
@@ -214,7 +214,7 @@ def _agent_weights(task: FamilyFit, process: DecisionProcess, queries: Queries) 
 
 
 def _one_step(process: DecisionProcess, predicates: Ints) -> Mined:
-    """Return every action as a topology of one step: a control that needs no episodes."""
+    """Return every action as a one-step topology: a control that needs no episodes."""
     trail = np.arange(process.action_count, dtype=np.int32)[:, None]
     episodes = Episodes(np.ones(len(trail), np.bool_), trail, np.ones_like(trail))
     return mine([episodes], np.resize(predicates[:1], len(trail)), len(trail))

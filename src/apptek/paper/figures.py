@@ -1,7 +1,7 @@
-"""The paper's figures rebuilt from results, as SVG and PNG.
+"""The paper's figures, redrawn from results as SVG and PNG.
 
-A figure is as wide as a column of print, so that it is not scaled: text is 7 or 8 points high. The
-colours are those of Okabe and Ito; lines that differ in colour also differ in their markers.
+A figure is exactly as wide as a printed column, so that text keeps its size of 7 or 8 points. The
+colours are from Okabe and Ito's palette; lines that differ in colour also differ in their markers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,17 +22,17 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 Results = Sequence[Result]
-WIDTH, PANEL = 3.35, 1.75  # inches: a column, and the height of a panel
+WIDTH, PANEL = 3.35, 1.75  # inches: the width of a column, and the height of a panel
 BLUE, ORANGE, GREEN = "#0072B2", "#D55E00", "#009E73"
 PURPLE, GREY = "#CC79A7", "#595959"
 STYLES = ((BLUE, "o"), (ORANGE, "s"), (GREEN, "^"), (PURPLE, "D"), (GREY, "v"))
-COURSE_WINDOW = 10  # success is averaged over so many hundredths of training
-LEAST_EPISODES = 5  # a window with fewer is not drawn
+COURSE_WINDOW = 10  # success is averaged over this many hundredths of training
+LEAST_EPISODES = 5  # windows with fewer episodes are not drawn
 STYLE = Path(__file__).with_name("figures.mplstyle")
 
 
 def write_figure(name: str, results: Results, folder: Path) -> list[Path]:
-    """Write NAME.svg and NAME.png from results; return their paths. Without results, write none."""
+    """Write NAME.svg and NAME.png and return their paths; write nothing without results."""
     if not results:
         return []
     require_matplotlib()
@@ -43,16 +43,16 @@ def write_figure(name: str, results: Results, folder: Path) -> list[Path]:
         paths = [folder / f"{name}.svg", folder / f"{name}.png"]
         with writing(folder):
             make_folder(folder)
-            # Without dates and versions, so that an unchanged figure keeps its bytes.
+            # Omit dates and versions, so that an unchanged figure is identical byte by byte.
             figure.savefig(paths[0], metadata={"Date": None, "Creator": None})
             figure.savefig(paths[1], metadata={"Software": None})
     return paths
 
 
 def _by_panel(recorded: Results) -> dict[str, list[Result]]:
-    """Group results by panel: data sets in the paper's order, in each by rising tknn.
+    """Group results by panel: data sets in the paper's order, each by ascending tknn.
 
-    Runs in which a query sees its own fact have a separate panel.
+    Runs in which a query can see its own fact have a separate panel.
     """
     names = sorted({result.dataset for result in recorded}, key=lambda n: [*TITLES, n].index(n))
     panels: dict[str, list[Result]] = {}
@@ -72,7 +72,7 @@ def _tknn(result: Result) -> int:
 def agent_figure(
     results: Results, draw: "Callable[[Axes, Results], None]", xlabel: str
 ) -> "Figure":
-    """Draw a panel for each data set and setting of `hide_query`, with a colour for each tknn."""
+    """Draw one panel per data set and setting of `hide_query`, with one colour per tknn."""
     from matplotlib.figure import Figure
 
     panels = _by_panel(results)
@@ -81,7 +81,7 @@ def agent_figure(
     for panel, (title, recorded) in zip(axes, panels.items(), strict=True):
         panel.set_title(title)
         draw(panel, recorded)
-    if axes[0].get_legend() is None:  # else each panel has its own
+    if axes[0].get_legend() is None:  # otherwise each panel has its own
         handles, labels = axes[0].get_legend_handles_labels()
         figure.legend(handles, labels, loc="outside upper center", ncols=len(labels))
     axes[-1].set_xlabel(xlabel)
@@ -107,12 +107,12 @@ def _draw_actions(panel: "Axes", results: Results) -> None:
 
 
 def _draw_rewards(panel: "Axes", results: Results) -> None:
-    """Draw the mean reward of the last 500 and of the last 10,000 episodes during training."""
+    """Draw the mean reward of the last 500 and the last 10,000 episodes during training."""
     for result, style in _styled(results):
         curve = result.extras["rewards"]
         episodes = curve["episodes"]
         panel.plot(episodes, curve["mean_500"], color=style["color"], linewidth=0.5, alpha=0.5)
-        # Markers tell the lines apart without colour; a few of them are enough.
+        # Markers distinguish the lines without colour; a few are enough.
         markevery = max(len(episodes) // 6, 1)
         panel.plot(episodes, curve["mean_10000"], markevery=markevery, **style)
     panel.set(ylabel="mean reward")
@@ -121,7 +121,7 @@ def _draw_rewards(panel: "Axes", results: Results) -> None:
 
 
 def _draw_success(panel: "Axes", results: Results) -> None:
-    """Draw the share of connected episodes of five predicates over the course of training."""
+    """Draw the proportion of connected episodes during training, for five predicates."""
     for (predicate, course), (colour, marker) in zip(
         results[0].extras["success"].items(), STYLES, strict=False
     ):

@@ -1,9 +1,9 @@
-"""Section 3.3.1 and 3.3.2: the fingerprint Phi of a side, and the Q-network over both sides.
+"""Sections 3.3.1 and 3.3.2: the fingerprint Phi of a side, and the Q-network over both sides.
 
-X_s = the rows psi(r) || xi(t) of all facts of a side, Phi(s_x) = max over the rows of MLP(X_s), and
-f(s, theta) = MLP(Phi(s_u) || Phi(s_v)): a value for every predicate. The mask Omega sets the values
-of illegal actions to minus infinity. The paper multiplies by 0 instead: then an illegal action
-would win whenever all legal ones have negative values.
+X_s consists of the rows psi(r) || xi(t) for all facts on a side. Phi(s_x) is the maximum over the
+rows of MLP(X_s). f(s, theta) = MLP(Phi(s_u) || Phi(s_v)) gives a value for every predicate. The
+mask Omega sets the values of illegal actions to minus infinity. The paper multiplies by 0 instead,
+but then an illegal action would win whenever all legal actions have negative values.
 """
 
 import itertools
@@ -15,19 +15,18 @@ from torch import Tensor, nn
 from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.paper.states import PairTable, States, distinct_members, pool_maxima
 
-CHUNK = 65_536  # pairs that `encode_all` encodes at a time: bounds the memory
+CHUNK = 65_536  # pairs that `encode_all` encodes at a time, to limit memory
 
 
 class Fingerprint(nn.Module):
-    """Phi: predicate and time embeddings of each fact, an MLP, the maximum over the facts.
+    """Phi: predicate and time embeddings of each fact, an MLP, and the maximum over the facts.
 
     psi    the embedding of predicates
-    xi     the embedding of times; if an end of a fact is unknown, xi has one more row for it
-    marks  their number: 1 as in the paper, where a member is a pair; else a member is
-           marks * pair + mark, and the mark is one-hot encoded beside the embeddings
+    xi     the embedding of times; if any end of a fact is unknown, xi has an extra row for it
+    marks  the number of marks. With 1, as in the paper, a member is a pair; otherwise a member is
+           marks * pair + mark, and the one-hot encoded mark is appended to the embeddings
 
-    The distinct pairs of the graph are a buffer that is not saved: a state refers to pairs by
-    index.
+    The graph's distinct pairs are a buffer that is not saved; a state refers to pairs by index.
     """
 
     columns: Tensor  # (2 or 3, P): predicates, since, until
@@ -70,13 +69,13 @@ class Fingerprint(nn.Module):
             return torch.cat([self.encode(members[start : start + CHUNK]) for start in starts])
 
     def forward(self, states: States) -> Tensor:
-        """Return the fingerprints of all rows, (2B, d_f); encode each distinct member once."""
+        """Return the fingerprints of all rows, (2B, d_f), encoding each distinct member once."""
         distinct, members = distinct_members(states.members)
         encoded = self.encode(torch.from_numpy(distinct))
         pooled, winners = pool_maxima(encoded.detach().numpy(), members, states.offsets)
         if not torch.is_grad_enabled() or not len(distinct):
             return torch.from_numpy(pooled)
-        # Max-pooling passes gradients to the winners only.
+        # Max-pooling passes gradients only to the winners.
         index = torch.from_numpy(winners).long()
         return encoded.gather(0, index.clamp(min=0)).masked_fill(index < 0, 0.0)
 
@@ -90,13 +89,13 @@ def mlp(sizes: tuple[int, ...]) -> nn.Sequential:
 
 
 def mlp_sizes(layers: nn.Sequential) -> Longs:
-    """Return the sizes from which `mlp` made these layers."""
+    """Return the sizes with which `mlp` created these layers."""
     linear = [layer for layer in layers if isinstance(layer, nn.Linear)]
     return np.asarray([linear[0].in_features, *(layer.out_features for layer in linear)])
 
 
 class QNetwork(nn.Module):
-    """q(s, a): the subject's and the object's fingerprint, concatenated, through an MLP."""
+    """q(s, a): the subject's and the object's fingerprints, concatenated, through an MLP."""
 
     def __init__(
         self, fingerprint: Fingerprint, action_count: int, *, hidden: tuple[int, ...]
@@ -117,6 +116,6 @@ class QNetwork(nn.Module):
 
 
 def masked_argmax(values: Floats, legal: Bools) -> Ints:
-    """Return the best legal action of each row, (B,); ties: the lowest; none legal: 0."""
+    """Return the best legal action in each row, (B,); ties: the lowest; none legal: 0."""
     best: Ints = np.where(legal, values, -np.inf).argmax(axis=1).astype(np.int32)
     return best

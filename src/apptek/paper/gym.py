@@ -1,10 +1,10 @@
-"""The paper's decision process as Gymnasium environments: one episode, and many side by side.
+"""The paper's decision process as Gymnasium environments: single and vectorised.
 
-observation   (2, 2, R): for subject and object, the facts of each predicate in core and periphery
-action        a predicate; one that is illegal changes nothing, but takes a step
-reward        1 where the sides meet, else 0
-terminated    the sides have met, or nothing is left to expand; truncated: max_steps are taken
-info          `action_mask` (R,) int8 of the legal actions, `query` the row of the query
+observation   (2, 2, R): fact counts by side (subject, object), part (core, periphery) and predicate
+action        a predicate; an illegal one changes nothing but counts as a step
+reward        1 if the sides meet, otherwise 0
+terminated    the sides have met, or nothing is left to expand; truncated: max_steps was reached
+info          `action_mask` (R,) int8 marks the legal actions, `query` is the query's row
 """
 
 from typing import Any
@@ -25,9 +25,9 @@ Observation = npt.NDArray[np.float32]
 
 
 class TemporalGraphVectorEnv(VectorEnv[Observation, npt.NDArray[np.int64], Any]):
-    """Parallel episodes; one that has ended starts another query in the next step.
+    """Parallel episodes; when one ends, its slot starts another query in the next step.
 
-    queries  the queries to draw from, by default the training queries
+    queries  the queries to draw from; by default the training queries
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class TemporalGraphVectorEnv(VectorEnv[Observation, npt.NDArray[np.int64], Any])
     def reset(
         self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin new episodes; options: `query`, the row of a query, or one for each episode."""
+        """Start new episodes; options: `query`, a query row, or one row per episode."""
         first = seed[0] if isinstance(seed, list) else seed
         super().reset(seed=first)
         wanted = (options or {}).get("query")
@@ -101,7 +101,7 @@ class TemporalGraphVectorEnv(VectorEnv[Observation, npt.NDArray[np.int64], Any])
 
 
 class TemporalGraphEnv(gymnasium.Env[Observation, int]):
-    """One episode at a time: a vector environment of one, without its automatic reset."""
+    """A single episode at a time: a vector environment of size one, without automatic resets."""
 
     def __init__(self, process: DecisionProcess, queries: Queries | None = None) -> None:
         self._vector = TemporalGraphVectorEnv(process, queries, 1)
@@ -111,7 +111,7 @@ class TemporalGraphEnv(gymnasium.Env[Observation, int]):
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, dict[str, Any]]:
-        """Begin a new episode; options: `query`, the row of a query."""
+        """Start a new episode; options: `query`, the row of a query."""
         super().reset(seed=seed)
         observation, info = self._vector.reset(seed=seed, options=options)
         return observation[0], {name: value[0] for name, value in info.items()}

@@ -9,7 +9,7 @@ import numpy as np
 from apptek.arrays import Bools, Floats, Ints, Longs
 from apptek.paper.states import States
 
-State = tuple[Ints, Longs]  # the members of both sides, and the number on each side
+State = tuple[Ints, Longs]  # the members on both sides, and the number on each side
 Transition = tuple[State, int, float, State, Bools, bool]  # one row of a Batch
 
 
@@ -39,9 +39,9 @@ class Replay:
         return len(self._rows)
 
     def add(self, batch: Batch) -> None:
-        """Append transitions and drop the oldest ones; ValueError for columns of unequal length.
+        """Append transitions and drop the oldest; ValueError if columns have different lengths.
 
-        The memory keeps parts of the arrays, which must not change.
+        The memory keeps views of the arrays, so the arrays must not change.
         """
         done, nothing = batch.done.tolist(), (np.empty(0, np.int32), np.zeros(2, np.int64))
         after = zip(done, _rows_of(batch.next_states), strict=True)

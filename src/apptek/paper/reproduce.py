@@ -1,9 +1,9 @@
-"""The paper's tables and figures, and the runs behind them.
+"""The paper's tables and figures, and the runs that produce them.
 
-The runs are a plain list of command lines. Each writes one result file.
+The runs are a plain list of command lines. Each one writes a single result file.
 
-A run is executed if its result file is missing. Intermediate files, such as a model, stay in a
-work folder, and the next attempt continues from there.
+A run is executed if its result file is missing. Intermediate files, such as a model, are kept in a
+work folder, so the next attempt continues from there.
 """
 
 import json
@@ -29,8 +29,8 @@ from apptek.synthetic.world import make_world, write_world
 
 Tell = Callable[[str], None]
 Execute = Callable[[list[str], list[str]], str]  # words to run, words to record; returns the output
-UNRECORDED = ("first_facts", "reading", "bad_row_list")  # statistics of data that are not recorded
-SEARCHED = re.compile(r"--set @(\S+)")  # in a run: the best settings of that search
+UNRECORDED = ("first_facts", "reading", "bad_row_list")  # statistics that are not recorded
+SEARCHED = re.compile(r"--set @(\S+)")  # in a run: the best settings from that search
 QUICK_FACTS = 2_000
 
 
@@ -43,16 +43,16 @@ def reproduce(
     execute: Execute | None = None,
     only: str = "*",
 ) -> Iterator[str]:
-    """Execute the missing runs of a table, a figure or all; yield what is made from the results.
+    """Execute the missing runs for a table, a figure or everything; yield what the results produce.
 
-    A table is yielded as Markdown, a figure as the names of its files.
+    Tables are yielded as Markdown, and figures as file names.
 
-    folder   has the subfolders `results`, `figures`, and `work` for files of unfinished runs
-    execute  runs a command; without it, only recorded results are shown
-    only     a pattern for the names of the runs that may be executed
+    folder   contains the subfolders `results`, `figures`, and `work` for files of unfinished runs
+    execute  executes a command; without it, only recorded results are shown
+    only     a pattern for the names of runs that may be executed
     """
     shown = tuple(runs.shown) if what == "all" else (what,)
-    require("tables of results need", "dev", "pandas")  # before hours of running, not after
+    require("tables of results need", "dev", "pandas")  # fail before hours of running, not after
     if set(shown) & set(FIGURES):
         require_matplotlib()
     results, failures = read_results(folder / "results"), list[str]()
@@ -84,7 +84,7 @@ def reproduce(
 def run_missing(
     commands: Mapping[str, str], folder: Path, execute: Execute, tell: Tell
 ) -> list[str]:
-    """Execute the runs without a result file; return a line for each one that failed."""
+    """Execute the runs without a result file; return one line for each failed run."""
     missing = [name for name in commands if not (folder / "results" / f"{name}.json").exists()]
     failures = []
     for number, name in enumerate(missing, start=1):
@@ -100,7 +100,7 @@ def run_missing(
 
 
 def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
-    """Execute one run, from where it was stopped, and move its result to `results`."""
+    """Execute one run, resuming where it stopped, and move its result to `results`."""
     work, results = folder / "work", folder / "results"
     with writing(folder):
         make_folder(work)
@@ -118,7 +118,7 @@ def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
         if "--out" in words and (work / f".{name}-fit").exists():
             words.append("--resume")
         printed = execute(words, recorded)
-    if (model / "result.json").exists():  # of an agent
+    if (model / "result.json").exists():  # written for an agent
         shutil.copy(model / "result.json", result)
     elif name.startswith("topologies-"):
         _write_topologies(result, model, line)
@@ -132,7 +132,7 @@ def _run(name: str, line: str, folder: Path, execute: Execute) -> None:
 
 
 def _best_settings(path: Path) -> str:
-    """Return the words that set what a search has chosen."""
+    """Return the command-line words that apply the settings chosen by a search."""
     if not path.exists():
         raise ApptekError(f"the search {path.stem} has no result")
     texts = setting_texts(read_result(path).extras["best"])
@@ -140,14 +140,14 @@ def _best_settings(path: Path) -> str:
 
 
 def _check_model(model: Path, command: str) -> None:
-    """Raise CheckpointError where a finished model was fitted by another command."""
+    """Raise CheckpointError if a finished model was fitted by a different command."""
     fitted_by = json.loads((model / "run.json").read_text(encoding="utf-8")).get("command")
     if fitted_by != command:
         raise CheckpointError(f"{model} belongs to another run ({fitted_by}): remove it")
 
 
 def _write_topologies(path: Path, folder: Path, line: str) -> None:
-    """Write what the figure of topologies shows of a model."""
+    """Write a model's topologies for the figure."""
     fitted = Predictor.load(folder)
     about = describe_model(fitted)
     result = replace(
@@ -161,7 +161,7 @@ def _write_topologies(path: Path, folder: Path, line: str) -> None:
 
 
 def quick_runs(path: Path, root: Path) -> RunList:
-    """Read the runs on a small world, and write that world below `root`."""
+    """Read the runs on a small synthetic dataset, and write that dataset under `root`."""
     world = root / "world"
     if not world.exists():
         write_world(make_world(QUICK_FACTS, 0), world)

@@ -1,7 +1,7 @@
-"""States as flat arrays: the pairs (predicate, time) that the agent sees on both sides.
+"""States as flat arrays: the (predicate, time) pairs that the agent sees on both sides.
 
-The fingerprint uses only the predicate and time of a fact, and max-pooling ignores repeats. So a
-state is two sets of pairs, and each distinct pair is encoded once.
+The fingerprint uses only the predicate and time of each fact, and max-pooling ignores duplicates.
+So a state is two sets of pairs, and each distinct pair is encoded once.
 """
 
 from dataclasses import dataclass
@@ -18,11 +18,11 @@ from apptek.ragged import Ragged
 
 @dataclass(frozen=True, slots=True)
 class PairTable:
-    """The P distinct (predicate, since, until) of a graph's n facts, in this order; read-only.
+    """The P distinct (predicate, since, until) among a graph's n facts, in this order; read-only.
 
-    columns     (2 or 3, P): predicates, since, and until if it differs from since anywhere; times
-                are indices among the graph's distinct times, the last one if unknown
-    time_count  the number of distinct times, plus 1 if an end is unknown anywhere
+    columns     (2 or 3, P): predicates, since, and until if it ever differs from since; times are
+                indices into the graph's distinct times, the last one if unknown
+    time_count  the number of distinct times, plus 1 if any end is unknown
     """
 
     pair_of_fact: Ints  # (n,)
@@ -31,11 +31,11 @@ class PairTable:
 
 
 def pair_table(facts: Facts) -> PairTable:
-    """Return the distinct pairs of these facts. O(n log n)."""
+    """Return the distinct pairs among these facts. O(n log n)."""
     has_ends = facts.since is not facts.until and not np.array_equal(facts.since, facts.until)
     ends = np.concatenate((facts.since, facts.until)) if has_ends else facts.since
     times, indices = np.unique(ends, return_inverse=True)
-    if len(times) and times[0] == UNKNOWN:  # the lowest code: move it behind the known ones
+    if len(times) and times[0] == UNKNOWN:  # the lowest code: move it after the known ones
         indices = (indices - 1) % len(times)
     since_until = np.split(indices, 2) if has_ends else [indices]
     spans = _distinct(*since_until)[1] if has_ends else indices
@@ -51,7 +51,7 @@ def _distinct(first: AnyInts, second: AnyInts) -> tuple[Longs, Longs]:
     return firsts, indices
 
 
-MARKS = 4  # kinds of marks; a member of a marked state is MARKS * pair + mark
+MARKS = 4  # number of marks; a member of a marked state is MARKS * pair + mark
 IN_CORE, FAR, SEEN, REACHED = range(MARKS)  # the last three: the far end, as the other side sees it
 
 
@@ -74,7 +74,7 @@ class States:
         return np.diff(self.offsets).reshape(-1, 2)
 
     def take(self, rows: npt.NDArray[np.intp]) -> "States":
-        """Return the states of these rows, in that order."""
+        """Return the states in these rows, in the given order."""
         both = np.stack((2 * rows, 2 * rows + 1), axis=1).ravel()
         found = Ragged(self.offsets, self.members).take(both)
         return States(found.columns, found.offsets)
@@ -88,10 +88,10 @@ def join_states(first: States, second: States) -> States:
 
 @kernel
 def distinct_members(members: Ints) -> tuple[Ints, Ints]:
-    """Return the distinct members in order of first appearance, and each member's index there.
+    """Return the distinct members in order of first appearance, and each member's index among them.
 
-    Use a hash table with open addressing, at most half full. The cost depends only on the number of
-    members, not on the number of pairs (an array over 25,000 pairs is no faster).
+    This uses a hash table with open addressing, at most half full. The cost depends only on the
+    number of members, not on the number of pairs (an array over 25,000 pairs is no faster).
     """
     size = 16
     while size < 2 * members.size:
@@ -116,10 +116,10 @@ def distinct_members(members: Ints) -> tuple[Ints, Ints]:
 
 @kernel
 def pool_maxima(encoded: Floats, members: Ints, offsets: Longs) -> tuple[Floats, Ints]:
-    """Max-pool each row's members, (rows, d), zeros for an empty row; return also the winners.
+    """Max-pool each row's members, (rows, d), with zeros for empty rows; also return the winners.
 
     Row r has members[offsets[r]:offsets[r + 1]], which are rows of `encoded` (U, d). winners (rows,
-    d) is the member that has each maximum, the first of equals; -1 for an empty row.
+    d) contains the member with each maximum, the first in a tie; -1 for an empty row.
     """
     maxima = np.empty((offsets.size - 1, encoded.shape[1]), encoded.dtype)
     winners = np.empty(maxima.shape, np.int32)
@@ -135,7 +135,7 @@ def pool_maxima(encoded: Floats, members: Ints, offsets: Longs) -> tuple[Floats,
         for i in range(start, stop, 4):  # four at a time: fewer loads and stores of the maximum
             first, second = members[i], members[min(i + 1, last)]
             third, fourth = members[min(i + 2, last)], members[min(i + 3, last)]
-            # Without a branch: the processor compares many columns at once.
+            # Branch-free: the processor compares many columns at once.
             for column in range(maxima.shape[1]):
                 best = maxima[row, column], winners[row, column]
                 best = _higher(best, encoded[first, column], first)
@@ -153,7 +153,7 @@ def _higher(best: tuple[float, int], value: float, member: int) -> tuple[float, 
 
 @kernel
 def spread_maxima(gradients: Floats, winners: Ints, count: int) -> tuple[Ints, Floats]:
-    """Return the rows of `encoded` that won a maximum, and their gradients: pool_maxima backward.
+    """Return the rows of `encoded` that won a maximum, with their gradients (pool_maxima backward).
 
     The rows are in the order of their first win. A row's gradient is the sum of the gradients
     (rows, d) of its maxima. `encoded` has `count` rows.

@@ -1,6 +1,6 @@
-"""End of section 3.2: reasoning sequences, here topologies, and mining those that connect most.
+"""End of section 3.2: reasoning sequences (topologies), and mining the most frequent.
 
-A topology is the ordered sequence of actions of an episode that connected its query's entities.
+A topology is the ordered sequence of actions in an episode that connected its query's entities.
 """
 
 from collections import Counter
@@ -15,7 +15,7 @@ from apptek.errors import ApptekError
 from apptek.facts.facts import Names
 from apptek.paper.environment import Episodes
 
-EXAMPLES = 3  # queries kept with each topology, for display
+EXAMPLES = 3  # number of queries stored with each topology, for display
 Actions = tuple[int, ...]
 Trie = tuple[Ints, Ints, Ints, Ints, Ints]  # actions, depths, first, last, skip
 
@@ -36,14 +36,14 @@ class TopologySet:
 
 
 def topology_set(sequences: Iterable[Sequence[int]]) -> TopologySet:
-    """Return the set of these action sequences; ApptekError if one is empty."""
+    """Return the set of these action sequences; ApptekError if any is empty."""
     ordered = tuple(sorted({tuple(int(a) for a in sequence) for sequence in sequences}))
     if ordered and not ordered[0]:
         raise ApptekError("a topology has at least one action")
     nodes: list[tuple[int, ...]] = []  # prefixes in preorder
     first: list[int] = []
     for index, sequence in enumerate(ordered):
-        # Sequences are sorted: a prefix that the previous one does not share is new.
+        # Sequences are sorted: a prefix is new if the previous sequence does not share it.
         both = zip(ordered[index - 1] if index else (), sequence, strict=False)
         shared = takewhile(lambda pair: pair[0] == pair[1], both)
         for depth in range(len(list(shared)), len(sequence)):
@@ -58,7 +58,7 @@ def topology_set(sequences: Iterable[Sequence[int]]) -> TopologySet:
 
 
 def _skips(depths: Ints) -> Ints:
-    """Return for each node in preorder the next one that is not deeper: the end of its subtree."""
+    """For each node in preorder, return the next one that is not deeper: the end of its subtree."""
     skip = np.full(len(depths), len(depths), np.int32)
     open_nodes: list[int] = []
     for node, depth in enumerate(depths.tolist()):
@@ -74,7 +74,7 @@ def to_names(sequence: Sequence[int], predicates: Names) -> list[str]:
 
 
 def from_names(names: Sequence[str], predicates: Names) -> tuple[int, ...]:
-    """Return the topology with these names; ApptekError for an unknown predicate."""
+    """Return the topology with these names; ApptekError if a predicate is unknown."""
     for name in names:
         if predicates.find(name) is None:
             raise ApptekError(f"a topology names the predicate {name!r}, unknown to the data")
@@ -83,10 +83,10 @@ def from_names(names: Sequence[str], predicates: Names) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True)
 class MinedTopology:
-    """A topology that connected queries of one predicate.
+    """A topology that connected queries with one predicate.
 
-    queries   how many queries it connected, over all roll-outs
-    examples  the rows of the first few of them
+    queries   the number of queries it connected, over all roll-outs
+    examples  the rows of the first connected queries
     """
 
     predicate: int
@@ -97,14 +97,14 @@ class MinedTopology:
 
 @dataclass(frozen=True, slots=True)
 class Mined:
-    """The top topologies of every predicate, best first, and how many queries were connected."""
+    """The top topologies for every predicate, best first, and how many queries were connected."""
 
     topologies: tuple[MinedTopology, ...]
-    tried: dict[int, int]  # queries of each predicate
-    connected: dict[int, int]  # of these, how many were connected by any topology
+    tried: dict[int, int]  # number of queries for each predicate
+    connected: dict[int, int]  # number of these that any topology connected
 
     def of_predicate(self, predicate: int) -> list[MinedTopology]:
-        """Return the topologies of a predicate, best first."""
+        """Return the topologies for a predicate, best first."""
         return [mined for mined in self.topologies if mined.predicate == predicate]
 
     def sequences(self) -> set[tuple[int, ...]]:
@@ -113,10 +113,10 @@ class Mined:
 
 
 def mine(rollouts: Iterable[Episodes], predicates: Ints, top: int) -> Mined:
-    """Return the `top` topologies that connected most queries of each predicate.
+    """Return the `top` topologies that connected the most queries for each predicate.
 
-    All roll-outs count. An episode without a step (subject = object) is no topology. Ties: the
-    shorter sequence first, then the lexicographically smaller.
+    All roll-outs count. An episode without steps (subject = object) is not a topology. Ties:
+    shorter sequences first, then lexicographic order.
     """
     counts: dict[int, Counter[Actions]] = {}
     examples: dict[tuple[int, Actions], list[int]] = {}
@@ -143,11 +143,11 @@ def _most_frequent(counter: Counter[Actions]) -> list[Actions]:
 def _connected(
     episodes: Episodes, predicates: Ints
 ) -> Iterable[tuple[int, Actions, np.ndarray[tuple[int], np.dtype[np.intp]]]]:
-    """Yield each (predicate, topology) that connected, with the rows of its queries."""
+    """Yield each (predicate, topology) that connected, with its query rows."""
     rows = np.flatnonzero(episodes.met & (episodes.trail[:, 0] >= 0))
     table = np.column_stack([predicates[rows], episodes.trail[rows]])
     distinct, inverse = np.unique(table, axis=0, return_inverse=True)
-    group_of_row = inverse.reshape(-1)  # some versions of numpy give it two dimensions
+    group_of_row = inverse.reshape(-1)  # some numpy versions return two dimensions
     order = np.argsort(group_of_row, kind="stable")
     groups = np.split(rows[order], np.cumsum(np.bincount(group_of_row))[:-1])
     for key, group in zip(distinct.tolist(), groups, strict=True):

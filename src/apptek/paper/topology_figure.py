@@ -1,4 +1,4 @@
-"""The paper's figure of topologies: the mined topologies of a model, each on an example query."""
+"""The paper's figure of topologies: a model's mined topologies, each with an example query."""
 
 import math
 import textwrap
@@ -21,19 +21,19 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 SHOWN_OF_FACT = ("subject", "predicate", "object", "date", "side", "step")
-SHOWN = 2  # topologies of each predicate side by side, as in the paper
-WIDTH, SHEET = 6.9, 440.0  # inches of a page, points of a drawing
-SCALE = WIDTH / (SHOWN * 1.03 * SHEET)  # inches of a point
+SHOWN = 2  # topologies per predicate, side by side as in the paper
+WIDTH, SHEET = 6.9, 440.0  # page width in inches, drawing width in points
+SCALE = WIDTH / (SHOWN * 1.03 * SHEET)  # inches per point
 COLOURS = {"subject": "#E69F00", "object": "#E69F00", "meeting": "#56B4E9", "bystander": "#CC79A7"}
 PREDICATES = ("Protest violently, riot", "Reduce or break diplomatic relations", "Reject")
-TOP = 10  # topologies of each predicate
-FACTS = 8  # of an example's path
+TOP = 10  # topologies per predicate
+FACTS = 8  # maximum number of facts on an example's path
 
 
 def drawn_topologies(model: Model) -> dict[str, list[dict[str, Any]]]:
     """Return the mined topologies of the figure's predicates, or of the data's first ones.
 
-    Each has an example: one of the connected queries, and the facts that connect it.
+    Each has an example: one connected query, and the facts that connect it.
     """
     names, part = list(model.dataset.predicates), topologies_of(model)
     drawn = [names.index(name) for name in PREDICATES if name in names] or range(len(PREDICATES))
@@ -48,7 +48,7 @@ def drawn_topologies(model: Model) -> dict[str, list[dict[str, Any]]]:
 def _example(
     model: Model, part: Topologies, queries: Queries, mined: MinedTopology
 ) -> dict[str, Any] | None:
-    """Return the example with the fewest facts on its path; None if no replay connects."""
+    """Return the example with the fewest facts on its path; None if every replay fails."""
     paths = [
         ([fact for fact in connection.core if fact.on_path], row, connection.meeting)
         for row in mined.examples
@@ -75,7 +75,7 @@ def _example(
 
 
 def topologies_figure(results: Sequence[Result]) -> "Figure":
-    """Draw, for each predicate, the mined topologies with the largest weights, on an example."""
+    """For each predicate, draw the mined topologies with the largest weights, with examples."""
     from matplotlib.figure import Figure
 
     rows = [
@@ -101,7 +101,7 @@ def topologies_figure(results: Sequence[Result]) -> "Figure":
 
 
 def _drawn(predicate: str, example: dict[str, Any] | None) -> Drawing | None:
-    """Lay out the facts that connect an example; None without an example."""
+    """Lay out the facts that connect an example; return None without an example."""
     if example is None:
         return None
     facts = [
@@ -124,7 +124,7 @@ def draw_panel(panel: "Axes", drawing: Drawing, height: float) -> None:
     panel.set(xlim=(0, drawing.width), ylim=(height, 0), aspect="equal")
     for edge in drawing.edges:
         points = list(zip(edge.curve[::2], edge.curve[1::2], strict=True))
-        (x, y), (end_x, end_y) = points[-2:]  # the arrow's head is at the border of the entity
+        (x, y), (end_x, end_y) = points[-2:]  # the arrow ends at the border of the entity
         share = 0.9 * RADIUS / math.dist((x, y), (end_x, end_y))
         points[-1] = (end_x + share * (x - end_x), end_y + share * (y - end_y))
         line = Path(points, [Path.MOVETO, Path.CURVE3, Path.CURVE3])

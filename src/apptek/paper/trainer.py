@@ -1,4 +1,4 @@
-"""Training the agent: episodes side by side, learning from the replay memory, repeatable."""
+"""Training the agent: parallel episodes that learn from the replay memory, reproducibly."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -16,17 +16,18 @@ from apptek.paper.replay_memory import Batch, Replay
 from apptek.paper.states import pair_table
 from apptek.seeding import generator
 
-IDLE = -1  # the query of a slot that has none
+IDLE = -1  # the query of an idle slot
 
 
 class Trainer:
-    """One training run: `step` until `finished` plays every episode of all epochs and learns.
+    """One training run: `step` until `finished` plays all episodes of all epochs and learns.
 
-    Up to `parallel` episodes run at once, each in a slot. A slot whose episode ends takes the next
-    query. A query whose subject is its object connects at once, so training skips it.
+    Up to `parallel` episodes run at once, each in a slot. When an episode ends, its slot takes the
+    next query. Queries whose subject is also their object connect immediately, so training skips
+    them.
 
-    episodes_done   the number of episodes that have ended
-    history         the episodes in the order in which they ended
+    episodes_done   the number of finished episodes
+    history         the episodes in the order in which they finished
     """
 
     def __init__(self, process: DecisionProcess, queries: Queries, *, seed: int) -> None:
@@ -49,24 +50,24 @@ class Trainer:
             )
         slots = min(self.config.parallel, len(self.order))
         self.started = self.episodes_done = self.environment_steps = 0
-        self.debt = 0.0  # transitions that the replay ratio still asks to learn from
+        self.debt = 0.0  # transitions still to be learned from, according to the replay ratio
         self.slots: Ints = np.full(slots, IDLE, np.int32)
         self.history = History(
             np.full(len(self.order), IDLE, np.int32), np.zeros(len(self.order), np.bool_)
         )
         nothing = queries.take(np.zeros(slots, np.intp))
-        nothing.subjects[:] = nothing.objects[:] = -1  # no facts: ends at once
+        nothing.subjects[:] = nothing.objects[:] = -1  # no facts: the episode ends immediately
         self.environment = Environment(process, nothing)
         self._refill(np.arange(slots))
 
     @property
     def epsilon(self) -> float:
-        """The share of random actions now."""
+        """The current proportion of random actions."""
         return self.config.epsilon(self.environment_steps)
 
     @property
     def finished(self) -> bool:
-        """Whether every episode has ended."""
+        """Whether every episode has finished."""
         return self.episodes_done == len(self.order)
 
     def step(self) -> None:
@@ -97,7 +98,7 @@ class Trainer:
             self._refill(ended)
 
     def _learn(self, collected: int) -> None:
-        """Do the updates that the replay ratio asks for, once the memory holds a batch."""
+        """Perform the updates that the replay ratio requires, once the memory contains a batch."""
         self.debt += collected * self.config.replay_ratio
         if len(self.replay) < self.config.batch_size:
             return
@@ -112,7 +113,7 @@ class Trainer:
         self.episodes_done += len(ended)
 
     def _refill(self, free: npt.NDArray[np.intp]) -> None:
-        """Start the next queries in free slots; an episode may end at once and free its slot."""
+        """Start the next queries in free slots; an episode that ends immediately frees its slot."""
         while len(free):
             self.slots[free] = IDLE
             queries = self.order[self.started : self.started + len(free)]
@@ -135,7 +136,7 @@ class Trainer:
         return Agent(self.process, self.weights())
 
     def run(self, report: Callable[[int, int], None] | None = None) -> "Trainer":
-        """Train to the end; after every step, report how many episodes are done, of how many."""
+        """Train to the end; after every step, report the finished and total episodes."""
         while not self.finished:
             self.step()
             if report is not None:
@@ -145,14 +146,14 @@ class Trainer:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Episodes in the order in which they ended: their queries, and whether the sides met."""
+    """Episodes in the order in which they finished: their queries, and whether the sides met."""
 
     queries: Ints
     met: Bools
 
 
 def episode_order(queries: Queries, epochs: float, seed: int) -> Ints:
-    """Return the query of each episode: each query once per epoch, reshuffled in each epoch."""
+    """Return the query of each episode: every query once per epoch, reshuffled for each epoch."""
     usable = np.flatnonzero(queries.subjects != queries.objects).astype(np.int32)
     count = round(len(usable) * epochs)
     rounds = -(-count // len(usable)) if len(usable) else 0

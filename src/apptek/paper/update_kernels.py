@@ -1,12 +1,12 @@
-"""Kernels of an update of the Q-network: forward, backward and RMSprop over flat arrays.
+"""Kernels for an update of the Q-network: forward, backward and RMSprop over flat arrays.
 
-The mathematics is that of the torch modules. Networks as small as the paper's spend nearly all of
-their time in torch's overhead per operation; the kernels avoid it. All weights are in one vector,
-in torch's order: psi, xi, the layers of the fingerprint, the layers of the Q-network. Each layer
-has its weights (outputs, inputs) and then its biases. Sums are added in the written order, so that
-every processor learns the same.
+The mathematics is identical to the torch modules. Networks as small as the paper's spend nearly all
+their time in torch's per-operation overhead, which the kernels avoid. All weights are in one
+vector, in torch's order: psi, xi, the fingerprint's layers, the Q-network's layers. Each layer
+stores its weights (outputs, inputs) and then its biases. Sums are added in the written order, so
+that the result is the same on every processor.
 
-Layers process blocks of BLOCK examples: row i of a block, (rows, BLOCK), is output i of a layer.
+Layers process blocks of BLOCK examples: row i of a block, (rows, BLOCK), is a layer's output i.
 The compiler vectorises the loops over a block.
 """
 
@@ -47,16 +47,16 @@ def _add_gradients(slope: Floats, across: Floats, gradients: Floats) -> None:
 def _new_parts(sizes: Longs) -> Floats:
     """Return zeroed blocks for the inputs and for each layer's outputs, (layers + 1, rows, BLOCK).
 
-    They start at 0 because the kernels also compute the unused columns of an incomplete block.
+    They start at 0 because the kernels also compute the unused columns in an incomplete block.
     """
     return np.zeros((sizes.size, sizes.max(), BLOCK), np.float32)
 
 
 @leaf
 def _forward(weights: Floats, start: int, sizes: Longs, parts: Floats, layers: int) -> int:
-    """Fill parts[1 : layers + 1] from parts[0]: the layers' outputs, with ReLU except the last.
+    """Fill parts[1 : layers + 1] from parts[0] with the layers' outputs; ReLU on all but the last.
 
-    The layers begin at weights[start]; return the offset where they end. `parts` comes from
+    The layers start at weights[start]; return the offset where they end. `parts` comes from
     `_new_parts`.
     """
     for layer in range(layers):
@@ -75,7 +75,7 @@ def _forward(weights: Floats, start: int, sizes: Longs, parts: Floats, layers: i
 
 @leaf
 def _output(row: Floats, bias: np.float32, given: Floats, example: int) -> np.float32:
-    """Return one output of one example; the order of summation is that of `_forward`."""
+    """Return one output for one example, summed in the same order as in `_forward`."""
     output, whole = bias, row.size - row.size % 4
     for i in range(0, whole, 4):
         one = row[i] * given[i, example] + row[i + 1] * given[i + 1, example]
@@ -91,8 +91,8 @@ def _backward(
 ) -> None:
     """Add the gradients of the layers that end at weights[end], and fill slopes[:-1].
 
-    `parts` is the result of `_forward`. `slopes` has the same shape; slopes[-1] holds the gradients
-    of the outputs, 0 in the unused columns of a block.
+    `parts` is the result of `_forward`. `slopes` has the same shape; slopes[-1] contains the
+    gradients of the outputs, with 0 in the unused columns of a block.
     """
     for layer in range(sizes.size - 2, -1, -1):
         inputs, outputs = sizes[layer], sizes[layer + 1]
@@ -103,7 +103,7 @@ def _backward(
         across = np.ascontiguousarray(given.T)  # (BLOCK, inputs)
         for j in range(outputs):
             slope, row = slopes[layer + 1, j], start + j * inputs
-            if not slope.any():  # true for most rows of the last layer: an example has one action
+            if not slope.any():  # most rows of the last layer: an example has one action
                 continue
             total = np.float32(0)
             for r in range(0, BLOCK, 4):
@@ -123,7 +123,7 @@ def _backward(
 
 @fast
 def _embed(weights: Floats, shape: Longs, columns: Ints, members: Ints, block: Floats) -> None:
-    """Fill a block with the predicate and time embeddings, and marks, of up to BLOCK members."""
+    """Fill a block with the predicate and time embeddings and marks of up to BLOCK members."""
     predicate_size, time_size, times, marks = shape[0], shape[1], shape[2], shape[4]
     starts = np.zeros(BLOCK, np.uint64)  # offsets of one column; unsigned: no negative indices
     first = 0
@@ -181,7 +181,7 @@ def learn_encoding(
 def _add_embedding_gradients(
     slopes: Floats, shape: Longs, columns: Ints, members: Ints, gradients: Floats
 ) -> None:
-    """Add the slopes of a block that `_embed` filled to the gradients of the embeddings."""
+    """Add the slopes of a block from `_embed` to the gradients of the embeddings."""
     predicate_size, time_size, times, marks = shape[0], shape[1], shape[2], shape[4]
     for r in range(members.size):
         pair = members[r] // marks if marks > 1 else members[r]
@@ -199,10 +199,10 @@ def _add_embedding_gradients(
 def best_values(weights: Floats, start: int, sizes: Longs, both: Floats, legal: Bools) -> Floats:
     """Return the highest Q-value of a legal action, (B,); minus infinity if none is legal.
 
-    `both` are the fingerprints of both sides, (B, 2 d_f).
+    `both` contains the fingerprints of both sides, (B, 2 d_f).
     """
     values = np.empty(len(both), np.float32)
-    listed = np.empty(sizes[-1], np.int64)  # the legal actions of one example
+    listed = np.empty(sizes[-1], np.int64)  # the legal actions for one example
     parts = _new_parts(sizes)
     for first in range(0, len(both), BLOCK):
         block = both[first : first + BLOCK]
@@ -210,7 +210,7 @@ def best_values(weights: Floats, start: int, sizes: Longs, both: Floats, legal: 
         _forward(weights, start, sizes, parts, sizes.size - 1)
         for r in range(len(block)):
             count = 0
-            for action in range(sizes[-1]):  # branch-free: the branch would be hard to predict
+            for action in range(sizes[-1]):  # branch-free: a branch would be hard to predict
                 listed[count] = action
                 count += legal[first + r, action]
             best = np.float32(-np.inf)
@@ -227,7 +227,7 @@ def learn_values(
 ) -> tuple[float, Floats]:  # fmt: skip
     """Add the gradients of the mean squared error of the actions' Q-values.
 
-    Return the error, and its gradients by the fingerprints of both sides, (B, 2 d_f).
+    Return the error, and its gradients with respect to both fingerprints, (B, 2 d_f).
     """
     passed = np.empty_like(both)
     parts = _new_parts(sizes)
@@ -254,7 +254,7 @@ def learn_values(
 def rmsprop(
     weights: Floats, gradients: Floats, squares: Floats, learning_rate: float, weight_decay: float
 ) -> None:
-    """Do one step of torch's RMSprop on flat vectors; change weights and squares in place."""
+    """Perform one step of torch's RMSprop on flat vectors; update weights and squares in place."""
     rate, decay = np.float32(learning_rate), np.float32(weight_decay)
     kept, added, tiny = np.float32(SMOOTHING), np.float32(1 - SMOOTHING), np.float32(TINY)
     for i in range(weights.size):
