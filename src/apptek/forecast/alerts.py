@@ -1,4 +1,4 @@
-"""Alerts of a watch list, and how a list differs from an earlier one."""
+"""Alerts for a watch list, and changes since an earlier list."""
 
 import json
 import re
@@ -23,7 +23,7 @@ _RULE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AlertRule:
-    """A condition on a pair: the chance of some events, its rise or its fall is above a limit.
+    """A condition on a pair: the chance of some events, its rise or its fall exceeds a limit.
 
     limit  in percent, or in percentage points
     """
@@ -34,12 +34,12 @@ class AlertRule:
     limit: float
 
     def sentence(self, pair: tuple[str, str], value: float, chance: float) -> str:
-        """Return the alert of a pair in words."""
+        """Return an alert about a pair as a sentence."""
         return words.alert_sentence(self.kind, self.event.name, pair, value, chance, self.limit)
 
 
 def parse_rule(text: str) -> tuple[str | None, str, str, str]:
-    """Return kind, level, name and limit of a rule; ArgumentError gives the grammar."""
+    """Return the type, level, name and limit of a rule; ArgumentError explains the grammar."""
     found = _RULE.fullmatch(text)
     if found is None or float(found[4]) >= 100:
         raise ArgumentError(f"alert {text!r}: expected {words.GRAMMAR}")
@@ -47,9 +47,9 @@ def parse_rule(text: str) -> tuple[str | None, str, str, str]:
 
 
 def read_rule(forecaster: Forecaster, text: str, usual: EventFilter) -> AlertRule:
-    """Read a rule; `chance`, `rise` and `fall` are about the usual events.
+    """Read a rule; `chance`, `rise` and `fall` refer to the usual events.
 
-    ArgumentError gives the grammar, UnknownPredicateError the names that there are.
+    ArgumentError explains the grammar, and UnknownPredicateError lists the known names.
     """
     kind, level, name, limit = parse_rule(text)
     if kind is not None:
@@ -59,7 +59,7 @@ def read_rule(forecaster: Forecaster, text: str, usual: EventFilter) -> AlertRul
 
 
 def raised(rule: AlertRule, chances: PairChances) -> list[tuple[int, float, float]]:
-    """Return the rows that meet a rule, each with its value and its chance, the largest first."""
+    """Return the rows that meet a rule, each with its value and chance, largest value first."""
     now, before = chances.of_any()
     most = before if rule.kind == "fall" else now  # upper bound: P(this event) <= P(any event)
     rows = np.flatnonzero(100 * most > rule.limit)
@@ -70,7 +70,7 @@ def raised(rule: AlertRule, chances: PairChances) -> list[tuple[int, float, floa
 
 
 def read_earlier(source: Any) -> Mapping[str, Any]:
-    """Return the fields of an earlier list: a WatchList, or a file that `watch` wrote as JSON."""
+    """Return the fields of an earlier list: a WatchList, or a JSON file written by `watch`."""
     if isinstance(source, WatchList):
         return dict(to_dict(source))
     try:
@@ -86,9 +86,9 @@ def read_earlier(source: Any) -> Mapping[str, Any]:
 
 
 def compared(listed: WatchList, earlier: Mapping[str, Any]) -> WatchList:
-    """Return a list whose rows say what changed since an earlier one.
+    """Return a list whose rows show what changed since an earlier list.
 
-    DataError where the two are not about the same events in windows of the same length.
+    DataError if the lists cover different events or windows of different lengths.
     """
     if (earlier["event"], earlier["length"]) != (listed.event, listed.length):
         raise DataError(words.other_list(listed, earlier))

@@ -1,9 +1,9 @@
-"""Backtests: roll through time as a user would have, and compare forecasts with what happened.
+"""Backtests: roll through past time, and compare each forecast with what happened.
 
-At the start of each window, every seen ordered pair (with a fact in either direction so far) gets
-its chance of an event, from the facts before. With a lead, the forecast is made that much earlier,
-from the facts until then. Windows that the model was fitted or calibrated on are kept apart: they
-count in no metric.
+At the start of each window, every seen ordered pair (with an earlier fact in either direction) is
+given a chance of an event, based on earlier facts. With a lead, the forecast is made that much
+earlier, based on the facts up to then. Windows that the model was fitted or calibrated on are
+listed separately and do not count in any metric.
 """
 
 from dataclasses import dataclass
@@ -35,15 +35,15 @@ from apptek.results import Backtest, BacktestWindow, to_dict
 from apptek.safe_text import counted
 from apptek.seeding import generator
 
-WORTH_ASKING = 0.02  # predicates are forecast for pairs with at least this chance of an event
+WORTH_ASKING = 0.02  # predicates are forecast only for pairs with at least this chance
 SMALLEST = 0.01  # predicates with a lower probability are not compared
 
 
 @dataclass(frozen=True, slots=True)
 class _Rolled:
-    """The contribution of one window to the metrics."""
+    """One window's contribution to the metrics."""
 
-    table: pa.Table  # a row for each pair
+    table: pa.Table  # one row per pair
     chances: Doubles  # of predicates, at least SMALLEST
     hits: Bools
     judged: dict[str, Judged]  # by group of pairs
@@ -57,12 +57,12 @@ def backtest(
     stop: str | None = None,
     lead: int = 0,
 ) -> tuple[Backtest, pa.Table]:
-    """Roll through the facts; return the metrics, and a table with a row per pair and window.
+    """Roll through the facts; return the metrics, and a table with one row per pair and window.
 
-    every  the length of a window, in steps of the axis; windows are consecutive
-    start  the first time of the first window; by default after the facts of the fit
-    stop   no window ends after it; by default the last observed time
-    lead   the steps before a window whose facts are not used
+    every  the length of a window in axis steps; windows are consecutive
+    start  the first time of the first window; by default the first time after the fitted facts
+    stop   the last time that a window may include; by default the last observed time
+    lead   the number of steps before a window whose facts are not used
     """
     windows = _windows(forecaster, every, start, stop, lead)
     data, clock = forecaster.model.dataset, forecaster.occurrence.clock
@@ -183,7 +183,7 @@ def _roll(forecaster: Forecaster, window: Window, recent: int) -> _Rolled:
 
 
 def _never_seen(forecaster: Forecaster, window: Window, recent: int) -> Judged:
-    """Forecast a sample of the ordered pairs without a fact so far."""
+    """Forecast a sample of the ordered pairs that have no facts yet."""
     events = forecaster.events
     rng = generator(forecaster.model.seed, f"never seen {window.first} {window.lead}")
     drawn = draw_never_seen(events, window.moment, window.first, window.last, rng=rng)
@@ -195,7 +195,7 @@ def _never_seen(forecaster: Forecaster, window: Window, recent: int) -> Judged:
 
 
 def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubles, Bools]:
-    """Return the probabilities of the predicates worth comparing, and which came true."""
+    """Return the probabilities of the predicates worth comparing, and whether they came true."""
     rows = np.flatnonzero(forecasts.probabilities >= WORTH_ASKING)
     data, pairs = forecaster.model.dataset, forecasts.pairs.take(rows)
     if not len(rows):
@@ -210,7 +210,7 @@ def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubl
 
 
 def backtest_result(model: Model, outcome: Backtest) -> dict[str, Any]:
-    """Return the entries of a result file: what was fitted, the windows, the metrics."""
+    """Return the content of a result file: the fitted model, the windows and the metrics."""
     entries = to_dict(outcome)
     tested = [window for window in outcome.windows if not window.in_training]
     return {

@@ -1,8 +1,8 @@
-"""Evaluation of missing-entity ranks on held-out facts: objects, subjects, static and rolling.
+"""Evaluate missing-entity ranks on held-out facts: objects and subjects, static and rolling.
 
-Static: a question sees the training facts before its time. Rolling: it sees every fact before its
-time, including those of valid and test. Ranks are among all entities, expected over ties, without
-the other right answers at the same time (time-aware filter over train, valid and test).
+Static questions see the training facts before their time. Rolling questions see every fact before
+their time, including the validation and test sets. Ranks are among all entities and expected over
+ties. Other correct answers at the same time are excluded (time-aware filter over all splits).
 """
 
 from dataclasses import asdict
@@ -24,7 +24,7 @@ SIDES = ("both", "objects", "subjects")
 
 
 def evaluate_entities(model: Model, split: Split) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the metrics by kind and side: those of both sides are the means over all questions."""
+    """Return the metrics by evaluation and side; `both` sides are the means over all questions."""
     data, ranker = model.dataset, ranker_of(occurrence_of(model))
     facts = data.split(split)
     facts = facts.take(facts.dated)

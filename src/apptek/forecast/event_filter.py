@@ -1,4 +1,4 @@
-"""The events of a forecast: all events, or those of a predicate, a class or a group."""
+"""The events that a forecast counts: all events, or those in a predicate, class or group."""
 
 from dataclasses import dataclass
 
@@ -18,22 +18,22 @@ from apptek.present.wording import listed
 class EventFilter:
     """The predicates that count, by id.
 
-    level  None: one predicate, or all of them
-    name   of the predicate, class or group; empty: all events count
+    level  None for a single predicate, or for all of them
+    name   the name of the predicate, class or group; empty if all events count
     """
 
     name: str
     level: Level | None
-    place: int  # the predicate, or the class
+    place: int  # the id of the predicate or of the class
     predicates: Bools  # (R,)
 
     def shares(self, shares: Doubles) -> Doubles:
-        """Return the share of the facts that count: (n, R) -> (n,)."""
+        """Return the proportion of facts that count: (n, R) -> (n,)."""
         sums: Doubles = np.minimum((shares * self.predicates).sum(axis=1), 1.0)
         return sums
 
     def chances(self, forecaster: Forecaster, made: Occurrence, shares: Doubles | None) -> Doubles:
-        """Return P(at least one fact that counts) of each row: (n,); a name needs shares."""
+        """Return P(at least one fact that counts) for each row: (n,); a name needs `shares`."""
         if not self.name or shares is None:
             return made.probabilities
         if self.level is None:
@@ -54,7 +54,7 @@ def read_filter(
     class_: str | None = None,
     group: str | None = None,
 ) -> EventFilter:
-    """Return the filter that a user asks for; an error lists the known names."""
+    """Return the requested filter; an error lists the known names."""
     given = {"predicate": predicate, "class": class_, "group": group}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:

@@ -38,13 +38,13 @@ from apptek.results import (
     Note,
 )
 
-CURVE = 31  # largest number of points on the curve of chances
-FEW = 8  # up to so many pairs, only the facts of their entities are read
+CURVE = 31  # maximum number of points on the curve of chances
+FEW = 8  # for at most this many pairs, only the facts of their entities are read
 
 
 @dataclass(frozen=True, slots=True)
 class PairForecasts:
-    """Forecasts of n ordered pairs as arrays."""
+    """Forecasts for n ordered pairs, as arrays."""
 
     pairs: Pairs
     window: Window
@@ -63,7 +63,7 @@ class PairForecasts:
         return self.chances.expected
 
     def take(self, rows: Longs) -> "PairForecasts":
-        """Return some of the rows."""
+        """Return the selected rows."""
         chances, met = self.chances.take(rows), self.met[rows]
         return PairForecasts(self.pairs.take(rows), self.window, chances, met, self.features[rows])
 
@@ -86,7 +86,7 @@ class Forecaster:
         self.observed = self.span[1] if last is None else last
 
     def on(self, answerer: Answerer) -> "Forecaster":
-        """Return the same on the facts of another answerer of this model."""
+        """Return the same forecaster on the facts of another answerer of this model."""
         changed = copy(self)
         changed.model, changed.answerer = answerer.model, answerer
         changed.__dict__.pop("events", None)
@@ -104,26 +104,26 @@ class Forecaster:
 
     @cached_property
     def entity_index(self) -> EntityIndex:
-        """The facts by actor and predicate, for the missing entity of a fact."""
+        """The facts by actor and predicate, for ranking missing entities."""
         data = self.model.dataset
         sizes = (len(data.entities), len(data.predicates))
         return EntityIndex(self.model.graph.facts, data.axis, sizes, self.occurrence.clock)
 
     def window(self, start: str | None, length: Length) -> Window:
-        """Return the window that a user asks for."""
+        """Return the requested window."""
         span, typical = (self.span[0], self.observed), self.occurrence.clock.short
         return read_window(self.model.dataset.axis, span, start, length, typical)
 
     def ids(self, names: Sequence[str]) -> Longs:
-        """Return the ids of entities, below 0 for an unknown name."""
+        """Return the ids of entities, below 0 for unknown names."""
         return np.asarray([self.answerer.entity_id(name) for name in names], np.int64)
 
     def pair_forecasts(self, subjects: Longs, objects: Longs, window: Window) -> PairForecasts:
-        """Forecast whether each subject acts on its object in a window, from the facts before.
+        """Forecast whether each subject acts on its object in a window, from the facts before it.
 
         Unobserved time between these facts and the window counts as lead, not as quiet time.
         """
-        known = (np.maximum(subjects, -1), np.maximum(objects, -1))  # counts know one unknown name
+        known = (np.maximum(subjects, -1), np.maximum(objects, -1))  # one id for unknown names
         pairs = Pairs(*known, np.full(len(subjects), window.moment, np.int32))
         events = self._events_of(pairs).before(window.moment)
         features = PairCounts(events, self.occurrence.clock).features(pairs)
@@ -132,16 +132,16 @@ class Forecaster:
         return PairForecasts(pairs, window, chances, met, features)
 
     def both_ways(self, ids: Longs, window: Window) -> PairForecasts:
-        """Forecast n pairs, (n, 2), in 2 n rows: first as given, then all reversed."""
+        """Forecast n pairs, (n, 2), in 2 n rows: all pairs as given, then all reversed."""
         both = np.concatenate([ids, ids[:, ::-1]])
         return self.pair_forecasts(both[:, 0], both[:, 1], window)
 
     def either_way(self, chances: Doubles) -> Doubles:
-        """Return P(an event in either direction) from the chances of both: (2 n,) -> (n,)."""
+        """Return P(an event in either direction) from the chances in both: (2 n,) -> (n,)."""
         return self.occurrence.either_way(*chances.reshape(2, -1))
 
     def _events_of(self, pairs: Pairs) -> Events:
-        """Return the events of these pairs' entities; for many pairs, all events."""
+        """Return the events of the entities in these pairs; for many pairs, all events."""
         if len(pairs) > FEW:
             return self.events
         data, graph = self.model.dataset, self.model.graph
@@ -154,11 +154,11 @@ class Forecaster:
         return Events.of(facts, data.axis, len(data.entities))
 
     def shares(self, pairs: Pairs) -> Doubles:
-        """Return P(predicate | a fact at that time) of each pair: (n, R)."""
+        """Return P(predicate | a fact at that time) for each pair: (n, R)."""
         return past_shares(self.model, pairs, self.answerer.views["past_only"])
 
     def reasons(self, forecasts: PairForecasts) -> Doubles:
-        """Return the log-odds of each kind of evidence, of LENGTH and of the base: (n, 8)."""
+        """Return the log-odds of each evidence type, of LENGTH and of the base: (n, 8)."""
         added = self.occurrence.contributions(
             forecasts.features,
             forecasts.met,
@@ -168,7 +168,7 @@ class Forecaster:
         return np.column_stack([by_evidence(added), added[:, -1], added[:, -2]])
 
     def window_fields(self, window: Window) -> dict[str, Any]:
-        """Return the fields of a result that describe its window."""
+        """Return the fields in a result that describe its window."""
         axis = self.model.dataset.axis
         first, last = window.texts(axis)
         return {
@@ -183,17 +183,17 @@ class Forecaster:
     def evidence(
         self, family: str, ends: tuple[str, str], features: Doubles, window: Window
     ) -> str:
-        """Return a sentence about the facts of a kind of evidence."""
+        """Return a sentence about the facts behind one type of evidence."""
         axis, oldest = self.model.dataset.axis, OLDEST * self.occurrence.clock.long
         count, age = count_and_age(features, family)
         last = words.ago(age, unit_word(axis.unit), oldest)
-        if window.lead:  # "the day before" would mean the window
+        if window.lead:  # "the day before" would refer to the window
             date = time_of(axis, window.moment - round(min(age, oldest)))
             last = words.dated(date, unit_word(axis.unit), is_latest=age >= oldest * (1 - 1e-9))
         return words.evidence_sentence(family, ends, count, last, unit_word(axis.unit))
 
     def notes(self, window: Window) -> tuple[Note, ...]:
-        """Return the notes about a window, whatever the pair."""
+        """Return the notes about a window that apply to every pair."""
         axis, model = self.model.dataset.axis, self.occurrence
         unit, notes = unit_word(axis.unit), list[Note]()
         if window.lead:
@@ -210,7 +210,7 @@ class Forecaster:
 
 
 def occurrence_of(model: Model) -> OccurrenceModel:
-    """Return the occurrence model of a model; ApptekError says why it has none."""
+    """Return a model's occurrence model, or raise ApptekError with the reason why it has none."""
     if model.occurrence is not None:
         return model.occurrence
     why = model.no_forecasts or "too little was learned when it was fitted; fit it again"

@@ -1,8 +1,8 @@
 """The forecasting part of a fit: the occurrence model and the calibration of predicates.
 
-If valid is later than train, the regressions are fitted on train and calibrated on valid, and test
-is not used. Otherwise the facts of all splits are taken in time order, and the last of them are
-used for the calibration.
+If the validation set is later than the training set, the regressions are fitted on the training
+facts and calibrated on the validation facts; the test set is not used. Otherwise, the facts of all
+splits are sorted by time, and the latest ones are used for calibration.
 """
 
 import time
@@ -38,22 +38,22 @@ from apptek.seeding import generator
 
 STAGE = "fit the occurrence model"
 FEWEST_EVENTS = 100  # with fewer dated facts, nothing is learned
-MOST_EVENTS = 4_000_000  # limit of facts; of more, those of some entities are used
-_PAIRS = 40_000  # pairs that are drawn for the calibration
-_ASKED = 12_000  # pairs of these whose predicates are scored
+MOST_EVENTS = 4_000_000  # maximum number of facts; beyond it, some entities are sampled
+_PAIRS = 40_000  # pairs drawn for the calibration
+_ASKED = 12_000  # number of these pairs whose predicates are scored
 _NEGLIGIBLE = 1e-5  # smaller expected numbers are excluded if nothing happened
 _DIGITS = 9
 
 
 def is_forecasting(model: Model) -> bool:
-    """Return whether a fit learns to forecast: it has the view past_only, and no topologies."""
+    """Return whether a fit learns to forecast: the model has a past_only view and no topologies."""
     return "past_only" in model.views and "topologies" not in model.config.features.parts
 
 
 def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float]) -> Model:
     """Return the model with an occurrence model, or with the reason why it has none.
 
-    Record the seconds beside those of the other stages.
+    The time it takes is recorded with the other stages.
     """
     if not is_forecasting(model):
         why = f"the preset {model.preset} makes none; fit with the preset default or max"
@@ -104,7 +104,7 @@ def _entity_ranker(model: Model, members: Longs | None) -> EntityRanker | None:
 
 
 def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
-    """Return why nothing can be learned: too little time, or too few pairs with a further fact."""
+    """Return why nothing can be learned: too short a period, or too few pairs with later facts."""
     if all(period.moments(window) is None for window in windows):
         return "the facts are of too short a time"
     repeated = len(events) - len(np.unique(events.keys()))
@@ -115,9 +115,9 @@ def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
 
 
 def with_history(model: Model) -> Model:
-    """Return the model on the graph of every dated fact in its folder, whatever its split.
+    """Return the model on the graph of every dated fact in its folder, from all splits.
 
-    A forecast sees all facts before its window: one split has only some of them.
+    A forecast sees all facts before its window; a single split contains only some of them.
     """
     if model.occurrence is None or model.occurrence.all_facts:
         return model
@@ -125,7 +125,7 @@ def with_history(model: Model) -> Model:
 
 
 def _history(model: Model, members: Longs | None = None) -> Facts:
-    """Return the facts that a forecast uses; with members, only the facts of these entities."""
+    """Return the facts that a forecast uses; with `members`, only the facts of these entities."""
     known = facts_around(model.graph.facts, members)
     if model.occurrence is None or model.occurrence.all_facts:
         return known
@@ -134,14 +134,14 @@ def _history(model: Model, members: Longs | None = None) -> Facts:
 
 
 def _on_facts(model: Model, facts: Facts) -> Model:
-    """Return the model that forecasts from the graph of these facts."""
+    """Return a model that forecasts from the graph of these facts."""
     assert model.occurrence is not None
     occurrence = replace(model.occurrence, all_facts=True)
     return replace(model, graph=model.graph.with_facts(facts), occurrence=occurrence)
 
 
 def draw_members(parts: Sequence[Facts], count: int, rng: np.random.Generator) -> Longs | None:
-    """Draw entities with about MOST_EVENTS facts in total; None if there are not more facts.
+    """Draw entities with about MOST_EVENTS facts in total; None if the data has fewer facts.
 
     All facts between drawn entities are kept, and every pair is equally likely to be drawn.
     """
@@ -157,7 +157,7 @@ def draw_members(parts: Sequence[Facts], count: int, rng: np.random.Generator) -
 
 
 def facts_around(facts: Facts, members: Longs | None) -> Facts:
-    """Return the facts of the given entities with any partner; all facts if None."""
+    """Return the facts of the given entities with any partner; if None, return all facts."""
     if members is None or not len(facts):
         return facts
     is_member = np.zeros(1 + max(int(facts.subjects.max()), int(facts.objects.max())), np.bool_)
@@ -172,7 +172,7 @@ def _distinct(facts: Facts) -> Facts:
 
 
 def _period_by_time(model: Model, events: Events) -> Period:
-    """Return the period with snapshots until the last fact of train; calibrate on what follows."""
+    """Return the period with snapshots up to the last training fact; calibrate on later facts."""
     positions = model.dataset.axis.positions(model.dataset.train.times)
     cut = int(positions.max()) + 1
     known = events.before(cut)
@@ -183,10 +183,10 @@ def _period_by_time(model: Model, events: Events) -> Period:
 
 
 def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) -> OccurrenceModel:
-    """Calibrate the probability of a predicate by its expected number, and of either direction.
+    """Calibrate predicate probabilities by expected number, and the chance of either direction.
 
-    Use the facts of the calibration windows. If the splits are random, the shares of the predicates
-    were fitted on most of these facts, and come out slightly overconfident.
+    This uses the facts in the calibration windows. With random splits, the shares of predicates
+    were fitted on most of these facts, so the results are slightly overconfident.
     """
     occurrence, data = model.occurrence, model.dataset
     assert occurrence is not None
@@ -220,7 +220,7 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
 
 
 def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:
-    """Fit how independent the two directions are, by maximum likelihood, in steps of 0.01."""
+    """Fit how independent the two directions are, by maximum likelihood in steps of 0.01."""
     larger, smaller = chances.max(axis=0), chances.min(axis=0)
 
     def loss(independent: float) -> float:
@@ -233,9 +233,9 @@ def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:
 def _drawn_by(
     expected: Doubles, outcomes: Outcomes, rng: np.random.Generator
 ) -> tuple[Longs, Doubles]:
-    """Return the rows of about _ASKED pairs, and their weights.
+    """Return the rows of about _ASKED pairs, with their weights.
 
-    Pairs with a fact are preferred, and of the others those with a high expected number: then
+    Pairs with a fact are preferred; among the others, those with a high expected number. This way,
     few rows give precise sums.
     """
     chances = np.where(outcomes.hits, 1.0, np.sqrt(expected))
@@ -245,7 +245,7 @@ def _drawn_by(
 
 
 def past_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> Doubles:
-    """Return P(predicate | a fact at that time) of each pair, from the facts before: (n, R)."""
+    """Return P(predicate | a fact at that time) for each pair, from earlier facts: (n, R)."""
     working = view or WorkingView.of(model, "past_only")
     axis = model.dataset.axis
     queries = Queries(
@@ -258,7 +258,7 @@ def past_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> 
 
 
 def codes_at(axis: TimeAxis, positions: Longs) -> Ints:
-    """Return the codes of whole steps of an axis, by their positions."""
+    """Return the codes of whole axis steps, by position."""
     if not axis.mixed:
         return positions.astype(np.int32)
     plain = TimeAxis(axis.unit)
@@ -270,7 +270,7 @@ def codes_at(axis: TimeAxis, positions: Longs) -> Ints:
 def predicates_in(
     facts: Facts, axis: TimeAxis, pairs: Pairs, window: int, predicate_count: int
 ) -> Bools:
-    """Return which predicates the ordered pairs have in the window after their moments: (n, R)."""
+    """Return which predicates each ordered pair has in the window after its moment: (n, R)."""
     happened, times = np.zeros((len(pairs), predicate_count), np.bool_), axis.positions(facts.times)
     ids = (facts.subjects, facts.objects, pairs.subjects, pairs.objects)
     width = 2 + max(int(each.max(initial=0)) for each in ids)

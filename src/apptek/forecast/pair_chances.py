@@ -1,4 +1,4 @@
-"""The chances of many pairs in a window and in the one before, and the largest changes."""
+"""The chances of many pairs in a window and in the previous one, and the largest changes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,13 +13,13 @@ from apptek.forecast.partners import members_of
 from apptek.forecast.window import Window
 from apptek.models.occurrence.pair_counts import Meetings, Pairs
 
-LEAST = 0.01  # the smallest change that is listed, unless a user names the pairs
-CHUNK = 2000  # pairs whose predicates are scored at once
+LEAST = 0.01  # the smallest change to list, unless the user names the pairs
+CHUNK = 2000  # number of pairs whose predicates are scored at once
 
 
 @dataclass(frozen=True, slots=True)
 class PairChances:
-    """The forecasts of n pairs, (n, 2), for a window and for the one before, in both directions."""
+    """Forecasts for n pairs, (n, 2), in both directions, for a window and the previous one."""
 
     forecaster: Forecaster
     ids: Longs
@@ -33,12 +33,12 @@ class PairChances:
         return cls(forecaster, ids, now, before)
 
     def of_any(self) -> tuple[Doubles, Doubles]:
-        """Return P(an event in either direction) in the window and in the one before: (n,) each."""
+        """Return P(an event in either direction) in the window and the previous one: (n,) each."""
         either_way = self.forecaster.either_way
         return either_way(self.now.probabilities), either_way(self.before.probabilities)
 
     def of_event(self, event: EventFilter, rows: Longs) -> tuple[Doubles, Doubles]:
-        """Return P(an event that counts) of some rows, in the window and in the one before."""
+        """Return P(an event that counts) for some rows, in the window and in the previous one."""
         if not event.name:
             now, before = self.of_any()
             return now[rows], before[rows]
@@ -56,10 +56,10 @@ class PairChances:
         return np.concatenate(parts)
 
     def most_changed(self, event: EventFilter, count: int) -> Longs:
-        """Return the rows whose chance of an event that counts changes most, at least by LEAST.
+        """Return the rows whose chance of an event that counts changes most, by at least LEAST.
 
-        No event is more probable than an event of any kind: rows that are too improbable to
-        change as much as those found so far are not looked at.
+        A particular event is never more probable than any event. Therefore, rows that are too
+        improbable to exceed the changes found so far are skipped.
         """
         most = np.maximum(*self.of_any())
         order = np.argsort(-most, kind="stable")
@@ -77,18 +77,18 @@ class PairChances:
 
 
 def seen_pairs(forecaster: Forecaster, moment: int) -> Longs:
-    """Return the pairs with a fact before a moment, each once: (n, 2)."""
+    """Return the pairs with a fact before a moment, without duplicates: (n, 2)."""
     keys, width = Meetings(forecaster.events).before(moment), forecaster.events.width
     ids = np.stack([keys // width - 1, keys % width - 1], axis=1)
-    return ids[ids[:, 0] < ids[:, 1]]  # the keys have both directions of a pair
+    return ids[ids[:, 0] < ids[:, 1]]  # the keys contain each pair in both directions
 
 
 def watched_entities(
     forecaster: Forecaster, entities: Sequence[str], countries: Sequence[str]
 ) -> Bools | None:
-    """Return which entities a user watches: by name, or by their country; None: all.
+    """Return the entities that the user watches, by name or by country; None means all.
 
-    UnknownName or DataError for a name without an entity.
+    UnknownName or DataError if a name does not match any entity.
     """
     if not entities and not countries:
         return None

@@ -1,4 +1,4 @@
-"""Pairs to watch, from a file or a database: a subject and an object in each row."""
+"""Read pairs to watch from a file or a database: one subject and object per row."""
 
 from pathlib import Path
 
@@ -15,11 +15,11 @@ Pair = tuple[str, str]
 def read_pairs(
     source: Path | Database, entities: NameResolver, *, skip_bad: bool = False, sql: str = ""
 ) -> tuple[list[Pair], list[str]]:
-    """Read the pairs in the columns subject and object; return also the rows left out.
+    """Read the pairs in the columns subject and object; also return the rows that were left out.
 
-    source    a file, - for standard input, or a database, with a table or a query
-    entities  resolves names: "?", "*" and empty texts are none, unless the data has them
-    skip_bad  leave bad rows out; else DataError describes the first one
+    source    a file, - for standard input, or a database with a table or a query
+    entities  resolves names; "?", "*" and empty texts count as missing, unless the data has them
+    skip_bad  skip bad rows; otherwise DataError describes the first bad row
     """
     if isinstance(source, Path) and str(source) == STANDARD_INPUT:
         with located(source) as found:
@@ -48,7 +48,7 @@ def _read_pairs(
 
 
 def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
-    """Return the two names, or what is wrong with them."""
+    """Return both names, or what is wrong with them."""
     try:
         entities.check(*row, allow_unknown=True)
     except UnknownName as error:

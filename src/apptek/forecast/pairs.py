@@ -1,7 +1,7 @@
-"""The forecasts of pairs: whether anything happens, what, when the next event comes, and why.
+"""Forecasts of pairs: whether anything happens, what, when the next event comes, and why.
 
-The median time to the next event is the shortest window with a chance of at least one half. There
-is none beyond the longest window that was learned.
+The median time to the next event is the length of the shortest window with a chance of at least one
+half. It is undefined beyond the longest window that was learned.
 """
 
 import math
@@ -36,10 +36,10 @@ from apptek.results import (
     Query,
 )
 
-CURVE = 31  # largest number of points on the curve of chances
-LENGTHS = 128  # window lengths among which a median is searched
+CURVE = 31  # maximum number of points on the curve of chances
+LENGTHS = 128  # number of window lengths to search for a median
 HALF = 0.5
-SHOWN = 1e-6  # log-odds; what other lengths add is a reason from here on
+SHOWN = 1e-6  # the smallest effect of a window's length, in log-odds, that is given as a reason
 Ends = tuple[str, str]
 
 
@@ -52,11 +52,11 @@ def forecast_pairs(
     event: EventFilter | None = None,
     ids: Longs | None = None,
 ) -> list[Forecast]:
-    """Return the forecast of each pair, both directions.
+    """Return the forecast of each pair in both directions.
 
-    top    predicates that are kept; None: all
-    event  adds the time of the next such event, classes, curve and why, which takes longer
-    ids    of the names, (n, 2), where they were looked up already
+    top    the number of predicates to keep; None: all
+    event  adds the time of the next such event, classes, the curve and a reason, which takes longer
+    ids    the ids of the names, (n, 2), if they were looked up already
     """
     if ids is None:
         ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
@@ -116,7 +116,7 @@ def _with_details(
     forecaster: Forecaster, forecast: Forecast, made: PairForecasts, shares: Doubles,
     event: EventFilter, why: str,
 ) -> Forecast:  # fmt: skip
-    """Return the forecast with its classes, the next event, and why the most probable predicate."""
+    """Return the forecast with its classes, next event, and a reason for the top predicate."""
     next_event = of_any = _next_event(forecaster, made, shares, event)
     if event.name:
         of_any = _next_event(forecaster, made, shares, read_filter(forecaster))
@@ -131,7 +131,7 @@ def _with_details(
 
 
 def _old_pair(forecaster: Forecaster, made: PairForecasts) -> list[Note]:
-    """Return a note if the last fact of the pair is older than the long time scale."""
+    """Return a note if the pair's last fact is older than the long time scale."""
     long, window = forecaster.occurrence.clock.long, made.window
     axis, age = forecaster.model.dataset.axis, age_of_last(made.features[0])
     if not made.met[0] or age + window.lead <= long:
@@ -143,7 +143,7 @@ def _old_pair(forecaster: Forecaster, made: PairForecasts) -> list[Note]:
 def _direction(
     forecaster: Forecaster, made: PairForecasts, row: int, ends: Ends, added: Doubles
 ) -> DirectionForecast:
-    """Return the forecast of one direction; added: a row of `Forecaster.reasons`."""
+    """Return the forecast for one direction; added: a row of `Forecaster.reasons`."""
     features, model = made.features[row], forecaster.occurrence
     *of_evidence, of_length, base = added.tolist()
     reasons = [
@@ -171,7 +171,7 @@ def _direction(
 def _predicates(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles, ends: Ends, top: int | None
 ) -> tuple[PredicateForecast, ...]:
-    """Return the forecasts of both directions, the most probable first; shares: (2, R)."""
+    """Return the predicates in both directions, most probable first; shares: (2, R)."""
     chances = forecaster.occurrence.predicate_probabilities(made.chances, shares)
     # If both are as probable as any event, the larger share comes first.
     order = np.lexsort((-shares.ravel(), -chances.ravel()))[:top]
@@ -187,7 +187,7 @@ def predicate_forecast(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles, chances: Doubles,
     at: tuple[int, int], ends: Ends,
 ) -> PredicateForecast:  # fmt: skip
-    """Return a predicate of an ordered pair; at: the row of the pair, and the predicate."""
+    """Return a predicate forecast for an ordered pair; at: the pair's row and the predicate."""
     name = forecaster.model.dataset.predicates[at[1]]
     return PredicateForecast(
         subject=ends[0],
@@ -211,7 +211,7 @@ def _why(forecaster: Forecaster, forecast: Forecast, window: Window, ids: Longs)
 
 
 def query_at(axis: TimeAxis, ids: Longs, moment: int) -> Queries:
-    """Return the query of two entities at a moment."""
+    """Return the query about two entities at a moment."""
     subject, object_, hidden = (np.asarray([value], np.int32) for value in (*ids.tolist(), -1))
     return Queries(subject, object_, codes_at(axis, np.asarray([moment])), hidden)
 
@@ -219,7 +219,7 @@ def query_at(axis: TimeAxis, ids: Longs, moment: int) -> Queries:
 def _classes(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles, level: Level
 ) -> tuple[ClassForecast, ...]:
-    """Return the chance of at least one fact of each class, in either direction."""
+    """Return the chance of at least one fact in each class, in either direction."""
     classes = forecaster.answerer.predicates.levels.get(level)
     if classes is None:
         return ()
@@ -235,13 +235,13 @@ def _classes(
 def _next_event(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles, event: EventFilter
 ) -> NextEvent:
-    """Forecast when the next event of a pair comes, in either direction; shares: (2, R)."""
+    """Forecast when a pair's next event comes, in either direction; shares: (2, R)."""
     axis, window, model = forecaster.model.dataset.axis, made.window, forecaster.occurrence
     lengths = np.unique(np.linspace(1, window.length, CURVE).round().astype(np.int64))
     medians = median_lengths(forecaster)
     grid = chance_grid(forecaster, made, shares, event, np.append(lengths, medians))
     either = model.either_way(grid[:, 0], grid[:, 1])
-    curve = np.maximum.accumulate(either[: len(lengths)])  # chances grow with the length
+    curve = np.maximum.accumulate(either[: len(lengths)])  # chances increase with the length
     median = int(first_half(medians, either[len(lengths) :, None])[0])
     return NextEvent(
         event=event.name,
@@ -258,7 +258,7 @@ def _next_event(
 
 
 def median_lengths(forecaster: Forecaster) -> Longs:
-    """Return the window lengths among which a median is searched, ascending."""
+    """Return the window lengths to search for a median, in ascending order."""
     stride, longest = forecaster.occurrence.stride, forecaster.occurrence.longest
     steps = np.arange(1, longest // stride + 1)
     if len(steps) > LENGTHS:
@@ -270,13 +270,13 @@ def chance_grid(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles | None, event: EventFilter,
     lengths: Longs,
 ) -> Doubles:  # fmt: skip
-    """Return the chance of each pair in windows of each length: (lengths, pairs)."""
+    """Return each pair's chance in windows of each length: (lengths, pairs)."""
     model, lead = forecaster.occurrence, made.window.lead
     found = model.occurrences(made.features, made.met, lengths.tolist(), lead)
     return np.stack([event.chances(forecaster, chances, shares) for chances in found])
 
 
 def first_half(lengths: Longs, chances: Doubles) -> Longs:
-    """Return the first length with a chance of one half, (lengths, n) -> (n,); 0: none has."""
+    """Return the first length with a chance of one half, (lengths, n) -> (n,); 0 if none has."""
     reached = chances >= HALF
     return np.where(reached.any(axis=0), lengths[np.argmax(reached, axis=0)], 0)

@@ -1,11 +1,11 @@
-"""Forecasts for an actor: its acts on others, and their acts on it, partner by partner.
+"""Forecasts for an actor: its acts on each partner, and each partner's acts on it.
 
-A partner had a fact with the actor before the window. For all other entities, only the chance that
-any of them is involved is estimated: from the most active ones, and from a sample of the rest.
+A partner has had a fact with the actor before the window. For all other entities, only the chance
+that any of them is involved is estimated, using the most active ones and a sample of the rest.
 
-An actor may be combined with its members: Egypt with Police (Egypt) and Citizen (Egypt). Expected
-numbers add up. The combined chance is that of at least one member, as if they acted independently,
-which was best on ICEWS14's valid facts.
+An actor can be combined with its members: Egypt with Police (Egypt) and Citizen (Egypt). Expected
+numbers are added. The combined chance is the chance of at least one member acting, assuming
+independence; this performed best on ICEWS14's validation facts.
 """
 
 import math
@@ -31,16 +31,16 @@ from apptek.present import partner_words as words
 from apptek.present.wording import read_as_notes
 from apptek.results import ActorForecast, PartnerForecast
 
-MOST_ACTIVE, SAMPLED = 300, 200  # entities without a fact with the actor that are scored
-BURSTS = 2.0  # chosen on ICEWS14 before September: 2,400 windows of its most active actors
-PREDICATES = 3  # listed for each partner
+MOST_ACTIVE, SAMPLED = 300, 200  # number of scored entities without a fact with the actor
+BURSTS = 2.0  # chosen on ICEWS14 before September: 2,400 windows for its most active actors
+PREDICATES = 3  # number of predicates listed for each partner
 
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """The chances of an actor, or of its members together, with some partners.
+    """The chances between some partners and an actor, or its members combined.
 
-    rows  the ordered pair of each partner with the largest chance
+    rows  for each partner, the ordered pair with the largest chance
     """
 
     made: PairForecasts
@@ -52,7 +52,7 @@ class Combined:
 
 
 def members_of(answerer: Answerer, actor: str) -> list[int]:
-    """Return the entity itself, if there is one, and the entities with its name in brackets."""
+    """Return the entity itself, if it exists, and the entities with its name in brackets."""
     names = answerer.model.dataset.entities
     own = answerer.entities.find(actor)
     name = actor if own is None else names[own]
@@ -70,9 +70,9 @@ def actor_forecast(
     top: int = 10,
     members: bool = False,
 ) -> ActorForecast:
-    """Forecast what an actor does to each partner, and what each does to it.
+    """Forecast what an actor does to each partner, and what each partner does to it.
 
-    members  whether the entities with its name in brackets count as the actor, too
+    members  whether to include the entities with the actor's name in brackets
     """
     names = forecaster.model.dataset.entities
     ids = np.asarray(members_of(forecaster.answerer, actor) if members else [], np.int64)
@@ -117,7 +117,7 @@ def _combined(
     forecaster: Forecaster, ids: Longs, partners: Longs, window: Window, event: EventFilter,
     *, is_subject: bool,
 ) -> Combined:  # fmt: skip
-    """Return the chances of each partner with at least one member, in one direction."""
+    """Return the chances between each partner and at least one member, in one direction."""
     actors, others = np.repeat(ids, len(partners)), np.tile(partners, len(ids))
     subjects, objects = (actors, others) if is_subject else (others, actors)
     made = forecaster.pair_forecasts(subjects, objects, window)
@@ -135,7 +135,7 @@ def _rows(
     forecaster: Forecaster, found: Combined, order: Longs, ids: Longs, window: Window,
     event: EventFilter, *, is_subject: bool,
 ) -> tuple[PartnerForecast, ...]:  # fmt: skip
-    """Return the partners in this order, each beside the forecast for the window before."""
+    """Return the partners in this order, each with the forecast for the previous window."""
     partners, rows = found.partners[order], found.rows[order]
     earlier = _combined(forecaster, ids, partners, window.before(), event, is_subject=is_subject)
     made = found.made.take(rows)
@@ -173,7 +173,7 @@ def _rows(
 def _medians(forecaster: Forecaster, found: Combined, order: Longs, event: EventFilter) -> Longs:
     """Return each partner's median time to the next event with any member; 0: beyond the longest.
 
-    order  the partners to look at
+    order  the partners to consider
     """
     starts = np.arange(0, len(found.made.pairs), len(found.partners))
     rows = (starts[:, None] + order).ravel()
@@ -205,9 +205,9 @@ def _others(
 
 
 def at_least_one_new(expected: float) -> float:
-    """Return P(at least one new partner) from their expected number: a negative binomial.
+    """Return P(at least one new partner), given the expected number, by a negative binomial.
 
-    New partners come in bursts: as if the rate were drawn anew for each window, from a gamma
-    distribution of the shape BURSTS. A Poisson number would state too much.
+    New partners come in bursts, as if the rate were redrawn for each window from a gamma
+    distribution with shape BURSTS. A Poisson distribution would overstate the chance.
     """
     return float(-np.expm1(-BURSTS * math.log1p(expected / BURSTS)))

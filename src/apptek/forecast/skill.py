@@ -1,8 +1,8 @@
-"""The skill of forecasts by group of pairs: does the model know more than simple rules?
+"""The skill of forecasts by group of pairs: does the model beat simple rules?
 
-An *onset* is a fact of an ordered pair that had facts, but none recently; a *continuation* is a
-fact of a pair that had one recently. Recently means in the last 90 days, or in the long time scale
-of data with another unit. The Brier skill is 1 - the Brier score / that of a simple rule:
+An *onset* is a fact of an ordered pair that has earlier facts, but no recent ones. A *continuation*
+is a fact of a pair with a recent one. Recent means within 90 days, or within the long time scale if
+the data has another unit. The Brier skill is 1 - the model's Brier score / the rule's Brier score:
 
 | rule      | its forecast                                                                     |
 |-----------|----------------------------------------------------------------------------------|
@@ -10,8 +10,9 @@ of data with another unit. The Brier skill is 1 - the Brier score / that of a si
 | no_change | 1 if the pair had a fact in the last window before the forecast, else 0          |
 | own_rate  | from the pair's share of times (such as days) with a fact so far                 |
 
-`last_30` is the same for the last 30 times. The share is the chance for each time of the window. It
-includes one additional time with the average share of all pairs, so that the chance is never 0.
+`last_30` is the same rule for the last 30 times. The pair's share is used as the chance for each
+time in the window. It includes one additional time with the average share of all pairs, so that the
+chance is never 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -41,7 +42,7 @@ def own_rate(events: Events, pairs: Pairs, window: int, most: int = ALL_TIMES) -
     first = int(events.times[0])
     asked = pairs.keys(events.width)
     elapsed = np.minimum(pairs.times.astype(np.int64) - first, most)
-    # One ascending number for (pair, time), to count how many lie between two of them.
+    # One ascending number per (pair, time), to count how many lie between two of them.
     distinct, slots = np.unique(asked, return_inverse=True)
     places = np.minimum(np.searchsorted(distinct, keys), len(distinct) - 1)
     kept = distinct[places] == keys
@@ -60,7 +61,7 @@ BASELINES: dict[str, Rate] = {"own_rate": own_rate, "last_30": recent_rate}
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Forecasts of n pairs, the outcomes, and the forecasts of simple rules: (n,) each."""
+    """Forecasts for n pairs, the outcomes, and the forecasts of simple rules: (n,) each."""
 
     chances: Doubles
     happened: Bools
@@ -69,7 +70,7 @@ class Judged:
     own_rate: Doubles
 
     def take(self, rows: Bools) -> "Judged":
-        """Return some of the rows."""
+        """Return the selected rows."""
         return Judged(*(getattr(self, name)[rows] for name in self.__slots__))
 
     @classmethod
@@ -79,12 +80,12 @@ class Judged:
 
 
 def recent_span(unit: Unit, clock: Clock) -> int:
-    """Return how long after a pair's last fact the next one is an onset, in steps of the axis."""
+    """Return how long after a pair's last fact the next one is an onset, in axis steps."""
     return ONSET_DAYS if unit == "day" else max(1, round(clock.long))
 
 
 def groups_of(past: Events, pairs: Pairs, recent: int) -> dict[str, Bools]:
-    """Return which pairs belong to which group, by the events before their moment."""
+    """Return which pairs belong to which group, based on the events before their moment."""
     moment = int(pairs.times[0]) if len(pairs) else 0
     counts = counts_in(past, pairs.keys(past.width), int(past.times[0]), moment - 1)
     keys = past.keys(), pairs.keys(past.width)
@@ -103,12 +104,12 @@ def judged(
     past: Events, pairs: Pairs, window: int, chances: Doubles, outcomes: tuple[Bools, Doubles],
     recent: int,
 ) -> Judged:  # fmt: skip
-    """Return forecasts made from some events, beside simple rules.
+    """Return forecasts made from some events, together with those of simple rules.
 
-    outcomes  whether there was a fact in the window, and the weight of each pair
+    outcomes  whether there was a fact in the window, and each pair's weight
     """
     keys, moment = pairs.keys(past.width), int(pairs.times[0]) if len(pairs) else 0
-    # An onset has no fact in the recent span, however long the window is.
+    # An onset has no facts in the recent span, however long the window is.
     no_change = counts_in(past, keys, moment - min(window, recent), moment - 1) > 0
     happened, weights = outcomes
     return Judged(
@@ -117,7 +118,7 @@ def judged(
 
 
 def group_skill(rows: Judged) -> GroupSkill | None:
-    """Return the metrics of a group; None if it is empty."""
+    """Return a group's metrics; None if the group is empty."""
     total = float(rows.weights.sum())
     if not total:
         return None

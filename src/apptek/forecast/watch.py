@@ -1,4 +1,4 @@
-"""The watch list: forecasts of many pairs, and how each differs from the window before."""
+"""The watch list: forecasts of many pairs, each compared with the previous window."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ from apptek.present.sentences import clause
 from apptek.present.tables import PREDICATES
 from apptek.results import Alert, Forecast, OccurrenceReason, WatchList, WatchRow
 
-PAST = 26  # windows before this one whose facts are counted
+PAST = 26  # number of previous windows whose facts are counted
 Triple = tuple[int, int, int]  # subject, predicate, object
 
 
@@ -35,11 +35,11 @@ def watch_list(
     rules: Sequence[AlertRule] = (),
     watched: Bools | None = None,
 ) -> WatchList:
-    """Return the list that a user wants, pairs with alerts first.
+    """Return the requested list; pairs with alerts come first.
 
-    pairs    all of these are listed; by default the `most` pairs with facts whose chance changes
-             most. Alerts look at all pairs with facts, listed or not.
-    event    the events that count; by default all
+    pairs    list all of these; by default the `most` seen pairs whose chance changes most. Alerts
+             check all seen pairs, listed or not.
+    event    the events to count; by default all
     watched  only pairs with one of these entities; None: all pairs
     """
     event = event or read_filter(forecaster)
@@ -81,9 +81,9 @@ def watch_list(
 def watch(
     forecaster: Forecaster, pairs: Sequence[Pair], window: Window, event: EventFilter | None = None
 ) -> WatchList:
-    """Forecast these pairs, in their order, each beside the forecast of the window before.
+    """Forecast these pairs in order, each with the forecast for the previous window.
 
-    event  the events that count, by default all
+    event  the events to count; by default all
     """
     event = event or read_filter(forecaster)
     notes, fields = forecaster.notes(window), forecaster.window_fields(window)
@@ -124,9 +124,9 @@ def watch(
 def _past_facts(
     forecaster: Forecaster, ids: Longs, window: Window, event: EventFilter
 ) -> list[dict[Triple, Counter[int]]]:
-    """Return the facts of each pair that count, in either direction, by triple.
+    """Return each pair's facts that count, in either direction, by triple.
 
-    The counts are by how many windows ago they were: 1 is the last window before this one.
+    The counts are indexed by how many windows ago the facts were: 1 is the previous window.
     """
     facts, data = forecaster.model.graph.facts, forecaster.model.dataset
     ago = (window.moment - 1 - data.axis.positions(facts.times).astype(np.int64)) // window.length
@@ -145,7 +145,7 @@ def _past_facts(
 def _events(
     forecaster: Forecaster, counts: dict[Triple, Counter[int]], change: float, window: Window
 ) -> str:
-    """Return the events that changed most, if any changed the way the chance did; else nothing."""
+    """Return the events that changed most in the same direction as the chance; else nothing."""
     data, labels = forecaster.model.dataset, forecaster.answerer.labels
     sign = 1 if change >= 0 else -1
     steps = {key: sign * (of[1] - of[2]) for key, of in counts.items()}
@@ -160,7 +160,7 @@ def _events(
 
 
 def _check_pairs(forecaster: Forecaster, pairs: Sequence[Pair]) -> None:
-    """Raise DataError or UnknownName for what is no pair of names."""
+    """Raise DataError or UnknownName for anything that is not a pair of names."""
     if not len(pairs):
         raise DataError("there are no pairs to watch; expected some of a subject and an object")
     for number, pair in enumerate(pairs, 1):
@@ -171,7 +171,7 @@ def _check_pairs(forecaster: Forecaster, pairs: Sequence[Pair]) -> None:
 
 
 def _causes(forecasts: Sequence[Forecast], chances: PairChances) -> list[OccurrenceReason]:
-    """Return, for each pair, the reason that contributed most to the change of its chance."""
+    """Return, for each pair, the reason that contributed most to its change of chance."""
     _, before = chances.of_any()
     met = chances.before.met.reshape(2, -1)
     added = chances.forecaster.reasons(chances.before).reshape(2, len(forecasts), -1)
@@ -184,7 +184,7 @@ def _causes(forecasts: Sequence[Forecast], chances: PairChances) -> list[Occurre
                 if reason.family == LENGTH:
                     continue
                 step = reason.log_odds - float(added[way, row, EVIDENCE.index(reason.family)])
-                if part.have_met != met[way, row]:  # a new pair: numbers are not comparable
+                if part.have_met != met[way, row]:  # a new pair: the numbers are not comparable
                     step = sign * float(reason.family == "either")
                 moved.append((sign * step, reason))
         causes.append(max(moved, key=lambda each: each[0])[1])

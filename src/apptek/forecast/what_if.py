@@ -1,4 +1,4 @@
-"""What if, for forecasts: the forecast of a pair with supposed facts beside the one without."""
+"""What-if forecasts: a pair's forecast with supposed facts next to the one without them."""
 
 import numpy as np
 
@@ -32,7 +32,7 @@ from apptek.results import (
 
 
 def start_after(forecaster: Forecaster, supposed: Supposition) -> str | None:
-    """Return the first time of a window after the last supposed fact; None: the usual one."""
+    """Return the first time of a window after the last supposed fact; None: the default."""
     axis = forecaster.model.dataset.axis
     last = int(axis.positions(supposed.facts.times).max())
     return time_of(axis, last + axis.stride) if last > forecaster.observed else None
@@ -41,10 +41,10 @@ def start_after(forecaster: Forecaster, supposed: Supposition) -> str | None:
 def forecast_what_if(
     forecaster: Forecaster, forecast: Forecast, ids: Longs, window: Window, supposed: Supposition
 ) -> WhatIf:
-    """Return the forecast of a pair without and with supposed facts, and what changed.
+    """Return a pair's forecast with and without supposed facts, and the changes.
 
-    Supposed facts count if they are before the window. Those in the lead, which was not observed,
-    count as facts of the last observed time: so the rest of the forecast stays the same.
+    Supposed facts count if they are before the window. Facts in the unobserved lead are treated as
+    facts of the last observed time, so that the rest of the forecast does not change.
     """
     axis = forecaster.model.dataset.axis
     positions = axis.positions(supposed.facts.times)
@@ -104,12 +104,12 @@ def _size(change: Change) -> float:
 
 
 def _changes(first: Forecast, second: Forecast) -> list[Change]:
-    """Return the reasons of both directions that changed."""
+    """Return the reasons that changed, in both directions."""
     changes = []
     for one, other in zip(first.directions, second.directions, strict=True):
         kind, after = f"{one.subject} -> {one.object}", {r.family: r for r in other.reasons}
         before = {r.family: r for r in one.reasons}
-        none = OccurrenceReason(LENGTH, "", 0.0)  # the only reason that one of them may lack
+        none = OccurrenceReason(LENGTH, "", 0.0)  # the only reason that may be missing on one side
         pairs = []
         for family in {**before, **after}:
             first_reason, then = before.get(family, none), after.get(family, none)

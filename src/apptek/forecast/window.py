@@ -1,4 +1,4 @@
-"""Windows: from a first time to a last one, both included, in the unit of the data."""
+"""Windows: from a first to a last time, both included, in the unit of the data."""
 
 from dataclasses import dataclass
 
@@ -14,13 +14,13 @@ _DAILY: tuple[Unit, ...] = ("day", "hour", "minute", "second")
 _STEP = {"day": DAY_SECONDS, **SECONDS}  # seconds
 _SECONDS_OF = {"days": DAY_SECONDS, "hours": 3600, "minutes": 60}
 EPOCH_SECONDS = 500_000_000
-_MOST = 10_000_000  # steps: no window is that long
+_MOST = 10_000_000  # steps: the maximum length of a window
 _NAMES = ("days", "months", "years", "hours", "minutes", "steps")
 
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """The length of a window: until a time, or a number of days, hours ... or steps of the axis."""
+    """The length of a window: until a time, or a number of days, hours ... or axis steps."""
 
     until: str | None = None
     days: int | None = None
@@ -36,15 +36,15 @@ class Length:
                 check_count(name, getattr(self, name))
 
     def given(self) -> list[str]:
-        """Return the fields that are set."""
+        """Return the fields that were given."""
         return [name for name in ("until", *_NAMES) if getattr(self, name) is not None]
 
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window by positions on the axis, both included.
+    """A window as positions on the axis, both included.
 
-    lead  the number of unobserved steps between the last observed one and the window
+    lead  the number of unobserved steps between the last observed step and the window
     """
 
     first: int
@@ -53,24 +53,24 @@ class Window:
 
     @property
     def length(self) -> int:
-        """The length in steps of the axis."""
+        """The length in axis steps."""
         return self.last - self.first + 1
 
     def before(self) -> "Window":
-        """Return the window of the same length and lead that ends where this one begins."""
+        """Return the window with the same length and lead that ends where this one begins."""
         return Window(self.first - self.length, self.first - 1, self.lead)
 
     @property
     def moment(self) -> int:
-        """The first position whose facts are unknown: facts before it are used."""
+        """The first position whose facts are unknown; only earlier facts are used."""
         return self.first - self.lead
 
     def observed_until(self, axis: TimeAxis) -> str:
-        """Return the last time whose facts a forecast uses, as text."""
+        """Return the time through which the forecast uses facts, as text."""
         return time_of(axis, self.moment - axis.stride)
 
     def texts(self, axis: TimeAxis) -> tuple[str, str]:
-        """Return the first and the last time as text."""
+        """Return the first and last time as text."""
         return time_of(axis, self.first), time_of(axis, self.last)
 
 
@@ -80,17 +80,17 @@ def time_of(axis: TimeAxis, position: int) -> str:
 
 
 def unit_word(unit: Unit) -> str:
-    """Return the name of one step of the axis."""
+    """Return the name of one axis step."""
     return "step" if unit == "integer" else unit
 
 
 def read_window(
     axis: TimeAxis, span: tuple[int, int], start: str | None, length: Length, typical: float = 1.0
 ) -> Window:
-    """Return the window that a user asks for; ApptekError says what is wrong with it.
+    """Return the requested window; ApptekError explains what is wrong with it.
 
-    span     the first position of a fact, and the last one that was observed
-    start    the first time of the window; by default the one after the last observed time
+    span     the first position of a fact, and the last observed position
+    start    the first time of the window; by default the time after the last observed one
     typical  the median time between two facts of a pair
     """
     first = span[1] + axis.stride if start is None else _position(axis, start)
@@ -135,16 +135,16 @@ def _position(axis: TimeAxis, text: str) -> int:
 
 
 def looks_like_seconds(axis: TimeAxis, first: int) -> bool:
-    """Return whether integers look like seconds since 1970: none is before late 1985."""
+    """Return whether integers look like seconds since 1970: all are after late 1985."""
     return axis.unit == "integer" and first >= EPOCH_SECONDS
 
 
 def usual_length(axis: TimeAxis, known: int, typical: float = 1.0, *, seconds: bool = False) -> int:
     """Return the default length of a window: a week, a day, an hour or a minute, in steps.
 
-    Take the longest of these that is at most half the time of the facts; one step if the unit is
-    longer than a day, or none fits. For integers, take about the median time between two facts of a
-    pair, unless they are seconds.
+    The longest of these that covers at most half the time span of the facts is used. If the unit is
+    longer than a day, or none fits, the length is one step. For integers that are not seconds, it
+    is about the median time between two facts of a pair.
     """
     if seconds:
         fitting = [steps for steps in _USUAL if 2 * steps <= known]
@@ -181,7 +181,7 @@ def _last(axis: TimeAxis, first: int, length: Length) -> int:
 
 
 def _steps(axis: TimeAxis, first: int, name: str, number: int) -> int | None:
-    """Return the length in steps of the axis; None if the steps are too coarse for it."""
+    """Return the length in axis steps; None if the steps are too coarse for it."""
     unit = axis.unit
     if name == "steps" or name == f"{unit}s":
         return number
@@ -194,7 +194,7 @@ def _steps(axis: TimeAxis, first: int, name: str, number: int) -> int | None:
         return months
     if unit not in _DAILY:
         return None
-    # The same day of a later month, or its last day if the month is too short.
+    # The same day in a later month, or the month's last day if the month is too short.
     year, month, day, second = calendar(unit, first)
     year, month = divmod(year * 12 + month - 1 + months, 12)
     day = min(day, days_in(year, month + 1))

@@ -1,1 +1,1 @@
-"""Results for people: text, HTML pages and tables, and every English sentence about them."""
+"""Results for people: text, HTML pages and tables, and every English sentence in them."""

@@ -1,4 +1,4 @@
-"""Audits in words: what looks wrong with a fact, and why."""
+"""Audits in words: what looks wrong about a fact, and why."""
 
 from pathlib import Path
 
@@ -13,12 +13,12 @@ INSTEAD = {"direction": "subject and object exchanged", "interval": "other dates
 
 
 def shown_predicate(suspect: SuspectFact) -> str:
-    """Return the predicate for people: "Consult (040)"."""
+    """Return the predicate in readable form: "Consult (040)"."""
     return labelled(suspect.predicate, suspect.label)
 
 
 def own_probability(suspect: SuspectFact) -> str:
-    """Return the probability of the fact's own predicate in brackets, if there is one."""
+    """Return the probability of the fact's own predicate in brackets, if it has one."""
     return "" if suspect.probability is None else f" ({percent(suspect.probability)})"
 
 
@@ -28,7 +28,7 @@ def when_words(suspect: SuspectFact) -> str:
 
 
 def instead_words(suspect: SuspectFact) -> str:
-    """Return what was expected in place of the fact."""
+    """Return what was expected instead of the fact."""
     if suspect.finding in INSTEAD:
         return INSTEAD[suspect.finding]
     expected = labelled(suspect.expected or "", suspect.expected_label or "")
@@ -36,14 +36,14 @@ def instead_words(suspect: SuspectFact) -> str:
 
 
 def bad_row_lines(report: AuditReport) -> list[str]:
-    """Return how many rows are no facts, and where they are."""
+    """Return how many rows are not facts, and where they are."""
     listed, unread = report.bad_rows_listed, report.bad_rows - report.bad_rows_listed
     lines = [f"{counted(listed, 'row')} with an end before the start come first."] * bool(listed)
     return lines + [f"{counted(unread, 'row')} could not be read."] * bool(unread)
 
 
 def audit_lines(report: AuditReport) -> list[str]:
-    """Return how many facts were judged, and what their numbers mean."""
+    """Return how many facts were judged, and what the numbers mean."""
     suspected = ", ".join(f"{count:,} by {kind}" for kind, count in report.suspected.items())
     hidden = f"Each of the {report.facts:,} facts was hidden in turn and predicted from the others."
     if_wrong = (
@@ -54,18 +54,18 @@ def audit_lines(report: AuditReport) -> list[str]:
 
 
 def left_out_reason(line: int, file: str) -> str:
-    """Return why a row that no model was asked about looks wrong."""
+    """Return why a row looks wrong that no model was asked about."""
     return f"it ends before it starts; line {line} of {Path(file).name}, left out"
 
 
 def interval_reason(dates: str, other: str | None) -> str:
-    """Return that the dates of a fact, or of it and another one, contradict each other."""
+    """Return a sentence: the dates of a fact contradict each other, or those of another fact."""
     partner = "" if other is None else f", and another fact of the two {other}"
     return f"it ends before it starts: {dates}{partner}"
 
 
 def leaning_reason(predicate: str, subject: str, object_: str, *, dated: bool) -> str:
-    """Return that the model finds the reversed fact more plausible."""
+    """Return a sentence: the model finds the reversed fact more plausible."""
     when = " of that time" if dated else ""
     return (
         f"by what else is known{when}, '{predicate}' from {object_} to {subject} is "
@@ -76,7 +76,7 @@ def leaning_reason(predicate: str, subject: str, object_: str, *, dated: bool) -
 def roles_reason(
     predicate: str, ends: tuple[str, str], does: tuple[int, int], gets: tuple[int, int]
 ) -> str:
-    """Return how often each of the two is subject and object of the predicate elsewhere.
+    """Return how often each entity is subject and object of the predicate in other facts.
 
     does  how often the subject and the object are its subject
     gets  how often the object and the subject are its object
@@ -90,5 +90,5 @@ def roles_reason(
 
 
 def predicate_reason(label: str, sentences: list[str]) -> str:
-    """Return why another predicate was expected."""
+    """Return the reason why a different predicate was expected."""
     return f"'{label}' because {'; '.join(sentences)}" if sentences else NOTHING_KNOWN

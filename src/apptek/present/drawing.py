@@ -1,10 +1,10 @@
-"""All reasons of an answer as one drawing, in one layout for pages, files and notebooks.
+"""All reasons for an answer in one drawing, with the same layout for pages, files and notebooks.
 
-Subject and object are at the top, joined by the question and by what they did to each other. Below
-are the entities on a way from one to the other, in columns: near the subject, between the two, near
-the object. At the edges are those that one of them deals with. Facts with the same ends and the
-same predicate are one line with a count. A label without a free place becomes a number: the legend
-below the picture has its words.
+Subject and object are at the top, joined by the question and by the facts between them. Below are
+the entities that connect them, in columns: near the subject, between both, and near the object. The
+edges show entities that are connected to only one side. Facts with the same ends and predicate are
+drawn as one line with a count. If there is no space for a label, it is replaced by a number that
+the legend below the picture explains.
 """
 
 import math
@@ -33,27 +33,27 @@ from apptek.present.wording import percent
 from apptek.results import CitedFact, Explanation
 from apptek.safe_text import counted, printable
 
-Line = list["Bundle"]  # between the same two entities
+Line = list["Bundle"]  # all between the same two entities
 
-WIDTH = 900.0  # of a report and a notebook
+WIDTH = 900.0  # in reports and notebooks
 RADIUS = 10.0
-CENTRE, END, EDGE = 58.0, 36.0, 16.0  # of subject and object: y, and x; x of the periphery
-LANE, ROW = 38.0, 66.0  # between lines from subject to object, and between entities of a column
-GAP = 120.0  # between columns, at least
-BULGE = 52.0  # of a line between two entities of one column
-MOST = 6  # lanes, entities between the two, and entities at each edge
-MAX_LETTERS = 48  # of a label
-STOPS = (0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)  # places of a label along its line
-SIDES = ("subject", "both", "object")  # of entities between the two, from left to right
+CENTRE, END, EDGE = 58.0, 36.0, 16.0  # subject and object: y and x; periphery: x
+LANE, ROW = 38.0, 66.0  # space between subject-object lines, and between entities in a column
+GAP = 120.0  # minimum space between columns
+BULGE = 52.0  # of a line between two entities in the same column
+MOST = 6  # maximum number of lanes, of entities in between, and of entities at each edge
+MAX_LETTERS = 48  # maximum length of a label
+STOPS = (0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)  # positions of a label along its line
+SIDES = ("subject", "both", "object")  # of the entities in between, from left to right
 TONES = ("material-conflict", "verbal-conflict", "verbal-cooperation", "material-cooperation")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The question of a drawing: its ends and title, and what is written on its line.
+    """The question behind a drawing: its ends and title, and the label on its line.
 
-    groups  the groups of predicates, by which lines are coloured
-    shown   makes the label of a predicate
+    groups  the groups of predicates, which determine the colours of lines
+    shown   returns the label of a predicate
     """
 
     subject: str
@@ -68,7 +68,7 @@ class Asked:
 
 @dataclass(slots=True)
 class Bundle:
-    """Facts with the same ends and the same predicate, and the reasons that cite them."""
+    """Facts with the same ends and predicate, and the reasons that cite them."""
 
     names: tuple[str, str]  # the two entities
     predicate: str
@@ -77,12 +77,12 @@ class Bundle:
 
     @property
     def ends(self) -> frozenset[str]:
-        """The two entities, in any order."""
+        """The two entities, in no particular order."""
         return frozenset(self.names)
 
     @property
     def when(self) -> str:
-        """The date of the fact, or of the nearest one; nothing where none has a date."""
+        """The date of the fact, or of the nearest one; empty if no fact has a date."""
         facts = self.facts.values()
         near = min(facts, key=lambda f: (f.distance is None, abs(f.distance or 0), f.fact))
         date = "" if near.since == near.until == "?" else near.date
@@ -112,7 +112,7 @@ def asked_of(explanation: Explanation) -> Asked:
 
 
 def draw_topology(asked: Asked, facts: Sequence[CitedFact], *, width: float = WIDTH) -> Drawing:
-    """Return the drawing of one topology: each line begins with the step that reached its facts."""
+    """Return the drawing of one topology; labels begin with the step that reached the facts."""
     steps = {f"{f.step}. {f.predicate}": asked.groups.get(f.predicate, "") for f in facts}
     numbered = [(replace(f, predicate=f"{f.step}. {f.predicate}"), 0) for f in facts]
 
@@ -124,7 +124,7 @@ def draw_topology(asked: Asked, facts: Sequence[CitedFact], *, width: float = WI
 
 
 def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
-    """Return the bundles of facts: those that reasons cite come first, then the larger ones."""
+    """Return the bundles of facts: first those cited by reasons, then the larger ones."""
     bundles: dict[tuple[str, str, str], Bundle] = {}
     for fact, number in facts:
         key = (fact.subject, fact.predicate, fact.object)
@@ -135,7 +135,7 @@ def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
 
 
 class _Layout:
-    """Where each entity of a drawing goes, and what is written where.
+    """The positions of all entities and labels in a drawing.
 
     facts  each with the number of the reason that cites it; 0: none
     """
@@ -160,7 +160,7 @@ class _Layout:
         self._place_beside({*between, *self.places})
 
     def _place_beside(self, known: set[str]) -> None:
-        """Put the partners of subject and object at the nearer edge, below all others."""
+        """Place the partners of subject and object at the nearer edge, below everything else."""
         right: dict[str, bool] = {}  # whether they are at the right edge
         for bundle in self.bundles:
             for centre, name in (bundle.names, bundle.names[::-1]):
@@ -171,7 +171,7 @@ class _Layout:
             self._place("bystander", x, top, [n for n in right if right[n] == is_right][:MOST])
 
     def _between(self) -> dict[str, str]:
-        """Return the entities on a way from one to the other, and whose side each is on."""
+        """Return the entities on a path from subject to object, and the side that each is on."""
         sides, on_path = dict[str, set[str]](), set[str]()
         for bundle in self.bundles:
             for fact in bundle.facts.values():
@@ -184,14 +184,14 @@ class _Layout:
         return {name: side for name, side in known.items() if side == "both" or name in on_path}
 
     def _place(self, role: Role, x: float, y: float, names: Sequence[str]) -> None:
-        """Put entities below each other."""
+        """Place entities in a column, one below the other."""
         row, below = (ROW, 32) if role == "meeting" else (LANE, 20)
         for number, name in enumerate(names):
             self.places[name] = (round(x, 1), y + number * row, role)
             self.bottom = max(self.bottom, y + number * row + below)
 
     def _lines(self) -> list[Line]:
-        """Return the bundles of each line: the question, a lane, or all of a pair."""
+        """Return the bundles for each line: the question, a lane, or everything between a pair."""
         question = Bundle((self.asked.subject, self.asked.object), self.asked.label)
         lines: dict[frozenset[str], Line] = {}
         for bundle in self.bundles:
@@ -205,7 +205,7 @@ class _Layout:
         return any(self.places[name][2] == "bystander" for name in bundle.names)
 
     def drawing(self) -> Drawing:
-        """Return the lines, the entities that they join, and the labels where they are free."""
+        """Return the lines, the entities that they join, and the labels that fit."""
         lines = self._lines()
         named = self.ends.union(*(line[0].ends for line in lines))
         ids = {name: n for n, name in enumerate(name for name in self.places if name in named)}
@@ -229,7 +229,7 @@ class _Layout:
         return Drawing(self.asked.title, self.width, height, nodes, edges, texts)
 
     def _edge(self, ids: Mapping[str, int], line: Line) -> DrawnEdge:
-        """Return a line for bundles between two entities, or, without facts, for the question."""
+        """Return a line for bundles between two entities or, without facts, for the question."""
         first, asked = line[0], self.asked
         facts = tuple(fact for bundle in line for fact in bundle.facts)
         group = (asked.groups.get(first.predicate, "") if facts else asked.group).replace(" ", "-")
@@ -251,7 +251,7 @@ class _Layout:
         )
 
     def _middle(self, bundle: Bundle) -> Point:
-        """Return the middle of a line, where its label is."""
+        """Return the middle of a line, where its label goes."""
         (x1, y1, _), (x2, y2, _) = (self.places[name] for name in bundle.names)
         if bundle.ends == self.ends:
             lane = self.lanes.index(bundle) + 1 if bundle.facts else 0
@@ -262,7 +262,7 @@ class _Layout:
         return (x1 + x2) / 2 + BULGE * (x1 == x2), min(y1, y2) / 4 + max(y1, y2) * 3 / 4
 
     def _node(self, number: int, name: str, lines: Sequence[Line]) -> Node:
-        """Return an entity with its name; at the edge also with its fact."""
+        """Return an entity with its name; at the edge, also with its fact."""
         (x, y, role), half = self.places[name], self.width / 2
         if role == "meeting":
             words = fitting(name, int(self.gap / NAME_LETTER) - 1)
@@ -276,14 +276,14 @@ class _Layout:
             texts.append(Text(at, y + 12, label, "when", anchor))
         else:
             at, anchor = (8.0, "start") if role == "subject" else (self.width - 8, "end")
-            taken = sum(cell_len(end) for end in self.ends - {name})  # by the name opposite
+            taken = sum(cell_len(end) for end in self.ends - {name})  # by the opposite name
             free = max(self.width - 24 - NAME_LETTER * (taken + 2), half - 12)
             words = fitting(name, int(free / NAME_LETTER))
             texts = [Text(at, y - 22, words, "name", anchor)]
         return Node(number, name, role, x, y, RADIUS, tuple(texts))
 
     def _labelled(self, edge: DrawnEdge, line: Line) -> DrawnEdge:
-        """Return the edge with its label, or a number for the legend, where that is free."""
+        """Return the edge with its label or, if there is no space, a number for the legend."""
         if edge.kind == "bystander":
             return edge
         free = max(abs(edge.curve[4] - edge.curve[0]) - 60, 15 * LETTER)
@@ -300,7 +300,7 @@ class _Layout:
         return next(filter(self._reserves, numbered), edge)
 
     def _reserves(self, edge: DrawnEdge) -> bool:
-        """Reserve the box of a label, if it is on the sheet and nothing else is there."""
+        """Reserve the box of a label, if it is on the sheet and nothing overlaps it."""
         assert edge.pill is not None
         x, y, wide, high = edge.pill
         is_free = x >= 0 and x + wide <= self.width and y + high <= self.bottom
@@ -313,7 +313,7 @@ class _Layout:
 
 
 def _label_of(predicate: str, line: Line, room: int = 10_000) -> str:
-    """Return a predicate with the number of its facts, and of those with other predicates."""
+    """Return a predicate with the number of its facts, and of facts with other predicates."""
     own, more = len(line[0].facts), sum(len(bundle.facts) for bundle in line[1:])
     many = (f" \N{MULTIPLICATION SIGN}{own}" if own > 1 else "") + (f" +{more}" if more else "")
     return fitting(predicate, max(room - len(many), 4)) + many

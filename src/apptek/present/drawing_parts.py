@@ -1,4 +1,4 @@
-"""The parts of a drawing as data, and its texts: cut where they are too long, and labels."""
+"""The parts of a drawing as data, and its texts: labels, shortened if they are too long."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -12,7 +12,7 @@ Role = Literal["subject", "object", "meeting", "bystander"]
 Kind = Literal["question", "path", "bystander"]
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # x, y, width, height
-LETTER, NAME_LETTER = 6.6, 8.2  # widths of a letter, of names and of other texts
+LETTER, NAME_LETTER = 6.6, 8.2  # widths of a letter in texts and in names
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +26,7 @@ class Text:
     anchor: str
 
     def box(self) -> Box:
-        """Return the box around it, a little larger than the text."""
+        """Return the text's bounding box, with a small margin."""
         wide = cell_len(self.words) * (NAME_LETTER if self.kind == "name" else LETTER)
         left = {"start": 0.0, "middle": wide / 2, "end": wide}[self.anchor]
         return self.x - left, self.y - 11, wide, 13.0
@@ -34,7 +34,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An entity, where its centre is, and what is written beside it."""
+    """An entity, with the position of its centre and the texts next to it."""
 
     id: int
     name: str
@@ -53,13 +53,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class DrawnEdge:
-    """A line from node to node: facts with the same ends, or the query itself.
+    """A line between two nodes: facts with the same ends, or the query itself.
 
     facts, reasons  all its facts, and the numbers of the reasons that cite them
-    curve           a quadratic one: start, control and end, the centres of its nodes
-    tone, thickness the class of its colour, by the group of its predicate; the width of the line
-    pill, texts     the label, or its number in the legend, and the rectangle behind it; lines at
-                    the edge have it at the node
+    curve           a quadratic curve: start, control and end; start and end are the nodes' centres
+                    tone, thickness the colour class, from the group of its predicate, and the width
+                    of the line
+    pill, texts     the label or its number in the legend, and the rectangle behind it; for lines at
+                    the edge, the label is at the node
     """
 
     source: int
@@ -78,7 +79,7 @@ class DrawnEdge:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Nodes and edges on a sheet of some size; `texts` are below: the legend, what is not drawn."""
+    """Nodes and edges on a sheet; `texts` are below it: the legend, and what is not drawn."""
 
     title: str
     width: float
@@ -89,13 +90,13 @@ class Drawing:
 
 
 def fitting(words: str, room: int) -> str:
-    """Return a text of at most so many letters, with an ellipsis where some were cut."""
+    """Shorten a text to a number of letters, with an ellipsis if it was cut."""
     words = printable(words)
     return words if cell_len(words) <= room else set_cell_size(words, room - 1).rstrip() + "…"
 
 
 def with_label(edge: DrawnEdge, words: str, date: str, point: Point) -> DrawnEdge:
-    """Return the edge with its predicate and its date written around a point."""
+    """Return the edge with its predicate and date written around a point."""
     x, y = point
     wide, high = max(cell_len(words), cell_len(date)) * LETTER + 10, 30.0 if date else 18.0
     texts = [Text(x, y - 2 if date else y + 4, words, "", "middle")]
@@ -104,7 +105,7 @@ def with_label(edge: DrawnEdge, words: str, date: str, point: Point) -> DrawnEdg
 
 
 def point_of(curve: Sequence[float], at: float) -> Point:
-    """Return a point of a quadratic curve; at: 0 is its start, 1 its end."""
+    """Return a point on a quadratic curve; at: 0 is the start, 1 the end."""
     shares = ((1 - at) ** 2, 2 * at * (1 - at), at**2)
     x, y = (sum(s * v for s, v in zip(shares, curve[axis::2], strict=True)) for axis in (0, 1))
     return round(x, 1), round(y, 1)

@@ -1,4 +1,4 @@
-"""Explanations, contrasts and counterfactuals for the terminal, and contrasts in words."""
+"""Explanations, contrasts and counterfactuals for the terminal; contrasts as sentences."""
 
 import textwrap
 from collections.abc import Iterator
@@ -16,20 +16,20 @@ from apptek.present.wording import GIVEN, at_time, is_undated, percent
 from apptek.safe_text import counted
 
 Length = Literal["sentence", "paragraph", "full"]
-SHOWN = 6  # facts written out with a reason
-MEMBERS = 8  # of a group that are written out, the strongest; JSON holds all
-OF_NAMES = ("read_as", "later_name", "from_name")  # kinds of notes about names
-MARK = " *"  # after the name of a meeting entity
-TOLD = 3  # changes in the paragraph
-SMALL = 0.1  # of the largest change: smaller ones are left out
-CHANGES = 10  # changes of a contrast
-Two = tuple[results.Explanation, results.Explanation]  # of the same question at two times
+SHOWN = 6  # number of facts shown with a reason
+MEMBERS = 8  # number of group members shown, the strongest first; JSON contains all
+OF_NAMES = ("read_as", "later_name", "from_name")  # types of notes about names
+MARK = " *"  # follows the name of a meeting entity
+TOLD = 3  # number of changes mentioned in the paragraph
+SMALL = 0.1  # relative to the largest change: smaller ones are omitted
+CHANGES = 10  # number of changes in a contrast
+Two = tuple[results.Explanation, results.Explanation]  # the same question at two times
 
 
 def explanation_text(
     explanation: results.Explanation, width: int = 100, length: Length = "full"
 ) -> str:
-    """Return the query and its answer with reasons, in lines of some width."""
+    """Return the query, its answer and the reasons, wrapped to a width."""
 
     def members(group: results.Group) -> list[results.Contribution]:
         return [explanation.further[index] for index in group.members]
@@ -39,21 +39,21 @@ def explanation_text(
 
 
 def counterfactual_text(found: results.Counterfactual, width: int = 100) -> str:
-    """Return what would change an answer, in lines of some width."""
+    """Return what would change an answer, wrapped to a width."""
     return _wrapped("counterfactual", width, c=found)
 
 
 def contrast_text(found: results.Contrast, width: int = 100, length: Length = "paragraph") -> str:
-    """Return what changed between two days; in full: with numbers."""
+    """Return what changed between two times; with `length` full, include numbers."""
     about = {"asked_at": asked_at, "shown": CHANGES}
     return _wrapped("contrast", width, c=found, length=length, **about)
 
 
 def _wrapped(template: str, width: int, **values: Any) -> str:
-    """Return the lines of a template, broken at some width.
+    """Return the lines of a template, wrapped to a width.
 
-    Names with characters that a terminal must not see are shown without these. What follows the
-    first line of an indented paragraph is indented a little more.
+    Characters in names that are unsafe for a terminal are removed. Continuation lines of an
+    indented paragraph are indented slightly more.
     """
     lines = []
     text = render(f"{template}.txt.j2", of_names=OF_NAMES, **values)
@@ -71,7 +71,7 @@ def _wrapped(template: str, width: int, **values: Any) -> str:
 
 
 def _reason_lines(explanation: results.Explanation, reason: results.Reason) -> Iterator[str]:
-    """Yield what training says about a reason, and its facts."""
+    """Yield the training statistics for a reason, and its facts."""
     if reason.support is not None:
         yield reason.support.words
     if reason.kind == "topology":
@@ -131,9 +131,9 @@ def _answers(two: Two) -> str:
 
 
 def _told(two: Two, changes: tuple[results.Change, ...]) -> list[results.Change]:
-    """Return the changes of facts that are large enough.
+    """Return the changes in facts that are large enough to mention.
 
-    A reason whose counts alone do not point its way is left out.
+    Reasons that are not supported by their counts alone are omitted.
     """
     doubtful = {
         reason.sentence

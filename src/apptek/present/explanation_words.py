@@ -1,4 +1,4 @@
-"""Answers and explanations in plain words: sentences, notes, and what a reason rests on."""
+"""Answers and explanations in plain words: sentences, notes, and what each reason is based on."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -20,35 +20,35 @@ from apptek.present.wording import (
 from apptek.results import Answer, Explanation, Note, Reason, Support
 from apptek.safe_text import counted
 
-LEADING = 2  # reasons for the answer in the sentence, which has one against it
-TOLD = 3  # reasons in the paragraph, for the answer and against it
-SMALL = 0.1  # of the largest weight: smaller ones are left out
-FAIR = 1 / 3  # of the weight of a group: a reason with this weight comes before it
+LEADING = 2  # number of reasons for the answer in the sentence, plus one against it
+TOLD = 3  # number of reasons for and against the answer in the paragraph
+SMALL = 0.1  # relative to the largest weight: smaller ones are omitted
+FAIR = 1 / 3  # relative to a group's weight: a reason with at least this weight precedes the group
 
 FAR = "The time is far from all facts, so the probabilities are not calibrated."
-FOR_IT, AGAINST_IT = "Evidence for it", "Evidence against it, and for"  # titles of reasons
+FOR_IT, AGAINST_IT = "Evidence for it", "Evidence against it, and for"  # headings of reasons
 SAME = "Subject and object are the same entity, so every path connects them."
-BASE = "the base rates of the two predicates"  # what the bias says
+BASE = "the base rates of the two predicates"  # the meaning of the bias
 WITHOUT = "because that is common in general"
 ITSELF = "This is the fact you asked about. It was hidden during training."
 OF_RUNNER_UP = "This is a fact of the runner-up at that time. It was hidden during training."
-# Where the counts of a reason, taken alone, do not point the way that the reason does.
+# Used if the counts of a reason alone do not support the reason.
 ALONE = "On its own this evidence favours {}; combined with the other reasons it favours {}."
 
 
 class Told(NamedTuple):
-    """A reason, which is a clause, or a group of small ones, which has a title."""
+    """A reason (a clause), or a group of small reasons (a title)."""
 
     log_odds: float
     words: str
     is_group: bool
-    is_sum: bool = False  # of a group: whether it adds up small reasons
+    is_sum: bool = False  # for a group: whether it is a sum of small reasons
 
 
 def sentence(explanation: Explanation) -> str:
-    """Return the answer in one sentence: the strongest evidence for it and against it.
+    """Return the answer in one sentence, with the strongest evidence for it and against it.
 
-    For a predicate that is not the answer, the evidence against it comes first.
+    If the predicate is not the answer, the evidence against it comes first.
     """
     if explanation.is_only:
         return _only(explanation)
@@ -63,7 +63,7 @@ def sentence(explanation: Explanation) -> str:
 
 
 def _first(explanation: Explanation) -> str:
-    """Return the recorded facts, which come first."""
+    """Return the recorded facts, to be placed first."""
     return f"{recorded(explanation)} ".lstrip()
 
 
@@ -73,7 +73,7 @@ def recorded(explanation: Explanation) -> str:
 
 
 def runner_up_role(explanation: Explanation) -> str:
-    """Return what the runner-up is: the next best, the answer itself, or one to compare with."""
+    """Return the runner-up's role: the next best, the answer itself, or a chosen alternative."""
     others = (one.predicate for one in explanation.ranked if one.predicate != explanation.predicate)
     if explanation.runner_up != next(others, explanation.runner_up):
         return "compared with"
@@ -81,9 +81,9 @@ def runner_up_role(explanation: Explanation) -> str:
 
 
 def _leading(parts: list[Told], most: int) -> list[Told]:
-    """Return the strongest parts; a group comes with an event, if there is one.
+    """Return the strongest parts; a group is accompanied by an event, if there is one.
 
-    The event comes first if it has a fair share of the weight of the group: a title says little.
+    The event comes first if its weight is comparable to the group's, because titles are vague.
     """
     leading = parts[:most]
     told = next((part for part in parts if not part.is_group), None)
@@ -107,7 +107,7 @@ def _answer_words(explanation: Explanation) -> str:
 
 
 def paragraph(explanation: Explanation) -> str:
-    """Return the answer in a few sentences: the evidence for it and against it."""
+    """Return the answer in a few sentences, with the evidence for it and against it."""
     if explanation.is_only:
         return _only(explanation)
     for_it, against = _told(explanation)
@@ -131,9 +131,10 @@ def _only(explanation: Explanation) -> str:
 
 
 def support_words(support: Support, log_odds: float, *, of_answer: bool = True) -> str:
-    """Return the counts of a reason in training as sentences.
+    """Return a reason's training counts as sentences.
 
-    of_answer  whether the fact that training hides, if any, is of the answer, not the runner-up
+    of_answer  whether the fact that training hides, if any, has the answer rather than the
+               runner-up
     """
     itself = f"{ITSELF if of_answer else OF_RUNNER_UP} " if support.is_itself else ""
     evidence = f"such evidence{f' {support.when}' if support.when else ''}"
@@ -160,12 +161,12 @@ def support_words(support: Support, log_odds: float, *, of_answer: bool = True) 
 
 
 def contradicts_alone(support: Support, log_odds: float) -> bool:
-    """Whether the counts of a reason, taken alone, do not point the way of what it adds."""
+    """Return whether the counts of a reason alone contradict its contribution."""
     return bool(support.queries) and _favoured(support) * log_odds <= 0
 
 
 def _favoured(support: Support) -> float:
-    """Return what the lifts favour, as people see them: above 0 the answer, 0 neither."""
+    """Return what the lifts favour after rounding: above 0 the answer, 0 neither."""
     return round(support.lift, 1) - round(support.runner_up_lift, 1)
 
 
@@ -179,10 +180,10 @@ def _listed(parts: list[Told]) -> str:
 
 
 def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
-    """Return the evidence for the answer and against it, the strongest first, without small parts.
+    """Return the evidence for and against the answer, strongest first, without small parts.
 
-    Reasons with the same words are one. A reason whose counts alone do not point its way
-    appears only if there is no other on its side, and then with that remark.
+    Reasons with the same words are merged. A reason that is not supported by its counts alone
+    appears only if there is no other on its side, with a remark.
     """
     clear, doubtful = (_summed(explanation, contradicts=doubt) for doubt in (False, True))
     clear += [
@@ -209,7 +210,7 @@ def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
 
 
 def _summed(explanation: Explanation, *, contradicts: bool) -> list[Told]:
-    """Return the reasons whose counts alone contradict them, or the others, each wording once."""
+    """Return the reasons that their counts alone contradict, or the others; each wording once."""
     added: dict[str, float] = {}
     for reason in explanation.all_reasons():
         if (reason.support is not None and reason.support.contradicts) == contradicts:
@@ -218,9 +219,9 @@ def _summed(explanation: Explanation, *, contradicts: bool) -> list[Told]:
 
 
 def explanation_notes(explanation: Explanation, from_name: Collection[str]) -> tuple[Note, ...]:
-    """Return what is unusual about the question; first, which names are not in the facts.
+    """Return notes about what is unusual in the question, starting with unknown names.
 
-    from_name  the names that are all that the model knows of an entity
+    from_name  entities that the model knows only by name
     """
     subject, object_ = explanation.subject, explanation.object
     asked = ((explanation.asked_subject, subject), (explanation.asked_object, object_))
@@ -252,9 +253,9 @@ def name_notes(
     later: Collection[str],
     time: str,
 ) -> list[Note]:
-    """Return which names are not in the facts, which were read as others, and which come later.
+    """Return notes about names: unknown, read as another name, or seen only later.
 
-    asked  pairs of the name given and the name meant
+    asked  pairs of the given name and the intended name
     """
     return [
         *(Note("unknown_name", text, {"name": n}) for n in unknown for text in general_notes(n)),
@@ -271,9 +272,9 @@ def name_notes(
 
 
 def time_notes(view: str, time: str, *, unseen: bool, age: str) -> list[Note]:
-    """Return whether the time occurs in the facts, and the view of the answer.
+    """Return notes on whether the time occurs in the facts, and on the view of the answer.
 
-    age  how old the newest fact is, where the time lies after all facts
+    age  the age of the newest fact, if the time is after all facts
     """
     if view == "past_only":
         text = f"Based only on facts before {time}."
@@ -288,7 +289,7 @@ def time_notes(view: str, time: str, *, unseen: bool, age: str) -> list[Note]:
 
 
 def _connection_notes(explanation: Explanation) -> list[Note]:
-    """Return whether facts are recorded, nothing connects the two, or both are the same."""
+    """Return notes: facts are recorded, nothing connects the pair, or both names are the same."""
     notes, known = [], list(explanation.known)
     if known:
         these = "The recorded fact is" if len(known) == 1 else "The recorded facts are"
@@ -308,7 +309,7 @@ def _connection_notes(explanation: Explanation) -> list[Note]:
 
 
 def meeting_words(explanation: Explanation, reason: Reason, mark: str = "") -> str:
-    """Return where the sides meet: in direct contact, or in other entities, marked by `mark`."""
+    """Return where the sides meet: in direct contact, or in other entities marked with `mark`."""
     ends = (explanation.subject, explanation.object)
     direct = any(met.subject_hops + met.object_hops == 1 for met in reason.meeting)
     others = [f"{met.entity}{mark}" for met in reason.meeting if met.entity not in ends]
@@ -319,19 +320,19 @@ def meeting_words(explanation: Explanation, reason: Reason, mark: str = "") -> s
 
 
 def sequence_words(explanation: Explanation, reason: Reason) -> str:
-    """Return all steps of a topology; its sentence names only those that connect."""
+    """Return all steps of a topology; its sentence names only the ones that connect."""
     steps = [f"'{explanation.shown(name)}'" for name in reason.topology]
     return f"all steps of the topology: {', then '.join(steps)}"
 
 
 def early_words(reason: Reason) -> str:
-    """Return after how many steps the sides met, if that was before the topology's last."""
+    """Return the step at which the sides met, if it was before the topology's last step."""
     is_early = 0 < reason.steps < len(reason.topology)
     return f" after {counted(reason.steps, 'step')}" if is_early else ""
 
 
 def facts_headline(explanation: Explanation, reason: Reason) -> str:
-    """Return what joins the facts of a reason, above their table."""
+    """Return what connects the facts of a reason, as a heading for their table."""
     also = listed(
         [
             f"{other.number} ({signed(other.log_odds)})"
@@ -350,12 +351,12 @@ def facts_headline(explanation: Explanation, reason: Reason) -> str:
 
 
 def aside_words(count: int) -> str:
-    """Return how many facts of a topology do not lead from one side to the other."""
+    """Return how many of a topology's facts are not on a path between the sides."""
     return f"{counted(count, 'fact')} that {'does' if count == 1 else 'do'} not connect them"
 
 
 def rest_words(reason: Reason, shown: int) -> str:
-    """Return the title of what is folded below the first facts of a reason."""
+    """Return the title of the facts that are folded away below a reason's first facts."""
     counting, others = reason.cited
     noun = "more fact" if reason.kind == "history" else "more connecting fact"
     words = [counted(len(counting) - shown, noun)] if len(counting) > shown else []
@@ -371,10 +372,10 @@ def recorded_answer(answer: Answer) -> str:
 
 
 def answer_notes(answer: Answer) -> list[Note]:
-    """Return which names are unknown, the condition of the probabilities, and what is unusual."""
+    """Return notes: unknown names, the condition of the probabilities, and anything unusual."""
     query = answer.query
     asked = ((query.subject, answer.meant_subject), (query.object, answer.meant_object))
-    unseen = answer.unseen_time and answer.view == "all_facts"  # what lies ahead has not occurred
+    unseen = answer.unseen_time and answer.view == "all_facts"  # future times have not occurred yet
     ends = (
         (query.subject, answer.meant_subject, answer.unseen_subject),
         (query.object, answer.meant_object, answer.unseen_object),

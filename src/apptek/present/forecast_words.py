@@ -11,8 +11,8 @@ from apptek.terminal import table_text
 CHANGED = "much may have changed since."
 NEITHER_KNOWN = "this is the base rate of pairs without earlier facts."
 ONE_KNOWN = "this is a guess from the activity of the other entity alone."
-RARE = 0.001  # expected facts; below, a number of windows is easier to understand
-ACTIVE = 400  # ordered pairs with most facts so far
+RARE = 0.001  # expected facts; below this, a number of windows is easier to understand
+ACTIVE = 400  # ordered pairs with the most facts so far
 GROUPS = {
     "all": "all pairs with a fact before",
     "active": f"the {ACTIVE} most active",
@@ -34,7 +34,7 @@ def window_text(result: results.ActorForecast | results.Forecast | results.Watch
 def based_on(forecast: results.Forecast) -> str:
     """Return the length of the window, the last time whose facts were used, and the lead.
 
-    Also that facts of valid and test were used, which `predict` does not use.
+    Mention if validation and test facts were used, because `predict` does not use them.
     """
     length = counted(forecast.length, forecast.unit)
     lead = f"; lead: {counted(forecast.lead, forecast.unit)}" if forecast.lead else ""
@@ -49,7 +49,7 @@ def headline(forecast: results.Forecast) -> str:
 
 
 def expected_words(number: float) -> str:
-    """Return 2.4 facts, 0.012 facts, or, of less, one fact in about 11,000 such windows."""
+    """Return 2.4 facts, 0.012 facts or, for tiny numbers, one fact in about 11,000 such windows."""
     if number < RARE:
         windows = float(f"{1 / max(number, 1e-12):.2g}")
         return f"one fact in about {windows:,.0f} such windows"
@@ -58,18 +58,18 @@ def expected_words(number: float) -> str:
 
 
 def expected_cell(number: float) -> str:
-    """Return an expected number for a table."""
+    """Format an expected number for a table."""
     return f"{number:.1f}" if number >= 0.05 else "< 0.1"
 
 
 def direction_words(direction: results.DirectionForecast) -> str:
-    """Return one direction: its ends, the chance, the number."""
+    """Return one direction in words: its ends, chance and number."""
     ends = f"{direction.subject} -> {direction.object}"
     return f"{ends}: {percent(direction.probability)}, {expected_words(direction.expected)}"
 
 
 def class_lines(forecast: results.Forecast) -> list[str]:
-    """Return a line for the classes and one for the groups, if there are any."""
+    """Return one line for the classes and one for the groups, if there are any."""
     levels = {"class": forecast.by_class, "group": forecast.by_group}
     return [
         f"At least one of a {level}: "
@@ -86,10 +86,10 @@ def evidence_sentence(
     last: str,
     unit: str,
 ) -> str:
-    """Return what the facts of a family are.
+    """Describe the facts in a family.
 
-    count  of facts, of times with facts, or of common partners; of "either", 0: there are none
-    last   when the last one was, see `ago` and `dated`
+    count  number of facts, times with facts or common partners; for "either", 0 means none
+    last   when the last one was; see `ago` and `dated`
     """
     if family == "common":
         return counted(count, "common partner")
@@ -109,14 +109,14 @@ def evidence_sentence(
 
 
 def ago(age: float, unit: str, oldest: float) -> str:
-    """Return how long before the window it was: 3 days before; beyond `oldest`, ages are alike."""
+    """Return how long before the window it was: 3 days before; `oldest` is the limit."""
     if age >= oldest * (1 - 1e-9):
         return f"{counted(math.floor(oldest), unit)} before or longer ago"
     return f"the {unit} before" if round(age) == 1 else f"{counted(round(age), unit)} before"
 
 
 def dated(date: str, unit: str, *, is_latest: bool) -> str:
-    """Return when it was: on 2014-12-31; is_latest: then or longer ago."""
+    """Return the date: on 2014-12-31; is_latest: on that date or earlier."""
     return f"{_preposition(unit)} {date}" + " or before" * is_latest
 
 
@@ -125,18 +125,18 @@ def _preposition(unit: str) -> str:
 
 
 def length_sentence(*, beyond: bool) -> str:
-    """Return why the chance differs from what evidence and base say, by the window's length.
+    """Return how the window's length affects the chance, in addition to the evidence and the base.
 
-    beyond  whether it is longer than any that was learned
+    beyond  whether the window is longer than any that was learned
     """
     shorter = "consistency with the chances of shorter and longer windows"
     return "a window longer than any in training" if beyond else shorter
 
 
 def base_sentence(*, met: bool, busy: bool) -> str:
-    """Return what the reasons are added to.
+    """Return the base that the reasons are added to.
 
-    busy  whether the two have a regression of their own, as they had many facts
+    busy  whether the pair has its own regression because it had many facts
     """
     known = "pairs with many earlier facts" if busy else "pairs with earlier facts"
     whose = known if met else "pairs without earlier facts"
@@ -144,14 +144,14 @@ def base_sentence(*, met: bool, busy: bool) -> str:
 
 
 def why_sentence(best: results.PredicateForecast, reason: str) -> str:
-    """Return why the most probable predicate; the reason is the strongest evidence, or empty."""
+    """Return why this predicate is most probable; `reason` is the strongest evidence, or empty."""
     because = f", mainly because {reason}" if reason else ""
     answer = f"{best.shown} ({percent(best.share)}, {GIVEN}){because}."
     return f"{best.subject} -> {best.object}: {answer}"
 
 
 def unknown_name_notes(unseen: tuple[str, ...]) -> list[results.Note]:
-    """Return that one or both names of a pair are not in the facts."""
+    """Return a note that one or both names of a pair are not in the facts."""
     data = {"names": list(unseen)}
     if len(unseen) == 2:
         text = f"Neither {unseen[0]} nor {unseen[1]} is in the facts: {NEITHER_KNOWN}"
@@ -161,9 +161,9 @@ def unknown_name_notes(unseen: tuple[str, ...]) -> list[results.Note]:
 
 
 def old_pair_note(age: float, oldest: int, unit: str, since: str) -> results.Note:
-    """Return that the last fact between the two is long ago; ages beyond `oldest` are alike.
+    """Return a note that the pair's last fact is old; ages beyond `oldest` count as equal.
 
-    since  what the age counts back from, as the reasons do
+    since  the time from which the age is counted, as in the reasons
     """
     when = f"{'at least ' if age >= oldest else ''}{counted(min(round(age), oldest), unit)}"
     text = f"The last fact between the two was {when} before {since}: {CHANGED}"
@@ -171,7 +171,7 @@ def old_pair_note(age: float, oldest: int, unit: str, since: str) -> results.Not
 
 
 def lead_notes(lead: int, longest: int, unit: str, observed: str) -> list[results.Note]:
-    """Return that nothing was observed before the window, and how long a lead was learned."""
+    """Return notes about an unobserved lead before the window, and the longest learned lead."""
     text = (
         f"Facts were observed until {observed}; nothing is known of the {counted(lead, unit)} "
         "between then and the window (the lead)."
@@ -184,21 +184,21 @@ def lead_notes(lead: int, longest: int, unit: str, observed: str) -> list[result
 
 
 def past_window_note(start: str, *, learned: bool) -> results.Note:
-    """Return the note that the window is past: facts from its start on were not used."""
+    """Return a note that the window is past: facts from its start on were not used."""
     hindsight = "; what such facts mean was learned from later ones, too" * learned
     text = f"Based only on facts before {start}{hindsight}."
     return results.Note("view", text, {"before": start, "learned": learned})
 
 
 def long_window_note(longest: int, unit: str) -> results.Note:
-    """Return that the window is longer than any that was learned."""
+    """Return a note that the window is longer than any that was learned."""
     length = counted(longest, unit)
     text = f"Training had windows of up to {length}; longer ones are extrapolated at that rate."
     return results.Note("window", text, {"longest": longest})
 
 
 def isolated_facts_note(times: Sequence[str], observed: str | None) -> results.Note:
-    """Return which facts lie too far after all others to say until when facts were observed."""
+    """Return which facts are too far after all others to show when observation ended."""
     text = (
         f"Facts count as observed until {observed}: {counted(len(times), 'later fact')} "
         f"({listed(list(dict.fromkeys(times)))}) {'is' if len(times) == 1 else 'are'} far "
@@ -209,7 +209,7 @@ def isolated_facts_note(times: Sequence[str], observed: str | None) -> results.N
 
 
 def all_facts_note(counted_facts: int, learned: int) -> results.Note:
-    """Return that forecasts use facts from which `predict` does not answer."""
+    """Return a note that forecasts use facts that `predict` does not use."""
     text = (
         f"Forecasts use all {counted_facts:,} facts, those of valid and test included. predict and "
         f"explain use the {learned:,} training facts, so they may rank predicates differently."
@@ -286,7 +286,7 @@ def _groups(outcome: results.Backtest, width: int) -> str:
 
 
 def no_skill_lines(groups: Mapping[str, results.GroupSkill]) -> list[str]:
-    """Return a sentence for each group whose forecasts are not better than some simple rule."""
+    """Return a sentence for each group whose forecasts do not beat some simple rule."""
     lines = []
     for name, group in groups.items():
         better = [rule for rule, skill in group.skill.items() if skill is not None and skill <= 0]

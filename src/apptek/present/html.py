@@ -1,7 +1,7 @@
-"""Results as HTML, by the templates in `templates/`.
+"""Results as HTML, rendered with the templates in `templates/`.
 
-A page is one file without scripts and without anything to load; a fragment is for notebooks. The
-templates escape everything that they print, and replace characters that cannot be shown.
+A page is a single file without scripts or external resources; a fragment is for notebooks. The
+templates escape all values and replace characters that cannot be displayed.
 """
 
 from html import escape
@@ -11,7 +11,7 @@ from apptek.present.drawing import asked_of, draw_answer, draw_topology
 from apptek.present.template import render
 from apptek.present.text import render_text
 
-SHOWN = 10  # predicates of a forecast
+SHOWN = 10  # number of predicates in a forecast
 _NAMES: dict[type[results.Result], str] = {
     results.AuditReport: "audit.html.j2",
     results.Answer: "answers.html.j2",
@@ -23,21 +23,21 @@ _NAMES: dict[type[results.Result], str] = {
 
 
 def render_page(result: results.Result) -> str:
-    """Return a result as one HTML file; that of a watch list can be sent as mail as it is."""
+    """Return a result as one HTML file; a watch list can be sent as email unchanged."""
     return _rendered(
         result, "mail.html.j2" if type(result) is results.WatchList else "page.html.j2"
     )
 
 
 def render_mail(result: results.Explanation | results.WatchList) -> str:
-    """Return a result as HTML that Gmail and Outlook show: tables and inline styles alone."""
+    """Return a result as HTML that Gmail and Outlook display: only tables and inline styles."""
     if isinstance(result, results.WatchList):
         return render_page(result)
     return render("explanation_mail.html.j2", layout="mail.html.j2", result=result)
 
 
 def render_fragment(result: results.Result) -> str:
-    """Return a result as an element for a notebook; its style reaches nothing around it."""
+    """Return a result as an element for a notebook; its style does not affect other elements."""
     if type(result) not in _NAMES:
         return f"<pre>{escape(render_text(result))}</pre>"
     return _rendered(result, "fragment.html.j2")

@@ -1,4 +1,4 @@
-"""Results as mail: a message with a text and an HTML part that Gmail and Outlook show."""
+"""Results as email: a message with text and HTML parts that Gmail and Outlook display."""
 
 from email.message import EmailMessage
 from email.policy import SMTP
@@ -9,11 +9,11 @@ from apptek.present.watch_words import mail_subject
 from apptek.results import Explanation, WatchList
 
 WIDTH = 100  # of the text part
-BOUNDARY = "==apptek=="  # the same result, the same bytes
+BOUNDARY = "==apptek=="  # constant, so that the same result has the same bytes
 
 
 def mail_bytes(result: Explanation | WatchList) -> bytes:
-    """Return a result as an .eml file: a draft without sender and recipients."""
+    """Return a result as an .eml file: a draft without sender or recipients."""
     message = EmailMessage(policy=SMTP)
     message["Subject"] = mail_subject(result)
     message["X-Unsent"] = "1"  # Outlook opens it as a draft

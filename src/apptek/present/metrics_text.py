@@ -1,6 +1,6 @@
-"""Tables of metrics and counts as text: evaluations, comparisons, contests, data, models.
+"""Tables of metrics and counts as text, for evaluations, comparisons, contests, data and models.
 
-What research and paper measure comes as plain values: this package knows neither.
+The packages research and paper pass plain values, so this package does not depend on them.
 """
 
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ COUNTS = ("entities", "predicates", "times", "train", "valid", "test")
 
 
 def evaluation_text(evaluation: Evaluation, width: int, title: str = "") -> str:
-    """Return the metrics of all queries, and of each group that has some."""
+    """Return the metrics of all queries, and of each group that is not empty."""
     parts = {"all": evaluation.metrics, **evaluation.groups}
     names = METRICS[: -2 if evaluation.metrics.set_size is None else None]
     rows = []
@@ -52,7 +52,7 @@ def views_text(
     *,
     width: int,
 ) -> str:
-    """Return the metrics of each view; `forecast`: those of the forecasting literature."""
+    """Return the metrics in each view; `forecast` contains the forecasting literature's metrics."""
     names = {view: words[:1].lower() + words[1:] for view, words in VIEWS.items()}
     texts = [
         evaluation_text(evaluation, width, f"{title}, {names.get(view, view)}")
@@ -68,7 +68,7 @@ def views_text(
 def entities_text(
     title: str, metrics: Mapping[str, Mapping[str, Mapping[str, Any]]], width: int
 ) -> str:
-    """Return the metrics of missing entities as a table: a row for each kind and side."""
+    """Return the missing-entity metrics as a table, with one row per evaluation and side."""
     rows = [
         (kind, side, *_ranks(part))
         for kind, sides in metrics.items()
@@ -78,7 +78,7 @@ def entities_text(
 
 
 def _ranks(part: Mapping[str, Any]) -> tuple[Any, ...]:
-    """Return the number of queries, and the metrics of their ranks."""
+    """Return the number of queries and their ranking metrics."""
     keys = ("mrr", "hits_at_1", "hits_at_3", "hits_at_10")
     return (part["queries"], *(_decimals(part[key]) for key in keys))
 
@@ -86,7 +86,7 @@ def _ranks(part: Mapping[str, Any]) -> tuple[Any, ...]:
 def sets_text(
     title: str, by_horizon: Mapping[str, Mapping[str, Mapping[str, Any]]], *, width: int
 ) -> str:
-    """Return precision, recall and F1 of predicted sets, at each horizon and level."""
+    """Return precision, recall and F1 of predicted sets for each horizon and level."""
     keys = ("precision", "recall", "f1")
     rows = [
         (horizon, level, part["questions"], *(_decimals(part[key]) for key in keys),
@@ -99,7 +99,7 @@ def sets_text(
 
 
 def comparison_text(comparison: Any, *, width: int) -> str:
-    """Return the models beside the first one, and on how many queries each is better."""
+    """Return the models compared with the first one, and on how many queries each is better."""
     title = (
         f"{comparison.dataset}, {comparison.split} split, protocol {comparison.protocol}, "
         f"{counted(comparison.queries, 'query')}"
@@ -121,7 +121,7 @@ def comparison_text(comparison: Any, *, width: int) -> str:
 
 
 def contest_text(data: str, contestants: Sequence[Any], *, width: int) -> str:
-    """Return the models of a contest, and how far each is behind the best."""
+    """Return the models in a contest, and how far each is behind the best."""
     rows = [
         (
             each.name,
@@ -144,7 +144,7 @@ def contest_text(data: str, contestants: Sequence[Any], *, width: int) -> str:
 def statistics_text(
     statistics: Mapping[str, Any], span: str, first_facts: Sequence[dict[str, str]], *, width: int
 ) -> str:
-    """Return the counts of the files, for a benchmark also those of the paper; the first facts."""
+    """Return the counts of the files (for a benchmark, also the paper's), and the first facts."""
     title = f"{statistics['dataset']} ({span})"
     rows = [
         (words, *(statistics[part][key] for key in COUNTS))
@@ -170,10 +170,10 @@ def statistics_text(
 
 
 def summary_text(title: str, summary: Mapping[str, Any], *, width: int) -> str:
-    """Return what a model is, line by line."""
+    """Describe a model, line by line."""
     titles = {"views": "views, and their MRR on the tuning queries"}
     quality = dict(summary.get("quality", {}))
-    if summary["first"] == "?":  # undated facts have no past
+    if summary["first"] == "?":  # undated data has no past
         quality.pop("past_only", None)
     rows = [
         (titles.get(name, name.replace("_", " ")), _value_words(value))
@@ -199,7 +199,7 @@ def _value_words(value: Any) -> str:
 
 
 def values_text(title: str, values: Mapping[str, float | None], *, width: int) -> str:
-    """Return some numbers by name."""
+    """Return some numbers with their names."""
     rows = [(name.replace("_", " "), _value_words(value)) for name, value in values.items()]
     return table_text(title, ("what", "value"), rows, width)
 
@@ -252,7 +252,7 @@ def _interval(difference: Any) -> str:
 
 
 def chosen_text(chosen: Mapping[str, Any]) -> str:
-    """Return what a fit chose on its tuning queries, and what it compared."""
+    """Return the choices made by a fit on its tuning queries, and what it compared."""
     compared = chosen["compared"]
     if not chosen["epochs"]:
         words = "counting alone"
@@ -275,7 +275,7 @@ def quality_text(quality: dict[str, Any] | None) -> str:
     if quality is None:
         return NO_QUALITY
     compared = {name: quality[name] for name in BASELINES if name in quality}
-    asked = min(quality["queries"], 100)  # of more than 100 facts, so many of 100
+    asked = min(quality["queries"], 100)  # a number out of 100, or of all facts if there are fewer
     right, *others = (round(part["hits_at_1"] * asked) for part in (quality, *compared.values()))
     noun = "held-out fact" if asked == 1 else "held-out facts"
     which = f"recent {noun}" if quality["newest"] else noun
@@ -291,5 +291,5 @@ def quality_text(quality: dict[str, Any] | None) -> str:
 
 
 def examples_note(quality: dict[str, Any] | None) -> str:
-    """Return how examples were selected, and how good the model is."""
+    """Return how the examples were selected, and how good the model is."""
     return f"{SELECTED} Overall, {quality_text(quality)}."

@@ -1,4 +1,4 @@
-"""Forecasts of an actor and rankings of a missing entity, in words."""
+"""Actor forecasts and rankings of missing entities, in words."""
 
 from apptek.present.forecast_words import expected_cell, window_text
 from apptek.present.wording import listed, percent, points
@@ -14,11 +14,11 @@ COLUMNS = (
     "half by",
 )
 MEMBERS_SHOWN = 5
-BAR_WIDTH = 30  # characters of a bar for 100 %
+BAR_WIDTH = 30  # characters in a bar for 100 %
 
 
 def no_partners(actor: str, time: str) -> str:
-    """Return that an actor has no partners yet."""
+    """Return a sentence: the actor has no partners yet."""
     return (
         f"{actor} has no facts with other entities before {time}: there are no partners to list; "
         "give two entities to forecast a pair"
@@ -26,7 +26,7 @@ def no_partners(actor: str, time: str) -> str:
 
 
 def no_candidates(actor: str, label: str, time: str) -> str:
-    """Return that nothing is known that could rank an entity."""
+    """Return a sentence: there is no evidence for ranking an entity."""
     return f"no entity has any evidence before {time}: neither with {actor} nor with {label!r}"
 
 
@@ -46,7 +46,7 @@ def candidate_reason(family: str, actor: str, count: int, *, is_subject: bool) -
 
 
 def ranking_text(ranking: EntityRanking, width: int) -> str:
-    """Return the candidates as a table, and what the rest share."""
+    """Return the candidates as a table, and the probability shared by the rest."""
     ends = (ranking.subject or "?", ranking.shown, ranking.object or "?", ranking.time)
     rows = [
         (one.entity, percent(one.probability), BAR * round(one.probability * BAR_WIDTH), one.reason)
@@ -65,7 +65,7 @@ def ranking_text(ranking: EntityRanking, width: int) -> str:
 
 
 def actor_text(forecast: ActorForecast, width: int) -> str:
-    """Return the two lists of partners, and the chance that others are involved."""
+    """Return both lists of partners, and the chance that other entities are involved."""
     what = forecast.event or "any event"
     lines = [f"{forecast.actor} | {what} | {window_text(forecast)}"]
     if forecast.members:
@@ -110,12 +110,12 @@ def _cells(row: PartnerForecast, partner: str, forecast: ActorForecast) -> tuple
 
 
 def median_cell(median: int | None, longest: int, unit: str) -> str:
-    """Return a median for a table: 5 days, > 90 days."""
+    """Format a median for a table: 5 days, > 90 days."""
     return f"> {counted(longest, unit)}" if median is None else counted(median, unit)
 
 
 def median_words(event: NextEvent, forecast: Forecast) -> str:
-    """Return when the next event comes with a chance of one half."""
+    """Return the time by which the next event has a chance of one half."""
     what = f"next event ({event.event})" if event.event else "next event"
     if event.median is None:
         length = counted(event.longest, forecast.unit)
@@ -125,7 +125,7 @@ def median_words(event: NextEvent, forecast: Forecast) -> str:
 
 
 def event_lines(forecast: Forecast) -> list[str]:
-    """Return when the next event comes, and the chance of the event that was asked for."""
+    """Return when the next event is expected, and the chance of the requested event."""
     event = forecast.next_event
     if event is None:
         return []

@@ -1,7 +1,7 @@
-"""Answers as RDF 1.2: a triple for each predicate of a query, annotated with its probability.
+"""Answers as RDF 1.2: one triple per predicate and query, annotated with its probability.
 
-The triple is reified and not asserted: a store that loads the file does not take a prediction for
-a fact. Neither does `apptek fit`, because the annotation has no time that it knows.
+The triple is reified but not asserted, so a store that loads the file does not treat a prediction
+as a fact. `apptek fit` does not either, because it finds no time in the annotation.
 """
 
 import re
@@ -24,7 +24,7 @@ _IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+"
 
 @contextmanager
 def stream_rdf(path: Path, suffix: str, data: Dataset) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield a function that appends answers to a file; the names of `data` become IRIs."""
+    """Yield a function that appends answers to a file; names in `data` become IRIs."""
     import pyoxigraph as ox
 
     form = getattr(ox.RdfFormat, RDF_SUFFIXES[suffix])
@@ -42,9 +42,9 @@ def stream_rdf(path: Path, suffix: str, data: Dataset) -> Iterator[Callable[[pa.
 
 
 class IriNames:
-    """The IRIs of names: those that were read, and `urn:apptek:name:NAME` for other names.
+    """The IRIs of names: the original IRIs, or `urn:apptek:name:NAME` for other names.
 
-    prefixes  those that the IRIs so far need
+    prefixes  the prefixes that have been used so far
     """
 
     def __init__(self, data: Dataset) -> None:
@@ -60,7 +60,7 @@ class IriNames:
         self._labelled: set[str] = set()
 
     def find(self, name: str, label: str = "") -> str:
-        """Return the IRI of a name; its label is kept for `new_labels`."""
+        """Return the IRI of a name; store its label for `new_labels`."""
         iri = self._iri_of.get(name) or self._expand(name)
         if not _IRI.fullmatch(iri):
             iri = NAME + quote(name, safe="")
@@ -72,7 +72,7 @@ class IriNames:
         return iri
 
     def new_labels(self) -> list[tuple[str, str]]:
-        """Return the labels since the last call, each IRI once."""
+        """Return the labels added since the last call, without duplicates."""
         new = [pair for pair in self._labels.items() if pair[0] not in self._labelled]
         self._labelled.update(iri for iri, _ in new)
         self._labels.clear()
@@ -80,7 +80,7 @@ class IriNames:
 
 
 def _triples(row: dict[str, Any], iris: IriNames, ox: Any) -> Iterator[Any]:
-    """Yield the triples of one predicate of a query; a known name is that of the data."""
+    """Yield the triples for one predicate and query; known names keep the data's IRIs."""
     node = ox.BlankNode(f"q{row['query']}r{row['rank']}")
     predicate = iris.find(row["predicate"], row["label"])
     ends = (iris.find(row[f"meant_{role}"] or row[role]) for role in ("subject", "object"))

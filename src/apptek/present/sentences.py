@@ -1,4 +1,4 @@
-"""A reason in words: what happened between two entities, how often and when; their types."""
+"""Reasons as sentences: what happened between two entities, how often and when; their types."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from apptek.features.traits import NOT_SAME, SAME, THE_COUNTRY, Kind, Trait
 from apptek.present.wording import apart_text, at_time, count_text, listed, span_text
 
 OTHERS = "others"
-# Who acts and who is acted upon in each family: {s} the subject, {o} the object, {x} the others.
+# Who acts on whom in each family: {s} is the subject, {o} the object, {x} the others.
 DIRECTIONS = {
     "pair": ("{s}", "{o}"),
     "reversed": ("{o}", "{s}"),
@@ -19,7 +19,7 @@ DIRECTIONS = {
     "object_out": ("{o}", "{x}"),
     "object_in": ("{x}", "{o}"),
 }
-# What the trees look at, by topic.
+# What the trees consider, by topic.
 LOOKED_AT = {
     **{family: f"what {who} did to {whom}" for family, (who, whom) in DIRECTIONS.items()},
     "traits": "what {s} and {o} are",
@@ -29,8 +29,8 @@ LOOKED_AT = {
     "its place in the linear model": "how probable it would be without them",
 }
 
-# The titles of groups of small reasons; {before}: where a view may look.
-RECORDED = "recorded"  # the answer's own fact: training hides it, so it is evidence of nothing
+# Titles for groups of small reasons; {before} shows where a view may look.
+RECORDED = "recorded"  # the answer's own fact: training hides it, so it is not evidence
 TITLES = {
     RECORDED: "the recorded fact itself (hidden in training: this is no evidence against it)",
     "between": "what else {s} and {o} did to each other",
@@ -46,7 +46,7 @@ TITLES = {
     "counting": "what was recorded most often and most recently (counted; no single fact)",
     "frequency": "what was recorded most often, whoever is involved (no single fact)",
 }
-# Groups that are no sums of small reasons.
+# Groups that are not sums of small reasons.
 NO_SUMS = ("such_actors", "trees", "counting", "frequency")
 USUAL = {"subject": "what {s} usually does", "object": "what others usually do to {o}"}
 
@@ -61,7 +61,7 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class MainPartner:
-    """The entity in most of the facts of a family, how many of them, and how many there are."""
+    """The entity in most facts of a family, its number of facts, and the total number."""
 
     entity: str
     facts: int
@@ -70,14 +70,14 @@ class MainPartner:
 
 @dataclass(frozen=True, slots=True)
 class Occurrences:
-    """When the facts of one kind took place, seen from the query.
+    """When the facts behind a reason occurred, relative to the query.
 
-    distances  of the dated facts, signed, the nearest first; None: the query is undated
-    undated    how many facts have no date
-    lasting    whether the nearest one is an interval
-    horizon    up to which distance every fact is among them; None: all of them are
-    timeless   no fact of the whole data has a date, so that no text needs one
-    most       how many facts were looked at, where there may be more at no distance; 0: all
+    distances  the signed distances of dated facts, nearest first; None: the query is undated
+    undated    the number of facts without a date
+    lasting    whether the nearest fact is an interval
+    horizon    the distance up to which every fact is included; None: all facts are included
+    timeless   whether no fact in the data has a date, so that texts omit dates
+    most       the number of facts examined, if there may be more at unknown distances; 0: all
     """
 
     distances: tuple[int | None, ...]
@@ -89,17 +89,17 @@ class Occurrences:
 
     @property
     def same(self) -> int:
-        """How many took place at the query's time."""
+        """The number of facts at the query's time."""
         return self.distances.count(0)
 
     def at_least(self, *distances: int | None) -> str:
-        """Return "at least " where facts at the farthest of some distances may not be counted."""
+        """Return "at least " if some facts at the largest distance may not have been counted."""
         farthest = max(abs(distance or 0) for distance in distances)
         return "" if self.horizon is None or farthest <= self.horizon else "at least "
 
 
 def clause(predicate: str, phrase: str | None, source: str, target: str) -> str:
-    """Return a fact as a clause, with the phrase of the predicate if it has one."""
+    """Return a fact as a clause, using the predicate's phrase if it has one."""
     if phrase:
         return f"{source} {phrase} {target}"
     return f"'{predicate}' was recorded from {source} to {target}"
@@ -120,7 +120,7 @@ def history_sentence(
     partner: MainPartner | None,
     times: tuple[TimeAxis, Occurrences],
 ) -> str:
-    """Return the facts of a family with one predicate; `did` puts it between two names."""
+    """Describe a family's facts with one predicate; `did` places it between two names."""
     others = partner.entity if partner and partner.facts == partner.total else OTHERS
     names = (name.format(s=ends.subject, o=ends.object, x=others) for name in DIRECTIONS[family])
     when = when_words(*times, _most(partner))
@@ -131,7 +131,7 @@ def history_sentence(
 def mirror_sentence(
     did: Callable[[str, str], str], ends: Ends, axis: TimeAxis, seen: Occurrences, *, same: bool
 ) -> str:
-    """Return what was recorded in the other direction at the same time; `same`: the same event."""
+    """Describe the reverse facts recorded at the same time; `same`: the same event."""
     count = f"{seen.at_least(0)}{count_text(seen.same)} " if seen.same > 1 else ""
     remark = (
         "probably the same event seen from the other side" if same else "in the other direction"
@@ -182,27 +182,27 @@ def _nearest(seen: Occurrences) -> str:
 
 
 def _most(partner: MainPartner | None) -> str:
-    """(17 of 18 with Pope Francis), where more than half of the facts are with one of several."""
+    """Return (17 of 18 with Pope Francis) if one of several partners has most of the facts."""
     if partner is None or not partner.total / 2 < partner.facts < partner.total:
         return ""
     return f" ({partner.facts} of {partner.total} with {partner.entity})"
 
 
 def connected_sentence(labels: Sequence[str]) -> str:
-    """Say which predicates connect the two: those of the facts on the path, and no others."""
+    """Return which predicates connect the pair: only those of facts on the path."""
     if not labels:
         return "subject and object are the same"
     return "the two are connected by " + listed([f"'{label}'" for label in labels], len(labels))
 
 
 def trees_sentence(topic: str, ends: Ends) -> str:
-    """Return what the trees look at."""
+    """Describe what the trees consider."""
     looked_at = LOOKED_AT.get(topic, topic).format(s=ends.subject, o=ends.object, x=OTHERS)
     return f"the tree model, based on {looked_at}"
 
 
 def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[int, int]) -> str:
-    """Return what the two are. A guessed type is the one that an entity interacts with most.
+    """Describe the pair's types. A guessed type is the one that an entity interacts with most.
 
     kind  the kind of type; None: the entity itself, or whether the query is dated
     """
@@ -221,7 +221,7 @@ def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[
 
 
 def type_words(name: str, kind: Kind, entity: int) -> str:
-    """Return the type of an entity in words, and where it comes from."""
+    """Return an entity's type in words, and where it comes from."""
     value = kind.value(entity)
     if kind.is_guess(entity):
         return f"{name} interacts most with the {kind.name} '{value}' (inferred from names)"
@@ -237,19 +237,19 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
 
 
 def is_read_from_name(name: str, kind: Kind, entity: int) -> bool:
-    """Whether the type of an entity that is not in the facts comes from a part of its name."""
+    """Return whether an unknown entity's type comes from a part of its name."""
     if entity >= 0 or kind.is_guess(entity) or kind.origin == "table":
         return False
     return kind.value(entity) not in (None, THE_COUNTRY, _bare(name))
 
 
 def _bare(name: str) -> str:
-    """Return a name without the angle brackets that some data sets put around it."""
+    """Return a name without the angle brackets that some data sets add."""
     return name.removeprefix("<").removesuffix(">")
 
 
 def group_title(name: str, families: Collection[str], ends: Ends, view: View) -> str:
-    """Return the title of a group; nothing is usual for an unknown name, so it is left out."""
+    """Return a group's title, without unknown names, for which nothing is usual."""
     title = TITLES[name]
     if name == "usual" and len(families) == 1:
         title = USUAL.get(next(iter(families)), title)

@@ -1,4 +1,4 @@
-"""Results as tables, and files of every kind that a table can be written to."""
+"""Results as tables, and files in every format that a table can be written to."""
 
 import json
 import math
@@ -22,8 +22,8 @@ from apptek.models.answer_tables import SCHEMA
 from apptek.present.rdf_answers import RDF_SUFFIXES, stream_rdf
 from apptek.safe_text import printable, without_formulas
 
-PREDICATES = 3  # of a row of a watch list
-FORECAST = ("predicate", "label", "actor", "probability")  # of each of them
+PREDICATES = 3  # number of predicates in a watch-list row
+FORECAST = ("predicate", "label", "actor", "probability")  # fields of each of them
 WATCH = pa.schema(
     [
         *((name, pa.string()) for name in ("subject", "object", "first", "last")),
@@ -38,9 +38,9 @@ WATCH = pa.schema(
     ]
 )
 _SHARES = ("probability", "previous", "change", "since", "suspicion")  # percentages
-_WIDEST, _SAMPLED = 60, 200  # characters of a column; rows that its width is measured from
-_MAX_ROWS = 1_048_575  # that a spreadsheet can have below the header
-_DATE = datetime(2000, 1, 1, tzinfo=UTC)  # of every file: the same table, the same bytes
+_WIDEST, _SAMPLED = 60, 200  # maximum column width; number of rows used to measure it
+_MAX_ROWS = 1_048_575  # maximum number of spreadsheet rows below the header
+_DATE = datetime(2000, 1, 1, tzinfo=UTC)  # a fixed date, so that the same table has the same bytes
 
 
 @singledispatch
@@ -56,7 +56,7 @@ def _answer(answer: results.Answer) -> pa.Table:
 
 @to_arrow.register
 def _answers(answers: results.Answers) -> pa.Table:
-    """One row for each predicate of each query, numbered by `query` from 1."""
+    """Return one row per query and predicate; column `query` numbers the queries from 1."""
     rows = []
     for number, answer in enumerate(answers, 1):
         of_query = {name: getattr(answer, name) for name in SCHEMA.names if hasattr(answer, name)}
@@ -85,8 +85,8 @@ def _answers(answers: results.Answers) -> pa.Table:
 
 @to_arrow.register
 def _watch(watched: results.WatchList) -> pa.Table:
-    """One row for each pair; the most probable predicates in columns of their own."""
-    texts = {field.name: "" for field in WATCH if field.type == pa.string()}  # where there is none
+    """Return one row per pair, with the most probable predicates in separate columns."""
+    texts = {field.name: "" for field in WATCH if field.type == pa.string()}  # for missing values
     rows = []
     for row in watched.rows:
         cells = texts | results.to_dict(row) | {"first": watched.first, "last": watched.last}
@@ -128,9 +128,9 @@ def _write_json_lines(path: Path, table: pa.Table, _name: str) -> None:
 
 
 def _write_sheet(path: Path, table: pa.Table, name: str) -> None:
-    """Write a frozen header, columns as wide as their texts, and numbers with a format.
+    """Write a frozen header, columns as wide as their texts, and formatted numbers.
 
-    Rows beyond what a spreadsheet can have are left out.
+    Rows beyond the spreadsheet limit are left out.
     """
     import xlsxwriter
 
@@ -161,11 +161,11 @@ _WRITERS: dict[str, Callable[[Path, pa.Table, str], None]] = {
     ".jsonl": _write_json_lines,
 }
 TABLES = (*_STREAMED, *_WRITERS)
-SUFFIXES = (".html", *TABLES, ".json")  # of a result
+SUFFIXES = (".html", *TABLES, ".json")  # file types for a result
 
 
 def check_suffix(path: Path | Database, suffixes: tuple[str, ...] = SUFFIXES) -> None:
-    """Raise DataError if no file of that kind can be written; of a database, if no table can."""
+    """Raise DataError if this file type, or a table in this database, cannot be written."""
     if isinstance(path, Database):
         path.check_writable()
         return
@@ -183,7 +183,7 @@ def table_writer(
 ) -> Iterator[Callable[[pa.Table], None]]:
     """Yield a function that appends rows to a .csv, .tsv or .parquet file, or a table. Atomic.
 
-    data  that answers are about: they may also be written as RDF
+    data  the data behind the answers, which allows writing RDF as well
     """
     if isinstance(path, Database):
         with path.appending() as append_rows:
@@ -201,7 +201,7 @@ def table_writer(
         try:
             yield append
         except BaseException:
-            with suppress(OSError):  # what went wrong before is the error to report
+            with suppress(OSError):  # the earlier error is the one to report
                 stack.close()
             raise
         with writing(path):
@@ -214,8 +214,8 @@ def staged(
 ) -> Iterator[None]:
     """Write a result or a table; the file appears only if the block succeeds.
 
-    The suffix of the path says how: a page, all fields as JSON, or a table. `name` is that of the
-    sheet.
+    The path's suffix selects the format: a page, all fields as JSON, or a table. `name` is the
+    sheet's name.
     """
     table = result if isinstance(result, pa.Table) else None
     if isinstance(path, Database):
@@ -246,11 +246,11 @@ def _write_table(path: Path, table: pa.Table, suffix: str, name: str) -> None:
 def write_result(
     path: Path | Database, result: results.Result | pa.Table, name: str = "table"
 ) -> None:
-    """Write a result or a table as `staged` does. Atomic."""
+    """Write a result or a table, as `staged` does. Atomic."""
     with staged(path, result, name):
         pass
 
 
 def json_text(result: Any) -> str:
-    """Return a result as the JSON of a file."""
+    """Return a result as JSON text for a file."""
     return json.dumps(results.to_dict(result), indent=1, ensure_ascii=False) + "\n"

@@ -1,6 +1,6 @@
-"""The templates of texts, pages and pictures in `templates/`, by Jinja2.
+"""The Jinja2 templates for texts, pages and pictures in `templates/`.
 
-They replace characters that cannot be shown, and, but for texts, escape everything that they print.
+They replace characters that cannot be displayed. All except the text templates escape every value.
 """
 
 from functools import cache
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from jinja2 import Environment
 
 TEMPLATES = Path(__file__).with_name("templates")
-DRAWING_STYLE = (TEMPLATES / "drawing.css.j2").read_text(encoding="utf-8")  # also of the explorer
+DRAWING_STYLE = (TEMPLATES / "drawing.css.j2").read_text(encoding="utf-8")  # also for the explorer
 
 
 def render(template: str, **values: Any) -> str:
-    """Return what a template makes of some values."""
+    """Render a template with some values."""
     return _environment().get_template(template).render(**values)
 
 
@@ -47,7 +47,7 @@ def _environment() -> "Environment":
         undefined=StrictUndefined,
     )
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    # Nested rules: what a page says of its root and its body holds for the element of a fragment.
+    # Nested rules: rules for a page's root and body apply to the fragment's element.
     nested = style.replace(":root", "&").replace("body {", "& { padding: 8px 12px;")
     environment.globals |= {
         "style": Markup(style),  # noqa: S704 - our own file

@@ -1,4 +1,4 @@
-"""Results as text, for `__repr__` and for the command line."""
+"""Results as text, for `__repr__` and the command line."""
 
 from collections.abc import Callable
 from functools import singledispatch
@@ -27,24 +27,24 @@ from apptek.present.wording import (
 from apptek.safe_text import counted, printable_lines
 from apptek.terminal import BAR, table_text
 
-WIDTH = 100  # of a text that is not for a terminal
-BAR_WIDTH, ANSWER_BAR_WIDTH = 20, 30  # characters of a bar for 100 %
-SHOWN = 10  # answers
+WIDTH = 100  # for text outside a terminal
+BAR_WIDTH, ANSWER_BAR_WIDTH = 20, 30  # characters in a bar for 100 %
+SHOWN = 10  # number of answers
 
 
 def render_text(result: results.Result, width: int = WIDTH) -> str:
-    """Return a result as text without a newline at its end. Sentences are not wrapped."""
+    """Return a result as text without a trailing newline. Sentences are not wrapped."""
     return printable_lines(with_what_if(result, width, _text))
 
 
 def with_what_if(result: results.Result, width: int, render: Callable[..., str]) -> str:
-    """Return the text of a result; what supposed facts would change comes first."""
+    """Return the text of a result, starting with what supposed facts would change."""
     what_if, text = getattr(result, "what_if", None), render(result, width)
     return text if what_if is None else f"{what_if_text(what_if, width)}\n\nWithout them:\n{text}"
 
 
 def what_if_text(what_if: results.WhatIf, width: int) -> str:
-    """Return the answers side by side and the reasons that changed."""
+    """Return the answers side by side, and the reasons that changed."""
     rows = [chance_cells(row) for row in what_if.chances if row.kind in IN_TEXT]
     title = f"Suppose: {listed([fact.sentence for fact in what_if.facts])}"
     table = table_text(title, SIDE_BY_SIDE, rows, width)

@@ -1,4 +1,4 @@
-"""Watch lists in words: what the columns mean, alerts, and what changed since an earlier list."""
+"""Watch lists in words: the meaning of columns, alerts, and changes since an earlier list."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -8,11 +8,11 @@ from apptek.results import Explanation, WatchList, WatchRow
 from apptek.safe_text import counted, printable
 
 COLUMNS = ("pair, most probable event and what changed", "chance", "change")
-BARS = "·▁▂▃▄▅▆▇█"  # of the facts of a window; a dot: none
+BARS = "·▁▂▃▄▅▆▇█"  # the number of facts in a window; a dot means none
 SINCE = "since the earlier list"
-UNKNOWN_SHOWN = 10  # names that are not in the facts
+UNKNOWN_SHOWN = 10  # number of unknown names to show
 CUT_BEFORE = "The earlier list was cut: it does not say whether the pairs marked unlisted are new."
-DROPPED_SHOWN = 10  # pairs of the earlier list
+DROPPED_SHOWN = 10  # number of dropped pairs to show
 GRAMMAR = (
     "'chance > N', 'rise > N', 'fall > N', 'group:NAME > N', 'class:NAME > N' or "
     "'predicate:NAME > N', where N is from 0 to 100 (percent, or percentage points)"
@@ -20,7 +20,7 @@ GRAMMAR = (
 
 
 def watch_about(watched: WatchList) -> str:
-    """Return what the columns of a watch list mean."""
+    """Explain the columns of a watch list."""
     length = counted(watched.length, watched.unit)
     return (
         f"{counted(len(watched.rows), 'pair')} of {watched.data}, a window of {length}. The chance "
@@ -30,12 +30,12 @@ def watch_about(watched: WatchList) -> str:
 
 
 def event_words(event: str) -> str:
-    """Return what a chance is about: of material conflict, that something happens."""
+    """Return what a chance refers to: of material conflict, that something happens."""
     return f"of {event}" if event else "that something happens"
 
 
 def watch_lines(watched: WatchList) -> list[str]:
-    """Return the notes of a watch list, how many pairs have unknown names, and dropped pairs."""
+    """Return the notes on a watch list: pairs with unknown names, and dropped pairs."""
     lines = [note.text for note in watched.notes]
     if not watched.rows:
         lines.insert(0, "No chance changes by one percentage point or more.")
@@ -54,7 +54,7 @@ def watch_lines(watched: WatchList) -> list[str]:
 
 
 def mail_subject(result: Explanation | WatchList) -> str:
-    """Return the subject of a mail; alerts are counted."""
+    """Return the subject of an email, with the number of alerts."""
     if isinstance(result, Explanation):
         ends = f"{result.subject}, {result.object}, {shown_time(result.time)}"
         return printable(f"{ends}: {result.label} ({percent(result.probability)})")
@@ -72,13 +72,13 @@ def spark_text(counts: Sequence[int]) -> str:
 
 
 def status_words(row: WatchRow) -> str:
-    """Return new, same, or: up from 20.1 %."""
+    """Return the status of a row: new, same, or up from 20.1 %."""
     moved = row.status in ("up", "down") and row.since is not None
     return f"{row.status} from {percent(row.since or 0.0)}" if moved else row.status
 
 
 def events_sentence(did: str, counts: tuple[int, int], length: int, unit: str) -> str:
-    """Return how often something happened in the last window and in the one before that."""
+    """Return how often something happened in the last window and in the one before it."""
     window, (recent, earlier) = counted(length, unit), counts
     if not recent:
         return f"{did} {count_text(earlier)} in the {window} before the last {window}, not since"
@@ -89,7 +89,7 @@ def events_sentence(did: str, counts: tuple[int, int], length: int, unit: str) -
 def alert_sentence(
     kind: str, event: str, pair: tuple[str, str], value: float, chance: float, limit: float
 ) -> str:
-    """Return an alert; the value is a chance in percent, or a change in percentage points."""
+    """Return an alert; the value is a chance in percent or a change in percentage points."""
     what = f"{pair[0]} and {pair[1]}: the chance {event_words(event)}"
     if kind == "chance":
         return f"{what} is {percent(chance)} (alert above {limit:g} %)"
@@ -98,7 +98,7 @@ def alert_sentence(
 
 
 def other_list(watched: WatchList, earlier: Mapping[str, Any]) -> str:
-    """Return that an earlier list is about other events, or windows of another length."""
+    """Return a note: an earlier list is about other events or windows of a different length."""
     there, here = (
         f"the chance {event_words(event)} in {counted(length, watched.unit)}"
         for event, length in (

@@ -6,19 +6,19 @@ from apptek.present.wording import percent, period_text, points
 from apptek.results import Change, Forecast, Note, SupposedChance, SupposedFact
 
 FORM = "SUBJECT | PREDICATE | OBJECT | TIME"
-IN_TEXT = ("event", "predicate", "group")  # JSON has the classes, too
-SHOWN = 5  # reasons that changed
+IN_TEXT = ("event", "predicate", "group")  # JSON also contains the classes
+SHOWN = 5  # number of changed reasons to show
 NOTHING = "None of the supposed facts counts: the answer stays the same."
 COLUMNS = ("", "without", "with", "change")
 
 
 def known_fact_note(fact: SupposedFact) -> Note:
-    """Return that a supposed fact is in the data."""
+    """Return a note that a supposed fact is already in the data."""
     return _note(fact, "This fact is in the data already")
 
 
 def late_fact_note(fact: SupposedFact, moment: str) -> Note:
-    """Return that a supposed fact comes too late."""
+    """Return a note that a supposed fact is too late to count."""
     return _note(fact, f"Only facts before {moment} count, so this one does not")
 
 
@@ -27,7 +27,7 @@ def _note(fact: SupposedFact, why: str) -> Note:
 
 
 def answer_sentence(chances: Sequence[SupposedChance], facts: Sequence[SupposedFact]) -> str:
-    """Return the most probable predicate without and with the supposed facts."""
+    """Return the most probable predicate with and without the supposed facts."""
     if not any(fact.counts for fact in facts):
         return NOTHING
     first = max(chances, key=lambda each: each.without)
@@ -45,7 +45,7 @@ def answer_sentence(chances: Sequence[SupposedChance], facts: Sequence[SupposedF
 def forecast_sentence(
     forecast: Forecast, chances: Sequence[SupposedChance], facts: Sequence[SupposedFact]
 ) -> str:
-    """Return the chance of any event, which comes first, without and with the supposed facts."""
+    """Return the chance of any event (the first row) with and without the supposed facts."""
     if not any(fact.counts for fact in facts):
         return NOTHING
     window, chance = period_text(forecast.first, forecast.last), chances[0]
@@ -61,13 +61,13 @@ def forecast_sentence(
 
 
 def change_words(change: Change) -> str:
-    """Return a reason that changed; in a forecast, the direction that it is about comes first."""
+    """Return a changed reason; in a forecast, it starts with its direction."""
     sentence = change.second_sentence or change.first_sentence
     return f"{change.kind}: {sentence}" if " -> " in change.kind else sentence
 
 
 def chance_cells(row: SupposedChance) -> tuple[str, str, str, str]:
-    """Return what it is, both probabilities, and the change in percentage points."""
+    """Return a name, both probabilities, and the change in percentage points."""
     ends = f"{row.subject} -> {row.object}" if row.subject else ""
     what = row.label if row.kind != "event" else "any event"
     name = f"{row.kind} {what}" if row.kind in ("class", "group") else what

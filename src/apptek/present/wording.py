@@ -1,4 +1,4 @@
-"""Numbers, times and names as people read them."""
+"""Numbers, times and names in readable form."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -7,7 +7,7 @@ from apptek.facts.times import TimeAxis
 from apptek.results import Note, Share
 from apptek.safe_text import counted
 
-_EXACT = 6  # days below which a span is exact
+_EXACT = 6  # spans shorter than this many days are exact
 _SPANS = (
     (7, "a week"),
     (14, "two weeks"),
@@ -18,24 +18,24 @@ _SPANS = (
     (366, "a year"),
 )
 _DAY = r"-?\d{4,}-\d\d-\d\d"
-GIVEN = "if something happens"  # the condition of the probabilities of predicates
+GIVEN = "if something happens"  # the condition on the probabilities of predicates
 CONDITION = f"Each probability holds {GIVEN} between the two."
 
 
 def is_undated(time: str) -> bool:
-    """Whether the time of a query is unknown."""
+    """Return whether the time of a query is unknown."""
     return time in ("", "?")
 
 
 def shown_time(time: str) -> str:
-    """Return the time of a query for people: 2014-05-11, undated."""
+    """Return a query's time in readable form: 2014-05-11, undated."""
     return "undated" if is_undated(time) else time
 
 
 def at_time(time: str) -> str:
     """Return a time as part of a sentence: on 2014-05-11, in 1999, from 1999 to 2003, since 1999.
 
-    The forms are those of `when_text`; a number that is no year is a step: at 24.
+    The forms match `when_text`; a number that is not a year is a step: at 24.
     """
     if time[:1].isalpha():  # since, until, undated
         return "(undated)" if time == "undated" else time
@@ -46,31 +46,31 @@ def at_time(time: str) -> str:
 
 
 def recorded_words(labels: Sequence[str]) -> str:
-    """Return the recorded predicates of a query, which precede any answer: Recorded: plays for."""
+    """Return the recorded predicates to show before any answer: Recorded: plays for."""
     return f"Recorded: {listed(labels)}." if labels else ""
 
 
 def level_text(axis: TimeAxis, level: str | None, near: int) -> str:
-    """Return how near in time evidence is; `near`: the distance up to which it is near.
+    """Describe how near in time evidence is; `near` is the maximum distance that counts as near.
 
-    None is a topology, which has no distance.
+    None means a topology, which has no distance.
     """
     words = {"same": "at that time", "near": f"at most {counted(near, _unit(axis))} away"}
     return words.get(level, "further away in time") if level else ""
 
 
 def shortened(text: str, length: int) -> str:
-    """Return at most so many characters, with an ellipsis where some were cut."""
+    """Shorten a text to at most `length` characters, with an ellipsis if it was cut."""
     return text if len(text) <= length else text[: length - 1].rstrip() + "…"
 
 
 def signed(value: float) -> str:
-    """Return +1.32 or -0.40 (with a true minus sign); what rounds to 0 has no minus."""
+    """Return +1.32 or -0.40 (with a true minus sign); values that round to 0 have no minus sign."""
     return f"{round(value, 2) + 0.0:+.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def points(change: float) -> str:
-    """Return a change in percentage points: +1.3; 0.0 for less than half a tenth."""
+    """Return a change in percentage points: +1.3; 0.0 if it is below half a tenth."""
     text = f"{100 * change:+.1f}".replace("-", "\N{MINUS SIGN}")
     return "0.0" if text[1:] == "0.0" else text
 
@@ -81,14 +81,14 @@ def period_text(first: str, last: str) -> str:
 
 
 def percent(probability: float) -> str:
-    """Return 41.2 %; what would be rounded to 0 or 100 % is < 0.1 % or > 99.9 %."""
+    """Return 41.2 %; values that would round to 0 or 100 % become < 0.1 % or > 99.9 %."""
     if 0 < probability < 0.0005:
         return "< 0.1 %"
     return "> 99.9 %" if 0.9995 <= probability < 1 else f"{100 * probability:.1f} %"
 
 
 def listed(names: Sequence[str], most: int = 4) -> str:
-    """Return A, B and C; after the first few: A, B, C, D and 3 more."""
+    """Join names: A, B and C; if there are more than `most`: A, B, C, D and 3 more."""
     shown = list(names[:most])
     rest = len(names) - len(shown)
     if rest:
@@ -97,17 +97,17 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def general_notes(*names: str) -> list[str]:
-    """Return a line for each name that the facts do not contain: the answer is general."""
+    """Return a line for each name that is not in the facts: the answer is general."""
     return [f"General answer: {name} is not in the facts of the model." for name in names]
 
 
 def similar_lines(similar: Mapping[str, Sequence[str]]) -> list[str]:
-    """Return a line for each name that the data does not have: the names most like it."""
+    """Return a line for each name that is not in the data, with the most similar names."""
     return [f"Similar to {name}: {', '.join(names)}." for name, names in similar.items() if names]
 
 
 def read_as_notes(*pairs: tuple[str, str | None]) -> list[Note]:
-    """Return a note for each name that was read as another; pairs of the name given and meant.
+    """Return a note for each name that was read as another; pairs of given and intended name.
 
     Names that differ only in spaces, such as padded ones, look the same and need no note.
     """
@@ -119,7 +119,7 @@ def read_as_notes(*pairs: tuple[str, str | None]) -> list[Note]:
 
 
 def share_lines(classes: Sequence[Share], groups: Sequence[Share]) -> list[str]:
-    """Return a line for the classes and one for the groups, if there are any."""
+    """Return one line for the classes and one for the groups, if there are any."""
     lines = []
     for level, shares in (("class", classes), ("group", groups)):
         if shares:
@@ -130,13 +130,13 @@ def share_lines(classes: Sequence[Share], groups: Sequence[Share]) -> list[str]:
 
 
 def left_over(level: str, shares: Sequence[Share]) -> list[Share]:
-    """Return the probability of the predicates without a class or group, if there are any."""
+    """Return the probability of predicates without a class or group, if there are any."""
     rest = 1 - sum(one.probability for one in shares)
-    return [Share(f"without a {level}", rest)] if rest >= 0.0005 else []  # what is shown as 0.1 %
+    return [Share(f"without a {level}", rest)] if rest >= 0.0005 else []  # shown as 0.1 % or more
 
 
 def when_text(since: str, until: str) -> str:
-    """Return when a fact holds: 2014-05-11, 1999 to 2003, since 1999; "?" is unknown."""
+    """Return when a fact holds: 2014-05-11, 1999 to 2003, since 1999; "?" means unknown."""
     if since == until:
         return "undated" if since == "?" else since
     if since == "?":
@@ -154,7 +154,7 @@ def count_text(number: int) -> str:
 
 
 def span_text(axis: TimeAxis, length: int, most: int | None = None) -> str:
-    """Return a span of time for people: a week, 3 months; exact if that would exceed `most`."""
+    """Return a readable time span: a week, 3 months; exact if rounding would exceed `most`."""
     unit = _unit(axis)
     exact = counted(length, unit) if length > 1 else f"{'an' if unit == 'hour' else 'a'} {unit}"
     if axis.unit != "day":

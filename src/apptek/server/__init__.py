@@ -1,1 +1,1 @@
-"""A model over HTTP, and the page to explore it."""
+"""A model over HTTP, and a page to explore it."""

@@ -1,4 +1,4 @@
-"""The app of a served model: its routes, errors and OpenAPI description, and the page."""
+"""The app for a served model: its routes, errors, OpenAPI description and page."""
 
 import mimetypes
 from pathlib import Path
@@ -22,11 +22,11 @@ ABOUT = """Which predicate holds between a subject and an object at a time, and 
 
 Errors are problem JSON (RFC 9457): what is wrong, where, and what to do."""
 EXPLORER = Path(__file__).parent / "explorer"
-mimetypes.add_type("text/javascript", ".js")  # Windows may have another type
+mimetypes.add_type("text/javascript", ".js")  # Windows may register another type
 
 
 def create_app(served: ServedModel, limits: RequestLimits | None = None) -> FastAPI:
-    """Return the app of a served model. `http_server` puts it behind its middleware."""
+    """Return the app for a served model. `http_server` adds the middleware."""
     limits = limits or RequestLimits()
     app = FastAPI(
         title="APPTeK",
@@ -45,7 +45,7 @@ def create_app(served: ServedModel, limits: RequestLimits | None = None) -> Fast
 
 
 def _add_page(app: FastAPI) -> None:
-    """Add the explorer's files, and the style that drawings share."""
+    """Add the explorer's files, and the style sheet for drawings."""
 
     @app.get("/", include_in_schema=False)
     async def page() -> FileResponse:

@@ -1,4 +1,4 @@
-"""Forecasts: of a pair, of an actor, of a missing entity."""
+"""Forecasts of a pair, of an actor and of a missing entity."""
 
 from typing import Any
 
@@ -17,9 +17,9 @@ WINDOW = "Give the first time in `from`, and the last one in `until` or a length
 
 
 def window_keywords(served: ServedModel, body: WindowBody) -> dict[str, Any]:
-    """Return window and events of a request as keywords of the predictor's methods.
+    """Return the window and events of a request as keywords for the predictor's methods.
 
-    Raises a ServiceError if the model makes no forecasts, or for what is wrong with them.
+    Raises a ServiceError if the model cannot forecast, or if a value is invalid.
     """
     forecaster, length = forecaster_of(served), body.length
     with refusing((length.given() or ["from"])[0], title=NOT_A_WINDOW, advice=WINDOW):
@@ -85,7 +85,7 @@ def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
 
 
 def forecaster_of(served: ServedModel) -> Forecaster:
-    """Return the forecaster. Raises a ServiceError if the model makes no forecasts."""
+    """Return the forecaster. Raises a ServiceError if the model cannot forecast."""
     advice = "Serve a model that was fitted with the preset default or max on dated facts."
     with refusing("", title=NO_FORECASTS, advice=advice):
         occurrence_of(served.model)

@@ -1,8 +1,8 @@
-"""The server on a port: who may reach it, and when slow connections are closed.
+"""The server on a port: who may connect, and when slow connections are closed.
 
-uvicorn closes a connection that is idle after an answer. It waits for ever for the head of a
-request, and for a client that does not take its answer: a thousand such clients would use up all
-the connections that a process may have.
+uvicorn closes connections that are idle after a response. But it waits forever for a request's
+headers, and for a client that does not read its response. A thousand such clients could use up all
+the connections that a process may open.
 """
 
 import asyncio
@@ -31,14 +31,14 @@ from apptek.terminal import messages
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 LogFormat = Literal["text", "json"]
 BACKLOG = 1024
-FILES = 5248  # that are enough: connections, a backlog of them, and some of our own
+FILES = 5248  # enough for connections, a backlog of them, and our own files
 HEAD_SECONDS = 10.0
-TOKEN_LENGTH = 16  # characters that nobody guesses, at least
-GRACE = 5  # seconds, besides the time limit of an answer, in which the service ends
+TOKEN_LENGTH = 16  # minimum number of characters, so that a token cannot be guessed
+GRACE = 5  # seconds for shutdown, in addition to the time limit for an answer
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether only this machine can reach the address."""
+    """Return whether the address is reachable only from this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:
@@ -47,9 +47,9 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """Where a service listens, and who may use it.
+    """The address on which a service listens, and who may use it.
 
-    Other machines may reach it only with a token, unless it is `insecure` on purpose.
+    Other machines need a token, unless the service is deliberately `insecure`.
     """
 
     host: str
@@ -76,7 +76,7 @@ class Reach:
 
 def serve(folder: Path, reach: Reach, *, log: LogFormat = "text") -> None:
     """Serve a model until it is interrupted."""
-    with _listen(reach.host, reach.port) as listener:  # first: a port in use is reported at once
+    with _listen(reach.host, reach.port) as listener:  # first: reports a port in use at once
         served = ServedModel.open(folder)
         requests = RequestLimits(workers=os.cpu_count() or 1)
         app = secured(create_app(served, requests), requests, reach, served.digest)
@@ -98,14 +98,14 @@ def serve(folder: Path, reach: Reach, *, log: LogFormat = "text") -> None:
 
 
 def secured(app: ASGIApp, limits: RequestLimits, reach: Reach, digest: str = "") -> ASGIApp:
-    """Put the app behind its middleware. On loopback, only names of loopback are accepted."""
+    """Put the app behind its middleware. On loopback, only loopback host names are accepted."""
     hosts = LOOPBACK | {reach.host} if is_loopback(reach.host) else None
     return SecurityMiddleware(app, limits, reach.token, hosts, digest)
 
 
 def _listen(host: str, port: int) -> socket.socket:
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # asyncio sets TCP_NODELAY, which sends small answers at once, only if the protocol is named.
+    # asyncio sets TCP_NODELAY, which sends small responses at once, only if the protocol is named.
     listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     if sys.platform != "win32":
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -119,9 +119,9 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def log_to_stderr(log: LogFormat = "text") -> None:
-    """Send the log of the service and its libraries to stderr; as JSON, also each request."""
+    """Send the logs of the service and its libraries to stderr; as JSON, include each request."""
     handler, requests = logging.StreamHandler(), logging.StreamHandler()
-    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not what clients do wrong
+    logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not client errors
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
     logging.basicConfig(handlers=[handler], level=logging.WARNING, force=True)
     if log == "json":
@@ -133,14 +133,14 @@ def log_to_stderr(log: LogFormat = "text") -> None:
 
 
 class DeadlineProtocol(H11Protocol):
-    """A connection that must send the whole head of a request, and take its answer, in time."""
+    """A connection with deadlines for sending the request headers and reading the response."""
 
-    seconds = HEAD_SECONDS  # for the head, and for the next part of an answer to be taken
+    seconds = HEAD_SECONDS  # for the headers, and for reading the next part of a response
     _deadline: asyncio.TimerHandle | None = None
     _unsent = 0
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start to wait for a request."""
+        """Start waiting for a request."""
         super().connection_made(transport)
         self._watch()
 
@@ -150,22 +150,22 @@ class DeadlineProtocol(H11Protocol):
         self._stop_waiting()
 
     def handle_events(self) -> None:
-        """Stop waiting when the head of a request is there."""
+        """Stop waiting when the request headers have arrived."""
         super().handle_events()
         self._watch()
 
     def on_response_complete(self) -> None:
-        """Start to wait for the next request."""
+        """Start waiting for the next request."""
         super().on_response_complete()
         self._watch()
 
     def pause_writing(self) -> None:
-        """Start to wait for a client that takes its answer slowly."""
+        """Start waiting for a client that reads its response slowly."""
         super().pause_writing()
         self._watch()
 
     def resume_writing(self) -> None:
-        """Stop waiting for it."""
+        """Stop waiting for the client."""
         super().resume_writing()
         self._watch()
 
@@ -181,7 +181,7 @@ class DeadlineProtocol(H11Protocol):
         self._deadline = self.loop.call_later(self.seconds, self._check_progress)
 
     def _check_progress(self) -> None:
-        if self.transport.get_write_buffer_size() < self._unsent:  # a large answer is being taken
+        if self.transport.get_write_buffer_size() < self._unsent:  # a large response is being read
             self._set_deadline()
         else:
             self._stop_waiting()
@@ -194,7 +194,7 @@ class DeadlineProtocol(H11Protocol):
 
 
 def raise_file_limit() -> None:
-    """Raise the number of files that this process may open, as far as useful and allowed."""
+    """Raise the limit on open files as far as useful and allowed."""
     with suppress(ImportError, OSError, ValueError):  # a system without such limits
         import resource
 

@@ -1,4 +1,4 @@
-"""The server of the Model Context Protocol: questions to a model as tools."""
+"""The Model Context Protocol server: questions to a model as tools."""
 
 import os
 from collections.abc import Callable
@@ -24,7 +24,7 @@ from apptek.server.workers import RequestLimits, WorkerPool
 from apptek.terminal import tell
 
 READS_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
-# The advice in problems of the HTTP interface names its addresses; tools need another one.
+# Advice in HTTP problems refers to HTTP addresses; tools need different advice.
 _ADVICE = {
     "Unknown entity": "Find names with search_entities.",
     "Unknown predicate": "predict and history show predicates of the data.",
@@ -34,12 +34,12 @@ _ADVICE = {
 
 
 class ModelServer(MCPServer[Any]):
-    """An MCPServer whose errors are one line that says what is wrong, and nothing before it."""
+    """An MCPServer whose errors are a single line that describes the problem."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool, and shorten errors: pydantic's text has a line and an address per error."""
+        """Call a tool and shorten its errors: pydantic adds a line and a URL for each one."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -50,7 +50,7 @@ class ModelServer(MCPServer[Any]):
 
 
 def create_server(served: ServedModel, limits: RequestLimits | None = None) -> ModelServer:
-    """Return the server of a served model. Answers are computed in threads, within the limits."""
+    """Return the MCP server for a served model. Answers are computed in threads, within limits."""
     pool = WorkerPool(limits or RequestLimits(workers=os.cpu_count() or 1))
     return ModelServer(
         "apptek",
@@ -63,7 +63,7 @@ def create_server(served: ServedModel, limits: RequestLimits | None = None) -> M
 
 
 def instructions(served: ServedModel) -> str:
-    """Return what an assistant should know before it uses the tools."""
+    """Return what an assistant should know before using the tools."""
     data, facts = served.model.dataset, served.model.graph.facts
     return (
         f"A model of {len(facts):,} dated facts (subject, predicate, object, time) of "
@@ -76,7 +76,7 @@ def instructions(served: ServedModel) -> str:
 
 
 def _in_pool(pool: WorkerPool, ask: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a tool: it runs in a thread, and a query that cannot be answered is a ToolError."""
+    """Wrap a tool: run it in a thread, and turn queries that cannot be answered into ToolErrors."""
 
     @wraps(ask)
     async def tool(**arguments: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The tools of an assistant: each is a question to a model, and its docstring is the manual.
+"""The tools for an assistant: each is a question to a model, and its docstring is the manual.
 
-A tool is a function of the model and a body, which is mostly that of the same question over HTTP.
-What it returns is a result of `results.py`, and so is the schema.
+A tool is a function of the model and a request body, which usually matches the HTTP interface. It
+returns a result from `results.py`, which also defines the schema.
 """
 
 from collections.abc import Callable
@@ -20,15 +20,15 @@ from apptek.server import forecasts, model_info, requests, timelines
 from apptek.server.served_model import ServedModel
 from apptek.server.watch import WatchedPairs, watched_pairs
 
-FACTS = 8  # cited with a reason
-PATIENCE = 15.0  # seconds that a list may take
+FACTS = 8  # number of facts cited for each reason
+PATIENCE = 15.0  # maximum time for a list, in seconds
 WINDOW = ("start", "until", "days", "hours", "minutes", "months", "years", "steps")
 EVENTS = ("predicate", "class_", "group")
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A question: the function that answers it, and the fields of its body that are arguments."""
+    """A question: the function that answers it, and the body fields that become arguments."""
 
     work: Callable[[ServedModel, Any], Any]
     arguments: tuple[str, ...]
@@ -40,7 +40,7 @@ class Tool:
         return cast("type[BaseModel]", body.annotation)
 
     def of(self, served: ServedModel) -> Callable[..., Any]:
-        """Return the tool of a model, as a function of its arguments."""
+        """Return the tool for a model, as a function of its arguments."""
 
         def ask(**arguments: Any) -> Any:
             return to_dict(self.work(served, self.body(**arguments)))
@@ -63,7 +63,7 @@ class Tool:
 
 
 def _model_of(kind: Any) -> type[BaseModel]:
-    """Return a result as a class that a tool can return: the package `mcp` takes no slots."""
+    """Return a result type that a tool can return: the package `mcp` does not accept slots."""
     described_fields: dict[str, Any] = {
         each.name: (each.type, Field(description=each.metadata.get("description")))
         for each in fields(kind)

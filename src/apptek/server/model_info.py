@@ -1,4 +1,4 @@
-"""What the service says about its model: data and settings, names, topologies and weights."""
+"""What the service reports about its model: data and settings, names, topologies and weights."""
 
 import numpy as np
 

@@ -16,7 +16,7 @@ from apptek.present.wording import shortened
 from apptek.safe_text import printable
 
 MEDIA_TYPE = "application/problem+json"
-MAX_QUOTED = 80  # characters of a client's text that an error repeats
+MAX_QUOTED = 80  # maximum number of characters quoted from a client's text
 TITLES = {
     400: "The request cannot be read",
     401: "A token is needed",
@@ -30,13 +30,13 @@ TITLES = {
     500: "The service failed",
     503: "The service is busy",
 }
-# After 400 the end of the body is unknown, after 408 it is unread: no further requests.
+# After 400, the end of the body is unknown, and after 408 it is unread: close the connection.
 _HEADERS = {
     400: {"Connection": "close"},
     401: {"WWW-Authenticate": "Bearer"},
     408: {"Connection": "close"},
 }
-_TAGS = {"one", "many"}  # pydantic puts the tag of PredictBody into an error's location
+_TAGS = {"one", "many"}  # pydantic adds the tag of PredictBody to an error's location
 
 
 class Problem(BaseModel):
@@ -55,7 +55,7 @@ class Problem(BaseModel):
 
 
 class ServiceError(ApptekError):
-    """An error that is sent to the client as a problem with a status."""
+    """An error that is sent to the client as a problem with an HTTP status."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class ServiceError(ApptekError):
         )
 
     def response(self) -> Response:
-        """Return the problem as a response."""
+        """Return the problem as an HTTP response."""
         return Response(
             self.body.model_dump_json(), self.body.status, self.headers, media_type=MEDIA_TYPE
         )
@@ -94,7 +94,7 @@ def problem_of(
     title: str = "",
     advice: str = "Change the request as the detail says.",
 ) -> ServiceError:
-    """Return the problem for an error of the library that rejects a request."""
+    """Return the problem for a library error that rejects a request."""
     if isinstance(error, ServiceError):
         return error
     if isinstance(error, UnknownName):
@@ -116,7 +116,7 @@ def problem_of(
 
 @contextmanager
 def refusing(where: str, *, title: str, advice: str) -> Iterator[None]:
-    """Turn the error of the library that rejects a request into a problem."""
+    """Convert a library error that rejects a request into a problem."""
     try:
         yield
     except ApptekError as error:
@@ -124,12 +124,12 @@ def refusing(where: str, *, title: str, advice: str) -> Iterator[None]:
 
 
 def quoted(text: str) -> str:
-    """Return a client's text in quotes, safe and short enough to repeat in an error."""
+    """Quote a client's text, made safe and short enough to repeat in an error."""
     return repr(shortened(printable(text), MAX_QUOTED))
 
 
 def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """Return the OpenAPI description of the problems that a route may answer with."""
+    """Return the OpenAPI description of the problems that a route can return."""
     content = {MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     return {
         status: {"description": TITLES[status], "model": Problem, "content": content}
@@ -138,7 +138,7 @@ def problem_responses(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 
 def describe_as_problem_json(app: FastAPI) -> None:
-    """Correct the OpenAPI description: FastAPI says that errors may be application/json, too."""
+    """Correct the OpenAPI description: FastAPI adds application/json for errors."""
     for methods in app.openapi()["paths"].values():
         for operation in methods.values():
             for status, response in operation["responses"].items():
@@ -147,7 +147,7 @@ def describe_as_problem_json(app: FastAPI) -> None:
 
 
 def add_error_handlers(app: FastAPI) -> None:
-    """Turn every error of the app into a problem."""
+    """Convert every error of the app into a problem."""
 
     @app.exception_handler(ApptekError)
     async def apptek_error(_: Request, error: ApptekError) -> Response:
@@ -175,7 +175,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
 
 def _from_validation(error: RequestValidationError) -> ServiceError:
-    """Return the problem for the first invalid field, with the number of the others."""
+    """Return the problem for the first invalid field, with the number of further ones."""
     first, *others = error.errors()
     path = [str(part) for part in first["loc"] if part not in _TAGS]
     where = shortened(".".join(path), MAX_QUOTED)

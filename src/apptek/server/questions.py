@@ -1,4 +1,4 @@
-"""Sample questions: well answered ones for the first screen, and those that match words."""
+"""Sample questions: well-answered ones for the first screen, and search results."""
 
 from functools import partial
 
@@ -17,9 +17,9 @@ from apptek.server.requests import SearchQuery
 from apptek.server.responses import CountedName
 from apptek.server.served_model import ServedModel, sample_facts
 
-CARDS = 9  # one large, the others in rows of two or four
-WORDS = 8  # characters of a search text that are used
-NAMES = 3  # entities that a search offers besides
+CARDS = 9  # one large card, and the others in rows of two or four
+WORDS = 8  # maximum number of characters used from a search text
+NAMES = 3  # number of entities that a search also offers
 STOP_WORDS = frozenset(
     ("a", "against", "all", "an", "and", "at", "between", "by", "did", "do", "does", "for", "from",
      "happen", "happens", "how", "in", "is", "next", "of", "on", "the", "to", "what", "when",
@@ -104,7 +104,7 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     if not words:
         return Questions(questions=[])
     found = {word: _meaning(served, word) for word in words}
-    # Skip a word without a meaning.
+    # Skip words that match nothing.
     meanings = [both for both in found.values() if both[0].any() or both[1].any()]
     names = _names(served, [word for word, both in found.items() if both[0].any()])
     described = facts.subjects != facts.objects if meanings else np.zeros(len(facts), np.bool_)
@@ -134,7 +134,7 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
 
 
 def _names(served: ServedModel, words: list[str]) -> list[CountedName]:
-    """Return the entities whose names match all words, or else any of them."""
+    """Return the entities whose names match all words, or otherwise any of them."""
     search = partial(served.index.search, limit=NAMES)
     ids = search(" ".join(words)) or [entity for word in words for entity in search(word)]
     names, counts = served.model.dataset.entities, served.counts
@@ -143,9 +143,9 @@ def _names(served: ServedModel, words: list[str]) -> list[CountedName]:
 
 
 def _meaning(served: ServedModel, word: str) -> tuple[Bools, Bools]:
-    """Return the entities and the predicates that a word of a search can mean.
+    """Return the entities and predicates that a search word can mean.
 
-    An everyday word for an event means no entity: "war" is not Warren.
+    An everyday word for an event does not match entities: "war" does not match Warren.
     """
     data, table = served.model.dataset, served.predictor.answerer.labels
     entities = np.zeros(len(data.entities), np.bool_)
@@ -161,7 +161,7 @@ def _meaning(served: ServedModel, word: str) -> tuple[Bools, Bools]:
 
 
 def _is_like(own: str, word: str) -> bool:
-    """Return whether a word begins like another one: visits, visited and visit are alike."""
+    """Return whether two words share a stem: visits, visited and visit do."""
     shared = max(len(word) - 3, 4)
     return own.startswith(word) or (len(own) >= 4 and own[:shared] == word[:shared])
 

@@ -1,4 +1,4 @@
-"""Metrics of the service in the text format of Prometheus, and the log of requests as JSON."""
+"""The service's metrics in the Prometheus text format, and the request log as JSON."""
 
 import json
 import logging
@@ -17,22 +17,22 @@ from starlette.types import Scope
 from apptek.server.workers import WorkerPool
 
 LOGGER = "apptek.requests"
-METRICS = "apptek.metrics"  # where a request has the metrics of its service
+METRICS = "apptek.metrics"  # the key in a request's scope for the metrics of its service
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-SECONDS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0)  # upper bounds of the buckets of latencies
+SECONDS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0)  # upper bounds of the latency buckets
 
 
 class RequestMetrics:
-    """Counts and latencies of all requests since the start, those that were refused included."""
+    """Counts and latencies of all requests since the start, including rejected ones."""
 
     def __init__(self) -> None:
         self._statuses: Counter[tuple[str, int]] = Counter()
-        self._latencies: dict[str, list[int]] = {}  # route -> requests by bucket
+        self._latencies: dict[str, list[int]] = {}  # route -> number of requests per bucket
         self._seconds: Counter[str] = Counter()
         self._lock = Lock()
 
     def add(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count a request that was answered, and log it; its query is in neither."""
+        """Count and log an answered request, without its query."""
         route = getattr(scope.get("route"), "path", "other")
         with self._lock:
             self._statuses[route, status] += 1
@@ -75,27 +75,27 @@ def _resident_bytes() -> int:
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text(encoding="ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    import resource  # the peak, in bytes on macOS
+    import resource  # peak memory, in bytes on macOS
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 
 
 def add_metrics(app: FastAPI, pools: Mapping[str, WorkerPool]) -> None:
-    """Add the address of the metrics. It waits for no thread."""
+    """Add the metrics route, which does not wait for a thread."""
 
     @app.get("/api/metrics", include_in_schema=False)
     async def metrics(request: Request) -> PlainTextResponse:
-        """Return requests, latencies, queues and memory in the text format of Prometheus."""
+        """Return requests, latencies, queues and memory in the Prometheus text format."""
         of_service: RequestMetrics = request.scope.get(METRICS) or RequestMetrics()
         text = "\n".join([*of_service.lines(pools), ""])
         return PlainTextResponse(text, media_type=MEDIA_TYPE)
 
 
 class JsonLines(logging.Formatter):
-    """A formatter that makes each record one JSON object in one line."""
+    """A formatter that writes each record as a JSON object on one line."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Return the record as JSON: time, level, logger, message, and its own fields."""
+        """Return the record as JSON: time, level, logger, message, and extra fields."""
         when = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(record.created))
         line = {"time": f"{when}.{int(record.msecs):03d}Z", "level": record.levelname.lower()}
         line |= {"logger": record.name, "message": record.getMessage()}

@@ -1,4 +1,4 @@
-"""The bodies of requests."""
+"""The request bodies."""
 
 from typing import Annotated, Any, Literal
 
@@ -8,7 +8,7 @@ from pydantic_core import PydanticCustomError
 from apptek.forecast.window import Length
 
 MAX_BATCH = 5_000  # queries
-MOST_WATCHED = 200  # pairs of a watch list
+MOST_WATCHED = 200  # maximum number of pairs in a watch list
 
 Name = Annotated[str, Field(min_length=1, max_length=10_000)]
 Time = Annotated[
@@ -49,7 +49,8 @@ class _StrictBody(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_extra_fields(cls, body: Any) -> Any:
-        # Pydantic would report every extra field: a body of 300,000 of them costs much memory.
+        # Pydantic would report every extra field: a body with 300,000 of them would use much
+        # memory.
         if isinstance(body, dict) and len(body) > len(cls.model_fields):
             extra = next(name for name in body if name not in cls.model_fields)
             raise PydanticCustomError(
@@ -114,7 +115,7 @@ def _form(body: Any) -> str:
     return "many" if isinstance(body, dict) and "queries" in body else "one"
 
 
-# The tag decides which of the two forms a body is validated against, so that errors name one.
+# The tag selects which form a body is validated against, so that errors refer to one form.
 PredictBody = Annotated[
     Annotated[PredictQuery, Tag("one")] | Annotated[PredictBatch, Tag("many")], Discriminator(_form)
 ]
@@ -180,7 +181,7 @@ class WindowBody(_StrictBody):
 
     @property
     def length(self) -> Length:
-        """How long the window is."""
+        """The length of the window."""
         return Length(
             self.until, self.days, self.months, self.years, self.hours, self.minutes, self.steps
         )

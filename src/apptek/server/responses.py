@@ -1,4 +1,4 @@
-"""The bodies of responses."""
+"""The response bodies."""
 
 from typing import Any, Literal
 

@@ -16,9 +16,9 @@ from apptek.server.requests import RibbonQuery
 from apptek.server.served_model import ServedModel
 from apptek.server.timelines import layers_of, read_window
 
-STEPS = 400  # the most times to answer; a longer range is sampled evenly
-LISTED = 8  # predicates of each time
-MARKS = 3000  # facts per direction to return
+STEPS = 400  # maximum number of times to answer; longer ranges are sampled evenly
+LISTED = 8  # number of predicates listed for each time
+MARKS = 3000  # maximum number of facts to return per direction
 
 
 class Layer(BaseModel):
@@ -98,7 +98,7 @@ def ribbon(served: ServedModel, asked: RibbonQuery) -> Ribbon:
 
 
 def _positions(window: Window) -> Longs:
-    """Every position of a window, or evenly spread ones, its ends among them."""
+    """Every position in a window, or evenly spaced ones that include both ends."""
     count = min(window.last - window.first + 1, STEPS)
     return np.unique(np.linspace(window.first, window.last, count).round().astype(np.int64))
 
@@ -107,7 +107,7 @@ def _directions(
     model: Model, pair: tuple[int, int], chances: list[Matrix], classes: PredicateClasses,
     window: Window,
 ) -> tuple[list[RibbonDirection], list[int]]:  # fmt: skip
-    """Return both directions, and the ids of the predicates that they list by their places."""
+    """Return both directions, and the ids of the predicates that they refer to by index."""
     data, graph = model.dataset, model.graph
     ways = (pair, pair[::-1])
     orders = [np.argsort(-each, axis=1, kind="stable")[:, :LISTED] for each in chances]

@@ -1,8 +1,7 @@
-"""Every address of the service, with the function that answers it.
+"""Every route of the service, with the function that answers it.
 
-Its parameter after `served` is the body of the request or its query string, a class of
-`requests.py`; the return type is the schema of the response, and the docstring is what OpenAPI says
-about it.
+The parameter after `served` is the request body or query string, a class in `requests.py`. The
+return type is the response schema, and the docstring is the description in OpenAPI.
 """
 
 import inspect
@@ -27,23 +26,23 @@ from apptek.server.request_metrics import add_metrics
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import RequestLimits, WorkerPool
 
-# Each has its own threads: names wait for no batch, answers for no list, health for nothing.
+# Separate threads: names do not wait for batches, answers for lists, or health for anything.
 Pool = Literal["health", "information", "answers", "page"]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """An address, and the function that answers it in a thread of a pool."""
+    """A route, and the function that answers it in a thread of a pool."""
 
     method: Literal["GET", "POST"]
     path: str
     tag: str
     pool: Pool
     work: Callable[..., Any]
-    files: tuple[str, ...] = ()  # media types that it can send besides JSON
+    files: tuple[str, ...] = ()  # additional media types besides JSON
 
     def add_to(self, app: FastAPI, served: ServedModel, pool: WorkerPool) -> None:
-        """Add the route to the app of a model."""
+        """Add the route to a model's app."""
         signature = inspect.signature(partial(self.work, served))
 
         async def endpoint(**arguments: Any) -> Response:
@@ -60,7 +59,7 @@ class Route:
         )  # fmt: skip
 
     def _parameter(self, parameter: inspect.Parameter) -> inspect.Parameter:
-        """Return a parameter of the function as FastAPI reads it: of GET, from the query string."""
+        """Return a parameter of the function for FastAPI; with GET, from the query string."""
         if self.method == "POST" or get_origin(parameter.annotation) is Annotated:
             return parameter
         return parameter.replace(annotation=Annotated[parameter.annotation, Query()])
@@ -89,7 +88,7 @@ ROUTES = (
 
 
 def _result_of(signature: inspect.Signature) -> Any:
-    """Return what is sent as JSON, without the Response of a file."""
+    """Return the type that is sent as JSON, without the Response used for files."""
     kinds = get_args(signature.return_annotation)
     return kinds[0] if kinds else signature.return_annotation
 

@@ -1,4 +1,4 @@
-"""ASGI middleware before the app: checks who asks, limits bodies, sets strict headers."""
+"""ASGI middleware in front of the app: checks who is asking, limits bodies, sets strict headers."""
 
 import asyncio
 import hmac
@@ -26,9 +26,9 @@ HEADERS = {
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
 DIGEST_HEADER = "X-APPTeK-Model"
-OWN_SITES = {"", "none", "same-origin"}  # Sec-Fetch-Site: no browser, the address bar, our page
-DRAINED = 16 << 20  # bytes beyond the limit that are read before a body is rejected
-ANSWERS = "/api"  # where the model answers; the explorer's files need no token
+OWN_SITES = {"", "none", "same-origin"}  # Sec-Fetch-Site: not a browser, the address bar, our page
+DRAINED = 16 << 20  # bytes to read beyond the limit before a body is rejected
+ANSWERS = "/api"  # the path of the model's answers; the explorer's files need no token
 _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
 
 
@@ -36,10 +36,10 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
 class SecurityMiddleware:
     """A middleware that rejects bad requests and adds security headers to every response.
 
-    token  required where the model answers; None: no token is needed
-    hosts  names by which the service may be addressed; None: any name. This refuses a page of
-           another site that points its own host name at this machine (DNS rebinding).
-    digest of the model that answers, for a header; "": none
+    token  required for the model's answers; None: no token is needed
+    hosts  accepted host names; None: any name. This blocks pages from another site that point their
+           own host name at this machine (DNS rebinding). digest the digest of the model, for a
+           header; "" omits it
     """
 
     app: ASGIApp
@@ -50,7 +50,7 @@ class SecurityMiddleware:
     metrics: RequestMetrics = field(default_factory=RequestMetrics)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Read the whole body and pass the request on, or answer with a problem."""
+        """Read the whole body and pass the request on, or respond with a problem."""
         if scope["type"] != "http":
             await self.app(scope, receive, send)
             return
@@ -69,7 +69,7 @@ class SecurityMiddleware:
                     headers[DIGEST_HEADER] = self.digest
             await send(message)
 
-        # The routes know GET only; the server drops the body of a response to HEAD.
+        # The routes accept only GET; the server drops the body from the response to HEAD.
         method = "GET" if scope["method"] == "HEAD" else scope["method"]
         asked = {**scope, "method": method, METRICS: self.metrics}
         try:
@@ -93,7 +93,7 @@ class SecurityMiddleware:
                 where="Host",
             )
         if "content-length" in headers and "transfer-encoding" in headers:
-            # A proxy may see another end of the body: the rest would be a smuggled request.
+            # A proxy may disagree about where the body ends: the rest would be a smuggled request.
             raise ServiceError(
                 400,
                 "A body has either Content-Length or Transfer-Encoding.",
@@ -112,9 +112,9 @@ class SecurityMiddleware:
                 self._check_token(headers)
 
     def _check_token(self, headers: Headers) -> None:
-        # Headers decodes as latin-1; undo it, since the token may have any UTF-8 characters.
+        # Headers are decoded as latin-1; undo it, because a token may contain any UTF-8 characters.
         credentials = headers.get("authorization", "").encode("latin-1")
-        scheme, _, token = credentials.partition(b" ")  # the scheme in any case: RFC 9110
+        scheme, _, token = credentials.partition(b" ")  # the scheme is case-insensitive: RFC 9110
         right = hmac.compare_digest(token, f"{self.token}".encode())
         if not right or scheme.lower() != b"bearer":
             raise ServiceError(
@@ -138,15 +138,15 @@ class SecurityMiddleware:
             ) from None
 
     async def _read_body(self, headers: Headers, receive: Receive) -> bytes:
-        """Return the whole body. Of one that is too large, read on for a while and drop it.
+        """Return the whole body. If it is too large, keep reading for a while and discard it.
 
-        Closing a connection with unread bytes resets it: the client would not see the answer.
+        Closing a connection with unread bytes resets it, so the client would not see the response.
         """
         length, most = headers.get("content-length", "0"), self.limits.body_bytes
         announced = int(length) if length.isdecimal() else 0
         if announced > most and ("expect" in headers or announced > most + DRAINED):
             raise self._too_large()
-        # A chunked body announces no length, and a client may send more than it announced.
+        # A chunked body does not announce its length, and a client may send more than it announced.
         body, size, more = bytearray(), 0, True
         while more and size <= most + DRAINED:
             message = await receive()
@@ -170,13 +170,13 @@ class SecurityMiddleware:
 
 
 def _host_name(headers: Headers) -> str:
-    """Return the name in a Host header such as example.org:80 or [::1]:80; "" if there is none."""
+    """Return the name in a Host header such as example.org:80 or [::1]:80; "" if it has none."""
     match = _HOST.fullmatch(headers.get("host", ""))
     return match[1].lower() if match else ""
 
 
 def _replay(body: bytes, receive: Receive) -> Receive:
-    """Return a `receive` that gives the body that was read, then whatever the network sends."""
+    """Return a `receive` that replays the body, then passes on whatever the network sends."""
     replayed = False
 
     async def receive_again() -> Message:

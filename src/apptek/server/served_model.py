@@ -1,4 +1,4 @@
-"""The served model: its predictor, an index of its names, its time span, sample queries."""
+"""The served model: its predictor, name index, time span and sample queries."""
 
 import shutil
 import tempfile
@@ -36,21 +36,21 @@ from apptek.server.requests import QueryFields, SupposedBody
 from apptek.server.workers import BackgroundWork
 
 SAMPLES = 4
-BEYOND = 30  # the most steps after the last fact to show
-UNKNOWN_NAMES = 50  # unknown names of a batch for which similar names are returned
+BEYOND = 30  # maximum number of steps to show after the last fact
+UNKNOWN_NAMES = 50  # maximum number of unknown names in a batch that get suggestions
 FAR_TIME = "A time far from all facts"
 NOT_A_TIME = "Not a time of this data"
 NO_PREDICATE = "Unknown predicate"
-CANDIDATES = 400  # tuning facts that the samples are chosen from
+CANDIDATES = 400  # tuning facts from which samples are chosen
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A query with resolved names and time. Routes pass it on.
+    """A query with resolved names and time, passed between routes.
 
-    ids       one row; a name that is not in the data has an id below 0
-    answerer  the answerer of the requested view
-    similar   names similar to unknown ones
+    ids       a single row; names that are not in the data have ids below 0
+    answerer  the requested view's answerer
+    similar   names similar to the unknown ones
     """
 
     query: Query
@@ -66,24 +66,24 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
-    """The model and indexes behind all answers; read-only.
+    """The model and the indexes behind all answers; read-only.
 
-    The index of names is built in the background: with many entities it takes seconds, and the
-    service can answer queries before it is ready.
+    The name index is built in the background. With many entities this takes seconds; the service
+    can answer queries before it is ready.
     """
 
     predictor: Predictor
-    folder: Path  # where the model was when it was opened
+    folder: Path  # the location of the model when it was opened
     digest: str
     span: Window
     samples: tuple[Query, ...]
-    counts: Ints  # facts of each entity
+    counts: Ints  # number of facts per entity
     pending_index: "Future[NameIndex]"
     background: BackgroundWork = field(default_factory=BackgroundWork)
 
     @classmethod
     def open(cls, folder: Path) -> "ServedModel":
-        """Load a model and run it once, so that the kernels are compiled before any request."""
+        """Load a model and run it once, so that kernels are compiled before the first request."""
         with private_copy(folder) as copy:
             digest = model_digest(copy)
             predictor = Predictor.load(copy)
@@ -97,7 +97,7 @@ class ServedModel:
             predictor.forecast(samples[0].subject, samples[0].object, steps=1)
         asked = predictor.answerer.queries_of(samples[:1])
         process = DecisionProcess(predictor.answerer.main.space.graph, model.config.agent)
-        Environment(process, asked)  # for the steps of the agent
+        Environment(process, asked)  # for the agent's steps
         span = time_span(model.graph)
         return cls(predictor, folder, digest, span, samples, counts, pending_index, background)
 
@@ -107,18 +107,18 @@ class ServedModel:
         return self.predictor.model
 
     def answerer(self, view: View | None) -> Answerer:
-        """Return the answerer; with `past_only` every query uses only facts before its time."""
+        """Return the answerer; with `past_only`, queries use only the facts before their time."""
         answerer = self.predictor.answerer
         return answerer.past_view() if view == "past_only" else answerer
 
     @property
     def beyond(self) -> int:
-        """The number of steps after the last fact to show: an eighth of the span of all facts."""
+        """The number of steps to show after the last fact: an eighth of the facts' time span."""
         return max(min(BEYOND, (self.span.last - self.span.first + 1) // 8), 1)
 
     @property
     def index(self) -> NameIndex:
-        """The index of the entities' names; waits until it is built."""
+        """The index of entity names; waits until it is built."""
         return self.pending_index.result()
 
     def pair(self, subject: str, object_: str, *, allow_unknown: bool = False) -> tuple[int, int]:
@@ -128,14 +128,14 @@ class ServedModel:
         return one, other
 
     def ids(self, names: dict[str, str], *, allow_unknown: bool = False) -> list[int]:
-        """Return the ids of names, each by the field that has it; below 0 for an unknown name.
+        """Return the ids of names, keyed by request field; below 0 for unknown names.
 
         Raises a ServiceError with similar names if unknown names are not allowed.
         """
         answerer = self.predictor.answerer
         ids = [answerer.entity_id(name) for name in names.values()]
         if min(ids, default=0) < 0:
-            _ = self.index  # it is built once: wait for it, instead of building another
+            _ = self.index  # wait for the one that is being built, instead of building another
             try:
                 answerer.entities.check(*names.values(), allow_unknown=allow_unknown)
             except UnknownName as error:
@@ -162,9 +162,9 @@ class ServedModel:
         *,
         against: str | None = None,
     ) -> WhatIf | None:
-        """Return the answer without and with supposed facts; None where nothing is supposed.
+        """Return the answer with and without supposed facts; None if nothing is supposed.
 
-        Raises a ServiceError for a fact that cannot be supposed.
+        Raises a ServiceError if a fact cannot be supposed.
         """
         if not suppose:
             return None
@@ -175,48 +175,48 @@ class ServedModel:
             )  # fmt: skip
 
     def batch(self, asked: Sequence[Query]) -> Queries:
-        """Look up many queries, among them some with unknown names.
+        """Look up many queries, which may include unknown names.
 
-        Raises a ServiceError that names the query if a text cannot be a name or a time.
+        Raises a ServiceError that identifies the query if a name or time is invalid.
         """
         advice = f"Write {self.model.dataset.axis.expected}."
         with refusing("queries", title=NOT_A_TIME, advice=advice):
             return self.predictor.answerer.queries_of(asked)
 
     def similar(self, names: Iterable[str], ids: Iterable[int]) -> dict[str, list[str]]:
-        """Return names similar to those with an id below 0, for the first few (it is slow)."""
+        """Return names similar to the first few with an id below 0 (the search is slow)."""
         named = zip(names, ids, strict=True)
         unknown = dict.fromkeys(name for name, entity in named if entity < 0)
         if unknown:
-            _ = self.index  # waits for it
+            _ = self.index  # wait until the index is built
         resolver = self.predictor.answerer.entities
         return {name: resolver.suggestions(name) for name in islice(unknown, UNKNOWN_NAMES)}
 
     def predicate(self, name: str, where: str) -> int:
-        """Return the id of a predicate. An unknown one is a ServiceError with similar names."""
+        """Return a predicate's id. Unknown predicates raise a ServiceError with similar names."""
         resolver, names = self.predictor.answerer.predicate_names, self.model.dataset.predicates
         with refusing(where, title=NO_PREDICATE, advice="/api/predicates lists all predicates."):
             return find_predicate(name, resolver, names)
 
     def check_predicates(self, **names: str | None) -> None:
-        """Raise a ServiceError for the first unknown predicate, by the field that names it."""
+        """Raise a ServiceError for the first unknown predicate, and identify its field."""
         for where, name in names.items():
             if name is not None:
                 self.predicate(name, where)
 
     def time(self, text: str, where: str) -> int:
-        """Return the code of a time. Raises a ServiceError that says how times are written."""
+        """Return the code of a time. Raises a ServiceError that explains how to write times."""
         axis = self.model.dataset.axis
         advice = f"Write {axis.expected}, or ? if the time is unknown."
         with refusing(where, title=NOT_A_TIME, advice=advice):
             return axis.parse(text)
 
     def position(self, code: int) -> int:
-        """Return the position of a time on the axis; UNKNOWN for an unknown time."""
+        """Return a time's position on the axis; UNKNOWN for an unknown time."""
         return UNKNOWN if code == UNKNOWN else self.model.dataset.axis.position(code)
 
 
-# Around what reads supposed facts.
+# Used around code that reads supposed facts.
 supposing = partial(
     refusing, "suppose", title="A fact that cannot be supposed",
     advice="Give names and predicates of the data, and a time near its facts.",
@@ -224,7 +224,7 @@ supposing = partial(
 
 
 def time_span(graph: TemporalGraph) -> Window:
-    """From the earliest to the latest known time of a fact; 0 to 0 if no fact is dated."""
+    """Return the earliest and latest known time of a fact; (0, 0) if no fact is dated."""
     first, last = ends_of(graph, np.arange(len(graph.facts)))
     last = np.where(last == FOR_EVER, first, last)  # an ongoing fact has no last time
     dated = first != UNKNOWN
@@ -232,7 +232,7 @@ def time_span(graph: TemporalGraph) -> Window:
 
 
 def sample_facts(data: Dataset, counts: Ints) -> tuple[Facts, list[int]]:
-    """Return tuning facts between different entities: those of entities with many facts first."""
+    """Return tuning facts between different entities, most active entities first."""
     facts = data.valid if len(data.valid) else data.train
     rows = np.linspace(0, len(facts) - 1, min(CANDIDATES, len(facts))).astype(int)
     fewest = np.minimum(counts[facts.subjects[rows]], counts[facts.objects[rows]])
@@ -241,7 +241,7 @@ def sample_facts(data: Dataset, counts: Ints) -> tuple[Facts, list[int]]:
 
 
 def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
-    """Return a few of the sample facts as queries, of different predicates."""
+    """Return some sample facts as queries, with different predicates."""
     facts, rows = sample_facts(data, counts)
     chosen: dict[int, int] = {}
     for row in rows or [0]:
@@ -251,10 +251,10 @@ def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
 
 @contextmanager
 def private_copy(folder: Path) -> Iterator[Path]:
-    """Return a copy for the time of the block; what is mapped from it stays beyond.
+    """Return a copy for the duration of the block; memory maps of it remain valid afterwards.
 
-    ApptekError where the folder is no whole model, also if it changes meanwhile, or where there is
-    no room for a copy. The errors of the block name the folder instead of its copy.
+    ApptekError if the folder is not a complete model or changes while it is copied, or if there is
+    no space for the copy. Errors in the block mention the folder instead of its copy.
     """
     open_folder(folder)
     with tempfile.TemporaryDirectory(prefix="apptek-serve-") as private:  # for this user only

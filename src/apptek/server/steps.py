@@ -1,4 +1,4 @@
-"""The paper's exploration step by step: a predicate expands both sides, until they meet."""
+"""The paper's exploration step by step: a predicate expands both sides until they meet."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -25,8 +25,8 @@ from apptek.server.served_model import Question, ServedModel
 if TYPE_CHECKING:
     from apptek.paper.agent import Agent
 
-CHOICES = 40  # choices to return
-FACTS = 120  # facts of a side that are drawn or counted
+CHOICES = 40  # maximum number of choices to return
+FACTS = 120  # maximum number of facts per side to draw or count
 
 
 class Choice(BaseModel):
@@ -79,9 +79,9 @@ def explore(served: ServedModel, body: StepsBody) -> Steps:
 def _play(
     process: DecisionProcess, queries: Queries, trail: tuple[int, ...]
 ) -> tuple[Environment, set[int], Sequence[CoreFact]]:
-    """Play an episode; return it, where the sides meet, and their facts.
+    """Play an episode; return it, the entities where the sides meet, and their facts.
 
-    After they have met, these are the facts on the shortest paths from one to the other.
+    Once they have met, the facts are those on the shortest paths between the sides.
     """
     environment, cores, _ = replay(process, queries, trail)
     if environment.steps[0] < len(trail):
@@ -105,7 +105,7 @@ def _choices(
     served: ServedModel, process: DecisionProcess, queries: Queries, trail: tuple[int, ...],
     counts: Ints,
 ) -> list[Choice]:  # fmt: skip
-    """Return the choices: first those after which the sides meet, then those with more facts."""
+    """Return the choices: first those that make the sides meet, then those that add more facts."""
     actions = np.argsort(-counts, kind="stable")[: np.count_nonzero(counts)]
     many = queries.take(np.zeros(len(actions), np.intp))
     trails = np.asarray([[*trail, action] for action in actions.tolist()], np.int32)
@@ -129,7 +129,7 @@ def _choices(
 def _drawing(
     question: Question, graph: TemporalGraph, reached: Sequence[CoreFact], width: float
 ) -> Drawing:
-    """Return a drawing of what was reached, like that of an answer's reasons."""
+    """Return a drawing of the reached entities, in the style of an answer's reasons."""
     data, labels = question.answerer.model.dataset, question.answerer.labels
     moment = int(graph.axis.positions(question.ids.times[:1])[0])
     facts = [cited_fact(data, graph, moment, core) for core in reached]
@@ -152,7 +152,7 @@ def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> 
         return None
 
     def load() -> "Agent":
-        """Return the trained agent on the facts that it was trained on."""
+        """Return the trained agent on its training facts."""
         from apptek.paper.agent import Agent
 
         model = with_training_facts(served.model)

@@ -1,4 +1,4 @@
-"""The facts of an entity, or between two entities, in order of time."""
+"""The facts of an entity or between two entities, in time order."""
 
 import numpy as np
 
@@ -16,13 +16,13 @@ from apptek.server.requests import HistoryQuery, Name, RangeQuery, TimelineQuery
 from apptek.server.responses import EntityTimeline, Fact, HistoryPage
 from apptek.server.served_model import ServedModel
 
-PARTS = 120  # the most counts over a window
+PARTS = 120  # maximum number of counts over a window
 SEVERAL = 6  # predicates with their own layer, if there are no classes
 OTHERS = "other"
 
 
 def read_window(served: ServedModel, asked: RangeQuery) -> Window:
-    """Return the window between two written times; by default the whole span of the data.
+    """Return the window between two written times; by default the whole time span of the data.
 
     Raises a ServiceError if a time is unknown, or if the window ends before it begins.
     """
@@ -31,7 +31,7 @@ def read_window(served: ServedModel, asked: RangeQuery) -> Window:
     if asked.start is not None:
         first = served.position(_known_time(served, asked.start, "from"))
     if asked.until is not None:
-        # "until=2014" includes the whole of 2014: take the last moment that the text can mean.
+        # "until=2014" includes all of 2014: use the last moment that the text can mean.
         code = np.asarray([_known_time(served, asked.until, "until")], np.int32)
         last = served.position(int(axis.last_moments(code)[0]))
     if first > last and asked.start is not None and asked.until is not None:
@@ -41,7 +41,7 @@ def read_window(served: ServedModel, asked: RangeQuery) -> Window:
             advice="Swap the two times.",
             where="until",
         )
-    # With one end given, a time outside the span makes an empty window, not an error.
+    # If only one end is given, a time outside the span gives an empty window, not an error.
     return (
         Window(min(first, last), last) if asked.start is None else Window(first, max(first, last))
     )
@@ -112,7 +112,7 @@ def history(served: ServedModel, asked: HistoryQuery) -> HistoryPage:
 
 
 def _in_range(served: ServedModel, facts: Ints, asked: RangeQuery) -> Ints:
-    """Return the dated facts inside the range that was asked for; all facts if none was."""
+    """Return the dated facts in the requested range; all facts if no range was requested."""
     if asked.start is None and asked.until is None:
         return facts
     window = read_window(served, asked)
@@ -122,7 +122,7 @@ def _in_range(served: ServedModel, facts: Ints, asked: RangeQuery) -> Ints:
 def layers_of(served: ServedModel, weights: Doubles | Longs) -> PredicateClasses:
     """Return groups of predicates if the model has them, else classes, else single predicates.
 
-    A predicate without a class, or that is none of those with the largest weights, is `other`.
+    A predicate is `other` if it has no class or is not among those with the largest weights.
     """
     words = served.predictor.answerer.predicates
     for level in reversed(LEVELS):
@@ -146,7 +146,7 @@ def _with_others(names: tuple[str, ...], of_predicate: Ints) -> PredicateClasses
 
 def _counts(graph: TemporalGraph, facts: Ints, window: Window) -> list[int]:
     """Return how many facts begin in each part of a window."""
-    # A fact that began before the window counts in the first part. int64: starts * parts is large.
+    # Facts that began before the window count in the first part. int64: starts * parts is large.
     starts = np.clip(ends_of(graph, facts)[0], window.first, window.last).astype(np.int64)
     parts = min(PARTS, window.length)
     places = (starts - window.first) * parts // window.length
@@ -155,12 +155,12 @@ def _counts(graph: TemporalGraph, facts: Ints, window: Window) -> list[int]:
 
 
 def described_facts(served: ServedModel, facts: Ints) -> list[Fact]:
-    """Return facts of the graph with their names and dates."""
+    """Return facts in the graph with their names and dates."""
     return [describe_fact(served.model, fact) for fact in facts.tolist()]
 
 
 def describe_fact(model: Model, fact: int) -> Fact:
-    """Return a fact of the graph with its names and dates."""
+    """Return a fact in the graph with its names and dates."""
     data, facts = model.dataset, model.graph.facts
     since, until = (data.axis.format(int(codes[fact])) for codes in (facts.since, facts.until))
     return Fact(

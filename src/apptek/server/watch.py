@@ -1,4 +1,4 @@
-"""The pairs to watch: as a list, or as a file."""
+"""The pairs to watch, as a list or as a file."""
 
 import tempfile
 from dataclasses import replace
@@ -17,7 +17,7 @@ from apptek.server.requests import MOST_WATCHED, WatchBody
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import within
 
-PATIENCE = 2.0  # seconds that a request waits for background work
+PATIENCE = 2.0  # maximum time that a request waits for background work, in seconds
 EVENTS = ("predicate", "class_", "group")
 FILES = {
     "csv": "text/csv; charset=utf-8",
@@ -42,9 +42,9 @@ def watch_list(served: ServedModel, asked: WatchBody) -> WatchedPairs | Response
 
 
 def watched_pairs(served: ServedModel, body: WatchBody, wait: float) -> WatchedPairs:
-    """Return the pairs whose chance changes most, if they are found within some seconds.
+    """Return the pairs whose chance changes most, if they are found within a few seconds.
 
-    Raises a ServiceError for what no pair can be watched by.
+    Raises a ServiceError if the request is invalid.
     """
     keywords, forecaster = window_keywords(served, body), served.predictor.forecaster
     named = [[text] if text else [] for text in (body.entity, body.country, body.alert)]
@@ -57,7 +57,7 @@ def watched_pairs(served: ServedModel, body: WatchBody, wait: float) -> WatchedP
             read_rule(forecaster, text, read_filter(forecaster, None, None, None))
     window = forecaster.window(body.start, body.length)
     filters = body.model_dump_json(include={"entity", "country", "alert", *EVENTS})
-    # The longest list, once, whatever count or format is asked for.
+    # Compute the longest list once, for every requested count or format.
     work = served.background.start(
         f"watch {window.length} {window.first} {filters}",
         lambda: served.predictor.watch(
@@ -72,7 +72,7 @@ def watched_pairs(served: ServedModel, body: WatchBody, wait: float) -> WatchedP
 
 
 def _as_file(listed: WatchedPairs, form: str) -> Response:
-    """Return the list as a file. Raises a ServiceError while the pairs are compared."""
+    """Return the list as a file. Raises a ServiceError while the pairs are being compared."""
     if not listed.ready:
         raise ServiceError(503, "The pairs are still compared.", advice="Send it again soon.")
     name = f"watch.{form}"

@@ -1,4 +1,4 @@
-"""Threads of the service: for the answers, and for lists that take longer than a request may."""
+"""The service's threads: for answers, and for lists that take longer than a request may."""
 
 import asyncio
 from collections import OrderedDict
@@ -14,23 +14,23 @@ from starlette.responses import Response
 from apptek.server.problem_json import ServiceError
 
 Result = TypeVar("Result")
-MAX_RESULTS = 16  # results that background work keeps; the least recently used goes first
-MAX_PENDING = 6  # jobs that wait or run in the background
+MAX_RESULTS = 16  # stored background results; the least recently used is dropped first
+MAX_PENDING = 6  # maximum number of waiting or running background jobs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestLimits:
-    """The limits of one request. Beyond them the service answers with 408, 413 or 503."""
+    """The limits for one request. If exceeded, the service responds with 408, 413 or 503."""
 
     body_bytes: int = 4 << 20  # 413
-    seconds: float = 20.0  # for the body to arrive (408), and for the answer (503)
-    workers: int = 2  # requests that are computed at the same time; the others wait
+    seconds: float = 20.0  # for the body to arrive (408), and for the response (503)
+    workers: int = 2  # number of requests computed at the same time; others wait
 
 
 class WorkerPool:
-    """Threads that compute the answers: a few at a time, and each within the time limit.
+    """Threads that compute the answers, a few at a time and each within the time limit.
 
-    A computation that runs out of time keeps its thread until it ends: threads cannot be stopped.
+    A computation that times out keeps its thread until it ends, because threads cannot be stopped.
     """
 
     def __init__(self, limits: RequestLimits) -> None:
@@ -39,7 +39,7 @@ class WorkerPool:
         self._unfinished: set[Future[Any]] = set()
 
     def load(self) -> tuple[int, int]:
-        """Return how many computations wait for a thread, and how many run."""
+        """Return how many computations are waiting for a thread, and how many are running."""
         unfinished = list(self._unfinished)
         running = sum(work.running() for work in unfinished)
         return len(unfinished) - running, running
@@ -61,7 +61,7 @@ class WorkerPool:
 
     async def answer(self, work: Callable[[], Any]) -> Response:
         """Return the result of some work as JSON. Raises a ServiceError if it takes too long."""
-        # In the thread, too: writing a large batch as JSON would block the event loop.
+        # Encode in the thread, too: writing a large batch as JSON would block the event loop.
         return await self.run(lambda: _as_response(work()))
 
 
@@ -73,9 +73,9 @@ def _as_response(result: Any) -> Response:
 
 
 class BackgroundWork:
-    """A cache of results that take seconds and are computed once for a model.
+    """A cache of results that take seconds and are computed once per model.
 
-    Clients choose the names (such as the length of a window), so threads, waiting work and results
+    Clients choose the keys (such as the length of a window), so threads, pending work and results
     are bounded.
     """
 
@@ -85,10 +85,10 @@ class BackgroundWork:
         self._lock = Lock()
 
     def start(self, name: str, work: Callable[[], Result]) -> "Future[Result]":
-        """Return the result of some work by its name; it begins when it is first asked for.
+        """Return the result of some work by name; the work starts when it is first requested.
 
-        A failure is returned once; the next request begins again. Raises a ServiceError if too
-        much other work is waiting.
+        A failure is returned once; the next request starts again. Raises a ServiceError if too much
+        other work is pending.
         """
         with self._lock:
             results = self._results
@@ -108,18 +108,18 @@ class BackgroundWork:
 
     @property
     def names(self) -> list[str]:
-        """The names of what is kept or waiting, the one that was asked for last at the end."""
+        """The names of stored or pending work, most recently requested last."""
         return list(self._results)
 
 
 def within(seconds: float, work: "Future[Result]") -> Result | None:
-    """Return the result of some work if it is there within some seconds, else None.
+    """Return the result of some work if it is ready within some seconds, else None.
 
-    A request that waited to the end would hold a thread of the service and run out of its time.
+    A request that waited to the end would block a service thread and time out.
     """
     try:
         return work.result(timeout=seconds)
     except TimeoutError:
-        if work.done():  # the work itself has failed so
+        if work.done():  # the work itself timed out
             raise
         return None
