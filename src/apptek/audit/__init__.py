@@ -1,1 +1,1 @@
-"""Facts that look wrong: every fact is asked about with itself hidden."""
+"""Find facts that look wrong: each fact is hidden in turn and predicted from the others."""

@@ -4,10 +4,11 @@ By Bayes, the odds that a fact (s, r, o, t) has a wrong predicate are
 
     prior / (1 - prior) * noise(r) / p(r | s, o, t)
 
-where noise(r), the predicates that errors have, is proportional to the predicate's share of the
-facts to the power of 0.3: between uniform and as frequent as it is. What s and o usually do,
-whatever the time, counts once more, to the power of 0.1 (`Roles.lift`). The odds of an exchanged
-direction are those of a logistic regression (`direction_log_odds`), times the same prior.
+Here noise(r) is the probability that an error has predicate r. It is proportional to the
+predicate's share of the facts to the power of 0.3, which is between uniform and the actual
+frequency. The usual behaviour of s and o at any time is counted again, to the power of 0.1
+(`Roles.lift`). The odds of a swapped direction come from a logistic regression
+(`direction_log_odds`), times the same prior.
 """
 
 from dataclasses import dataclass
@@ -20,11 +21,11 @@ from apptek.evaluation.direction import fit_direction
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Facts
 
-FINDINGS = ("predicate", "direction", "interval")  # in which way a fact may be wrong
-PRIOR = 0.01  # the share of facts that are taken to be wrong in each way
-NOISE = 0.3  # 1: errors have predicates as often as they occur; 0: each as often
-LIFT = 0.1  # both were tried on ICEWS14 with errors planted in it
-SMOOTHING = 5.0  # facts of the usual shares that each entity gets on top
+FINDINGS = ("predicate", "direction", "interval")  # how a fact may be wrong
+PRIOR = 0.01  # the proportion of facts assumed to be wrong in each way
+NOISE = 0.3  # 1: errors follow the frequency of predicates; 0: errors are uniform
+LIFT = 0.1  # both were chosen on ICEWS14 with planted errors
+SMOOTHING = 5.0  # facts with the usual shares added to each entity
 _LEAST = 1e-30
 
 
@@ -43,20 +44,20 @@ class Roles:
 
     @classmethod
     def of(cls, facts: Facts) -> "Roles":
-        """Return the roles in these facts, each fact itself not counted."""
+        """Return the roles in these facts, excluding each fact itself."""
         span = 1 + int(facts.predicates.max(initial=0))
         acting = facts.subjects.astype(np.int64) * span + facts.predicates
         acted_upon = facts.objects.astype(np.int64) * span + facts.predicates
         return cls(
             _count(acting, acting) - 1,
             _count(acted_upon, acted_upon) - 1,
-            # Exchanged, the fact itself would count where subject and object are the same.
+            # If swapped, the fact itself would count when subject and object are the same.
             _count(acting, acted_upon) - (facts.subjects == facts.objects),
             _count(acted_upon, acting) - (facts.subjects == facts.objects),
         )
 
     def lift(self, facts: Facts) -> Doubles:
-        """How much more often s does r, and o gets r, than the predicate's share: log of both."""
+        """Return the log-lift of s doing r plus that of o getting r, over the predicate's share."""
         usual = np.bincount(facts.predicates)[facts.predicates] / len(facts)
 
         def log_lift(counts: Longs, entities: Ints) -> Doubles:
@@ -71,11 +72,11 @@ class Roles:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """The facts of a graph, judged.
+    """The judged facts of a graph.
 
-    predicate_odds  the log-odds that its predicate is wrong
-    direction_odds  the log-odds that subject and object are exchanged
-    partners        the fact that its dates contradict, itself where they contradict each other; -1
+    predicate_odds  the log-odds that the predicate is wrong
+    direction_odds  the log-odds that subject and object are swapped
+    partners        the fact that contradicts its dates; itself if its own dates do; -1: none
     """
 
     judge: Judge
@@ -87,24 +88,24 @@ class Audit:
 
     @property
     def odds(self) -> Doubles:
-        """The log-odds that a fact is wrong in either way; infinite where its dates cannot be."""
+        """The log-odds that a fact is wrong in either way; infinite if its dates are impossible."""
         either = np.logaddexp(self.predicate_odds, self.direction_odds)
         return np.where(self.partners >= 0, np.inf, either)
 
     @property
     def order(self) -> Longs:
-        """All facts, the least plausible first; of equal ones the first in the graph."""
+        """All facts, least plausible first; ties in the order of the graph."""
         return np.argsort(-self.odds, kind="stable")
 
     @property
     def findings(self) -> Longs:
-        """In which way each fact is most likely to be wrong, if it is: places in FINDINGS."""
+        """The way in which each fact is most likely wrong, if it is: indices into FINDINGS."""
         exchanged = (self.direction_odds > self.predicate_odds).astype(np.int64)
         return np.where(self.partners >= 0, 2, exchanged)
 
 
 def audit_facts(judge: Judge) -> Audit:
-    """Ask about every fact of the judge's graph with itself hidden."""
+    """Judge every fact in the judge's graph while hiding the fact itself."""
     facts = judge.model.graph.facts
     judgements, roles = judge_facts(judge), Roles.of(facts)
     start = np.log(PRIOR / (1 - PRIOR))
@@ -112,7 +113,7 @@ def audit_facts(judge: Judge) -> Audit:
     own = np.log(np.maximum(judgements.probabilities, _LEAST))
     predicate_odds = start + noise[facts.predicates] - own - LIFT * roles.lift(facts)
     if judge.model.graph.predicate_count == 1:
-        predicate_odds = np.full(len(facts), -np.inf)  # there is no other predicate
+        predicate_odds = np.full(len(facts), -np.inf)  # there are no other predicates
     direction_odds = start - direction_log_odds(facts, roles, judgements.leanings)
     partners = impossible_partners(facts, judge.model.dataset.axis)
     return Audit(judge, judgements, roles, predicate_odds, direction_odds, partners)
@@ -126,18 +127,18 @@ def _log_noise(predicates: Ints, count: int) -> Doubles:
 
 
 def _count(keys: AnyInts, wanted: AnyInts) -> Longs:
-    """How often each wanted key is among the keys."""
+    """Return how often each wanted key occurs among the keys."""
     distinct, counts = np.unique(keys, return_counts=True)
     indices = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
     return np.where(distinct[indices] == wanted, counts[indices], 0)
 
 
 def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles) -> Doubles:
-    """Return the log-odds that a fact is directed as it stands, against its reversal: (n,).
+    """Return the log-odds that a fact has the right direction rather than the reverse: (n,).
 
-    Fits a logistic regression on the model's own log-odds and on both roles. Its examples are the
-    facts themselves: nearly all of them are right. Where the reversed fact is recorded as
-    well, or subject and object are the same, there is nothing to exchange: infinite.
+    A logistic regression is fitted on the model's own log-odds and on both roles. Its examples are
+    the facts themselves, because nearly all of them are right. If the reversed fact is recorded as
+    well, or subject and object are the same, there is nothing to swap: infinite.
     """
     features = np.stack(
         [
@@ -161,5 +162,5 @@ def is_mirrored(facts: Facts) -> Bools:
 
 
 def exchanged(facts: Facts) -> Facts:
-    """Return the facts with subject and object exchanged."""
+    """Return the facts with subject and object swapped."""
     return Facts(facts.objects, facts.predicates, facts.subjects, facts.since, facts.until)

@@ -1,8 +1,8 @@
-"""The models that judge facts: a fitted model, or models that each have not learned some facts.
+"""The models that judge facts: a fitted model, or models that were each fitted without some facts.
 
-A model that was fitted on a fact has seen its predicate, right or wrong. So the facts of a data set
-are put into folds, and each is judged by a linear model that was fitted on the other folds. All of
-them look at the same features, in which a fact never sees itself.
+A model has already seen the predicates of the facts it was fitted on, right or wrong. Therefore,
+the facts are divided into folds, and each fold is judged by a linear model fitted on the other
+folds. All models use the same features, in which a fact never sees itself.
 """
 
 from copy import copy
@@ -32,16 +32,16 @@ from apptek.models.reranking.fitting import folds_of
 from apptek.seeding import generator
 
 FOLDS = 4
-AT_ONCE = 8192  # facts whose scores exist at a time
+AT_ONCE = 8192  # number of facts whose scores are in memory at a time
 _LEAST = 1e-30
 
 
 @dataclass(frozen=True, slots=True)
 class Judge:
-    """Models over one graph, and which of them is asked about each fact.
+    """Models over one graph, and which of them judges each fact.
 
-    views    one for each fold; a fitted model is a single one
-    fold_of  the fold of each fact of the graph
+    views    one per fold; a fitted model is a single view
+    fold_of  the fold of each fact in the graph
     """
 
     model: Model
@@ -55,7 +55,7 @@ class Judge:
         return cls(model, (view,), np.zeros(len(model.graph.facts), np.int64))
 
     def scores(self, queries: Queries) -> Floats:
-        """Return the logits of all predicates; the model of its hidden fact scores each query."""
+        """Return the logits of all predicates; the hidden fact's model scores each query."""
         folds = self.fold_of[queries.hidden]
         scores = np.empty((len(queries), len(self.model.dataset.predicates)), np.float32)
         for fold, view in enumerate(self.views):
@@ -65,11 +65,11 @@ class Judge:
         return scores
 
     def probabilities(self, scores: Matrix) -> Matrix:
-        """Scores as probabilities; those of folds are softmax, as nothing is left to calibrate."""
+        """Return scores as probabilities; folds use softmax, as no data is left for calibration."""
         return self.views[0].probabilities(scores)
 
     def answerers(self) -> list[Answerer]:
-        """One for each fold, for explanations; what they share is built once."""
+        """Return one answerer per fold, for explanations; shared parts are built once."""
         first = Answerer(self.model)
 
         def of_view(view: WorkingView) -> Answerer:
@@ -82,15 +82,15 @@ class Judge:
 
 @dataclass(frozen=True, slots=True)
 class Judgements:
-    """One entry for each fact of the graph.
+    """One entry for each fact in the graph.
 
-    The other predicates that the facts contain for the same subject, object and time are left out:
-    a recorded fact is no mistake.
+    Other recorded predicates for the same subject, object and time are excluded, because a recorded
+    fact is not a mistake.
 
-    probabilities           of the fact's own predicate
+    probabilities           the probability of the fact's own predicate
     expected                the most probable predicate, which may be the fact's own
-    expected_probabilities  its probability
-    leanings                the score of the fact's predicate minus the one for the reversed query
+    expected_probabilities  the probability of the expected predicate
+    leanings                the score of the fact's predicate minus its score in the reversed query
     """
 
     probabilities: Doubles
@@ -103,7 +103,7 @@ class Judgements:
 
 
 def judge_facts(judge: Judge) -> Judgements:
-    """Ask about each fact with itself hidden, and about its reversal."""
+    """Judge each fact while it is hidden, and also its reversal."""
     facts = judge.model.graph.facts
     queries, known = training_queries(facts), known_predicates(facts, (facts,))
     probabilities, best, leanings = (np.zeros(len(facts)) for _ in range(3))
@@ -134,9 +134,9 @@ def cross_fit(
     folds: int = FOLDS,
     progress: Progress = no_progress,
 ) -> Judge:
-    """Models of the default preset for the training facts, each fitted without one fold.
+    """Return default-preset models for the training facts, each fitted without one fold.
 
-    The features are those of the view within. Facts of two entities at one time share a fold.
+    The features are those of the all_facts view. Facts about one pair at one time share a fold.
     """
     data = data.labelled()
     config, train = preset(DEFAULT), data.train
@@ -179,16 +179,16 @@ def cross_fit(
 
 
 def all_in_train(data: Dataset) -> Dataset:
-    """Return the data set with all its facts in train: an audit holds none of them back."""
+    """Return the data set with all facts in the training set: an audit holds none back."""
     nothing = data.train.first(0)
     return replace(data, train=data.all_facts(), valid=nothing, test=nothing)
 
 
 def impossible_partners(facts: Facts, axis: TimeAxis) -> Longs:
-    """For each fact, the one that its own dates contradict; -1: none, itself: its own dates.
+    """For each fact, return the fact that contradicts its dates; -1: none, itself: its own dates.
 
-    Of a triple with a single start and a single end, both are contradicted where the end lies
-    before the start. With several of either, a missing one could explain the rest.
+    If a triple has a single start and a single end, and the end is before the start, they
+    contradict each other. With several starts or ends, a missing one could explain the rest.
     """
     partners = np.full(len(facts), -1, np.int64)
     if facts.since is facts.until:
@@ -214,7 +214,7 @@ def _triples(facts: Facts, rows: Longs) -> Facts:
 
 
 def _alone(facts: Facts, chosen: Bools) -> Longs:
-    """Return the chosen facts whose triple no other chosen fact has."""
+    """Return the chosen facts whose triple occurs in no other chosen fact."""
     rows = np.flatnonzero(chosen)
     (keys,) = fact_keys(_triples(facts, rows))
     _, firsts, counts = np.unique(keys, return_index=True, return_counts=True)

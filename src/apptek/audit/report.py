@@ -1,4 +1,4 @@
-"""An audit as a table of all facts, and as a report of the least plausible ones."""
+"""An audit as a table of all facts, and as a report on the least plausible ones."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -22,18 +22,18 @@ from apptek.present.tables import TABLES, write_result
 from apptek.present.wording import when_text
 from apptek.results import AuditReport, Query, SuspectFact, to_dict
 
-EXPLAINED = 1000  # facts that get a reason, unless said otherwise
-PAGE = 1000  # facts on a page of HTML, at most
-REASONS = 3  # named in a sentence
+EXPLAINED = 1000  # default number of facts with reasons
+PAGE = 1000  # maximum number of facts on an HTML page
+REASONS = 3  # number of reasons in a sentence
 
 
 def audit_table(
     audit: Audit, explained: int = EXPLAINED, left_out: Sequence[Defect] = ()
 ) -> pa.Table:
-    """Return a row for each fact, the least plausible first; its columns are those of SuspectFact.
+    """Return one row per fact, least plausible first; the columns match SuspectFact.
 
     The first `explained` facts get reasons. Rows that were left out because they end before they
-    start come first of all. No model was asked about them, so that they have no probabilities.
+    start come first. No model was asked about them, so they have no probabilities.
     """
     data, facts = audit.judge.model.dataset, audit.judge.model.graph.facts
     judged, odds, order = audit.judgements, audit.odds, audit.order
@@ -69,13 +69,13 @@ def suspects_of(table: pa.Table, count: int) -> tuple[SuspectFact, ...]:
 
 
 def audit_report(audit: Audit, table: pa.Table, count: int, bad_rows: int = 0) -> AuditReport:
-    """Return how many facts were judged and are suspected, and the first `count` of the table."""
+    """Return how many facts were judged and are suspect, and the first `count` of the table."""
     listed = table.num_rows - len(audit.judgements)
     suspected = np.bincount(audit.findings[audit.odds > 0], minlength=len(FINDINGS)).tolist()
     by_finding = dict(zip(FINDINGS, suspected, strict=True))
     by_finding["interval"] += listed
     if audit.judge.model.graph.predicate_count == 1:
-        del by_finding["predicate"]  # there is no other: only facts that look wrong are listed
+        del by_finding["predicate"]  # only facts that look wrong are listed
         count = min(count, sum(by_finding.values()))
     return AuditReport(
         dataset=audit.judge.model.dataset.name,
@@ -90,7 +90,7 @@ def audit_report(audit: Audit, table: pa.Table, count: int, bad_rows: int = 0) -
 
 
 def write_audit(path: Path | Database, report: AuditReport, table: pa.Table) -> None:
-    """Write all facts of the table; a page of HTML has the first of them."""
+    """Write all facts in the table; an HTML page contains only the first ones."""
     if isinstance(path, Database) or path.suffix.lower() in TABLES:
         write_result(path, table, "audit")
         return
@@ -99,7 +99,7 @@ def write_audit(path: Path | Database, report: AuditReport, table: pa.Table) -> 
 
 
 def _impossible_row(defect: Defect, words: PredicateTable) -> dict[str, Any]:
-    """Return a row that could not be read as a fact, for its dates contradict each other."""
+    """Return a row that was not read as a fact because its dates contradict each other."""
     row = dict(zip(("subject", "predicate", "object", "since", "until"), defect.fact, strict=True))
     row["label"] = words.label(row["predicate"])
     reason = left_out_reason(defect.line, defect.file)
@@ -111,20 +111,20 @@ def _names(names: Names, ids: Ints) -> pa.Array:
 
 
 def _times(axis: TimeAxis, codes: Ints) -> pa.Array:
-    """Return the texts of times: each distinct one is written once."""
+    """Return times as text, formatting each distinct time once."""
     distinct, inverse = np.unique(codes, return_inverse=True)
     texts = pa.array([axis.format(int(code)) for code in distinct], pa.string())
     return texts.take(pa.array(inverse))
 
 
 class Reasons:
-    """Writes the reasons of an audit; what explanations share is built once."""
+    """Writes the reasons in an audit; parts that explanations share are built once."""
 
     def __init__(self, audit: Audit) -> None:
         self.audit, self._findings, self._answerers = audit, audit.findings, audit.judge.answerers()
 
     def of(self, fact: int) -> str:
-        """Return why this fact looks wrong, by its finding."""
+        """Return why this fact looks wrong, depending on its finding."""
         finding = FINDINGS[int(self._findings[fact])]
         if finding == "interval":
             partner = int(self.audit.partners[fact])

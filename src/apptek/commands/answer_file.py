@@ -1,4 +1,4 @@
-"""Answers to a file of queries: streamed in order, in bounded memory, written atomically."""
+"""Answers to a file of queries: streamed in order, with bounded memory, and written atomically."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ BATCH = 10_000  # queries per written batch
 
 @dataclass(slots=True)
 class UnknownNames:
-    """The unknown names in a file of queries, and the number of queries with one.
+    """The unknown names in a file of queries, and the number of queries that contain one.
 
     far_times  the number of queries with a time far from all facts
     """
@@ -33,7 +33,7 @@ class UnknownNames:
     far_times: int = 0
 
     def count(self, rows: pa.Table) -> None:
-        """Count the unknown names of some queries, with one row of the answers for each."""
+        """Count the unknown names of some queries, given one answer row per query."""
         unknown = {name: rows.column(f"meant_{name}").is_null() for name in ("subject", "object")}
         for name, is_unknown in unknown.items():
             self.names.update(rows.column(name).filter(is_unknown).to_pylist())
@@ -53,10 +53,10 @@ def answer_file(
 ) -> tuple[int, list[str]]:
     """Write the answers to a file of queries; return their number, and the dropped rows.
 
-    The answers are in the order of the queries, `top` rows for each, numbered by `query` from 1;
-    with a coverage, the rows of its prediction set.
+    Answers are in the order of the queries, with `top` rows for each; column `query` numbers the
+    queries from 1. With a coverage, the rows form a prediction set.
 
-    unknown  counts the names that are not in the data, and the queries that have one
+    unknown  counts the names that are not in the data, and the queries that contain one
     """
     left_out: list[str] = []
     numbered = _check(predictor, queries, reading, left_out)
@@ -76,7 +76,7 @@ def answer_file(
 def _check(
     predictor: Predictor, file: Path | Database, reading: ReadOptions, left_out: list[str]
 ) -> Iterator[Query]:
-    """Return the good queries; raise for a bad one, or note and drop it."""
+    """Return the valid queries; for an invalid one, raise an error, or note and skip it."""
     entities = predictor.answerer.entities
     for line, query in read_queries(file, reading):
         problem = query if isinstance(query, str) else None

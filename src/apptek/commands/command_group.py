@@ -1,4 +1,4 @@
-"""The groups of commands: the order of their help, and the handling of Ctrl-C."""
+"""Groups of commands: the order in their help, and the handling of Ctrl-C."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from typer.core import TyperGroup
 from apptek.errors import ConfigError, StoppedError
 
 PANELS = ("Start here", "Make a model", "Ask a model", "Data", "Paper and research")
-REPEATABLE = ("contest", "reproduce")  # these continue where they stopped without --resume
+REPEATABLE = ("contest", "reproduce")  # these resume without --resume
 COMMANDS = {
     "baseline": "use apptek fit --model NAME",
     "counterfactual": "use apptek explain --counterfactual",
@@ -58,7 +58,7 @@ OPTIONS = {
 
 
 class CommandGroup(TyperGroup):
-    """A group of commands; a command that the user stops raises StoppedError."""
+    """A group of commands that raises StoppedError if the user stops a command."""
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command."""
@@ -80,10 +80,10 @@ class CommandGroup(TyperGroup):
 
 
 class MainGroup(CommandGroup):
-    """The group of all commands, by panel; the error for an old name gives the new one."""
+    """The group of all commands, by panel; the error for an old name gives the new name."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command of these words; raise ConfigError for a renamed one."""
+        """Find the command; raise ConfigError for a renamed one."""
         if args[0] in COMMANDS:
             raise ConfigError(f"apptek {args[0]} was removed; {COMMANDS[args[0]]}")
         return super().resolve_command(ctx, args)
@@ -96,10 +96,10 @@ class MainGroup(CommandGroup):
 
 
 def _is_interrupt(error: BaseException | None) -> bool:
-    """Return whether an error comes from Ctrl-C.
+    """Return whether an error was caused by Ctrl-C.
 
-    Inside a compiled function, numba raises a SystemError that has the KeyboardInterrupt as its
-    cause or context.
+    Inside a compiled function, numba raises a SystemError with the KeyboardInterrupt as its cause
+    or context.
     """
     while error is not None:
         if isinstance(error, KeyboardInterrupt):

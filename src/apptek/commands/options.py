@@ -1,6 +1,6 @@
-"""How options are declared and expanded, those that several commands share, and what is printed.
+"""Declare and expand options; options that several commands share; and printing of results.
 
-A command takes its options as one dataclass, and `takes_options` makes a command line of it:
+A command takes its options as a dataclass, and `takes_options` creates a command line from it:
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class StatsOptions:
@@ -26,35 +26,36 @@ if TYPE_CHECKING:
     from apptek.facts.facts import Dataset
     from apptek.results import Result
 
-COMMAND_LINE = "command_line"  # in the metadata of a field
+COMMAND_LINE = "command_line"  # the key in a field's metadata
 _KEYWORD = inspect.Parameter.KEYWORD_ONLY
 
 
 def typer_option(words: str, help_text: str, **more: Any) -> Any:
-    """Return an option for an annotation; `--top N` is the option --top with the metavar N."""
+    """Return an annotation for an option; `--top N` is the option --top with the metavar N."""
     name, _, metavar = words.partition(" ")
     return typer.Option(name, help=help_text, metavar=metavar or None, **more)
 
 
 def option(words: str, help_text: str, default: Any = None, **more: Any) -> Any:
-    """Declare a field of a dataclass as an option."""
+    """Declare a dataclass field as an option."""
     return field(default=default, metadata={COMMAND_LINE: typer_option(words, help_text, **more)})
 
 
 def typer_argument(metavar: str, help_text: str) -> Any:
-    """Return an argument for an annotation."""
+    """Return an annotation for an argument."""
     return typer.Argument(metavar=metavar, help=help_text)
 
 
 def argument(metavar: str, help_text: str, default: Any = None) -> Any:
-    """Declare a field of a dataclass as an argument."""
+    """Declare a dataclass field as an argument."""
     return field(default=default, metadata={COMMAND_LINE: typer_argument(metavar, help_text)})
 
 
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Expand the parameters of a command that are dataclasses: each field becomes an option.
+    """Expand the dataclass parameters of a command: each field becomes an option.
 
-    A class may name fields that its commands do not take, in `not_taken`; they keep their defaults.
+    A class can list fields in `not_taken` that its commands do not accept; they keep their
+    defaults.
     """
     own = inspect.signature(command, eval_str=True).parameters.values()
     holders: dict[str, Any] = {
@@ -110,7 +111,7 @@ def with_engine(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def refuse(options: Any, names: Sequence[str], why: str) -> None:
-    """Raise a usage error that names the first of these options that was given, if any."""
+    """Raise a usage error for the first of these options that was given, if any."""
     defaults = {each.name: each.default for each in fields(options)}
     for name in names:
         if getattr(options, name) not in (defaults[name], []):
@@ -119,14 +120,14 @@ def refuse(options: Any, names: Sequence[str], why: str) -> None:
 
 
 def file_or_database(text: str) -> Any:
-    """Return what an argument names: the URL of a database, else a file; a parser of an option."""
+    """Return the database URL or the file that an option's text names."""
     from apptek.databases import find_database
 
     return find_database(text) or Path(text)
 
 
 def check_file(path: Path | None) -> Path | None:
-    """Reject a file that cannot be written, before the work begins (an option callback)."""
+    """Reject a file that cannot be written before the work begins (an option callback)."""
     from apptek.files import check_target
 
     if path is not None:
@@ -144,7 +145,7 @@ def check_folder(path: Path | None) -> Path | None:
 
 
 def check_result_file(path: Any) -> Any:
-    """Reject a file whose suffix is not one for results, or a database without a table."""
+    """Reject a file without a result suffix, or a database without a table."""
     from apptek.present.tables import check_suffix
 
     if path is not None:
@@ -153,7 +154,7 @@ def check_result_file(path: Any) -> Any:
 
 
 def check_table_file(path: Any) -> Any:
-    """Reject a file that cannot hold a table."""
+    """Reject a file that cannot contain a table."""
     from apptek.present.tables import TABLES, check_suffix
 
     if path is not None:
@@ -275,7 +276,7 @@ class WindowOptions:
 
 
 def read_suppose(values: list[str] | None, data: "Dataset") -> list[Any] | None:
-    """Return the facts of --suppose; a text without | is a file, which is read like the data."""
+    """Return the facts in --suppose; a text without | is a file, which is read like the data."""
     from apptek.reading.reader import read_more
 
     facts: list[Any] = []
@@ -296,7 +297,7 @@ def read_suppose(values: list[str] | None, data: "Dataset") -> list[Any] | None:
 
 
 def write_mail(path: Path | None, result: Any) -> None:
-    """Write an explanation or a watch list as a mail, if a file is given."""
+    """Write an explanation or a watch list as an email, if a file is given."""
     from apptek.files import write_whole
     from apptek.present.mail import mail_bytes
     from apptek.terminal import tell
@@ -314,7 +315,7 @@ def print_result(
     similar: Mapping[str, Sequence[str]] | None = None,
     **more: Any,
 ) -> None:
-    """Print a result on stdout: as text, or all of its fields, and `more`, as JSON.
+    """Print a result on stdout, as text or as JSON with all fields and `more`.
 
     similar  similar names for each name that is not in the data
     """
@@ -334,7 +335,7 @@ def print_result(
 
 
 def print_text(render: Callable[..., str], *values: Any, **named: Any) -> None:
-    """Print the text that a function of `present` makes of some values, at terminal width."""
+    """Print the text that a `present` function renders, at terminal width."""
     from apptek.terminal import output
 
     console = output()

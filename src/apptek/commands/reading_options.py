@@ -1,4 +1,4 @@
-"""The options with which commands read data, and the notes that they print about it."""
+"""Command options for reading data, and the notes that are printed about it."""
 
 from collections.abc import Sequence
 from contextlib import suppress
@@ -17,7 +17,7 @@ BAD_ROWS_SHOWN = 20
 SHARES = "0.8/0.1/0.1"
 SKIP_BAD = "Skip bad rows and list them, instead of stopping."
 Format = Literal["", "gdelt", "icews", "acled", "nt", "nq", "ttl", "trig"]
-EXPECTED = {"bool_parsing": "yes or no", "int_parsing": "a number"}  # by pydantic's kind of error
+EXPECTED = {"bool_parsing": "yes or no", "int_parsing": "a number"}  # by pydantic's error type
 
 
 def _shares(text: str) -> tuple[float, ...]:
@@ -30,7 +30,7 @@ def _shares(text: str) -> tuple[float, ...]:
 
 
 # All keys of --read but `split` are keywords of `read_dataset`.
-OF_FILES = ("delimiter", "encoding", "sheet", "max_bytes")  # also of files of queries
+OF_FILES = ("delimiter", "encoding", "sheet", "max_bytes")  # also for files of queries
 OF_RDF = ("lang", "literals", "prefixes")
 OF_FACTS = ("header", *OF_FILES, *OF_RDF)  # also for a model
 READ_KEYS = (*OF_FACTS, "granularity", "open_end", "split")
@@ -42,9 +42,9 @@ def _reading(words: str, help_text: str, default: Any = None, **more: Any) -> An
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reading:
-    """The reading options of a command that reads a data set.
+    """The options for commands that read a data set.
 
-    keys       of --read
+    keys       the keys of --read
     not_taken  options that a command does not have
     """
 
@@ -127,11 +127,11 @@ class Reading:
         like: "Dataset | None" = None,
         since: str = "",
     ) -> "Dataset":
-        """Read the data set, with progress and a list of bad rows on stderr.
+        """Read the data set; print progress and a list of bad rows on stderr.
 
-        `seed` draws a random split. It is not the model's seed, so that models of different seeds
-        have the same test facts and can be compared. Options that are not given come from `like`.
-        Rows of a database before `since` need not be read.
+        `seed` draws a random split. It is separate from the model's seed, so that models with
+        different seeds share test facts and can be compared. Options that are not given are copied
+        from `like`. Database rows before `since` may be skipped.
         """
         from apptek.facts.protocols import Splitting
         from apptek.reading.reader import read_dataset, read_more
@@ -153,14 +153,14 @@ class Reading:
 
 
 class FactsReading(Reading):
-    """The options for facts of an update, which are not split and use the model's times."""
+    """The options for reading an update's facts, which are not split and use the model's times."""
 
     keys = OF_FACTS
     not_taken = ("split_by",)
 
 
 class QueriesReading(Reading):
-    """The options for a file of queries, whose columns are known."""
+    """The options for a file of queries, whose columns are fixed."""
 
     keys = OF_FILES
     not_taken = ("columns", "date_format", "split_by")

@@ -1,1 +1,1 @@
-"""The daily run of a project: update a model, score old forecasts, make and store new ones."""
+"""A project's daily run: update the model, score old forecasts, make and store new ones."""

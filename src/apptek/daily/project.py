@@ -15,13 +15,13 @@ from apptek.forecast.window import Length
 from apptek.reading.options import ReadOptions
 from apptek.setting_rules import checked_dataclass, setting
 
-STATE = "{model}-forecasts"  # the folder with what a run stores, beside that of the model
-_UNKNOWN = "unexpected_keyword_argument"  # pydantic's name of this error
+STATE = "{model}-forecasts"  # the folder for stored forecasts, next to the model's folder
+_UNKNOWN = "unexpected_keyword_argument"  # pydantic's name for this error
 
 
 @checked_dataclass
 class Source(ReadOptions):
-    """Where the facts are and how they are read; every option of `read_dataset` is a key."""
+    """Where the facts are and how to read them; every option of `read_dataset` is a key."""
 
     data: str | list[str]  # files, a folder, a pattern or the URL of a database
     delay: int = setting(1, "steps from now to the last observed one: 1 is yesterday", ge=0)
@@ -35,7 +35,7 @@ class Source(ReadOptions):
 
 @checked_dataclass
 class ModelSection:
-    """The model: its folder, and how it is fitted where there is none."""
+    """The model: its folder, and how to fit it if it does not exist yet."""
 
     folder: str = setting("model", "the folder", min_length=1)
     preset: Literal["default", "max", "paper"] = setting("default", "what is fitted")
@@ -48,7 +48,7 @@ class ModelSection:
 
 @checked_dataclass
 class Watch(Length):
-    """The watch list and its alerts, with the names of the options of `watch`."""
+    """The watch list and its alerts; keys have the names of the `watch` options."""
 
     pairs: str | None = setting(None, "a file of pairs; without it, the pairs that change most")
     top: int = setting(20, "the number of pairs without a file", ge=1)
@@ -60,13 +60,13 @@ class Watch(Length):
     alerts: list[str] = setting([], "rules such as 'rise > 20'")
 
     def length(self) -> dict[str, Any]:
-        """Return the length of the window, as a keyword of `Predictor.watch`."""
+        """Return the length of the window as a keyword of `Predictor.watch`."""
         return {name: getattr(self, name) for name in self.given()}
 
 
 @checked_dataclass
 class Outputs:
-    """What a run writes, besides what it stores: files, or tables of databases (URL#TABLE)."""
+    """Additional outputs of a run: files, or database tables (URL#TABLE)."""
 
     watch: list[str] = setting([], "the watch list")
     alerts: list[str] = setting([], "the alerts, as a table")
@@ -75,9 +75,9 @@ class Outputs:
 
 @checked_dataclass
 class Project:
-    """A project: paths are relative to the folder of its file.
+    """A project; paths are relative to the project file's folder.
 
-    name  stored in the model: a run never changes the model of another project
+    name  stored in the model, so that a run never changes another project's model
     """
 
     name: str
@@ -88,20 +88,20 @@ class Project:
 
     @property
     def state(self) -> Path:
-        """The folder of the stored forecasts."""
+        """The folder for stored forecasts."""
         return state_of(Path(self.model.folder))
 
 
 def state_of(model: Path) -> Path:
-    """Return the folder of the stored forecasts of a model."""
+    """Return the folder for a model's stored forecasts."""
     return model.with_name(STATE.format(model=model.name))
 
 
 def read_project(path: Path) -> Project:
-    """Read a project file; ConfigError names the line of what is wrong, and similar keys."""
+    """Read a project file; ConfigError gives the line of an error and similar keys."""
     try:
         text = path.read_text(encoding="utf-8-sig")
-        content = json.dumps(tomllib.loads(text), default=str)  # strict JSON takes lists and dicts
+        content = json.dumps(tomllib.loads(text), default=str)  # strict JSON allows lists, dicts
         return TypeAdapter(Project).validate_json(content)
     except OSError as error:
         hint = "; docs/operations.md has an example" if isinstance(error, FileNotFoundError) else ""
@@ -135,7 +135,7 @@ def _problem(path: Path, text: str, error: Any) -> str:
 
 
 def _line_of(text: str, sections: list[str], key: str) -> int:
-    """Return the line in which a key of a section, or a section, is set; 1 if it is not."""
+    """Return the line where a section or its key is set; 1 if it is not set."""
     current: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*\[+\s*([^\].\s]+)", line):

@@ -1,10 +1,10 @@
 """A daily run: read, update or fit, score, forecast, and write everything at the end.
 
-Nothing changes before all is computed. Files are then written under temporary names, and rows of
-databases within transactions; the model is saved; at the end all files are renamed. A run that
-fails leaves model and outputs as they were. One that is killed at the end may have saved some
-of them: the same run again gives the same model and outputs, and no row twice, because its date is
-the key of what it stores.
+Nothing changes until everything is computed. Then files are written under temporary names, database
+rows are written within transactions, and the model is saved. Finally, all files are renamed. If a
+run fails, the model and outputs are unchanged. If it is killed during the final step, some outputs
+may have been saved. Running it again gives the same model and outputs without duplicate rows,
+because the run's date is the key of everything it stores.
 """
 
 import json
@@ -57,7 +57,7 @@ from apptek.results import WatchList, to_dict
 from apptek.setting_rules import with_settings
 
 Fields = dict[str, Any]
-WATCH = ".watch.json"  # the suffix of a stored watch list
+WATCH = ".watch.json"  # the file suffix of a stored watch list
 ALERTS = pa.schema(
     [(name, pa.string()) for name in ("rule", "subject", "object", "sentence")]
     + [("value", pa.float64())]
@@ -72,11 +72,11 @@ def run_project(
     refit: bool = False,
     dry_run: bool = False,
 ) -> WatchList | None:
-    """Do the work of a day; each step logs a line of JSON.
+    """Perform a daily run; each step logs a line of JSON.
 
-    observed_until  the last observed time, by default that of the clock minus the delay
-    refit           whether to fit the model again, on all facts of the source
-    dry_run         log the plan instead, from the source and the model as they are
+    observed_until  the last observed time, by default the current time minus the delay
+    refit           whether to fit the model again on all facts in the source
+    dry_run         only log the plan, based on the current source and model
     """
     project = read_project(path)
     with chdir(path.absolute().parent), ExitStack() as stack:
@@ -118,7 +118,7 @@ def run_project(
 
 @contextmanager
 def _wrong_project(path: Path) -> Iterator[None]:
-    """Turn what is wrong with the values of a project file into one kind of error."""
+    """Convert errors in the values of a project file into one error type."""
     try:
         yield
     except ConfigError:
@@ -128,7 +128,7 @@ def _wrong_project(path: Path) -> Iterator[None]:
 
 
 def _remove_left(project: Project) -> None:
-    """Remove the temporary files of runs that were killed."""
+    """Remove temporary files from runs that were killed."""
     outputs = [*project.outputs.watch, *project.outputs.alerts, project.outputs.page]
     files = [target for target in map(_target, outputs) if isinstance(target, Path)]
     for file in files:
@@ -143,7 +143,7 @@ def _target(text: str) -> Path | Database:
 
 
 def _check(project: Project) -> None:
-    """Raise an error for what would fail at the end of a run."""
+    """Raise an error early for anything that would fail at the end of a run."""
     watch, outputs, folder = project.watch, project.outputs, Path(project.model.folder)
     if not is_model(folder):
         check_new_folder(folder)
@@ -161,7 +161,7 @@ def _check(project: Project) -> None:
 
 
 class _Run:
-    """One run of a project, whose folder is the current one; `day` is its date."""
+    """One run of a project in the current folder; `day` is its date."""
 
     def __init__(self, project: Project, *, refit: bool) -> None:
         self.project, self.folder, self.day = project, Path(project.model.folder), ""
@@ -180,7 +180,7 @@ class _Run:
 
     @contextmanager
     def step(self, name: str, log: Callable[[str], None]) -> Iterator[Fields]:
-        """Log a line of JSON about a step: its fields, or the error that ended it."""
+        """Log a line of JSON about a step, with its fields or the error that ended it."""
         fields, start = Fields(), time.perf_counter()
         try:
             yield fields
@@ -193,9 +193,9 @@ class _Run:
             log(json.dumps(line | to_dict(fields), ensure_ascii=False))
 
     def read(self, observed_until: str | None, fields: Fields) -> Dataset | None:
-        """Read the facts until the observed end, and set the date of the run.
+        """Read the facts up to the observed end, and set the date of the run.
 
-        None if there are none, as on a day without events.
+        Return None if there are none, such as on a day without events.
         """
         source, model, data = self.project.source, self.model, None
         database = find_database(source.data)
@@ -230,7 +230,7 @@ class _Run:
         return data
 
     def fit(self, data: Dataset | None, fields: Fields) -> Predictor:
-        """Return a new model."""
+        """Fit and return a new model."""
         chosen = self.project.model
         config = with_settings(model_settings(chosen.preset), chosen.set)
         fitted = Predictor.fit(
@@ -242,7 +242,7 @@ class _Run:
         return Predictor(fitted.model, fitted.run, past_only=True)
 
     def update(self, data: Dataset | None, fields: Fields) -> Predictor:
-        """Return the model with the new facts, observed until the date of the run."""
+        """Return the model with the new facts, observed up to the date of the run."""
         assert self.model is not None
         model, report = update_model(self.model, data, None, self.day)
         fields |= to_dict(report) | {"unknown_predicates": sum(report.unknown_predicates.values())}
@@ -269,7 +269,7 @@ class _Run:
         return render("plan.txt.j2", project=self.project, **about)
 
     def check_watch(self, predictor: Predictor) -> None:
-        """Raise an error for a window, filter or alert that the model cannot have."""
+        """Raise an error for a window, filter or alert that the model does not support."""
         watch, forecaster = self.project.watch, predictor.forecaster
         forecaster.window(None, Length(**watch.length()))
         event = read_filter(forecaster, watch.predicate, watch.class_, watch.group)
@@ -278,7 +278,7 @@ class _Run:
             read_rule(forecaster, rule, event)
 
     def forecast(self, predictor: Predictor) -> tuple[WatchList, pa.Table]:
-        """Return the watch list, compared with that of the run before, and all forecasts."""
+        """Return the watch list, compared with the previous run's list, and all forecasts."""
         watch, pairs = self.project.watch, None
         if watch.pairs is not None:
             pairs, _ = read_pairs(_target(watch.pairs), predictor.answerer.entities)
@@ -290,7 +290,7 @@ class _Run:
         names = [file.name for file in self.project.state.glob(f"*{WATCH}")]
         before = [in_time(n) for n in names if in_time(n) < in_time(file_name(self.day, WATCH))]
         if before:
-            with suppress(DataError):  # a list of other events, or of another length
+            with suppress(DataError):  # a list with other events or another window length
                 listed = compared(listed, read_earlier(self.project.state / max(before)[1]))
         window = predictor.forecaster.window(None, Length(**watch.length()))
         return listed, forecast_table(predictor.forecaster, window, self.day, listed)
@@ -298,7 +298,7 @@ class _Run:
     def write(
         self, predictor: Predictor, score: Score, listed: WatchList, forecasts: pa.Table
     ) -> list[str]:
-        """Write everything and rename it into place together, the model included."""
+        """Write everything, including the model, and rename it into place together."""
         outputs, state = self.project.outputs, self.project.state
         page = render("score.html.j2", layout="page.html.j2", score=score, project=self.project)
         sink = pa.BufferOutputStream()
@@ -312,7 +312,7 @@ class _Run:
         alerts = pa.Table.from_pylist([to_dict(each) for each in listed.alerts], ALERTS)
         tables = [(_target(text), listed, to_arrow(listed)) for text in outputs.watch]
         tables += [(_target(text), alerts, alerts) for text in outputs.alerts]
-        with ExitStack() as stack:  # the last entered is in place first: databases, then forecasts
+        with ExitStack() as stack:  # last entered, first in place: databases, then forecasts
             for target, result, _ in tables:
                 if isinstance(target, Path):
                     stack.enter_context(staged(target, result, "watch"))
@@ -320,7 +320,7 @@ class _Run:
                 temporary = stack.enter_context(new_file(path))
                 with writing(path):
                     temporary.write_bytes(content)
-            connections = Fields()  # by URL: two tables of one database are one transaction
+            connections = Fields()  # by URL: tables in the same database share a transaction
             for target, _, table in tables:
                 if isinstance(target, Path):
                     continue
@@ -328,13 +328,13 @@ class _Run:
                     connections[target.url] = stack.enter_context(target.transaction())
                 target.appender(connections[target.url], self.day)(table)
             if self.changed:
-                target = self.folder.resolve()  # a link stays one
+                target = self.folder.resolve()  # keep a symbolic link
                 save_model(predictor.model, target, predictor.run, in_place=self.exists)
         return [*map(str, files), *(str(target) for target, *_ in tables)]
 
 
 def _observed_end(axis: TimeAxis, data: Dataset | None, stated: str | None, delay: int) -> int:
-    """Return the last observed position: stated, by the clock (UTC), or that of the last fact."""
+    """Return the last observed position: as given, by the clock (UTC), or from the last fact."""
     if stated is not None:
         if (code := axis.parse(stated)) == UNKNOWN:
             raise DataError(f"--observed-until {stated}: expected {axis.expected}")
@@ -349,17 +349,17 @@ def _observed_end(axis: TimeAxis, data: Dataset | None, stated: str | None, dela
 
 
 def _facts_until(data: Dataset, end: int) -> Dataset | None:
-    """Return the facts that are not later than a position; None if there are none."""
+    """Return the facts up to a position; None if there are none."""
     train, valid, test = (
         facts.take(data.axis.positions(facts.times) <= end)
         for facts in (data.train, data.valid, data.test)
     )
-    if not len(train):  # of a few facts of an update, the split does not matter
+    if not len(train):  # for a small update, the split does not matter
         train, valid, test = join_facts(train, valid, test), train, train
     return replace(data, train=train, valid=valid, test=test) if len(train) else None
 
 
 def _is_old(axis: TimeAxis, times: Any, end: int) -> bool:
-    """Return whether the facts end longer before the end than they last."""
+    """Return whether the facts ended longer ago than the time span that they cover."""
     positions = axis.positions(times[times != UNKNOWN])
     return bool(end - positions.max() > np.ptp(positions) + 1)

@@ -1,7 +1,7 @@
-"""How good the stored forecasts were: scores of the runs whose windows have ended.
+"""The accuracy of stored forecasts: scores of the runs whose windows have ended.
 
-The score of the last month is computed again in each run, from the forecasts as they were made and
-the facts as they are known now: facts that arrive late count. Older runs keep their last score.
+Each run recomputes the last month's scores from the original forecasts and the facts known now, so
+late facts count. Older runs keep their last score.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ from apptek.models.occurrence.snapshots import counts_in
 from apptek.results import GroupSkill, ReliabilityBin, Surprise
 
 SCORE = "score.json"
-MONTH = 30  # days; of other units, runs
+MONTH = 30  # days; for other units, number of runs
 MISSES = 5
-FEWEST = 7  # scored runs before a refit can be due
-MOST_OFF = 1.33  # how far the expected number may be from what happened
+FEWEST = 7  # minimum number of scored runs before a refit can be due
+MOST_OFF = 1.33  # how far the expected number may differ from the actual number
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +44,13 @@ class RunScore:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Score:
-    """How good the forecasts of the last month were.
+    """The accuracy of the last month's forecasts.
 
-    groups      the metrics by kind of pair: all, onsets, continuations, watched
+    groups      the metrics by type of pair: all, onsets, continuations, watched
     unlikely    the least probable events that happened, each pair once
-    expected    the most probable events that did not
+    expected    the most probable events that did not happen
     refit       why a refit is due; empty if it is not
-    runs        the score of every run so far, the newest first
+    runs        the scores of all runs so far, newest first
     """
 
     observed: str
@@ -76,7 +76,7 @@ class _Scored:
 
 
 def score_runs(forecaster: Forecaster, state: Path) -> Score:
-    """Score the runs of the last month, and keep the scores of older ones."""
+    """Score the last month's runs, and keep the scores of older ones."""
     ended, axis = list(ended_runs(forecaster, state)), forecaster.model.dataset.axis
     since = forecaster.observed - MONTH
     is_daily = axis.unit == "day"
@@ -129,7 +129,7 @@ def _summary(part: _Scored) -> RunScore:
 def _misses(
     forecaster: Forecaster, scored: Sequence[_Scored], *, happened: bool
 ) -> tuple[Surprise, ...]:
-    """Return the pairs whose forecasts were most wrong in one way, each once, the worst first."""
+    """Return the pairs with the worst forecast errors of one type, each once, worst first."""
     worst = []
     for part in scored:
         wrong = part.judged.chances if happened else -part.judged.chances
@@ -171,7 +171,7 @@ def _refit(groups: Mapping[str, GroupSkill], runs: int) -> str:
 
 
 def stored_score(state: Path) -> Score | None:
-    """Return the score that the last run stored; None if there is none, or it is damaged."""
+    """Return the score that the last run stored; None if it is missing or damaged."""
     try:
         return TypeAdapter(Score).validate_json((state / SCORE).read_bytes())
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
-"""The forecasts that a run stores: one file for each date of a run.
+"""The forecasts that a run stores, in one file per run date.
 
-A row is an ordered pair with a fact so far: its chance of an event in the window, what the simple
-rules say (forecast/skill.py), and whether it is an onset, a continuation, or on the watch list.
-Names are stored, not ids: a model that was fitted again may number them differently.
+Each row is an ordered pair with an earlier fact. It contains the chance of an event in the window,
+the forecasts of simple rules (forecast/skill.py), and whether the pair is an onset, a continuation,
+or on the watch list. Names are stored instead of ids, because a refitted model may renumber them.
 """
 
 import re
@@ -25,24 +25,24 @@ from apptek.results import WatchList
 
 NAMES, GROUPS = ("subject", "object"), ("continuations", "onsets")
 WATCHED = "watched"
-_ABOUT = (b"unit", b"day", b"first", b"last")  # of a file
+_ABOUT = (b"unit", b"day", b"first", b"last")  # metadata of a file
 NUMBERS = ("probability", "no_change", "own_rate")
 
 
 def file_name(day: str, suffix: str = ".parquet") -> str:
-    """Return the name of the file of a run."""
+    """Return the name of a run's file."""
     return re.sub("[^0-9A-Za-z-]", "_", day) + suffix
 
 
 def in_time(day: str) -> tuple[int, str]:
-    """Return what sorts days, or the names of their files, in order of time: 9 before 10."""
+    """Return a key that sorts days, or their file names, in time order: 9 before 10."""
     return len(day), day
 
 
 def forecast_table(
     forecaster: Forecaster, window: Window, day: str, listed: WatchList
 ) -> pa.Table:  # fmt: skip
-    """Forecast every ordered pair that had met before the window."""
+    """Forecast every ordered pair that had a fact before the window."""
     data, past = forecaster.model.dataset, forecaster.events.before(window.moment)
     keys = Meetings(past).before(window.moment)
     pairs = Pairs.at(keys, window.moment, past.width)
@@ -71,7 +71,7 @@ def forecast_table(
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """The forecasts of an earlier run; `window` by positions on the axis of the model."""
+    """The forecasts of an earlier run; `window` uses positions on the model's axis."""
 
     file: Path
     day: str
@@ -90,7 +90,7 @@ class StoredRun:
 
 
 def ended_runs(forecaster: Forecaster, state: Path) -> Iterator[StoredRun]:
-    """Yield the stored runs whose windows have ended, the oldest first."""
+    """Yield the stored runs whose windows have ended, oldest first."""
     axis = forecaster.model.dataset.axis
     for file in sorted(state.glob("*.parquet"), key=lambda file: in_time(file.name)):
         try:

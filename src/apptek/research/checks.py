@@ -1,4 +1,4 @@
-"""Contract checks for scorers: what the package relies on, for the tests of your own model."""
+"""Contract checks for scorers: what the package relies on, for use in your own model's tests."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -17,17 +17,17 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.predictor import Predictor
 
 MAX_QUERIES = 50
-TOLERANCE = 1e-4  # of sums in single precision, which may be added up in another order
+TOLERANCE = 1e-4  # for sums in single precision, whose order of addition may differ
 
 
 def check_scorer(scorer: Any, data: Dataset, view: View = "all_facts") -> None:
-    """Raise ApptekError where a scorer breaks the contract of `apptek.research.Scorer`.
+    """Raise ApptekError if a scorer breaks the contract of `apptek.research.Scorer`.
 
     scorer  a function of Queries, or an object with a method `scores`
-    view    what it sees, for one that has `with_facts`
+    view    the view of a scorer that has `with_facts`
 
-    It returns a finite number for every predicate, (B, R), also for no query and for entities of
-    -1. The scores of a query depend neither on the other queries nor on the call.
+    It must return a finite number for every predicate, (B, R), including for empty queries and for
+    entities with id -1. A query's scores must not depend on other queries or on earlier calls.
     """
     call: Callable[[Queries], Any] = getattr(scorer, "scores", scorer)
     width = len(data.predicates)
@@ -45,10 +45,10 @@ def check_scorer(scorer: Any, data: Dataset, view: View = "all_facts") -> None:
 
 
 def check_baseline(name: str, data: Dataset, *, config: Any = None) -> None:
-    """Fit a registered baseline and raise ApptekError where it breaks the contract.
+    """Fit a registered baseline and raise ApptekError if it breaks the contract.
 
-    The scorer of each view is checked by `check_scorer`. A second fit with the same seed, and the
-    model that is read from a folder, must give the same scores.
+    Each view's scorer is checked by `check_scorer`. A second fit with the same seed, and the model
+    loaded from a folder, must give the same scores.
     """
     fitted = Predictor.fit(data, model=name, config=config)
     queries = held_out_queries(data.test).part(slice(0, MAX_QUERIES))
@@ -69,7 +69,7 @@ def check_baseline(name: str, data: Dataset, *, config: Any = None) -> None:
 def _check_independent(
     scores: Callable[[Queries], Matrix], data: Dataset
 ) -> tuple[Queries, Matrix]:
-    """Check that what a query gets depends on nothing but the query; return queries and that."""
+    """Check that a query's result depends only on the query; return the queries and results."""
     queries = held_out_queries(data.test if len(data.test) else data.train)
     queries = queries.part(slice(0, MAX_QUERIES))
     together = scores(queries)
@@ -88,11 +88,11 @@ def _equal(scores: Matrix, expected: Matrix, problem: str) -> None:
 
 
 def check_feature_part(part: Any, data: Dataset) -> None:
-    """Raise ApptekError where a part breaks the contract of `apptek.features.space.AddedPart`.
+    """Raise ApptekError if a part breaks the contract of `apptek.features.space.AddedPart`.
 
-    Its rows have one row per query and columns below `len(part)`, ascending in a row, with finite
-    values; they depend neither on the other queries nor on the call, nor does `on` change them.
-    Every column has names.
+    It must return one row per query, with finite values and ascending columns below `len(part)`.
+    The rows must not depend on other queries or earlier calls, and `on` must not change them. Every
+    column must have names.
     """
     graph = TemporalGraph.of(data)
 

@@ -1,7 +1,7 @@
-"""Comparing models query by query: a paired bootstrap of the difference in MRR.
+"""Compare models query by query, with a paired bootstrap of the difference in MRR.
 
-Results that differ in nothing but the seed are one model, whose reciprocal ranks are means over the
-seeds. Every model is compared with the first.
+Results that differ only in the seed belong to one model; its reciprocal ranks are means over the
+seeds. Every model is compared with the first one.
 """
 
 import json
@@ -19,7 +19,7 @@ from apptek.seeding import generator
 COMPARISON = "comparison"  # the `model` of a comparison's result
 PAST_ONLY, ROLLING = ", past_only", ", rolling"
 RESAMPLES = 2000
-# Equal in all results of a comparison.
+# These must be equal in all results of a comparison.
 _SHARED = ("dataset", "protocol", "split", "filtering", "candidates")
 _IDENTITY = ("model", "preset", "settings", "types", "data", "view", "rolling")
 
@@ -32,25 +32,25 @@ class ComparedModel:
     files: tuple[str, ...]
     seeds: tuple[int, ...]
     mrr: float
-    deviation: float | None  # between seeds; None where there is only one
+    deviation: float | None  # between seeds; None if there is only one
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """MRR of `name` minus that of `against`, with its 95 % interval over resampled queries."""
+    """MRR of `name` minus MRR of `against`, with its 95 % interval over resampled queries."""
 
     name: str
     against: str
     mean: float
     low: float
     high: float
-    better: int  # queries whose true predicate ranks higher
+    better: int  # queries on which the true predicate ranks higher
     worse: int
 
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """All models, and the difference of each other one from the first."""
+    """All models, and each other model's difference from the first one."""
 
     dataset: str
     protocol: str | None
@@ -60,11 +60,11 @@ class Comparison:
     differences: tuple[Difference, ...]
 
     def as_result(self) -> Result:
-        """Return the result file of the comparison, with file names instead of paths."""
+        """Return the comparison as a result file, with file names instead of paths."""
         entries = asdict(self)
         for model in entries["models"]:
             model["files"] = [Path(file).name for file in model["files"]]
-        # A split would mark the result as the evaluation of one model.
+        # A split would mark the result as an evaluation of a single model.
         entries |= {"model": COMPARISON, "split": None, "asked": self.split}
         return Result.from_json(entries)
 
@@ -77,7 +77,7 @@ class _RankedResult:
 
 
 def compare_results(paths: Sequence[str | Path]) -> Comparison:
-    """Compare result files on the same queries; ApptekError where that is not possible."""
+    """Compare result files for the same queries; ApptekError if that is not possible."""
     ranked = [
         _RankedResult(path, result, read_ranks(path, result))
         for path, result in ((path, read_result(path)) for path in map(Path, paths))
@@ -99,7 +99,7 @@ def compare_results(paths: Sequence[str | Path]) -> Comparison:
 
 
 def _group_by_model(ranked: Sequence[_RankedResult]) -> list[list[_RankedResult]]:
-    """Return the results of each model, whatever their seeds."""
+    """Return the results of each model, for all seeds."""
     groups: dict[str, list[_RankedResult]] = {}
     for item in ranked:
         entries = item.result.as_json()
@@ -136,7 +136,7 @@ def _check_comparable(
 
 
 def _names(firsts: Sequence[_RankedResult]) -> list[str]:
-    """Return the models' names; of models with the same name, the file of each."""
+    """Return the models' names; models with the same name are identified by file."""
     views = [
         ROLLING if one.result.rolling else PAST_ONLY * one.result.is_past_only for one in firsts
     ]
@@ -159,8 +159,9 @@ def _compared_model(name: str, group: Sequence[_RankedResult]) -> ComparedModel:
 
 
 def difference(names: tuple[str, str], gains: Doubles) -> Difference:
-    """How far the first named model is ahead of the second, by its gain on each query."""
-    # The same stream for every pair of models, so that an interval does not depend on the others.
+    """Return how far the first model is ahead of the second, given its gain on each query."""
+    # Use the same stream for every pair of models, so that intervals are independent of other
+    # pairs.
     low, high = bootstrap_interval(gains, rng=generator(0, "bootstrap"))
     return Difference(
         *names,
@@ -174,7 +175,7 @@ def difference(names: tuple[str, str], gains: Doubles) -> Difference:
 
 def bootstrap_interval(gains: Doubles, *, rng: np.random.Generator) -> tuple[float, float]:
     """Return the bootstrap 95 % interval of the mean gain over queries."""
-    # One resample at a time: all at once would take RESAMPLES times the memory.
+    # One resample at a time: all at once would need RESAMPLES times the memory.
     means = [gains[rng.integers(len(gains), size=len(gains))].mean() for _ in range(RESAMPLES)]
     low, high = np.quantile(means, [0.025, 0.975])
     return float(low), float(high)

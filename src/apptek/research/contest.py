@@ -1,4 +1,4 @@
-"""A contest: several models are fitted on the same data and evaluated on the same queries."""
+"""A contest: fit several models on the same data and evaluate them on the same queries."""
 
 import shlex
 import statistics
@@ -28,17 +28,17 @@ METRICS = ("mrr", "hits_at_1", "hits_at_10", "ece")
 
 @dataclass(frozen=True, slots=True)
 class Contestant:
-    """A model of a contest: means over its seeds, and its difference from the best model."""
+    """A model in a contest: means over its seeds, and its difference from the best model."""
 
     name: str
-    folder: str  # the model of the first seed
+    folder: str  # the model fitted with the first seed
     metrics: dict[str, float]
-    seconds: float | None  # to fit; None where a run was stopped on the way
-    against_best: Difference | None  # None for the best itself
+    seconds: float | None  # to fit; None if a run was interrupted
+    against_best: Difference | None  # None for the best model itself
 
 
 def usual_models() -> tuple[str, ...]:
-    """Return the default models of a contest: those whose packages are installed."""
+    """Return the default models for a contest: those whose packages are installed."""
     return USUAL if has_torch() else WITHOUT_TORCH
 
 
@@ -52,12 +52,12 @@ def run_contest(
     protocol: Protocol = "official",
     command: Sequence[str] = (),
 ) -> list[Contestant]:
-    """Fit and evaluate the models that have no result in the folder yet; return all, best first.
+    """Fit and evaluate the models without a result in the folder; return all, best first.
 
-    command  the words of a command that name the data, and how it is read
+    command  the command-line words that name the data and how to read it
     """
     for name in models:
-        model_settings(name)  # refuses a name that is unknown, with the known ones
+        model_settings(name)  # rejects an unknown name and lists the known ones
     splits = apply_protocol(dataset, protocol)
     if len(splits.test) == 0:
         raise ApptekError(f"{dataset.name} has no test facts to evaluate on")
@@ -86,7 +86,7 @@ def fit_and_evaluate(
     protocol: Protocol,
     command: Sequence[str],
 ) -> None:
-    """Fit a model, from where that was stopped, and write its result on the test split."""
+    """Fit a model, resuming an interrupted fit, and write its result on the test set."""
     run = f"{name}-seed{seed}"
     model = folder / "models" / run
     options = ["--model", name, "--protocol", protocol, "--seed", str(seed), "--out", run]
@@ -97,7 +97,7 @@ def fit_and_evaluate(
         fitted = Predictor.load(model)
     else:
         if name in PRESETS and "topologies" in preset(name).features.parts:
-            require_torch()  # the agent that finds them is a network
+            require_torch()  # the agent that finds the topologies is a network
         with step_progress(f"fitting {name}") as progress:
             fitted = Predictor.fit(
                 dataset, model=name, protocol=protocol, seed=seed, folder=model, progress=progress,
@@ -109,7 +109,7 @@ def fit_and_evaluate(
 
 
 def rank_contestants(models: Sequence[str], folder: Path, seeds: int) -> list[Contestant]:
-    """Return the contestants of a folder by their MRR, best first, each compared with the best."""
+    """Return the contestants in a folder by MRR, best first, each compared with the best."""
     files = {
         name: [folder / "results" / f"{name}-seed{seed}.json" for seed in range(seeds)]
         for name in models
@@ -133,9 +133,9 @@ def rank_contestants(models: Sequence[str], folder: Path, seeds: int) -> list[Co
 
 
 def clear_best(contestants: Sequence[Contestant]) -> Contestant | None:
-    """Return the first contestant; None where another one may be as good.
+    """Return the first contestant; None if another one may be as good.
 
-    That is so where the 95 % interval of a difference from the first includes 0.
+    This is the case if the 95 % interval of any difference from the first includes 0.
     """
     differences = [contestant.against_best for contestant in contestants[1:]]
     overlaps = any(difference is None or difference.high >= 0 for difference in differences)

@@ -1,4 +1,4 @@
-"""Ranking any scorer on a data set, as our own models are ranked, with a result to compare."""
+"""Rank any scorer on a data set in the same way as our own models, with a comparable result."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -29,7 +29,7 @@ from apptek.safe_text import counted
 
 
 class Evaluator:
-    """Ranks any scorer on the held-out facts of a data set, as our own models are ranked.
+    """Evaluates any scorer on a data set's held-out facts, in the same way as our own models.
 
         evaluator = Evaluator("icews14")
         report = evaluator.evaluate(scorer, name="mine")
@@ -41,17 +41,17 @@ class Evaluator:
     `dataset.entities` and `dataset.predicates`; an id is never above those, and times are codes of
     `dataset.axis`. It learns from `train`; `valid` is for choices. Our own models are scorers, too.
 
-    data        a Dataset, or what `read_dataset` takes
-    protocol    what the splits are: official, paper or forecast
-    split       the facts that are asked about: test or valid
-    view        what the scorer sees: all_facts, any training fact; past_only, only facts before a
-                query's time, which the scorer has to see to. By default all_facts, unless the split
-                lies beyond train
-    rolling     past_only, and the facts of valid and test are shown when their time has passed: for
-                fitted models, also your own by `register_baseline`
-    filtering   the known predicates that a ranking excludes: raw, static or time-aware
+    data        a Dataset, or anything that `read_dataset` accepts
+    protocol    how the splits are defined: official, paper or forecast
+    split       the facts to ask about: test or valid
+    view        what the scorer may see: all_facts means any training fact, past_only only the facts
+                before a query's time (the scorer must ensure this). By default all_facts, unless
+                the split is later than the training set
+    rolling     past_only, with validation and test facts visible once their time has passed; only
+                for fitted models, including your own from `register_baseline`
+    filtering   which known predicates a ranking excludes: raw, static or time-aware
 
-    The rank is the expected one over ties: 1 + the better ones + half of the equal ones.
+    Ranks are expected over ties: 1 + the number of better ones + half of the equal ones.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class Evaluator:
 
     @property
     def queries(self) -> Queries:
-        """The queries that a scorer will be asked, in the order of the ranks."""
+        """The queries that the scorer will receive, in the order of the ranks."""
         return held_out_queries(self.dataset.split(self.split))
 
     def evaluate(
@@ -97,13 +97,13 @@ class Evaluator:
         settings: Mapping[str, Mapping[str, Any]] | None = None,
         probabilities: Callable[[Matrix], Matrix] | None = None,
     ) -> EvaluationReport:
-        """Rank the truth of every fact of the split by the scores of a scorer.
+        """Rank the true predicate of every fact in the split by a scorer's scores.
 
-        name           of the model in results; by default that of the function or class
-        seed           results that differ in their seed alone are one model to `compare`
-        settings       the model's own settings by section and key, to be kept in the result
-        probabilities  turns scores into probabilities; by default they are calibrated on valid, as
-                       those of the baselines are
+        name           the model's name in results; by default the name of the function or class
+        seed           results that differ only in the seed count as one model in `compare`
+        settings       the model's own settings by section and key, stored in the result
+        probabilities  converts scores to probabilities; by default they are calibrated on the
+                       validation set, as for the baselines
         """
         started = time.monotonic()
         if isinstance(scorer, Predictor):

@@ -1,12 +1,12 @@
-"""Whether reasons are true to the model: what happens when facts are taken away.
+"""Measure whether reasons are faithful to the model: what happens when facts are removed.
 
 | measure     |                                                                                |
 |-------------|--------------------------------------------------------------------------------|
-| deletion    | without the cited facts the answer loses more than without as many random ones |
-| sufficiency | with the cited facts alone the answer stays                                    |
+| deletion    | removing the cited facts costs the answer more than removing random ones       |
+| sufficiency | with the cited facts alone the answer does not change                          |
 
-The cited facts are those of the five strongest reasons for the answer. A neighbour is a fact of
-the subject or the object that the query can see, and random facts are drawn among these.
+The cited facts belong to the five strongest reasons for the answer. A neighbour is a fact of the
+subject or object that the query can see; random facts are drawn from the neighbours.
 """
 
 from dataclasses import dataclass
@@ -30,12 +30,12 @@ Rows = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Faithfulness:
-    """Means over questions of the test split whose answer has a reason with facts.
+    """Means over test questions whose answer has a reason with facts.
 
-    compared           questions with a neighbour that is not cited
-    cited_beats_random the share of these in which deleting the cited facts costs the answer more
-    cited_drop         that cost, in log-odds against the runner-up; random_drop: of random facts
-    sufficiency        the share in which the cited facts alone give the same answer
+    compared           questions that have an uncited neighbour cited_beats_random the proportion of
+                       these for which deleting the cited facts costs the answer more
+    cited_drop         that cost, in log-odds against the runner-up; random_drop: for random facts
+    sufficiency        the proportion for which the cited facts alone give the same answer
     """
 
     questions: int
@@ -48,7 +48,7 @@ class Faithfulness:
 
 
 class Ablation:
-    """One question, its answer, and what becomes of that on a part of the facts."""
+    """One question, its answer, and the answer when only some facts are kept."""
 
     def __init__(self, answerer: Answerer, queries: Queries, explanation: Explanation) -> None:
         self.answerer, self.model, self.queries = answerer, answerer.model, queries
@@ -62,7 +62,7 @@ class Ablation:
         ).astype(np.int64)
 
     def neighbours(self) -> Rows:
-        """Return the facts of the subject and the object that the query can see, ascending."""
+        """Return the facts of the subject and object that the query can see, in ascending order."""
         graph = self.model.graph
         ends = [int(self.queries.subjects[0]), int(self.queries.objects[0])]
         slots = [side(graph, end) for end in ends if end >= 0 for side in (outgoing, incoming)]
@@ -78,7 +78,7 @@ class Ablation:
         return float(scores[self.answer] - scores[self.runner_up]) / self.temperature
 
     def alone(self) -> bool:
-        """Whether the cited facts alone give the same answer."""
+        """Return whether the cited facts alone give the same answer."""
         scores = self._scores(with_only(self.answerer, self.cited))
         return int(np.argmax(scores)) == self.answer
 
@@ -88,7 +88,7 @@ class Ablation:
 
 
 def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) -> Faithfulness:
-    """Return the measures over `count` questions of the test split, drawn at random.
+    """Return the measures over `count` random test questions.
 
     The model sees the facts that it was fitted on.
     """

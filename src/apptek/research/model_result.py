@@ -1,4 +1,4 @@
-"""A fitted model as a result: how it was fitted, and what it reached on a split."""
+"""A fitted model as a result: how it was fitted, and its metrics on a split."""
 
 import hashlib
 import json
@@ -28,12 +28,12 @@ from apptek.research.result import (
 
 @dataclass(frozen=True, slots=True)
 class EvaluationReport:
-    """What a scorer reached on a split: in each view, and as a forecast where that makes sense.
+    """A scorer's metrics on a split: in each view, and as a forecast if that applies.
 
     described what was evaluated, and the split
-    by_view   the usual view first
+    by_view   the metrics by view, the default view first
     rolled    the evaluation in which each query saw every fact before its time
-    forecast  the four metrics of the forecasting literature, if the split lies beyond train
+    forecast  the forecasting literature's four metrics, if the split is later than the training set
     """
 
     described: Result
@@ -44,29 +44,29 @@ class EvaluationReport:
 
     @property
     def evaluation(self) -> Evaluation:
-        """The main ranks, metrics and groups: the rolling ones, if there are any."""
+        """The main ranks, metrics and groups; the rolling ones if they exist."""
         return self.rolled or next(iter(self.by_view.values()))
 
     @property
     def metrics(self) -> Metrics:
-        """The metrics of all queries."""
+        """The metrics over all queries."""
         return self.evaluation.metrics
 
     @property
     def groups(self) -> dict[str, Metrics | None]:
-        """The metrics of each group of queries, None where it is empty."""
+        """The metrics for each group of queries; None for an empty group."""
         return self.evaluation.groups
 
     @property
     def ranks(self) -> Doubles:
-        """The rank of each query's true predicate, in the order of the facts of the split."""
+        """The rank of each query's true predicate, in the order of the split's facts."""
         return self.evaluation.ranks
 
     @property
     def result(self) -> Result:
-        """The result file: what was evaluated, its main metrics, and those of both views.
+        """The result file: what was evaluated, its main metrics, and the metrics of both views.
 
-        `all_facts` and `past_only` are null where a view was not evaluated.
+        `all_facts` and `past_only` are null if a view was not evaluated.
         """
         views: dict[str, Any] = {
             name: self.by_view[name].as_json() if name in self.by_view else None for name in VIEWS
@@ -82,9 +82,9 @@ class EvaluationReport:
         )
 
     def save(self, path: str | Path, evaluated_by: str | None = None) -> None:
-        """Write a result file, and the ranks beside it: `apptek research compare` reads both.
+        """Write a result file and its ranks file; `apptek research compare` reads both.
 
-        evaluated_by  the command that evaluates; by default that of this process
+        evaluated_by  the command that evaluates; by default this process's command
         """
         result = self.result
         assert result.split is not None
@@ -93,7 +93,7 @@ class EvaluationReport:
         write_result(Path(path), replace(result, command=" && ".join(commands), ranks=ranks))
 
     def table(self) -> pa.Table:
-        """Return a row for each view and group of queries, with its metrics."""
+        """Return one row of metrics for each view and group of queries."""
         views: dict[str, Evaluation] = dict(self.by_view.items())
         views |= {} if self.rolled is None else {"rolling": self.rolled}
         about = {name: getattr(self.described, name) for name in ("dataset", "split", "protocol")}
@@ -123,10 +123,10 @@ def evaluate_model(
     rolling: bool = False,
     most: int | None = None,
 ) -> EvaluationReport:
-    """Evaluate a model in a view, or in every one that it and the split allow.
+    """Evaluate a model in one view, or in every view that the model and the split allow.
 
-    rolling  also as if the model were updated day by day
-    most     how many queries to ask, of each view alone; by default all, with every metric
+    rolling  also evaluate as if the model were updated day by day
+    most     number of queries, for each view alone; by default all, with every metric
     """
     rolled = fitted.evaluate(split, rolling=True) if rolling else None
     views = fitted.views_of(split) if view is None else (view,)
@@ -143,9 +143,9 @@ def evaluate_model(
 
 
 def describe_model(fitted: Predictor, view: View | None = None) -> Result:
-    """Return a model as its results describe it: its name, data, settings, and choices on valid.
+    """Return the description of a model for results: name, data, settings and tuning choices.
 
-    view  whose choices of ours; by default those of the main view
+    view  the view whose choices are described; by default the main view
     """
     model = fitted.model
     common = Result(
@@ -181,10 +181,10 @@ def describe_model(fitted: Predictor, view: View | None = None) -> Result:
 
 
 def types_digest(kinds: Sequence[Kind]) -> str | None:
-    """Return a digest of the types of a model's entities; None where it has none."""
+    """Return a digest of the types of a model's entities; None if it has none."""
     if not kinds:
         return None
-    # Over names, values and the assignment: models with other types must not count as one model.
+    # Include names, values and assignments: models with different types must not count as the same.
     digest = hashlib.blake2b(digest_size=16)
     for kind in kinds:
         digest.update(json.dumps([kind.name, kind.values]).encode())

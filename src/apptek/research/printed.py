@@ -1,4 +1,4 @@
-"""What the paper prints, and its Table 1 beside what the files have."""
+"""The numbers printed in the paper, and its Table 1 compared with the data files."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from apptek.facts.protocols import apply_protocol, distinct_times, occurring
 TITLES = {"icews14": "ICEWS14", "icews05-15": "ICEWS05-15", "yago15k": "YAGO15K"}
 Numbers = dict[str, tuple[float, ...]]  # MRR, Hits@10 and Hits@1 by data set
 
-# Table 2: the paper's own method, and the baselines as it trained them.
+# Table 2: the paper's own method, and the baselines that it trained.
 PRINTED_OWN: Numbers = {
     "icews14": (0.4889, 0.7749, 0.3421),
     "icews05-15": (0.4844, 0.8246, 0.3222),
@@ -38,17 +38,17 @@ PRINTED_MODELS: dict[str, Numbers] = {
     "RE-GCN": {"icews14": (0.4756, 0.7524, 0.3535), "icews05-15": (0.4750, 0.7483, 0.3524)},
     "APPTeK": PRINTED_OWN,
 }
-# Table 3, by tknn: MRR, Hits@10, Hits@1, milliseconds an episode.
+# Table 3, by tknn: MRR, Hits@10, Hits@1, milliseconds per episode.
 PRINTED_TKNN = {
     5: (0.4297, 0.7563, 0.2849, 23, 1598),
     15: (0.4593, 0.7549, 0.3183, 33, 2245),
     25: (0.4716, 0.7591, 0.3269, 41, 2975),
     50: (0.4469, 0.7425, 0.3079, 66, 4473),
 }
-# RE-GCN's paper: relation prediction, raw, both directions, with the history rolling on.
+# RE-GCN's paper: relation prediction, raw, both directions, with rolling history.
 PRINTED_FORECASTS = {"icews14": 0.4106, "icews05-15": 0.4063}
-# The missing entity, both directions, the history rolling on, time-aware filter. The last three are
-# as LogCL's paper prints them.
+# Missing entity, both directions, rolling history, time-aware filter. The last three are quoted
+# from LogCL's paper.
 PRINTED_ENTITIES = {
     "icews14": {"recurrency baseline": 0.374, "RE-GCN": 0.404, "TiRGN": 0.440, "LogCL": 0.489}
 }
@@ -72,9 +72,9 @@ PRINTED = {
 
 
 def statistics(dataset: Dataset) -> dict[str, int]:
-    """Return Table 1 of a data set; entities, predicates and times are counted over all its splits.
+    """Return a data set's Table 1; entities, predicates and times are counted over all splits.
 
-    Times are distinct written times (codes), since and until together, without the unknown.
+    Times are distinct written times (codes), including both since and until, but not unknown ones.
     """
     splits = (dataset.train, dataset.valid, dataset.test)
     ends = [column for facts in splits for column in (facts.subjects, facts.objects)]
@@ -88,9 +88,9 @@ def statistics(dataset: Dataset) -> dict[str, int]:
 
 
 def compare_statistics(dataset: Dataset, name: str) -> dict[str, Any]:
-    """Return Table 1 of a data set: as it is, under the paper's protocol, and as printed.
+    """Return a data set's Table 1: as it is, under the paper's protocol, and as printed.
 
-    Of data that is not in the paper, only `official` is counted: the files as they are.
+    For data that is not in the paper, only `official` is counted: the files as they are.
     """
     counts: dict[str, Any] = {"dataset": dataset.name, "official": statistics(dataset)}
     if name in PRINTED:

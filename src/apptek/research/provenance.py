@@ -1,4 +1,4 @@
-"""Where results come from: the command and machine of this process, and the list of runs."""
+"""Where results come from: this process's command and machine, and the list of runs."""
 
 import os
 import platform
@@ -47,12 +47,12 @@ def command() -> str:
 
 
 def commit() -> str | None:
-    """Return the commit of the checkout that runs; None outside of a checkout.
+    """Return the commit of the running checkout; None outside a checkout.
 
-    It ends in '+changes' if a tracked file has changed. Results, figures and docs do not count:
-    runs themselves write them.
+    It ends in '+changes' if a tracked file has been modified. Results, figures and docs are
+    ignored, because the runs themselves write them.
     """
-    git = ["git", "--no-optional-locks", "-C", str(_ROOT)]  # it writes nothing there
+    git = ["git", "--no-optional-locks", "-C", str(_ROOT)]  # must not write to the repository
     excluded = [f":(exclude){path}" for path in _WRITTEN_BY_RUNS]
     status = ["status", "--porcelain", "--untracked-files=no", "--", "."]
     try:
@@ -69,7 +69,7 @@ def _output(words: list[str]) -> str:
 
 
 def machine() -> dict[str, Any]:
-    """Return cores, memory, processor, and versions that results depend on; None: not installed."""
+    """Return cores, memory, processor and relevant package versions; None: not installed."""
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     return {
         "cores": os.cpu_count(),
@@ -89,14 +89,14 @@ def _version(package: str) -> str | None:
 
 @dataclass(frozen=True, slots=True)
 class RunList:
-    """Command lines by the name of the result file, and the runs that a table or figure shows."""
+    """Command lines by name of their result file, and the runs that each table or figure shows."""
 
     commands: Mapping[str, str]
     shown: Mapping[str, list[str]]
 
 
 def read_runs(path: Path) -> RunList:
-    """Read a list of runs; ConfigError where there is none, or it is damaged."""
+    """Read a list of runs; ConfigError if the file is missing or invalid."""
     try:
         sections = tomllib.loads(path.read_text(encoding="utf-8"))
         also = sections.pop("also", {})

@@ -1,6 +1,6 @@
-"""A result: what was run, on what data, with which settings, and what came out.
+"""A result: what was run, on which data, with which settings, and the outcome.
 
-Result files are read by `read_result` and written by `write_result`, and nowhere else.
+Only `read_result` and `write_result` read and write result files.
 """
 
 import hashlib
@@ -29,28 +29,29 @@ _KEYS = {"file", "digest", "queries"}
 class Result:
     """The result of one run, or of a comparison of models.
 
-    An attribute that has its default is not in the file. `extras` holds all further entries of a
-    file: those of one kind of run only, as the trials of a search, and any that is null or empty.
+    Attributes with default values are omitted from the file. `extras` holds all other entries in a
+    file: entries for one type of run, such as a search's trials, and entries that are null or
+    empty.
     """
 
-    model: str  # as apptek_default or recency; for a run that fits no model its kind, as statistics
+    model: str  # such as apptek_default; for runs without a model the type, such as statistics
     dataset: str = ""
     protocol: str | None = None
-    split: Split | None = None  # the one that was evaluated
-    preset: str | None = None  # of a baseline; ours is part of the model's name
+    split: Split | None = None  # the split that was evaluated
+    preset: str | None = None  # of a baseline; our presets are part of the model's name
     seed: int | None = None
-    view: str | None = None  # in which the metrics were measured: all_facts or past_only
+    view: str | None = None  # the view of the metrics: all_facts or past_only
     rolling: bool = False  # whether each query saw every fact before its time
     filtering: str = "time-aware"  # the known predicates that rankings exclude
-    candidates: str = "R"  # 2R: the predicates of both directions were ranked
+    candidates: str = "R"  # 2R: predicates in both directions were ranked
     settings: Settings = field(default_factory=dict)
-    changed: Entries | None = None  # by section.key: settings that differ from the preset's
+    changed: Entries | None = None  # settings that differ from the preset, by section.key
     metrics: Entries = field(default_factory=dict)
-    groups: Entries = field(default_factory=dict)  # the metrics by kind of query
+    groups: Entries = field(default_factory=dict)  # the metrics by type of query
     forecast: Entries = field(default_factory=dict)  # raw and filtered, R and 2R
-    tuning: Entries = field(default_factory=dict)  # what was chosen on the tuning split
+    tuning: Entries = field(default_factory=dict)  # choices made on the tuning split
     topologies: Entries = field(default_factory=dict)
-    data: Mapping[str, str] = field(default_factory=dict)  # a digest of each split
+    data: Mapping[str, str] = field(default_factory=dict)  # a digest for each split
     ranks: Entries = field(default_factory=dict)  # the file with the rank of every query
     seconds: Mapping[str, float | None] = field(default_factory=dict)  # by stage
     command: str | None = None
@@ -60,8 +61,8 @@ class Result:
 
     @classmethod
     def from_json(cls, entries: Entries) -> "Result":
-        """Return the result that a file's entries describe; ValidationError for a wrong type."""
-        # A null or empty entry stays in `extras`: as an attribute it would not be written again.
+        """Return the result described by a file's entries; ValidationError for a wrong type."""
+        # Keep null or empty entries in `extras`: as attributes, they would not be written again.
         known = {
             name: entries[name]
             for name, default in _DEFAULTS.items()
@@ -71,7 +72,7 @@ class Result:
         return _CHECKED.validate_python(known | {"extras": others})
 
     def as_json(self) -> dict[str, Any]:
-        """Its entries as a file has them, without the file's format."""
+        """Return the entries for a file, without the file's format."""
         values = {name: getattr(self, name) for name in _DEFAULTS}
         known = {name: value for name, value in values.items() if value != _DEFAULTS[name]}
         return known | dict(self.extras)
@@ -83,12 +84,12 @@ class Result:
 
     @property
     def is_past_only(self) -> bool:
-        """Whether the metrics are those of the view that knows only the past."""
+        """Whether the metrics belong to the past_only view."""
         return self.view == "past_only"
 
     @property
     def first_command(self) -> str:
-        """The command that fits the model, as it is written today, without those that evaluate."""
+        """The command that fits the model, in today's syntax, without later evaluation commands."""
         return str(self.extras.get("command_now", self.command)).split(" && ")[0]
 
 
@@ -101,7 +102,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def mean_seconds(results: Sequence[Result]) -> float | None:
-    """Return the mean total time of some runs; None if one was interrupted."""
+    """Return the mean total time of some runs; None if any was interrupted."""
     total = 0.0
     for seconds in (stage for result in results for stage in result.seconds.values()):
         if seconds is None:
@@ -111,18 +112,18 @@ def mean_seconds(results: Sequence[Result]) -> float | None:
 
 
 def plain_settings(config: Any) -> dict[str, Any]:
-    """Return the settings of a config as JSON has them: with lists, not tuples."""
+    """Return a config's settings for JSON, with lists instead of tuples."""
     settings: dict[str, Any] = json.loads(json.dumps(asdict(config)))
     return settings
 
 
 def split_digests(data: Dataset) -> dict[str, str]:
-    """Return a digest of the facts of each split: equal for equal data."""
+    """Return a digest of each split's facts: equal for equal data."""
     return {split: data.split(split).digest() for split in SPLITS}
 
 
 def write_result(path: Path, result: Result) -> None:
-    """Write a result, with the command, commit, machine and date where it does not name them."""
+    """Write a result; fill in the command, commit, machine and date if they are missing."""
     entries = result.as_json()
     for name in ("command", "commit", "machine", "date"):
         if name not in entries:
@@ -132,12 +133,12 @@ def write_result(path: Path, result: Result) -> None:
 
 
 def read_results(folder: Path) -> dict[str, Result]:
-    """Every result file of a folder, by its name without .json."""
+    """Return every result file in a folder, by its name without .json."""
     return {path.stem: read_result(path) for path in sorted(folder.glob("*.json"))}
 
 
 def read_result(path: Path) -> Result:
-    """Return a result file; ApptekError where it is damaged or of another format."""
+    """Read a result file; ApptekError if it is damaged or has a different format."""
     try:
         entries = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -155,9 +156,9 @@ def read_result(path: Path) -> Result:
 
 
 def write_ranks(path: Path, ranks: Doubles, data: Dataset, split: Split) -> dict[str, Any]:
-    """Write NAME.ranks.npy beside the result NAME.json; return what the result says of it.
+    """Write NAME.ranks.npy next to the result NAME.json; return the entry for the result.
 
-    The file has one row of float32, which is exact: a rank is a multiple of 1/2.
+    The file has one row of float32, which is exact, because ranks are multiples of 1/2.
     """
     rows = ranks[None].astype(np.float32)
     ranks_path = path.with_name(f"{path.name.removesuffix('.json')}.ranks.npy")
@@ -171,7 +172,7 @@ def write_ranks(path: Path, ranks: Doubles, data: Dataset, split: Split) -> dict
 
 
 def read_ranks(path: Path, result: Result) -> Floats:
-    """Return the ranks of a result from `path`; ApptekError where they are missing or damaged."""
+    """Return a result's ranks from `path`; ApptekError if they are missing or damaged."""
     about = result.ranks
     if not set(about) >= _KEYS:
         raise ApptekError(f"{path} names no ranks: evaluate again with --result")

@@ -1,7 +1,7 @@
-"""The search for a baseline's settings: trial after trial on valid, within minutes of one core.
+"""The search for a baseline's settings: trials on the validation set, within a time budget.
 
-The first trial has the settings that the search starts from. Every other one draws each setting at
-random. A trial is never cut short, so that the last one may exceed the minutes.
+The first trial uses the initial settings. Every other trial draws each setting at random. Trials
+are never interrupted, so the last one may exceed the time budget.
 """
 
 import math
@@ -23,29 +23,29 @@ from apptek.research.result import Result, plain_settings
 from apptek.seeding import generator
 from apptek.setting_rules import setting_texts, with_settings
 
-DRAWS = 100  # attempts to draw settings that are new before the space counts as exhausted
+DRAWS = 100  # attempts to draw new settings before the space counts as exhausted
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What a search depends on besides its data: which model, from which settings, how long."""
+    """The parameters of a search, except for its data: model, settings and time budget."""
 
     baseline: str
     config: Any  # the settings of the first trial
-    minutes: float  # of one core
+    minutes: float  # on one core
     protocol: Protocol = "official"
     seed: int = 0
-    sample: float = 1.0  # the share of the training facts that trials see
+    sample: float = 1.0  # the proportion of training facts that trials see
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """Settings that were tried, and the best MRR on valid; None if training failed."""
+    """The settings of a trial, and its best validation MRR; None if training failed."""
 
-    settings: dict[str, Any]  # all of the space, by section.key
+    settings: dict[str, Any]  # all settings in the space, by section.key
     valid_mrr: float | None
-    epoch: int | None  # the epoch of that MRR
-    seconds: float  # of one core
+    epoch: int | None  # the epoch with that MRR
+    seconds: float  # on one core
     error: str = ""
 
     def __str__(self) -> str:
@@ -55,7 +55,7 @@ class Trial:
 
 
 def run_trials(search: Search, data: Dataset, progress: Progress) -> Iterator[Trial]:
-    """Yield trials until they have used up the minutes, or nothing is left to try."""
+    """Yield trials until the time budget is used up or nothing is left to try."""
     space, trials = search_space(search.baseline), list[Trial]()
     if not 0 < search.minutes < math.inf:
         raise ConfigError(f"--minutes must be above 0, not {search.minutes:g}")
@@ -69,14 +69,14 @@ def run_trials(search: Search, data: Dataset, progress: Progress) -> Iterator[Tr
     while settings and sum(trial.seconds for trial in trials) < 60 * search.minutes:
         trials.append(_run_trial(search, data, settings, progress))
         yield trials[-1]
-        # A stream for each trial: what it draws does not depend on how long others took.
+        # One stream per trial: its draws do not depend on how long the others took.
         settings = next_settings(space, trials, generator(search.seed, f"trial {len(trials)}"))
 
 
 def next_settings(
     space: Space, trials: Sequence[Trial], rng: np.random.Generator
 ) -> dict[str, Any] | None:
-    """Draw settings at random that no trial has had; return None if there are none left."""
+    """Draw random settings that no trial has used; return None if none are left."""
     for _ in range(DRAWS):
         settings = {key: values[int(rng.integers(len(values)))] for key, values in space.items()}
         if all(settings != trial.settings for trial in trials):
@@ -87,7 +87,7 @@ def next_settings(
 def _run_trial(
     search: Search, data: Dataset, settings: dict[str, Any], progress: Progress
 ) -> Trial:
-    # The time of this process, not of the wall: another busy process must not end a search early.
+    # Use process time, not wall time: another busy process must not end a search early.
     started, error = time.process_time(), ""
     report: dict[str, Any] = {"valid_mrr": None}
     try:
@@ -109,7 +109,7 @@ def _run_trial(
 
 
 def search_space(name: str) -> Space:
-    """Return the values that may be tried for a model; ConfigError if it has nothing to search."""
+    """Return the values to try for a model; ConfigError if it has nothing to search."""
     space = {} if name in PRESETS else find_baseline(name).space
     if not space:
         raise ConfigError(f"{name} has nothing to search for: fitting chooses its settings")
@@ -124,15 +124,15 @@ def space_values(config: Any, space: Iterable[str]) -> dict[str, Any]:
 
 
 def search_result(search: Search, trials: Sequence[Trial]) -> Result:
-    """Every trial of a search, and how the best one differs from the settings it began with.
+    """Return every trial of a search, and how the best one differs from the initial settings.
 
-    ApptekError where every trial has failed.
+    ApptekError if every trial failed.
     """
     succeeded = [trial for trial in trials if trial.valid_mrr is not None]
     if not succeeded:
         name, error = search.baseline, trials[0].error
         raise ApptekError(f"every trial of {name} has failed; the first: {error}")
-    best = max(succeeded, key=lambda trial: trial.valid_mrr or 0.0)  # the first of equals
+    best = max(succeeded, key=lambda trial: trial.valid_mrr or 0.0)  # the first in a tie
     before = space_values(search.config, best.settings)
     found = {
         "model": "search",
@@ -142,7 +142,7 @@ def search_result(search: Search, trials: Sequence[Trial]) -> Result:
         "seed": search.seed,
         "settings": plain_settings(search.config),
         **({"sample": search.sample} if search.sample < 1 else {}),
-        "split": "valid",  # a search never sees test
+        "split": "valid",  # a search never sees the test set
         "metrics": {"mrr": best.valid_mrr},
         "seconds": {"search": sum(trial.seconds for trial in trials)},
         "trials": [asdict(trial) for trial in trials],

@@ -1,4 +1,4 @@
-"""The paper's tables rebuilt from results, our numbers beside those that it prints."""
+"""The paper's tables rebuilt from results, with our numbers next to the printed ones."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
@@ -20,15 +20,15 @@ from apptek.research.provenance import RunList
 from apptek.research.result import Result
 from apptek.setting_rules import setting_texts
 
-Results = Mapping[str, Result]  # by the name of the file
+Results = Mapping[str, Result]  # by file name
 Maker = Callable[[Results], str]
-Frame = Any  # a data frame of pandas, which has no types
+Frame = Any  # an untyped pandas data frame
 NOTHING = "nothing is recorded yet"
 BENCH = "bench-agent"  # the result of `python -m benchmarks agent`
-KEYS = {"mrr": "MRR", "hits_at_10": "Hits@10", "hits_at_1": "Hits@1"}  # as the paper orders them
+KEYS = {"mrr": "MRR", "hits_at_10": "Hits@10", "hits_at_1": "Hits@1"}  # in the paper's order
 METRICS = [*KEYS, "ece"]
 ROWS = [*NAMES, "apptek_paper", "apptek_default", "apptek_max"]
-COUNTS = {  # keys of the statistics, and how a table calls them
+COUNTS = {  # keys of the statistics, and their names in a table
     "entities": "entities", "predicates": "predicates", "times": "distinct times",
     "train": "train", "valid": "valid", "test": "test",
 }  # fmt: skip
@@ -37,7 +37,7 @@ PROTOCOLS = {"official": "Official protocol", "paper": "The paper's protocol"}
 FORECASTS = {
     "raw_r": "R raw", "filtered_r": "R filtered", "raw_2r": "2R raw", "filtered_2r": "2R filtered",
 }  # fmt: skip
-# Half a 95 % t-interval in standard errors, by the number of seeds.
+# Half a 95 % t-interval in standard errors, by number of seeds.
 ENTITY_METRICS = {
     "mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_3": "Hits@3", "hits_at_10": "Hits@10",
 }  # fmt: skip
@@ -46,7 +46,7 @@ four_digits = "{:.4f}".format
 
 
 def markdown(rows: Frame | Sequence[Mapping[str, str]]) -> str:
-    """Return rows as a Markdown table; a line that says so where there are none."""
+    """Return rows as a Markdown table, or a line that says there are none."""
     frame = pd.DataFrame(rows)
     if frame.empty:
         return NOTHING
@@ -55,12 +55,12 @@ def markdown(rows: Frame | Sequence[Mapping[str, str]]) -> str:
 
 
 def title_of(dataset: str) -> str:
-    """Return the name of a data set in a table; a path is shortened to its last part."""
+    """Return a data set's name for a table; a path is shortened to its last part."""
     return TITLES.get(dataset, dataset.rsplit("/", 1)[-1])
 
 
 def all_tables(runs: RunList) -> dict[str, Maker]:
-    """Return the tables of the paper by name, each made from its runs."""
+    """Return the paper's tables by name, each built from its runs."""
     makers = {
         "table1": table1,
         "table2": table2,
@@ -77,7 +77,7 @@ def all_tables(runs: RunList) -> dict[str, Maker]:
 
 
 def of_runs(names: Sequence[str], make: Maker, results: Results) -> str:
-    """Make a table from the results of some runs; it names those that are missing."""
+    """Make a table from the results of some runs, and list the missing runs."""
     text = make({name: results[name] for name in names if name in results})
     absent = "; ".join(name for name in names if name not in results)
     lists_absent = make in (table2, table_m) and absent and text != NOTHING
@@ -85,7 +85,7 @@ def of_runs(names: Sequence[str], make: Maker, results: Results) -> str:
 
 
 def as_frame(results: Results) -> Frame:
-    """Return a row for each result: the paper's data sets first, models in the order of ROWS."""
+    """Return one row per result: the paper's data sets first, models in the order of ROWS."""
     order = {name: position for position, name in enumerate([*TITLES, *ROWS])}
     rows = [
         {
@@ -106,18 +106,18 @@ def as_frame(results: Results) -> Frame:
 
 
 def row_name(result: Result) -> str:
-    """Return the name of a model's row, which says where the model sees only the past."""
+    """Return a model's row name, which indicates whether the model sees only the past."""
     of_authors = result.preset == "paper" and result.model in NAMES
     past_only = result.model in PAST_ONLY_NAMES or result.fitted_on_the_past
     return result.model + ", preset paper" * of_authors + PAST_ONLY * past_only
 
 
 def mark_best(column: Mapping[str, float]) -> dict[str, str]:
-    """Return the numbers of a column to four digits, the best bold and the second italic.
+    """Format a column's numbers with four digits, the best in bold and the second in italics.
 
-    A single number is not marked: there is nothing that it is better than.
+    A single number is not marked, because there is nothing to compare it with.
     """
-    # Compared as shown: numbers that are equal to four digits get the same mark.
+    # Compare rounded values: numbers that are equal to four digits get the same mark.
     texts = {name: four_digits(value) for name, value in column.items()}
     best_first = sorted(set(texts.values()), key=float, reverse=True) if len(texts) > 1 else []
     marks = dict(zip(best_first, ("**", "*"), strict=False))
@@ -131,7 +131,7 @@ def datasets_of(frame: Frame) -> list[str]:
 
 
 def table1(results: Results) -> str:
-    """Statistics of the data sets: the public splits, the paper's protocol, and as printed."""
+    """Return statistics of the data sets: public splits, the paper's protocol, and as printed."""
     statistics = as_frame(results)
     columns = {
         f"{title}, {words}": counts
@@ -146,9 +146,9 @@ def table1(results: Results) -> str:
 
 
 def table2(results: Results) -> str:
-    """Every model under the official protocol, and under that of the paper.
+    """Return every model's metrics under the official protocol and under the paper's protocol.
 
-    Means over the seeds. In every column the best of ours is bold, the second italic.
+    These are means over seeds. In every column, the best of ours is bold, the second italic.
     """
     frame = as_frame(results)
     if len(twice := frame[frame.duplicated(["row", "dataset", "protocol", "seed"], keep=False)]):
@@ -172,7 +172,7 @@ def _table_beside_printed(ours: Frame) -> str:
                 for name, numbers in PRINTED_MODELS.items()
                 if dataset in numbers
             }
-            # Printed numbers are of other splits and training: only ours compete for the marks.
+            # Printed numbers use other splits and training: only ours compete for the marks.
             own = mark_best(means[key].xs(dataset, level="dataset").to_dict())
             columns[f"{title_of(dataset)} {title}"] = printed | own
     known = set(TITLES) & set(ours["dataset"])
@@ -191,9 +191,9 @@ def beside_printed(runs: Frame, printed: Sequence[float] | None) -> dict[str, st
 
 
 def table3(results: Results) -> str:
-    """How tknn changes accuracy, and the time to train the agent, beside the paper's.
+    """Return how tknn changes accuracy and the agent's training time, compared with the paper.
 
-    The times are those of the bench of the agent, which a calm machine records.
+    The times come from the agent benchmark, recorded on an idle machine.
     """
     bench = results[BENCH].metrics if BENCH in results else {}
     frame = as_frame({name: result for name, result in results.items() if name != BENCH})
@@ -212,7 +212,7 @@ def table3(results: Results) -> str:
 
 
 def table_m(results: Results) -> str:
-    """How the number of topologies that are kept for each predicate changes accuracy."""
+    """Return how the number of topologies kept per predicate changes accuracy."""
     frame = as_frame(results)
     frame["m"] = [result.settings["mining"]["top"] for result in frame["result"]]
     frame["topologies"] = [result.topologies["number"] for result in frame["result"]]
@@ -252,7 +252,7 @@ def table_agent(results: Results) -> str:
 
 
 def kind_of_agent(settings: Mapping[str, Any]) -> str:
-    """Return the name under which the docs describe these settings."""
+    """Return the name that the docs use for these settings."""
     if settings["fingerprint"] == "marked":
         return "marked"
     if settings["fingerprint_size"] > 16:
@@ -262,7 +262,7 @@ def kind_of_agent(settings: Mapping[str, Any]) -> str:
 
 
 def interval_over_seeds(values: Frame, sign: str = "") -> str:
-    """Return the mean, and its 95 % t-interval where there is more than one seed."""
+    """Return the mean, with its 95 % t-interval if there is more than one seed."""
     mean, texts = values.mean(), f"{{:{sign}.4f}}".format
     if len(values) not in STUDENT_T:
         return texts(mean)
@@ -271,7 +271,7 @@ def interval_over_seeds(values: Frame, sign: str = "") -> str:
 
 
 def table_search(results: Results) -> str:
-    """Return what the search on valid tried for each baseline in equal time, and its choice."""
+    """Return what each baseline's search tried on the validation set, and its choice."""
     rows = []
     for title, result in as_frame(results)[["data", "result"]].itertuples(index=False):
         search, first = result.extras, result.extras["trials"][0]["valid_mrr"]
@@ -293,7 +293,7 @@ def table_search(results: Results) -> str:
 
 
 def table_forecast(results: Results) -> str:
-    """Return the MRR of each model and data set by figure, beside what RE-GCN's paper prints."""
+    """Return each model's MRR by data set, next to the numbers printed in RE-GCN's paper."""
     frame = as_frame(results)
     for key in FORECASTS:
         frame[key] = [r.forecast[key]["mrr"] if r.forecast else None for r in frame["result"]]
@@ -308,11 +308,11 @@ def table_forecast(results: Results) -> str:
         if dataset in set(frame["dataset"]):
             about = {"data": title_of(dataset), "model": "RE-GCN, as printed"}
             rows.append({**about, "facts known": "rolling", "2R raw": four_digits(mrr)})
-    return markdown(sorted(rows, key=lambda row: row["data"]))  # stable: the printed one last
+    return markdown(sorted(rows, key=lambda row: row["data"]))  # stable: the printed one comes last
 
 
 def table_entities(results: Results) -> str:
-    """Return the metrics of missing entities by data set, beside what others print for ICEWS14."""
+    """Return missing-entity metrics by data set, next to published numbers for ICEWS14."""
     rows, datasets = [], set[str]()
     for _, result in sorted(results.items(), key=lambda item: item[1].dataset, reverse=True):
         datasets.add(result.dataset)
