@@ -209,7 +209,8 @@ def damage_and_read(seed: int, folder: Path) -> str:
             (path.parent / table).write_bytes(damaged)
     source = path.parent if name == "ids/train.txt" else path
     try:
-        dataset = read_dataset(source, **_some_options(rng))
+        encoding = {"encoding": "windows-1252"} if name == "old.csv" else {}
+        dataset = read_dataset(source, **encoding | _some_options(rng))
     except DataError as error:
         _check_message(error)
         outcome = REFUSED

@@ -78,7 +78,8 @@ def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
     served.time(body.time, "time")
     advice = "Give a subject or an object, a predicate and a time near the facts."
     slot = "subject" if body.subject is None else "object"
-    with refusing(slot, title="No ranking", advice=advice):
+    is_slot_open = (body.subject is None) != (body.object is None)
+    with refusing("time" if is_slot_open else slot, title="No ranking", advice=advice):
         return served.predictor.rank_entities(
             body.subject, body.object, predicate=body.predicate, time=body.time, top=body.top
         )
