@@ -143,7 +143,7 @@ def test_an_earlier_list_marks_new_dropped_up_and_down(
     whole = predictor.watch(most=10_000, days=30)
     assert {row.status for row in predictor.watch(most=5, days=30, since=whole).rows} == {"same"}
     with pytest.raises(
-        DataError, match=r"that something happens in 30 days, this one .* of verbal"
+        DataError, match=r"that something happens in 30 days, but this one .* of verbal"
     ):
         predictor.watch(days=30, group=GROUP, since=file)
     file.write_text('{"rows": 3}')

@@ -80,7 +80,7 @@ def test_lists_flag_and_count_far_times_and_unknown_names(
         ["Nobody at all"],
     ]
     assert (answers.far_count, answers.unknown_count) == (2, 2)
-    assert "2 of 4 answers: The time is far from all facts" in repr(answers)
+    assert "2 of 4 answers: This time is so far from all facts" in repr(answers)
     assert all(predictor.predict([each])._repr_html_() for each in queries)
     frame = pa.Table.from_pylist([asdict(each) for each in queries])
     assert [answer.far_time for answer in predictor.predict(frame)] == IS_FAR
@@ -214,7 +214,7 @@ def test_a_lead_that_is_too_long_is_the_reason_and_the_longest_is_told(
     first, last = forecaster.span[0], forecaster.observed
     every, longest = 400, last - 400 - first
     start = predictor.model.dataset.axis.format(first + 1)
-    with pytest.raises(ApptekError, match=f"the longest lead that works is {longest:,} days"):
+    with pytest.raises(ApptekError, match=f"the longest possible lead is {longest:,} days"):
         backtest(forecaster, every, start, lead=longest + 1)
     outcome, _ = backtest(forecaster, every, start, lead=longest)
     assert len(outcome.windows) == 1

@@ -185,7 +185,7 @@ def test_the_demo_fits_and_explains(
     monkeypatch.setattr(demo, "FACTS", facts)
     done = succeeds("demo")
     if facts == FACTS:  # enough of them for the paper's model to find the planted rule
-        assert "mainly because the two are connected by" in " ".join(done.stdout.split())
+        assert "mainly because the pair is connected by" in " ".join(done.stdout.split())
         assert "provided military aid" in " ".join(done.stdout.split())
     for name in ("default", "paper"):
         page = tmp_path / "demo" / f"report-{name}.html"

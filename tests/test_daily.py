@@ -353,7 +353,7 @@ def test_what_is_wrong_in_the_project_file_is_said_with_its_line(
         (f'{DATA}[outputs]\nwatch = ["nowhere/watch.html"]', "there is no folder nowhere"),
         (f'{DATA}[outputs]\nalerts = ["alerts.html"]', "unknown kind of file"),
         (f'{DATA}[model]\nfolder = "."', "exists already"),
-        (DATA, "but the last fact is of 2021-12-30: give --observed-until"),
+        (DATA, "but the last fact is from 2021-12-30: give --observed-until"),
     ],
 )  # fmt: skip
 def test_what_cannot_work_is_one_line_before_the_fit(
@@ -374,7 +374,7 @@ def test_what_cannot_work_is_one_line_before_the_fit(
     ("day", "said"),
     [
         ("?", "--observed-until ?: expected"),
-        (ROWS[-100][3], f"but the model was observed until {DAYS[0]}: a run cannot go back"),
+        (ROWS[-100][3], f"but the model's data runs through {DAYS[0]}: a run cannot go back"),
     ],
 )
 def test_a_day_that_cannot_be_next_is_refused(project: DailyProject, day: str, said: str) -> None:
@@ -386,7 +386,7 @@ def test_a_day_that_cannot_be_next_is_refused(project: DailyProject, day: str, s
 
 
 def test_a_first_day_before_all_facts_is_refused(unfitted: DailyProject) -> None:
-    assert "the run is of 1999-01-01, but all are later" in unfitted.run("1999-01-01").stderr
+    assert "the run is for 1999-01-01, but all facts are later" in unfitted.run("1999-01-01").stderr
 
 
 def test_a_model_of_another_project_is_refused(project: DailyProject, default_model: Path) -> None:
@@ -395,7 +395,7 @@ def test_a_model_of_another_project_is_refused(project: DailyProject, default_mo
     assert "model belongs to the project 'test', not 'other'" in project.run(DAYS[1]).stderr
     shutil.rmtree(project.folder / "model")
     shutil.copytree(default_model, project.folder / "model")
-    assert "model was not made by `apptek run`" in project.run(DAYS[1]).stderr
+    assert "model was not created by `apptek run`" in project.run(DAYS[1]).stderr
 
 
 def test_two_runs_at_once_are_refused(project: DailyProject) -> None:
@@ -410,7 +410,7 @@ def test_a_damaged_stored_forecast_is_named(project: DailyProject) -> None:
     (project.state / f"{DAYS[0]}.parquet").write_bytes(b"nothing")
     done = project.run(DAYS[1])
     assert done.returncode == 1
-    assert f"{DAYS[0]}.parquet is no stored forecast" in done.stderr
+    assert f"{DAYS[0]}.parquet is not a stored forecast" in done.stderr
 
 
 def test_numbers_of_steps_are_in_order_of_time() -> None:

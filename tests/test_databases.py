@@ -196,7 +196,7 @@ def test_a_table_or_a_query_but_not_both_and_one_source(url: str) -> None:
         read_dataset(f"{url}#events", sql="select 1")
     with pytest.raises(DatabaseError, match="a database is read alone"):
         read_dataset(["events.csv", f"{url}#events"])
-    with pytest.raises(DataError, match="--sql has no meaning for this kind of source"):
+    with pytest.raises(DataError, match="--sql does not apply to this kind of source"):
         read_dataset(FACTS, sql="select 1")
 
 
@@ -324,7 +324,7 @@ def test_an_update_adds_what_came_after_the_last_observed_time(
         f"{subject},{predicate},{object_},{day}\n" for day in (*days, "2022-01-03")
     ), encoding="utf-8")  # fmt: skip
     done = apptek("update", str(tmp_path / "newer"), str(file), "--since-last", "--in-place")
-    assert "facts of times that were observed before, left out: 3\nfacts added: 1" in done.stderr
+    assert "facts from times already observed, left out: 3\nfacts added: 1" in done.stderr
     assert apptek("update", str(tmp_path / "newer"), "--since-last", "--in-place").returncode == 2
 
 
@@ -388,7 +388,7 @@ def test_from_a_query_to_a_watch_list_in_a_table(
     ]
     again = apptek("update", str(model), secret, "--since-last", "--in-place")  # its own query
     assert "facts added: 0" in again.stderr, again.stderr
-    assert f"read with the query of the fit: {sql}" in " ".join(again.stderr.split())
+    assert f"read with the query used for fitting: {sql}" in " ".join(again.stderr.split())
     assert "geheim" not in again.stderr
 
 

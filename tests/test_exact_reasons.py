@@ -21,9 +21,9 @@ SPANS = {
 }  # fmt: skip
 COUNTED = re.compile(
     r"(?P<least>at least )?(?P<count>once|twice|[\d,]+ times) "
-    r"(?:within (?P<span>.+?)(?P<side> after| before and after)?"
-    r"|(?P<apart>the same day|the day|[\d,]+ days)(?: (?P<way>before|after))?)"
-    r"(?: \(\d+ of \d+ with .*\))?(?:, the (?:last time|first time|nearest) .*)?$"
+    r"(?:within (?P<span>.+?)(?P<side> after that day| of that day)?"
+    r"|(?P<apart>the same day|the day|[\d,]+ days)(?: (?P<way>before|after|earlier|later))?)"
+    r"(?: \(\d+ of \d+ with .*\))?(?:, (?:most recently|the first time|the nearest) .*)?$"
 )
 # Which end of a fact is the owner of the family, and whether the owner is the query's subject.
 OWNERS = {
@@ -49,7 +49,7 @@ def window_of(found: "re.Match[str]") -> tuple[int, int]:
     """The first and the last distance that a sentence speaks of."""
     if span := found["span"]:
         days = days_of(span)
-        return (0 if found["side"] == " after" else -days), (days if found["side"] else 0)
+        return (0 if found["side"] == " after that day" else -days), (days if found["side"] else 0)
     apart = found["apart"]
     days = (
         0
@@ -58,7 +58,7 @@ def window_of(found: "re.Match[str]") -> tuple[int, int]:
         if apart == "the day"
         else int(apart.replace(",", "").split()[0])
     )
-    days *= 1 if found["way"] == "after" else -1
+    days *= 1 if found["way"] in ("after", "later") else -1
     return days, days
 
 
@@ -163,10 +163,10 @@ def test_what_is_more_in_the_other_direction_is_a_lower_bound_where_the_look_end
 
 
 FORECAST = (  # the sentences of forecasts: the whole, and what it counts
-    (r"(?P<s>\w+) acted towards (?P<o>\w+) on (?P<n>\d+) days?, the last time (?P<age>.*)", "pair"),
+    (r"(?P<s>\w+) acted towards (?P<o>\w+) on (?P<n>\d+) days?, most recently (?P<age>.*)", "pair"),
     (r"(?P<s>\w+) is the subject of (?P<n>\d+) facts?, the last one (?P<age>.*)", "subject"),
     (r"(?P<s>\w+) is the object of (?P<n>\d+) facts?, the last one (?P<age>.*)", "object"),
-    (r"the last fact between the two was (?P<age>.*)", "either"),
+    (r"the last fact between the pair was (?P<age>.*)", "either"),
     (r"(?P<n>\d+) common partners?", "common"),
 )
 
@@ -213,7 +213,7 @@ def test_every_number_of_a_forecasts_reasons_is_that_of_the_facts(dense: Predict
                     assert int(named.get("n") or count) == count, reason.sentence
                     if ages:
                         words = "the day" if min(ages) == 1 else f"{min(ages)} days"
-                        assert named["age"] == f"{words} before", reason.sentence
+                        assert named["age"] == f"{words} before the window", reason.sentence
                     checked += 1
     assert checked == 96
 

@@ -177,10 +177,10 @@ def test_what_is_unusual_is_said(predictor: Predictor) -> None:
     late = predictor.forecast(subject, object_, axis.format(last + (last - first) // 2))
     far = [note.text for note in late.notes if note.kind == "far"]
     reason = next(one for one in late.directions[0].reasons if one.family == "either")
-    date = reason.sentence.removeprefix("the last fact between the two was on ")
+    date = reason.sentence.removeprefix("the last fact between the pair was on ")
     ago = counted(last + 1 - axis.parse(date), "day")
     since = axis.format(last + 1)
-    assert far[0].startswith(f"The last fact between the two was {ago} before {since}: ")
+    assert far[0].startswith(f"The last fact between the pair was {ago} before {since}: ")
     assert not any("before the window" in text for text in far)
     sentences = [one.sentence for way in late.directions for one in way.reasons]
     assert not any("day before" in text or "days before" in text for text in sentences)
@@ -248,8 +248,8 @@ def test_of_equally_probable_predicates_the_larger_share_comes_first(
         (8.33, "8.3 facts"),
         (1.0, "1 fact"),
         (0.012, "0.012 facts"),
-        (8.7e-05, "one fact in about 11,000 such windows"),
-        (2e-6, "one fact in about 500,000 such windows"),
+        (8.7e-05, "one fact in about 11,000 windows of this length"),
+        (2e-6, "one fact in about 500,000 windows of this length"),
     ],
 )
 def test_expected_numbers_in_words(number: float, words: str) -> None:
@@ -270,7 +270,7 @@ def test_an_output_without_some_signs_is_no_error(
 def test_facts_beyond_those_of_train_are_mentioned(data: Dataset, tmp_path: Path) -> None:
     partly, whole = (quick(data, final=final) for final in (False, True))
     subject, object_ = busiest(whole)
-    joined = "valid and test included"
+    joined = "including the validation and test sets"
     for predictor, told in ((partly, True), (whole, False)):
         forecast = predictor.forecast(subject, object_)
         assert any(joined in note.text for note in forecast.notes) == told
@@ -341,7 +341,7 @@ def test_windows_that_make_no_sense(start: str, length: Length, message: str) ->
 
 
 def test_a_length_that_does_not_fit_the_data() -> None:
-    with pytest.raises(ApptekError, match="days is 0; expected a whole number from 1 on"):
+    with pytest.raises(ApptekError, match="days is 0; expected a whole number of at least 1"):
         Length(days=0)
     for axis, span, length, said in (
         (YEARS, (1900, 2010), Length(days=3), "in years"),

@@ -87,4 +87,4 @@ def test_evaluate_on_some_queries(tmp_path: Path) -> None:
     assert files_of(tmp_path / "model") == before
     done = apptek("evaluate", str(tmp_path / "model"), "--queries", "100", "--rolling")
     assert done.returncode == 2
-    assert "--rolling cannot be combined with --queries, which gives an estimate" in done.stderr
+    assert "--rolling cannot be combined with --queries, which estimates the metrics" in done.stderr

@@ -77,5 +77,5 @@ def test_the_commands_write_mails(
     ):
         file.unlink(missing_ok=True)
         done = succeeds(*words, "--mail", str(file))
-        assert f"mail: {file}" in done.stderr.replace("\n", "")
+        assert f"email: {file}" in done.stderr.replace("\n", "")
         assert row.subject in parts_of(file.read_bytes())[2]

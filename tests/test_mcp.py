@@ -164,9 +164,9 @@ def test_the_pages_of_a_history_are_all_facts_between_the_two(
     ("tool", "arguments", "said"),
     [
         ("predict", {"subject": "Nobody at all"}, "subject: 'Nobody at all' is not in this data."),
-        ("explain", {"object": "Nobody at all"}, "Find names with search_entities"),
+        ("explain", {"object": "Nobody at all"}, "Find valid names with search_entities"),
         ("predict", {"time": "yesterday"}, "time: Time 'yesterday': expected"),
-        ("explain", {"predicate": "no such"}, "predicate: The model knows no predicate"),
+        ("explain", {"predicate": "no such"}, "predicate: The model has no predicate called"),
         ("history", {"from": "2014-05-01", "until": "2014-04-01"}, "before it begins"),
         ("history", {"from": "?"}, "known times"),
         ("forecast", {}, "preset paper"),

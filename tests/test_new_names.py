@@ -136,7 +136,7 @@ def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, past_onl
     model = Predictor(predictor.model, past_only=past_only)
     explained = model.explain((NEW, KNOWN, DAY), most=99, allow_unknown=True)
     sentences = [part.sentence for part in explained.further if part.kind == "trait"]
-    words = f"'Navy' is read from the name {NEW}"
+    words = f"the name {NEW} suggests 'Navy'"
     assert words in sentences
     assert [note.data["name"] for note in explained.notes if note.kind == "from_name"] == [NEW]
     assert "read from its name" in explanation_text(explained)

@@ -194,7 +194,7 @@ def test_a_query_without_facts_has_no_step(tmp_path: Path) -> None:
         (tmp_path / f"{split}.tsv").write_text("\n".join(rows) + "\n", encoding="utf-8")
     run("paper", "train", str(tmp_path), "--out", str(tmp_path / "agent"))
     said = one_line("paper", "play", str(tmp_path / "agent"), "D", "E", "2014-01-03")
-    assert said == "neither D nor E has training facts: there is no step"
+    assert said == "neither D nor E has training facts, so there are no steps"
 
 
 def one_line(*words: str) -> str:

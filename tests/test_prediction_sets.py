@@ -110,7 +110,7 @@ def test_every_interface_gives_the_same_set(explored_model: Path, tmp_path: Path
     told = json.loads(one.stdout)
     assert (told["coverage"], tuple(told["predicates"])) == (0.8, answers[0].predicates)
     text = apptek("predict", str(explored_model), *texts[0], "--coverage", "0.8").stdout
-    assert "Sets chosen this way contain the true predicate in 80 % of cases; this one has" in text
+    assert "Sets chosen this way contain the true predicate in 80 % of cases; this set has" in text
     assert predictor.explain(asked[0]).set_size == len(
         predictor.predict(asked[0], coverage=0.9)[0].predicates
     )

@@ -236,7 +236,7 @@ def test_events_of_one_day_that_are_merged_are_counted(tmp_path: Path) -> None:
     data = read_dataset(path, splitting=ALL)
     assert (data.report.duplicates["train"], data.report.merged) == (57, 56)
     told = apptek("data", "stats", str(path)).stderr
-    assert "events that differ only in times finer than the day, and count once: 56" in told
+    assert "events within the same day that were merged: 56" in told
     assert read_dataset(path, granularity="hour", splitting=ALL).report.merged == 0
     twice = write(tmp_path / "twice.csv", f"a,p,b,{DAY}\na,p,b,20140513\n")
     assert read_dataset(twice, splitting=ALL).report.merged == 0

@@ -152,14 +152,14 @@ DAYS = TimeAxis("day")
     [
         ((-1,), None, "the day before"),
         ((0, 0), None, "twice the same day"),
-        ((-1, -3, -20), None, "3 times within a month, the last time the day before"),
-        ((-1, -3, -20), 25, "3 times within 20 days, the last time the day before"),
-        ((-1, -3, -20), 19, "at least 3 times within 20 days, the last time the day before"),
-        ((-4, -4), 3, "at least twice 4 days before"),
+        ((-1, -3, -20), None, "3 times within a month, most recently the day before"),
+        ((-1, -3, -20), 25, "3 times within 20 days, most recently the day before"),
+        ((-1, -3, -20), 19, "at least 3 times within 20 days, most recently the day before"),
+        ((-4, -4), 3, "at least twice 4 days earlier"),
         ((0, 0), -1, "at least twice the same day"),
-        ((2, 300), None, "twice within a year after, the first time 2 days after"),
-        ((-2, 5), None, "twice within 5 days before and after, the nearest 2 days before"),
-        ((0, -800), None, "twice within 3 years, the last time the same day"),
+        ((2, 300), None, "twice within a year after that day, the first time 2 days later"),
+        ((-2, 5), None, "twice within 5 days of that day, the nearest 2 days earlier"),
+        ((0, -800), None, "twice within 3 years, most recently the same day"),
     ],
 )
 def test_when_something_happened(
@@ -200,7 +200,10 @@ def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
     [
         ((False, False), "mainly because A was late, and because A paid."),
         ((True, False), "mainly because A paid."),
-        ((True, True), "mainly because A was late (which alone would not point to '{answer}')."),
+        (
+            (True, True),
+            "mainly because A was late (which on its own would not point to '{answer}').",
+        ),
     ],
 )
 def test_a_reason_that_alone_favours_the_runner_up_is_left_out_or_told_as_such(

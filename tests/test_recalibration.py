@@ -72,7 +72,7 @@ def test_info_says_that_a_refit_is_due_and_the_command_has_calibrated(
     recent = found["recent_calibration"]
     assert recent["refit_due"]
     assert recent["ece"] > 0.05
-    assert found["refit"].startswith("due: on the newest")
+    assert found["refit"].startswith("due: the model's calibration error is")
     assert f"{recent['ece']:.3f}" in found["refit"]
     assert f"{recent['ece']:.3f}" in " ".join(apptek("info", str(changed)).stdout.split())
     updated, _ = predictor.update(later)

@@ -197,8 +197,8 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
 def test_what_nothing_is_known_of_is_no_reason(predictor: Predictor, data: Dataset) -> None:
     found = predictor.explain(Query("Nobody", "No one", "2019-05-05"), allow_unknown=True)
     words = [part.sentence for part in found.contributions() if part.kind == "reranker"]
-    assert words == ["the tree model, based on how probable it would be without them"]
-    assert "Nothing connects the two" in explanation_text(found)
+    assert words == ["the tree model, based on how probable the linear model finds the answer"]
+    assert "No facts connect this pair" in explanation_text(found)
     known = predictor.explain(Query(data.entities[0], "No one", "2019-05-05"), allow_unknown=True)
     words = [part.sentence for part in known.contributions() if part.kind == "reranker"]
     assert any(f"others did to {data.entities[0]}" in text for text in words)
@@ -263,7 +263,7 @@ def test_without_lightgbm_it_is_said_what_to_install(
 def test_fit_says_which_trees_are_left_out(tmp_path: Path) -> None:
     lines = [f"A{n},act {n},B{n},2014-01-{n + 1:02}\n" for n in range(30)]
     for name, rows, why in (
-        ("few", [*lines[:1], "A0,act 1,B0,2014-01-01\n"], "there is too little to learn from"),
+        ("few", [*lines[:1], "A0,act 1,B0,2014-01-01\n"], "there is too little data to learn from"),
         ("apart", lines, "they do not raise the MRR"),
     ):
         path = tmp_path / f"{name}.csv"

@@ -80,7 +80,7 @@ def test_an_answer_as_of_a_time_flags_who_comes_later() -> None:
         assert answer.meant_subject == "c"
         assert not answer.calibrated
     for shown in (then.predict(("c", "b", 2004)), then.explain(("c", "b", 2004))):
-        assert "c is not in the facts of the model before 2004." in repr(shown)
+        assert "The model has no facts about c before 2004." in repr(shown)
     assert not fitted.predict(("c", "b", 2004))[0].unseen_subject
 
 

@@ -136,7 +136,7 @@ def test_a_fact_of_the_data_is_not_counted_twice(predictor: Predictor, last: Fac
     ("place", "text", "error", "said"),
     [
         (0, "Nobody", UnknownName, "supposed fact 2: 'Nobody' is not in this data"),
-        (1, "Nothing", ApptekError, "supposed fact 2: the model knows no predicate 'Nothing'"),
+        (1, "Nothing", ApptekError, "supposed fact 2: the model has no predicate called 'Nothing'"),
         (3, "2020-02-30", TimeFormatError, "supposed fact 2: time '2020-02-30': expected a day"),
         (3, "2999-01-01", ApptekError, "supposed fact 2: 2999-01-01 is .* that is too far"),
         (3, "?", TimeFormatError, r"supposed fact 2: found '\?', expected the time"),

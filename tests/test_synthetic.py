@@ -52,8 +52,8 @@ def test_no_fact_occurs_twice_and_the_size_is_exact(facts: int) -> None:
 @pytest.mark.parametrize(
     ("facts", "seed", "message"),
     [
-        *((facts, 0, "a world has 200 to 100,000,000 facts, not") for facts in (-1, LARGEST + 1)),
-        (SMALLEST - 1, 0, "a world has 200 to 100,000,000 facts, not 199"),
+        *((facts, 0, "expected 200 to 100,000,000 facts, not") for facts in (-1, LARGEST + 1)),
+        (SMALLEST - 1, 0, "expected 200 to 100,000,000 facts, not 199"),
         (1000, -1, "a seed is 0 or more, not -1"),
     ],
 )

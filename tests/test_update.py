@@ -186,7 +186,7 @@ def test_facts_that_are_taken_out_are_seen_no_more(
     shutil.copytree(folder, tmp_path / "model")
     words = ("update", str(tmp_path / "model"), "--in-place", "--retract")
     done = succeeds(*words, str(tmp_path / "facts.tsv"))
-    assert "facts taken out: 3; not found: 1" in done.stderr
+    assert "facts removed: 3; not found: 1" in done.stderr
     updated = Predictor.load(tmp_path / "model")
     assert len(updated.model.graph.facts) == len(data.train) - 3
     assert updated.model.dataset.train.digest() == data.train.digest()

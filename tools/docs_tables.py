@@ -397,7 +397,7 @@ def backtest_table(results: Results) -> str:
                     "with a fact": f"{figures['share']:.2%}",
                     "model": words,
                     **{head: four_digits(figures[key]) for key, head in BACKTEST_METRICS.items()},
-                    "Brier skill against it": "" if skill is None else f"{skill:+.3f}",
+                    "Brier skill against this": "" if skill is None else f"{skill:+.3f}",
                 }
             )
     return markdown(rows)

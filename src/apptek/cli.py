@@ -67,7 +67,7 @@ def root(
         bool,
         typer.Option(  # its own callback: it must not wait for a command
             "--version",
-            help="Print the version and stop.",
+            help="Print the version and exit.",
             is_eager=True,
             callback=_print_version,
         ),
@@ -77,9 +77,10 @@ def root(
 
 
 def demo(seed: SeedOption = 0) -> None:
-    """See it work: fit a small synthetic world, ask one query, explain the answer.
+    """Try APPTeK: fit a model on a small synthetic data set, ask a question and explain the answer.
 
-    It takes about a minute, plays one episode of the paper's agent, and writes the folder `demo`.
+    This takes about a minute. It also plays one episode of the paper's agent, and writes the
+    folder `demo`.
 
     Example: `apptek demo`
     """

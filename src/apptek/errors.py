@@ -120,4 +120,4 @@ class StoppedError(ApptekError):
 def check_count(name: str, count: Any, least: int = 1) -> None:
     """Raise ArgumentError if an argument is not a whole number of at least `least`."""
     if isinstance(count, bool) or not isinstance(count, Integral) or count < least:
-        raise ArgumentError(f"{name} is {count!r}; expected a whole number from {least} on")
+        raise ArgumentError(f"{name} is {count!r}; expected a whole number of at least {least}")

@@ -218,7 +218,7 @@ def is_model(folder: Path) -> bool:
 def check_new_folder(target: Path) -> None:
     """Raise ApptekError where a folder is to be written and there is something already."""
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
-        raise ApptekError(f"{target} exists already; choose another folder or remove it")
+        raise ApptekError(f"{target} already exists; choose another folder or remove it")
 
 
 def check_target(path: Path) -> None:

@@ -25,30 +25,30 @@ NOTE_KINDS = {
     "connection": "how subject and object are connected, or that nothing connects them",
     "far": "the last fact is long before the query's time",
     "fact": "a fact to leave out is not in the data",
-    "from_name": "an entity is known by its name alone",
+    "from_name": "an entity is known only by its name",
     "later_name": "a name is in the data, but not before the query's time",
-    "lead": "nothing was observed between the last facts and the window",
-    "model": "how the model was fitted, or until when its facts were observed",
+    "lead": "there is a gap between the last observed time and the window",
+    "model": "how the model was fitted, or when its data ends",
     "read_as": "a name was matched to a name of the data",
     "similar_name": "names of the data that are similar to an unknown one",
     "recorded": "the data already contains facts that answer the query",
-    "splits": "the facts of valid and test are used, which predict does not use",
+    "splits": "validation and test facts are used, which predict does not use",
     "supposed": "a supposed fact does not count",
-    "set": "how often the predicates that are listed contain the true one",
-    "undated": "no fact has the query's date, or it has no date",
+    "set": "how often the listed predicates contain the true one",
+    "undated": "no fact has the query's date, or the query has no date",
     "unknown_name": "a name is not in the data",
     "view": "which facts the answer is based on",
-    "window": "the window is unusual, or was chosen for the user",
+    "window": "the window is unusual, or was chosen automatically",
 }
 
 SIMILAR = "Similar names for each name that is not in the data."
 KNOWN = "Predicates of recorded facts with this subject, object and time."
-AGE = "How old the newest fact is, where the time is after all facts; else empty."
-MEDIAN = "Units until the chance of such a fact is one half; null: more than `longest`."
-LABELS = "Labels of the predicates here, where they differ from the names."
-GROUPS = "Groups of the predicates here."
-SET_SIZE = "How many predicates contain the true one in 90 % of such cases; null: not known."
-SUPPOSED = "What supposed facts would change; null where none were supposed."
+AGE = "How old the newest fact is, if the time is after all facts; otherwise empty."
+MEDIAN = "Units until the chance of such a fact reaches 50 %; null if above `longest`."
+LABELS = "Labels of these predicates, if they differ from the names."
+GROUPS = "Groups of these predicates."
+SET_SIZE = "How many predicates contain the true one in 90 % of similar cases; null if unknown."
+SUPPOSED = "What supposed facts would change; null if there are none."
 VIEW = "all_facts: based on all facts; past_only: based on facts before the query's time."
 
 
@@ -119,7 +119,7 @@ class Note:
 
     kind: str = described("The kind of the note.")
     text: str = described("The text of the note.")
-    data: dict[str, Any] = described("The values that the text is made from.", default_factory=dict)
+    data: dict[str, Any] = described("The values used in the text.", default_factory=dict)
 
     def __post_init__(self) -> None:
         if self.kind not in NOTE_KINDS:
@@ -135,20 +135,20 @@ class SupposedFact:
     predicate: str = described("The predicate, as the data names it.")
     object: str = described("Who is acted upon.")
     date: str = described("When it would take place.")
-    counts: bool = described("Whether the answer may use it; if not, a note says why.")
+    counts: bool = described("Whether the answer may use it; if not, a note explains why.")
 
 
 @record
 class SupposedChance:
     """A probability without the supposed facts and with them."""
 
-    kind: str = described("What it is the probability of: event, predicate, class or group.")
-    name: str = described("The predicate, class or group; empty for an event of any kind.")
+    kind: str = described("What the probability is about: event, predicate, class or group.")
+    name: str = described("The predicate, class or group; empty for any event.")
     label: str = described("How to show it.")
     subject: str = described("Who acts; empty for either direction.")
     object: str = described("Who is acted upon; empty for either direction.")
     without: float = described("The probability without the supposed facts.")
-    supposed: float = described("The probability with them.")
+    supposed: float = described("The probability with the supposed facts.")
     change: float = described("supposed - without.")
 
 
@@ -158,8 +158,8 @@ class Change:
 
     kind: str = described("The kind of the reason; in a forecast, the direction.")
     family: str = described("Its family.")
-    first_sentence: str = described("The reason in the first answer; empty where there is none.")
-    second_sentence: str = described("The reason in the second answer; empty where there is none.")
+    first_sentence: str = described("The reason in the first answer; empty if it has none.")
+    second_sentence: str = described("The reason in the second answer; empty if it has none.")
     first: float = described("What it adds in the first answer.")
     second: float = described("What it adds in the second answer.")
     change: float = described("second - first.")
@@ -175,7 +175,7 @@ class WhatIf:
         "Probabilities, the largest of each kind first."
     )
     compared: tuple[str, ...] = described(
-        "The two predicates compared; a change A -> B is about any event."
+        "The predicates compared; a change marked A -> B is about any event."
     )
     changes: tuple[Change, ...] = described("The reasons that changed: without, then with.")
     notes: tuple[Note, ...] = described("Why some supposed facts do not count.", default=())
@@ -225,9 +225,9 @@ class DirectionForecast:
     object: str = described("The entity acted upon.")
     probability: float = described("The chance of at least one fact in this direction.")
     expected: float = described("The expected number of facts in this direction.")
-    base: float = described("Log-odds of an average pair; the reasons are added to it.")
+    base: float = described("Log-odds of an average pair, to which the reasons are added.")
     reasons: tuple[OccurrenceReason, ...] = described("The strongest first.")
-    have_met: bool = described("Whether the pair had a fact before, in any direction.")
+    have_met: bool = described("Whether the pair has earlier facts, in either direction.")
     base_sentence: str = described("The base as a sentence.", default="")
 
 
@@ -246,10 +246,12 @@ class NextEvent:
     event: str = described("The predicate, class or group; empty: any event.")
     probability: float = described("The chance of at least one such fact in the window.")
     expected: float = described("The expected number of such facts in the window.")
-    curve: tuple[ChanceUntil, ...] = described("The chance until each day or step of the window.")
+    curve: tuple[ChanceUntil, ...] = described("The chance by each day or step of the window.")
     median: int | None = described(MEDIAN)
-    median_time: str | None = described("The last time of these; null: beyond `longest`.")
-    longest: int = described("The longest window that was learned, in units of the data.")
+    median_time: str | None = described(
+        "The time when the median is reached; null if beyond `longest`."
+    )
+    longest: int = described("The longest window in training, in units of the data.")
 
 
 @record
@@ -265,18 +267,18 @@ class Forecast(Result):
     lead: int = described("Units between the last observed time and the window.")
     observed_until: str = described("The last time whose facts were used.")
     probability: float = described("The chance of at least one fact, in either direction.")
-    expected: float = described("The expected number of facts, both directions together.")
+    expected: float = described("The expected number of facts, in both directions together.")
     directions: tuple[DirectionForecast, DirectionForecast] = described(
         "Subject to object, and back."
     )
     predicates: tuple[PredicateForecast, ...] = described("Both directions, most probable first.")
-    curve: tuple[ChanceUntil, ...] = described("The chance by times of the window.", default=())
+    curve: tuple[ChanceUntil, ...] = described("The chance by each time in the window.", default=())
     by_class: tuple[ClassForecast, ...] = described("Each class, most probable first.", default=())
     by_group: tuple[ClassForecast, ...] = described("The same for groups.", default=())
-    next_event: NextEvent | None = described("When the next such event comes.", default=None)
+    next_event: NextEvent | None = described("When the next such event is expected.", default=None)
     why: str = described("The reasons for the most probable predicate.", default="")
-    unseen: tuple[str, ...] = described("The names that the facts do not contain.", default=())
-    notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+    unseen: tuple[str, ...] = described("The names that are not in the data.", default=())
+    notes: tuple[Note, ...] = described("Other notes on the result.", default=())
     similar: dict[str, list[str]] = described(SIMILAR, default_factory=dict)
     what_if: WhatIf | None = described(SUPPOSED, default=None)
 
@@ -285,12 +287,12 @@ class Forecast(Result):
 class PartnerForecast:
     """A forecast of the subject's acts on the object; one of them is the actor or a member."""
 
-    subject: str = described("Who acts; of several members, the most probable one.")
+    subject: str = described("Who acts; with combined members, the most probable member.")
     object: str = described("Who is acted upon.")
     probability: float = described("The chance of at least one such fact in the window.")
     expected: float = described("The expected number of such facts.")
-    previous: float = described("The chance in the forecast for the window before.")
-    change: float = described("The difference: probability - previous.")
+    previous: float = described("The chance in the forecast for the previous window.")
+    change: float = described("probability - previous.")
     predicates: tuple[PredicateForecast, ...] = described("The most probable first.")
     reason: str = described("The strongest evidence that something happens, in words.")
     median: int | None = described(MEDIAN)
@@ -301,21 +303,27 @@ class ActorForecast(Result):
     """A forecast for one actor: the entities that it will act on, and those that will act on it."""
 
     actor: str = described("The actor.")
-    members: tuple[str, ...] = described("The entities that are combined; empty: the actor alone.")
-    event: str = described("The predicate, class or group that counts; empty: any event.")
+    members: tuple[str, ...] = described("The combined entities; empty for the actor alone.")
+    event: str = described("The predicate, class or group that counts; empty for any event.")
     first: str = described("The first time of the window.")
-    last: str = described("The last time of the window, which is part of it.")
+    last: str = described("The last time of the window (inclusive).")
     length: int = described("The length of the window, in units of the data.")
     unit: str = described("The unit of the data: day, hour, step, ...")
     lead: int = described("Units between the last observed time and the window.")
     observed_until: str = described("The last time whose facts were used.")
-    acts_on: tuple[PartnerForecast, ...] = described("Entities it acts on, likeliest first.")
-    acted_on_by: tuple[PartnerForecast, ...] = described("Entities that act on it.")
-    partners: int = described("How many entities had a fact with it before, listed or not.")
-    others_acted_on: float = described("The chance that it acts on any entity that is new to it.")
-    others_acting: float = described("The chance that any such entity acts on it.")
-    longest: int = described("The longest window that was learned, in units of the data.")
-    notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+    acts_on: tuple[PartnerForecast, ...] = described(
+        "Entities that it acts on, most probable first."
+    )
+    acted_on_by: tuple[PartnerForecast, ...] = described(
+        "Entities that act on it, most probable first."
+    )
+    partners: int = described("How many entities have earlier facts with it, listed or not.")
+    others_acted_on: float = described(
+        "The chance that it acts on any new partner (no earlier facts with it)."
+    )
+    others_acting: float = described("The chance that any new partner acts on it.")
+    longest: int = described("The longest window in training, in units of the data.")
+    notes: tuple[Note, ...] = described("Other notes on the result.", default=())
 
 
 @record
@@ -323,7 +331,7 @@ class RankedEntity:
     """A candidate for the missing entity of a fact."""
 
     entity: str = described("The name of the entity.")
-    probability: float = described("Its probability, given that there is such a fact at that time.")
+    probability: float = described("Its probability, if there is such a fact at that time.")
     reason: str = described("The strongest evidence for it, in words.")
 
 
@@ -331,16 +339,16 @@ class RankedEntity:
 class EntityRanking(Result):
     """The candidates for the missing entity of a fact, most probable first."""
 
-    subject: str | None = described("The entity that acts; null: it is asked for.")
+    subject: str | None = described("The entity that acts; null if it is the missing one.")
     predicate: str = described("The predicate, as the data names it.")
     label: str = described("How to show the predicate.")
-    object: str | None = described("The entity acted upon; null: it is asked for.")
+    object: str | None = described("The entity acted upon; null if it is the missing one.")
     time: str = described("The time in question; only facts before it are used.")
     ranked: tuple[RankedEntity, ...] = described("The most probable first.")
     candidates: int = described("How many entities have any evidence, listed or not.")
-    others: int = described("How many entities have none.")
-    others_probability: float = described("The probability that they share.")
-    notes: tuple[Note, ...] = described("What else is worth knowing.", default=())
+    others: int = described("How many entities have no evidence.")
+    others_probability: float = described("The total probability of entities without evidence.")
+    notes: tuple[Note, ...] = described("Other notes on the result.", default=())
 
     @property
     def shown(self) -> str:
@@ -356,8 +364,8 @@ class WatchRow:
     object: str = described("The other entity.")
     probability: float = described("The chance of at least one fact in the window.")
     expected: float = described("The expected number of facts.")
-    previous: float = described("The chance in the forecast for the window before.")
-    change: float = described("The difference: probability - previous.")
+    previous: float = described("The chance in the forecast for the previous window.")
+    change: float = described("probability - previous.")
     predicates: tuple[PredicateForecast, ...] = described("The most probable first.")
     reason: str = described("The main cause of the change since that forecast.")
     past: tuple[int, ...] = described("The facts in each earlier window, in order of time.")
@@ -365,7 +373,7 @@ class WatchRow:
     notes: tuple[Note, ...] = described("Notes on the pair.", default=())
     alerts: tuple[str, ...] = described("The alerts that the pair raises.", default=())
     status: str = described(
-        "Against an earlier list: new, up, down, same; unlisted: it was cut and lacks the pair.",
+        "Relative to an earlier list: new, up, down or same; unlisted if that list was cut.",
         default="",
     )
     since: float | None = described("The chance in that list; null for a new pair.", default=None)
@@ -375,7 +383,7 @@ class WatchRow:
 class Alert:
     """A pair that meets a condition set by the user."""
 
-    rule: str = described("The condition, as it was given.")
+    rule: str = described("The condition, as given.")
     subject: str = described("One entity.")
     object: str = described("The other entity.")
     value: float = described("The chance in percent, or the change in percentage points.")
@@ -407,10 +415,12 @@ class WatchList(Result):
     data: str = described("The name of the data.")
     rows: tuple[WatchRow, ...] = described("One row for each pair, those with alerts first.")
     notes: tuple[Note, ...] = described("Notes on the result.")
-    event: str = described("The predicate, class or group that counts; empty: any.", default="")
+    event: str = described("The predicate, class or group that counts; empty for any.", default="")
     alerts: tuple[Alert, ...] = described("The alerts, in the order of their rules.", default=())
     since: str = described("The first time of the earlier list's window, if any.", default="")
-    dropped: tuple[DroppedPair, ...] = described("Pairs of the earlier list alone.", default=())
+    dropped: tuple[DroppedPair, ...] = described(
+        "Pairs that are only in the earlier list.", default=()
+    )
     cut: bool = described("Whether further pairs change by a point or more.", default=False)
     version: int = described("Changes when a field is renamed or removed.", default=1)
 
@@ -431,8 +441,10 @@ class SuspectFact:
     until: str = described("The last time of the fact, the same for a point in time.")
     label: str = described("The predicate's label for people.")
     finding: str = described("What is most likely wrong: predicate, direction or interval.")
-    suspicion: float = described("The probability of this error, if 1 % of the facts are wrong.")
-    log_odds: float | None = described("The same as log-odds; null if the dates are impossible.")
+    suspicion: float = described(
+        "The probability of this error, assuming that 1 % of the facts are wrong."
+    )
+    log_odds: float | None = described("The same in log-odds; null if the dates are impossible.")
     probability: float | None = described("The probability of its predicate, with the fact hidden.")
     expected: str | None = described("The most probable predicate.")
     expected_label: str | None = described("How to show the expected predicate.")
@@ -446,11 +458,15 @@ class AuditReport(Result):
 
     dataset: str = described("The name of the data.")
     facts: int = described("The number of facts that were judged.")
-    models: int = described("The number of models; each judged its own share of the facts.")
-    prior: float = described("The assumed share of wrong facts of each kind.")
-    suspected: dict[str, int] = described("Facts that are rather wrong than right, by finding.")
+    models: int = described("The number of models, each of which judged its own part of the facts.")
+    prior: float = described("The assumed proportion of wrong facts of each kind.")
+    suspected: dict[str, int] = described(
+        "How many facts are more likely wrong than right, by finding."
+    )
     bad_rows: int = described("The number of rows that could not be read as facts.")
-    bad_rows_listed: int = described("The rows that end before they start; they come first.")
+    bad_rows_listed: int = described(
+        "The number of rows that end before they start; they are listed first."
+    )
     suspects: tuple[SuspectFact, ...] = described("The least plausible facts.")
 
 
@@ -483,9 +499,9 @@ class Query:
     The time may be a text, a date, a datetime, a Timestamp or an integer; it is stored as text.
     """
 
-    subject: str = described("The subject, as it was given.")
-    object: str = described("The object, as it was given.")
-    time: str = described("The time, as it was given; ? or empty if unknown.")
+    subject: str = described("The subject, as given.")
+    object: str = described("The object, as given.")
+    time: str = described("The time, as given; ? or empty if unknown.")
 
     if TYPE_CHECKING:
 
@@ -501,25 +517,27 @@ class Answer(Result):
     """The answer to a query: predicates, most probable first, and flags for unusual queries."""
 
     query: Query = described("The question.")
-    predicates: tuple[str, ...] = described("The predicates, the most probable first.")
+    predicates: tuple[str, ...] = described("The predicates, most probable first.")
     probabilities: tuple[float, ...] = described("Their probabilities, conditional on an event.")
-    unseen_subject: bool = described("The subject is not in the facts, or not before the query.")
+    unseen_subject: bool = described("Whether the subject has no facts, or none before the query.")
     unseen_object: bool = described("The same for the object.")
-    unseen_time: bool = described("No fact has this time.")
+    unseen_time: bool = described("Whether no fact has this time.")
     known: tuple[str, ...] = described(KNOWN)
     view: View = described(VIEW)
     labels: tuple[str, ...] = described("Each predicate's label for people.")
-    class_of: tuple[str, ...] = described("The class of each predicate; empty where it has none.")
-    group_of: tuple[str, ...] = described("The group of each predicate; empty where it has none.")
+    class_of: tuple[str, ...] = described("The class of each predicate; empty if it has none.")
+    group_of: tuple[str, ...] = described("The group of each predicate; empty if it has none.")
     by_class: tuple[Share, ...] = described("Each class with its probability, largest first.")
     by_group: tuple[Share, ...] = described("The same for groups.")
-    meant_subject: str | None = described("The matched entity; null: unknown or ambiguous.")
+    meant_subject: str | None = described("The matched entity; null if unknown or ambiguous.")
     meant_object: str | None = described("The same for the object.")
     calibrated: bool = described("Whether the probabilities are calibrated; never for a far time.")
-    far_time: bool = described("The time is further from the facts than they span.")
+    far_time: bool = described(
+        "Whether the time is further from all facts than the length of the data."
+    )
     age_note: str = described(AGE)
     what_if: WhatIf | None = described(SUPPOSED, default=None)
-    coverage: float | None = described("The coverage that was asked for.", default=None)
+    coverage: float | None = described("The requested coverage.", default=None)
 
     @property
     def ranked(self) -> tuple[RankedPredicate, ...]:
@@ -568,7 +586,9 @@ class CitedFact:
     since: str = described("The first time; ? if unknown.")
     until: str = described("The last time; ? if unknown.")
     date: str = described("Both as one text: 2014-05-11, 1999 to 2003, since 1999, undated.")
-    distance: int | None = described("Units from the query, negative before it; null: undated.")
+    distance: int | None = described(
+        "Units from the query, negative if before it; null if undated."
+    )
     apart: str = described("The distance as text: 2 days before.")
     side: str = described("The side it belongs to: subject, object, or both if it joins them.")
     step: int = described("The step of the topology that added it; 1 in a history.")
@@ -628,7 +648,7 @@ class Reason(Contribution):
     steps: int = described("For a topology: the steps until the sides meet.", default=0)
     meeting: tuple[Meeting, ...] = described("Where the sides of a topology meet.", default=())
     facts: tuple[CitedFact, ...] = described("The facts, nearest in time first.", default=())
-    support: Support | None = described("Counts in training; null: not counted.", default=None)
+    support: Support | None = described("Counts in training; null if not counted.", default=None)
     same_as: int = described("The first reason with the same connecting facts, or 0.", default=0)
 
     @property
@@ -680,15 +700,15 @@ class Explanation(Result):
     further: tuple[Contribution, ...] = described("The other contributions.")
     groups: tuple[Group, ...] = described("The other contributions, in groups.")
     ranked: tuple[RankedPredicate, ...] = described("The most probable predicates.")
-    unseen_subject: bool = described("The subject is not in the facts.")
-    unseen_object: bool = described("The object is not in the facts.")
-    unseen_time: bool = described("No fact has this time.")
+    unseen_subject: bool = described("Whether the subject has no facts.")
+    unseen_object: bool = described("Whether the object has no facts.")
+    unseen_time: bool = described("Whether no fact has this time.")
     known: tuple[str, ...] = described(KNOWN)
     view: View = described(VIEW)
     model: dict[str, Any] = described("Dataset, preset, protocol and format of the model.")
-    asked_subject: str = described("The subject as the query writes it.", default="")
-    asked_object: str = described("The object as the query writes it.", default="")
-    later: tuple[str, ...] = described("Names that are in the facts only later.", default=())
+    asked_subject: str = described("The subject, as given in the query.", default="")
+    asked_object: str = described("The object, as given in the query.", default="")
+    later: tuple[str, ...] = described("Names that occur only in later facts.", default=())
     age_note: str = described(AGE, default="")
     by_class: tuple[Share, ...] = described("Each class, largest first.", default=())
     by_group: tuple[Share, ...] = described("The same for groups.", default=())
@@ -779,14 +799,14 @@ class Counterfactual(Result):
     view: View = described(VIEW)
     answer: str = described("The answer.")
     probability: float = described("Its probability, conditional on an event.")
-    target: str | None = described("The requested new answer; null: any other predicate.")
+    target: str | None = described("The requested new answer; null for any other predicate.")
     removed: tuple[CitedFact, ...] = described("The fewest facts found whose removal changes it.")
     sentences: tuple[str, ...] = described("These facts as sentences.")
     outcome: Outcome | None = described("The answer without them; null if none were found.")
     additions: tuple[Addition, ...] | None = described("Single facts that change it, if asked for.")
-    unseen_subject: bool = described("The subject is not in the facts.")
-    unseen_object: bool = described("The object is not in the facts.")
-    max_removed: int = described("The maximal number of facts to remove.")
+    unseen_subject: bool = described("Whether the subject has no facts.")
+    unseen_object: bool = described("Whether the object has no facts.")
+    max_removed: int = described("The largest number of facts to remove.")
     predicate_labels: dict[str, str] = described(LABELS, default_factory=dict)
     predicate_groups: dict[str, str] = described(GROUPS, default_factory=dict)
     notes: tuple[Note, ...] = described("Notes on the result.", default=())
@@ -802,7 +822,7 @@ class YesNoFigures:
     """The accuracy and calibration of yes/no forecasts."""
 
     forecasts: int = described("The number of forecasts.")
-    share: float = described("The share of them that came true.")
+    share: float = described("The proportion that came true.")
     log_loss: float = described("The mean log-loss.")
     brier: float = described("The Brier score.")
     auc: float | None = described("The area under the ROC curve; null if all or none happened.")
@@ -817,7 +837,7 @@ class ReliabilityBin:
     upper: float = described("The upper end of the bin.")
     forecasts: int = described("The number of forecasts in the bin.")
     forecast: float = described("Their mean probability.")
-    happened: float = described("The share of them that came true.")
+    happened: float = described("The proportion that came true.")
 
 
 @record
@@ -826,11 +846,13 @@ class BacktestWindow:
 
     first: str = described("The first time of the window.")
     last: str = described("The last time of the window.")
-    in_training: bool = described("Whether the model was fitted on it; if so, no metric counts it.")
+    in_training: bool = described(
+        "Whether the model was fitted on it; if so, no metric includes it."
+    )
     pairs: int = described("The number of ordered pairs that were forecast.")
     expected: float = described("The sum of the chances: the expected number of pairs.")
     happened: int = described("The number of pairs with a fact.")
-    meetings: int = described("Pairs with their first fact; they were not forecast.")
+    meetings: int = described("The number of pairs with their first fact, which were not forecast.")
 
 
 @record
@@ -851,12 +873,14 @@ class GroupSkill:
 
     forecasts: int = described("The number of forecasts.")
     pairs: float = described("The number of pairs before sampling.")
-    share: float = described("The share of the pairs with a fact.")
+    share: float = described("The proportion of pairs with a fact.")
     forecast: float = described("The mean probability.")
     log_loss: float = described("The mean log-loss.")
     brier: float = described("The Brier score.")
     calibration_error: float = described("The expected calibration error.")
-    skill: dict[str, float | None] = described("The Brier skill against each rule; null: no error.")
+    skill: dict[str, float | None] = described(
+        "The Brier skill against each rule; null if the rule has no error."
+    )
 
 
 @record
@@ -866,12 +890,12 @@ class Backtest(Result):
     data: str = described("The name of the data.")
     every: int = described("The length of a window.")
     unit: str = described("The unit of the data: day, hour, step, ...")
-    lead: int = described("The units between the facts that were used and the window.")
-    recent: int = described("How many units after its last fact a pair is recent.")
+    lead: int = described("The units between the last fact used and the window.")
+    recent: int = described("How many units a pair counts as recent after its last fact.")
     windows: tuple[BacktestWindow, ...] = described("The windows in order of time.")
     figures: YesNoFigures | None = described("Null if the model was fitted on every window.")
     baselines: dict[str, YesNoFigures] = described("The same for simple rates.")
-    skill: dict[str, float] = described("1 - the Brier score / that of a simple rate.")
+    skill: dict[str, float] = described("1 - the Brier score / the Brier score of a simple rate.")
     groups: dict[str, GroupSkill] = described("The metrics by group of pairs.")
     reliability: tuple[ReliabilityBin, ...] = described("Events by their chance.")
     predicates: YesNoFigures | None = described("The metrics of the forecasts of predicates.")

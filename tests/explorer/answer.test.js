@@ -71,7 +71,7 @@ Deno.test("a time outside the data is said in the place of other notes about it"
   const texts = notes.map(({ text }) => text);
   assert.deepEqual(notesOf({ notes, time: "2014-05-01" }, axis), texts.slice(1));
   const [first, ...others] = notesOf({ notes, time: "2031-01-01" }, axis);
-  assert.match(first, /^2031-01-01 is outside the time of the data \(2014-01-01 to 2014-12-31\)/);
+  assert.match(first, /^2031-01-01 is outside the time span of the data \(2014-01-01 to 2014-12-31\)/);
   assert.deepEqual(others, ["Other."]);
   const undated = { notes: [], time: "2031-01-01" };
   assert.match(notesOf(undated, { timeless: true })[0], /^All facts are undated/);
@@ -111,7 +111,7 @@ Deno.test("the chosen reason is shown, else the first that has facts", () => {
 });
 
 Deno.test("a reason without facts says what it is about, also one of a new kind", () => {
-  assert.match(aboutOf({ kind: "trait" }), /who the two are/);
+  assert.match(aboutOf({ kind: "trait" }), /what types of actors they are/);
   assert.match(aboutOf({ kind: "reranker" }), /re-ranker/);
   for (const kind of ["bias", undefined]) assert.match(aboutOf({ kind }), /what usually happens/);
 });

@@ -18,17 +18,17 @@ class AuditOptions:
         str,
         opt.typer_argument(
             "DATA|MODEL",
-            "A folder, a file, a database, the name of a benchmark, or a model folder.",
+            "A folder, a file, a database, a benchmark's name, or a model folder.",
         ),
     ]
     out: Any = option(
         "--out FILE",
-        "A file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a table "
-        "of a database (URL#TABLE).",
+        "The output file for all facts (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a "
+        "database table (URL#TABLE).",
         parser=opt.file_or_database,
         callback=opt.check_result_file,
     )
-    reasons: int = option("--reasons N", "Number of facts that get a reason.", 1000, min=0)
+    reasons: int = option("--reasons N", "Number of facts to give a reason for.", 1000, min=0)
     top: opt.TopOption = 10
     seed: opt.SeedOption = 0
     as_json: opt.JsonOption = False
@@ -36,12 +36,12 @@ class AuditOptions:
 
 @opt.takes_options
 def audit(options: AuditOptions, reading: Reading) -> None:
-    """Find the facts of a graph that look wrong, the least plausible first.
+    """List the facts that look wrong, the least plausible first.
 
-    The model hides each fact in turn and predicts it. The list flags unlikely predicates,
-    swapped subject and object, and impossible dates. A model folder is used as it is; data is
-    fitted first, so that no model judges a fact that it has learned. Rows that end before they
-    start come first in the list; other bad rows are counted.
+    Each fact is hidden in turn and predicted from the others. The list flags unlikely predicates,
+    swapped subjects and objects, and impossible dates. A model folder is used as it is. For data,
+    several models are fitted, and each fact is judged by a model that was not trained on it. Rows
+    that end before they start are listed first; other bad rows are counted.
 
     Example: `apptek audit world --out suspects.html`
     """

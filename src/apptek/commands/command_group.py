@@ -24,17 +24,17 @@ COMMANDS = {
     "bench": "use python -m benchmarks, in a checkout",
 }
 OPTIONS = {
-    "--preset": "use --model NAME (a baseline as its authors trained it: --model NAME:paper)",
-    "--as-of": "use --past-only (of forecast and watch: --from TIME)",
+    "--preset": "use --model NAME (or --model NAME:paper to train a baseline as its authors did)",
+    "--as-of": "use --past-only, or --from TIME with forecast and watch",
     "--view": "use --past-only; without it, every view is evaluated",
     "--strict-names": "unknown names are refused without --allow-unknown",
     "--most": "use --top N",
-    "--reload": "start the service again to serve a new model",
-    "--checkpoint-seconds": "a stopped training of the agent starts again",
+    "--reload": "restart the service to serve a new model",
+    "--checkpoint-seconds": "the training of an agent cannot be resumed",
     "--resume": "run the same command again",
-    "--tensorboard": "result.json in the folder of the agent has the course of the rewards",
-    "--least": "the rules have the column weight",
-    "--min-weight": "the rules have the column weight",
+    "--tensorboard": "result.json in the agent's folder contains the rewards over time",
+    "--least": "filter the rules by their column weight",
+    "--min-weight": "filter the rules by their column weight",
     "--hide-known": "use Predictor.predict(..., hide_known=True) in Python",
     "--cells": "paper/runs.toml lists the runs",
     "--experiments": "paper/runs.toml lists the runs",
@@ -51,9 +51,9 @@ OPTIONS = {
     "--split": "use --read split=SHARES",
     "--address": "set RAY_ADDRESS=HOST:PORT and use --engine ray",
     "--http": "start apptek mcp by ssh, or use the HTTP interface of apptek serve",
-    "--world": "the other measures remain",
-    "--parts": "facts are no longer put into parts",
-    "--storage": "the shared folder is made beside the output",
+    "--world": "only the other measures are left",
+    "--parts": "facts are no longer divided into parts",
+    "--storage": "the shared folder is created next to the output",
 }
 
 

@@ -14,13 +14,13 @@ from apptek.commands.reading_options import Reading
 FACTS_SHOWN = 3
 
 data_app = typer.Typer(
-    cls=CommandGroup, no_args_is_help=True, help="List, download, count or make data sets."
+    cls=CommandGroup, no_args_is_help=True, help="List, download, describe or generate data sets."
 )
 
 
 @data_app.command("list")
 def list_benchmarks(as_json: opt.JsonOption = False) -> None:
-    """List the benchmarks, and the folder of each on this machine.
+    """List the benchmarks and their folders on this machine.
 
     Example: `apptek data list`
     """
@@ -48,9 +48,9 @@ def list_benchmarks(as_json: opt.JsonOption = False) -> None:
 def download(
     name: Annotated[str, opt.typer_argument("NAME", "icews14, icews05-15 or yago15k.")],
 ) -> None:
-    """Download a benchmark and check it; files that are complete are kept.
+    """Download a benchmark and check it. Complete files are not downloaded again.
 
-    The files go to the folder $APPTEK_DATA if it is set, else to the user's cache folder.
+    The files are stored in $APPTEK_DATA if it is set, otherwise in the user's cache folder.
 
     Example: `apptek data download icews14`
     """
@@ -80,7 +80,7 @@ class StatsOptions:
 def stats(options: StatsOptions, reading: Reading) -> None:
     """Count the entities, predicates, times and facts of a data set, and show the first facts.
 
-    For a benchmark, the counts are shown beside those of the paper's Table 1.
+    For a benchmark, the counts from the paper's Table 1 are shown as well.
 
     Example: `apptek data stats world`
     """
@@ -121,7 +121,7 @@ class WorldOptions:
 @data_app.command("make-world")
 @opt.takes_options
 def make_world(options: WorldOptions) -> None:
-    """Make a small synthetic data set whose events follow the rules in its rules.json.
+    """Generate a small synthetic data set whose events follow the rules in its rules.json.
 
     Example: `apptek data make-world world`
     """

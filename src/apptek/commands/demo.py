@@ -29,7 +29,7 @@ def show_demo(*, seed: int = 0) -> None:
     """Fit a world, explain one answer of each model, play one episode, and print next steps."""
     console, world = output(), make_world(FACTS, seed)
     data = world.dataset
-    console.print(f"[bold]An invented world whose events follow planted rules[/bold]\n{data!r}")
+    console.print(f"[bold]A synthetic data set whose events follow planted rules[/bold]\n{data!r}")
     shutil.rmtree(FOLDER, ignore_errors=True)
     models = {}
     for name in (DEFAULT, "paper") if has_torch() else (DEFAULT,):

@@ -24,49 +24,49 @@ class EvaluateOptions:
     past_only: opt.PastOnlyOption = False
     rolling: bool = option(
         "--rolling",
-        "Use only the past, and let each query see every fact before its time, those of valid and "
-        "test included: as if the model were updated day by day.",
+        "Let each query use every fact before its time, including validation and test facts, as if "
+        "the model were updated daily.",
         False,
     )
     queries: int | None = option(
         "--queries N",
-        "Ask at most so many queries, drawn evenly over predicates and time: an estimate for large "
-        "splits.  [default: all]",
+        "Evaluate on at most N queries, drawn evenly over predicates and time, to estimate the "
+        "metrics of a large split.  [default: all]",
         min=1,
     )
     multilabel: bool = option(
         "--multilabel",
-        "Predict the set of predicates of each (subject, object, time), and report precision, "
-        "recall and F1 when the information ends 1, 7, 30 and 90 days before.",
+        "Predict the set of predicates for each (subject, object, time). Report precision, recall "
+        "and F1 for predictions made 1, 7, 30 and 90 days ahead.",
         False,
     )
     entities: bool = option(
         "--entities",
-        "Rank the missing entity instead: objects and subjects, static (from the training facts "
-        "before each time) and rolling (from every fact before it).",
+        "Rank missing subjects and objects instead of predicates: static (from earlier training "
+        "facts) and rolling (from all earlier facts).",
         False,
     )
     forecasts: bool = _of_forecasts(
         "--forecasts",
-        "Backtest: forecast past windows from earlier facts, and compare with what happened.",
+        "Backtest: forecast past windows from earlier facts, and compare them with what happened.",
         False,
     )
     lead: int | None = _of_forecasts(
-        "--lead N", "Forecast each window N days, or steps, before it begins.  [default: 0]", min=0
+        "--lead N", "Forecast each window N days (or steps) before it begins.  [default: 0]", min=0
     )
     every: int | None = _of_forecasts(
-        "--every N", "The length of a window in days, or steps.  [default: 7]"
+        "--every N", "The length of each window in days (or steps).  [default: 7]"
     )
     from_: str | None = _of_forecasts(
-        "--from TIME", "The start of the first window.  [default: after the facts of the fit]"
+        "--from TIME", "The start of the first window.  [default: after the training facts]"
     )
     to: str | None = _of_forecasts(
         "--to TIME", "The end of the last window.  [default: the last observed time]"
     )
     out: Any = option(
         "--out FILE",
-        "A file (.csv, .tsv, .parquet, .xlsx, .jsonl) or a table of a database (URL#TABLE): the "
-        "metrics of each view and group; with --forecasts every forecast.",
+        "The output file (.csv, .tsv, .parquet, .xlsx, .jsonl), or a database table (URL#TABLE), "
+        "for the metrics of each view and group, or for every forecast with --forecasts.",
         parser=opt.file_or_database,
         callback=opt.check_table_file,
     )
@@ -77,14 +77,14 @@ class EvaluateOptions:
 def evaluate(options: EvaluateOptions) -> None:
     """Evaluate a model on held-out facts: measure how high it ranks their predicates.
 
-    The splits are those of the protocol of the fit. Without --past-only, the command evaluates
+    The model uses the splits that it was fitted with. Without --past-only, the command evaluates
     every view that the model and the split allow. `research compare` reads the files that
     `--result` writes.
 
-    With --forecasts, the model forecasts the chance of an event in each window for every pair with
-    earlier facts, from the facts until then. Windows that the model was fitted on do not count, so
-    fit it on a split by time first. Onsets are forecasts for pairs with facts, but with none in the
-    last 90 days (other units: the long time scale of the data); continuations are the others.
+    With --forecasts, the model forecasts the chance of an event in each window, for every pair with
+    earlier facts. It uses only facts before the window. Windows in the training period do not
+    count, so fit the model on a split by time first. Onsets are pairs without facts in the last 90
+    days (for other units, the long time scale of the data). Continuations are all other pairs.
 
     Example: `apptek evaluate model --result model.json`
     """
@@ -101,7 +101,7 @@ def evaluate(options: EvaluateOptions) -> None:
     if chosen != "forecasts":
         opt.refuse(options, ["lead", "every", "from_", "to"], "needs --forecasts")
     if options.queries is not None:
-        why = "cannot be combined with --queries, which gives an estimate"
+        why = "cannot be combined with --queries, which estimates the metrics"
         opt.refuse(options, ["rolling", "result"], why)
     (ways[chosen] if chosen else _evaluate_ranks)(options)
 

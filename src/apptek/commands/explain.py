@@ -20,17 +20,19 @@ class ExplainOptions:
     object_: opt.ObjectArgument
     time: opt.TimeArgument
     predicate: str | None = option(
-        "--predicate NAME", "Explain this predicate, not the most probable one."
+        "--predicate NAME", "Explain this predicate instead of the most probable one."
     )
     against: str | None = option(
-        "--against NAME", "Compare with this predicate, not the runner-up."
+        "--against NAME", "Compare with this predicate instead of the runner-up."
     )
-    versus: str | None = option("--versus TIME", "Compare with the answer at TIME.")
-    top: int = option("--top N", "Number of reasons to detail.", 5, min=1)
+    versus: str | None = option("--versus TIME", "Compare with the answer at this other time.")
+    top: int = option("--top N", "Number of reasons to show in detail.", 5, min=1)
     length: Literal["sentence", "paragraph", "full"] = option(
-        "--length", "One sentence, a paragraph, or everything with its facts.", "paragraph"
+        "--length", "One sentence, a paragraph, or all reasons with their facts.", "paragraph"
     )
-    html: Path | None = option("--html FILE", "Also write an HTML page with a drawing.")
+    html: Path | None = option(
+        "--html FILE", "Save the explanation as an HTML page with a drawing."
+    )
     past_only: opt.PastOnlyOption = False
     allow_unknown: opt.AllowUnknownOption = False
     counterfactual: bool = option(
@@ -44,7 +46,7 @@ class ExplainOptions:
     )
     add: bool = option(
         "--add",
-        "Also look for a single fact whose addition changes the answer.",
+        "In addition, find single facts that would change the answer if added.",
         False,
         rich_help_panel=_CHANGE,
     )
@@ -55,7 +57,7 @@ class ExplainOptions:
 
 @opt.takes_options
 def explain(options: ExplainOptions) -> None:
-    """Explain an answer: the evidence for a predicate and against it, with the facts behind it.
+    """Explain an answer: show the evidence for and against a predicate, with the facts behind it.
 
     Example: `apptek explain model Coresia Falgard 2019-07-26 --html why.html`
     """

@@ -18,42 +18,42 @@ class FitOptions:
     out: opt.OutOption
     model: str = option(
         "--model NAME",
-        "default: features of history and traits; max: re-ranked by boosted trees; paper: the "
-        "paper's topologies. Or a baseline: frequency, profile, pair, recency, tnt_complex, "
-        "de_transe, de_distmult, de_simple, re_gcn (`NAME:paper`: its authors' objective), or one "
-        "that a package adds.",
+        "default: history and traits as features; max: the same, re-ranked by boosted trees; "
+        "paper: the paper's topologies. Or a baseline: frequency, profile, pair, recency, "
+        "tnt_complex, de_transe, de_distmult, de_simple, re_gcn, or one from another package. "
+        "`NAME:paper` uses the objective of the baseline's authors.",
         "default",
     )
     protocol: opt.ProtocolOption = "official"
     settings: opt.SettingsOption = None
     seed: opt.SeedOption = 0
-    resume: bool = option("--resume", "Continue a run that was stopped.", False)
+    resume: bool = option("--resume", "Continue a stopped run.", False)
     replace: bool = option(
         "--replace", "Overwrite an existing model, atomically, when the fit succeeds.", False
     )
     past_only: bool = option(
-        "--past-only", "Fit only the view without later facts; it then answers every query.", False
+        "--past-only", "Fit only the view of earlier facts, which then answers every query.", False
     )
     final: bool | None = option(
         "--final/--not-final",
-        "Answer from all facts, those of valid and test included (the default for a single file). "
-        "`evaluate` keeps to the training facts.",
+        "Answer from all facts, including the validation and test sets (the default for a single "
+        "file). `evaluate` still uses only the training facts.",
     )
     observed_until: opt.ObservedUntilOption = None
     predicates: str | None = option(
         "--predicates FILE",
-        "A table of predicates: predicate, class, label, phrase, group. `none` turns off the "
-        "built-in CAMEO table, which is otherwise applied to ICEWS and GDELT data.",
+        "A table with the columns predicate, class, label, phrase, group. ICEWS and GDELT data use "
+        "the built-in CAMEO table by default; `none` turns it off.",
     )
     aliases: Path | None = option(
-        "--aliases FILE", "A table of aliases: a name in the data, then its aliases."
+        "--aliases FILE", "A table of aliases: each row has a name in the data, then its aliases."
     )
     types: Path | None = option(
         "--types FILE",
-        "A table of entity types: a column of entities, then one for each kind of type.",
+        "A table of entity types: a column of entities, then a column for each kind of type.",
     )
     agent: Path | None = option(
-        "--agent AGENT", "For the model paper: the folder of an agent from `paper train`."
+        "--agent AGENT", "The folder of an agent from `paper train`, for --model paper."
     )
 
 
@@ -61,8 +61,8 @@ class FitOptions:
 def fit(options: FitOptions, reading: Reading) -> None:
     """Fit a model that predicts predicates.
 
-    It learns from the train split how features predict predicates, and chooses its
-    settings on the valid split. A baseline is fitted in the same way.
+    The model learns from the training facts how features predict predicates. It chooses its
+    settings on the validation set. A baseline is fitted the same way.
 
     Example: `apptek fit world --out model`
     """

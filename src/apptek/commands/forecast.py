@@ -39,7 +39,7 @@ class ForecastOptions:
     class_: ClassOption = None
     group: GroupOption = None
     members: bool = option(
-        "--members", "Without B: count Police (Egypt), Citizen (Egypt), ... as Egypt.", False
+        "--members", "Count Police (Egypt), Citizen (Egypt), ... as Egypt. Only without B.", False
     )
     top: opt.TopOption = 10
     allow_unknown: opt.AllowUnknownOption = False
@@ -51,12 +51,12 @@ class ForecastOptions:
 def forecast(options: ForecastOptions, window: opt.WindowOptions) -> None:
     """Forecast whether an event will happen between two entities, when, and of what kind.
 
-    With one entity: which entities it will act on, and which will act on it. `predict` assumes that
-    an event happens; `forecast` estimates how likely one is. It uses only facts before the window,
-    even if later ones are known. The default window has 7 days. If the facts cover less than two
-    weeks, it is a day, an hour or a minute. If data is dated by weeks, months, years or numbers, it
-    is one step. `--suppose "A | Threaten | B | 2021-12-31"` compares the forecasts without and with
-    this fact.
+    Without B, it forecasts which entities A will act on, and which will act on A. `predict` assumes
+    that an event happens; `forecast` estimates how likely an event is. It uses only facts before
+    the window, even if later facts are known. The default window is 7 days. If the facts cover less
+    than two weeks, it is a day, an hour or a minute. For data dated by week, month, year or number,
+    it is one step. `--suppose "A | Threaten | B | 2021-12-31"` compares the forecasts without and
+    with this fact.
 
     Example: `apptek forecast model Coresia Falgard --days 7`
     """
@@ -81,27 +81,30 @@ class WatchOptions:
     model: opt.ModelArgument
     pairs: str | None = argument(
         "PAIRS",
-        "A file of pairs: subject, object (.csv, .tsv, .txt, .parquet), - for standard input, or a "
+        "A file of subject-object pairs (.csv, .tsv, .txt, .parquet), - for standard input, or a "
         "database.  [default: the pairs whose chance of an event changes most]",
     )
     top: int | None = option(
-        "--top N", "Number of rows to print.  [default: all of PAIRS; without PAIRS, 20]", min=1
+        "--top N", "Number of rows to print.  [default: all PAIRS, or 20 without PAIRS]", min=1
     )
     out: list[Any] | None = option(
         "--out FILE",
-        "A file for the list (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a table of a "
-        "database (URL#TABLE); repeatable.",
+        "The output file (.html, .csv, .tsv, .parquet, .xlsx, .json, .jsonl), or a database table "
+        "(URL#TABLE); repeatable.",
         parser=opt.file_or_database,
         callback=lambda files: files and [opt.check_result_file(file) for file in files],
     )
     skip_bad: bool = option("--skip-bad", SKIP_BAD, False)
     sql: str = option(
-        "--sql SQL", "A query, if PAIRS is a database without a table.", "", show_default=False
+        "--sql SQL",
+        "The query to read, if PAIRS is a database URL without a table.",
+        "",
+        show_default=False,
     )
     entity: list[str] | None = option("--entity NAME", "Only pairs with this entity; repeatable.")
     country: list[str] | None = option(
         "--country NAME",
-        "Only pairs with an entity of this country: 'Police (India)' is of India; repeatable.",
+        "Only pairs with an entity from this country, as in 'Police (India)'; repeatable.",
     )
     predicate: EventPredicateOption = None
     class_: ClassOption = None
@@ -115,7 +118,7 @@ class WatchOptions:
     exit_code: ExitCodeOption = False
     since: Path | None = option(
         "--since FILE",
-        "An earlier list (.json): mark pairs as new, up or down, and name those dropped.",
+        "An earlier list (.json). Marks pairs as new, up or down, and lists the dropped pairs.",
         rich_help_panel=_ALERTS,
     )
     mail: opt.MailOption = None
@@ -124,11 +127,11 @@ class WatchOptions:
 
 @opt.takes_options
 def watch(options: WatchOptions, window: opt.WindowOptions) -> None:
-    """Forecast many pairs at once: a list with chances, changes and reasons.
+    """Forecast many pairs at once, and list their chances, changes and reasons.
 
-    Each pair has a row: the chance of an event in the window, the chance in the forecast for
-    the window before, the most probable predicates, and the main cause of the change. Without
-    PAIRS, changes below one percentage point are not listed.
+    For each pair, the list shows the chance of an event in the window and its change since the
+    window before. It also shows the most probable predicates and the main cause of the change.
+    Without PAIRS, changes below one percentage point are not listed.
 
     An alert is 'chance > N', 'rise > N', 'fall > N', 'group:NAME > N', 'class:NAME > N' or
     'predicate:NAME > N', in percent or percentage points.

@@ -16,19 +16,21 @@ class InfoOptions:
     """The options of `info`."""
 
     model: opt.ModelArgument
-    check: bool = option("--check", "Compare every file of the model with its checksum.", False)
+    check: bool = option(
+        "--check", "Compare every file in the model folder with its checksum.", False
+    )
     rules: Path | None = option(
-        "--rules FILE", "Write the learned rules, with weight and support (.jsonl, .parquet)."
+        "--rules FILE", "Write the learned rules with their weight and support (.jsonl, .parquet)."
     )
     as_json: opt.JsonOption = False
 
 
 @opt.takes_options
 def info(options: InfoOptions) -> None:
-    """Describe a model or a baseline: its data, its views, and what was added since the fit.
+    """Describe a model or a baseline: its data, its views, and the facts added after fitting.
 
-    `--check` reads every file and compares it with the checksums of the model's `manifest.json`.
-    Opening a model does the same up to 256 MB; in a larger model it checks only a part.
+    `--check` reads every file and compares it with the checksums in the model's `manifest.json`.
+    Opening a model does the same for up to 256 MB, and checks only part of a larger model.
 
     Example: `apptek info model`
     """
@@ -61,8 +63,8 @@ def _summary(folder: Path) -> dict[str, Any]:
         facts["recent_calibration"] = recent
         if recent["refit_due"]:
             facts["refit"] = (
-                f"due: on the newest {recent['facts']:,} facts, from {recent['since']} on, the "
-                f"calibration error of the fit is {recent['ece']:.3f}"
+                f"due: the model's calibration error is {recent['ece']:.3f} on the newest "
+                f"{recent['facts']:,} facts, from {recent['since']} onwards"
             )
     _add_score(facts, folder)
     return facts

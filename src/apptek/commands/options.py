@@ -166,13 +166,11 @@ DataArguments = Annotated[
     list[str],
     typer_argument(
         "DATA...",
-        "A folder, a file or several that are read as one, a pattern such as 'data/*.csv', - for "
-        "standard input, the URL of a database (docs/databases.md), or the name of a benchmark.",
+        "A folder, one or more files (read as one), a pattern such as 'data/*.csv', - for standard "
+        "input, a database URL (docs/databases.md), or a benchmark's name.",
     ),
 ]
-DataArgument = Annotated[
-    str, typer_argument("DATA", "A folder, a file, or the name of a benchmark.")
-]
+DataArgument = Annotated[str, typer_argument("DATA", "A folder, a file, or a benchmark's name.")]
 ModelArgument = Annotated[Path, typer_argument("MODEL", "A model folder.")]
 SUBJECT = "The entity that acts."
 OBJECT = "The entity acted upon."
@@ -180,13 +178,15 @@ TIME = "The time, in the format of the data; '?' (in quotes) if unknown."
 SubjectArgument = Annotated[str, typer_argument("SUBJECT", SUBJECT)]
 ObjectArgument = Annotated[str, typer_argument("OBJECT", OBJECT)]
 TimeArgument = Annotated[str, typer_argument("TIME", TIME)]
-OutOption = Annotated[Path, typer_option("--out DIR", "The folder to write; new or empty.")]
+OutOption = Annotated[
+    Path, typer_option("--out DIR", "The folder to write. It must be new or empty.")
+]
 ProtocolOption = Annotated[
     Literal["official", "paper", "forecast"],
     typer_option(
         "--protocol NAME",
-        "official: the splits as published; paper: filtered and split as in the paper; "
-        "forecast: icews14 and icews05-15 cut by date, as in the forecasting literature.",
+        "official: the published splits; paper: filtered and split as in the paper; forecast: "
+        "icews14 and icews05-15 split by date, as in the forecasting literature.",
     ),
 ]
 SettingsOption = Annotated[
@@ -194,7 +194,7 @@ SettingsOption = Annotated[
     typer_option(
         "--set KEY=VALUE",
         "Change the setting `section.key` (docs/settings.md); repeatable. "
-        "A wrong name lists the right ones.",
+        "An unknown name prints the valid ones.",
     ),
 ]
 AllowUnknownOption = Annotated[
@@ -210,8 +210,8 @@ ObservedUntilOption = Annotated[
     str | None,
     typer_option(
         "--observed-until TIME",
-        "The last observed time, with facts or without; forecasts begin after it.  "
-        "[default: the last fact]",
+        "The end of the observed period, even if its last days have no facts. Forecasts begin "
+        "after it.  [default: the time of the last fact]",
     ),
 ]
 PastOnlyOption = Annotated[
@@ -224,20 +224,20 @@ SupposeOption = Annotated[
     list[str] | None,
     typer_option(
         "--suppose FACT",
-        "Also answer as if this fact were in the data, 'SUBJECT | PREDICATE | OBJECT | TIME', or "
-        "all facts of a file; repeatable. Nothing is written to the model.",
+        "Show what would change if this fact were in the data: 'SUBJECT | PREDICATE | OBJECT | "
+        "TIME', or a file of facts; repeatable. The model is not changed.",
     ),
 ]
 TopOption = Annotated[int, typer_option("--top N", "Number of rows to print.", min=1)]
 ResultOption = Annotated[
     Path | None,
-    typer_option("--result FILE", "Also write the result to this JSON file.", callback=check_file),
+    typer_option("--result FILE", "Save the result in this JSON file.", callback=check_file),
 ]
 MailOption = Annotated[
     Path | None,
     typer_option(
         "--mail FILE",
-        "Also write a mail (.eml) with a text and an HTML part; add sender and recipients.",
+        "Save the result as an email (.eml) in text and HTML, without a sender or recipients.",
         callback=check_file,
     ),
 ]
@@ -246,8 +246,8 @@ EngineOption = Annotated[
     Literal["threads", "processes", "ray"],
     typer_option(
         "--engine NAME",
-        "Where to work on many queries: threads, processes, or ray (the Ray cluster at "
-        "`RAY_ADDRESS`, or one on this machine). The results are the same.",
+        "How to process many queries: with threads, processes or ray (the Ray cluster at "
+        "`RAY_ADDRESS`, or a local one). The results are the same.",
     ),
 ]
 
@@ -262,16 +262,17 @@ class WindowOptions:
 
     start: str | None = option(
         "--from TIME",
-        "The first time of the window.  [default: the one after the last observed time]",
+        "The start of the window.  [default: right after the last observed time]",
     )
-    until: str | None = option("--until TIME", "The last time of the window.")
+    until: str | None = option("--until TIME", "The end of the window (inclusive).")
     days: int | None = _length("days")
     months: int | None = _length("months")
     years: int | None = _length("years")
     hours: int | None = _length("hours")
     minutes: int | None = _length("minutes")
     steps: int | None = option(
-        "--steps N", "The length of the window in steps of the data, such as weeks or numbers."
+        "--steps N",
+        "The length of the window in time steps of the data, for data dated by week or by number.",
     )
 
 
@@ -304,7 +305,7 @@ def write_mail(path: Path | None, result: Any) -> None:
 
     if path is not None:
         write_whole(path, mail_bytes(result))
-        tell(f"mail: {path}")
+        tell(f"email: {path}")
 
 
 def print_result(

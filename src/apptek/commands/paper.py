@@ -39,7 +39,7 @@ RUNS = Path("paper") / "runs.toml"
 paper_app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
-    help="The paper's agent and its topologies; rebuild the paper's tables and figures.",
+    help="Train and inspect the paper's agent, and rebuild the paper's tables and figures.",
 )
 
 
@@ -57,10 +57,10 @@ class TrainOptions:
 @paper_app.command()
 @opt.takes_options
 def train(options: TrainOptions, reading: Reading) -> None:
-    """Train the paper's agent by deep Q-learning and compare it with controls that do not learn.
+    """Train the paper's agent by deep Q-learning, and compare it with controls that do not learn.
 
-    The folder gets the network with its settings, the name of its data, and result.json with
-    the course of the rewards.
+    The folder contains the network with its settings, the name of its data, and result.json with
+    the rewards over time.
 
     Example: `apptek paper train world --out agent --set agent.tknn=10`
     """
@@ -99,8 +99,8 @@ class PlayOptions:
     subject: opt.SubjectArgument
     object_: opt.ObjectArgument
     time: opt.TimeArgument
-    html: Path | None = option("--html FILE", "Write the episode with a drawing to this file.")
-    data: str | None = option("--data DATA", "The agent's data, if it has moved.")
+    html: Path | None = option("--html FILE", "Save the episode as an HTML page with a drawing.")
+    data: str | None = option("--data DATA", "The agent's data, if its location has changed.")
     as_json: opt.JsonOption = False
 
 
@@ -109,8 +109,8 @@ class PlayOptions:
 def play(options: PlayOptions) -> None:
     """Play the trained agent on one query, step by step.
 
-    Each step shows the size of core and periphery, the legal actions with their Q-values, the
-    choice, and the facts that join the core. The last line says where the sides meet.
+    Each step shows the sizes of core and periphery, the legal actions with their Q-values, the
+    chosen action, and the facts added to the core. The last line shows where the sides meet.
 
     Example: `apptek paper play agent "Boko Haram" "Citizen (Nigeria)" 2014-05-11`
     """
@@ -138,7 +138,9 @@ def play(options: PlayOptions) -> None:
         raise ApptekError("subject and object are the same: the sides meet before the first step")
     played = walk(trained.process, query, trained)
     if not played.steps:
-        raise ApptekError(f"neither {subject} nor {object_} has training facts: there is no step")
+        raise ApptekError(
+            f"neither {subject} nor {object_} has training facts, so there are no steps"
+        )
     about: dict[str, Any] = {"told": _told(played, dataset), "asked": (subject, object_, time)}
     if options.as_json:
         opt.print_json(about["told"])
@@ -195,7 +197,7 @@ class TopologiesOptions:
     """The options of `paper topologies`."""
 
     model: opt.ModelArgument
-    predicate: str | None = option("--predicate NAME", "Only the topologies of this predicate.")
+    predicate: str | None = option("--predicate NAME", "Show only this predicate's topologies.")
     top: int = option("--top N", "Number of rows to print for each predicate.", 5, min=1)
     as_json: opt.JsonOption = False
 
@@ -205,8 +207,8 @@ class TopologiesOptions:
 def topologies(options: TopologiesOptions) -> None:
     """Show the topologies mined for each predicate, with counts and weights.
 
-    Each line has the number and the share of the predicate's training episodes that a topology
-    connected, and what it adds to the predicate's score.
+    Each line shows how many of the predicate's training episodes a topology connected, their
+    proportion, and what the topology adds to the predicate's score.
 
     Example: `apptek paper topologies model --predicate Threaten`
     """
@@ -233,27 +235,31 @@ def topologies(options: TopologiesOptions) -> None:
 class ReproduceOptions:
     """The options of `paper reproduce`."""
 
-    what: Annotated[What, opt.typer_argument("WHAT", "A table or figure of the paper, or all.")]
-    quick: bool = option("--quick", "Use a small invented world; below three minutes.", False)
+    what: Annotated[What, opt.typer_argument("WHAT", "A table or figure in the paper, or all.")]
+    quick: bool = option(
+        "--quick", "Use a small synthetic data set. Takes less than three minutes.", False
+    )
     only_recorded: bool = option(
-        "--only-recorded", "Run nothing; show only recorded results.", False
+        "--only-recorded", "Run nothing, and show only recorded results.", False
     )
     only: str = option(
-        "--only PATTERN", "Run only what matches this name pattern, such as `re_gcn-*`.", "*"
+        "--only PATTERN",
+        "Run only the entries whose names match this pattern, such as `re_gcn-*`.",
+        "*",
     )
     out: Path | None = option(
         "--out DIR",
-        "The folder for results and figures.  [default: paper; with --quick a temporary folder]",
+        "The folder for results and figures.  [default: paper, or a temporary folder with --quick]",
     )
 
 
 @paper_app.command()
 @opt.takes_options
 def reproduce(context: typer.Context, options: ReproduceOptions) -> None:
-    """Rebuild a table or figure of the paper: run what is missing, then read the results.
+    """Rebuild a table or figure in the paper: run what is missing, then read the results.
 
-    `paper/runs.toml` lists the commands. Every run leaves a result file and is not run again while
-    that file exists. A fit that was stopped continues; a search and an agent start again.
+    `paper/runs.toml` lists the commands. Each run writes a result file, and is skipped if that file
+    exists. A stopped fit continues where it stopped; searches and agents start again.
 
     Example: `apptek paper reproduce table2 --only-recorded`
     """
@@ -279,7 +285,7 @@ def reproduce(context: typer.Context, options: ReproduceOptions) -> None:
         for text in make(options.what, runs, root, tell, execute=execute, only=options.only):
             typer.echo(text)
     if temporary is not None:
-        tell("The files of this quick run were temporary; keep them with --out DIR")
+        tell("The files from this quick run were temporary; use --out DIR to keep them")
 
 
 def _executor(context: typer.Context) -> "Execute":

@@ -15,7 +15,7 @@ UNKNOWN_SHOWN = 5  # unknown names of a file to print
 _FILE = "Many queries at once"  # a panel of the help
 
 
-OF_TRAINING = "Based on the training facts, without valid and test (forecast includes them)"
+OF_TRAINING = "Based on the training facts only (forecast also uses the validation and test sets)"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,27 +26,27 @@ class PredictOptions:
     subject: str | None = argument("SUBJECT", opt.SUBJECT)
     object_: str | None = argument("OBJECT", opt.OBJECT)
     time: str | None = argument("TIME", opt.TIME)
-    top: int = option("--top N", "Number of predicates to list.", 10, min=1)
+    top: int = option("--top N", "The number of predicates to list.", 10, min=1)
     coverage: float | None = option(
         "--coverage SHARE",
-        "Instead of N, list the fewest predicates that contain the true one in this share of "
-        "cases, such as 0.9.",
+        "List the fewest predicates that contain the true one in this proportion of cases, such as "
+        "0.9, instead of N.",
     )
     queries: Any = option(
         "--queries FILE",
-        "A file of queries (subject, object, time), in any format that `fit` reads, or a database.",
+        "A file of queries (subject, object, time) in any format that `fit` reads, or a database.",
         parser=opt.file_or_database,
         rich_help_panel=_FILE,
     )
     out: Any = option(
         "--out FILE",
-        "The output file for --queries (.csv, .tsv, .parquet; as RDF: .ttl, .nt, .trig), or a "
-        "table of a database (URL#TABLE).",
+        "The output file for --queries (.csv, .tsv, .parquet, or .ttl, .nt, .trig for RDF), or a "
+        "database table (URL#TABLE).",
         parser=opt.file_or_database,
         rich_help_panel=_FILE,
     )
     predicate: str | None = option(
-        "--predicate NAME", "With '?' as SUBJECT or OBJECT: rank the entities with this one."
+        "--predicate NAME", "The predicate of the missing entity, if SUBJECT or OBJECT is '?'."
     )
     past_only: opt.PastOnlyOption = False
     allow_unknown: opt.AllowUnknownOption = False
@@ -56,14 +56,14 @@ class PredictOptions:
 
 @opt.takes_options
 def predict(options: PredictOptions, reading: QueriesReading) -> None:
-    """Rank the predicates between two entities at a time, most probable first.
+    """Rank the predicates that may hold between two entities at a given time.
 
     Probabilities are conditional on an event between the pair at that time. For the probability
     of an event, use `apptek forecast`.
 
-    With '?' in the place of SUBJECT or OBJECT and a --predicate, rank the missing entity, from the
-    facts before that time. `--suppose` shows what a fact would change: the answer without and with
-    it.
+    With '?' as SUBJECT or OBJECT, and a --predicate, the command ranks the entities that could
+    take that place. It then uses only facts before the given time. `--suppose` shows the answer
+    without and with a fact.
 
     Example: `apptek predict model Coresia Falgard 2019-07-26`
     """
@@ -72,8 +72,8 @@ def predict(options: PredictOptions, reading: QueriesReading) -> None:
     names = (options.subject, options.object_, options.time)
     files = (options.queries, options.out)
     if options.queries is not None:
-        opt.refuse(options, ["allow_unknown"], "is for a single query: files are answered")
-        opt.refuse(options, ["suppose"], "is for a single query")
+        opt.refuse(options, ["allow_unknown"], "is for a single query, not for --queries")
+        opt.refuse(options, ["suppose"], "is for a single query, not for --queries")
     is_file, is_single = names == (None,) * 3 and None not in files, files == (None, None)
     if not is_file and not (is_single and None not in names):
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")
@@ -98,10 +98,10 @@ def _check_open(options: PredictOptions, is_open: list[bool]) -> None:
     if all(is_open):
         raise typer.BadParameter("SUBJECT and OBJECT are both '?': name one of them")
     if options.predicate is None and any(is_open):
-        raise typer.BadParameter("'?' ranks the missing entity: give the predicate (--predicate)")
+        raise typer.BadParameter("'?' needs --predicate: the predicate of the missing entity")
     if options.predicate is not None:
         if not any(is_open):
-            why = "is for a missing entity: give '?' as one of the two"
+            why = "is for a missing entity: give '?' as SUBJECT or OBJECT"
             raise typer.BadParameter(f"--predicate {why}")
         others = ("suppose", "coverage", "allow_unknown")
         opt.refuse(options, others, "cannot be combined with a missing entity ('?')")
@@ -133,12 +133,14 @@ def _tell_limits(model: Any, answer: Any, time: str) -> None:
     from apptek.terminal import output, tell
 
     if not model.calibrated:
-        output().print("The probabilities are not calibrated: the fit had no valid facts.")
+        output().print(
+            "The probabilities are not calibrated, because there were no validation facts."
+        )
     axis = model.dataset.axis
     if (read := axis.format(axis.parse(time))) != time.strip():
         tell(f"{time} was read as {read}")
     if answer.view == "past_only" and "past_only" not in model.views:
-        tell("this model was not fitted for --past-only: its probabilities may be too high")
+        tell("this model was not fitted for --past-only, so its probabilities may be too high")
 
 
 def _answer_file(predictor: Any, options: PredictOptions, reading: QueriesReading) -> None:
@@ -163,8 +165,8 @@ def _answer_file(predictor: Any, options: PredictOptions, reading: QueriesReadin
     _tell_unknown(predictor, unknown, asked)
     if unknown.far_times:
         tell(
-            f"{unknown.far_times:,} of {asked} with times that are far from all facts: "
-            "their probabilities are not calibrated (see the columns far_time and calibrated)"
+            f"{unknown.far_times:,} of {asked} have times far from all facts, so their "
+            "probabilities are not calibrated (see the columns far_time and calibrated)"
         )
     tell(f"{asked} answered, {len(skipped):,} skipped: {options.out}")
 
@@ -176,7 +178,7 @@ def _tell_unknown(predictor: Any, unknown: Any, queries: str) -> None:
 
     if not unknown.queries:
         return
-    tell(f"{unknown.queries:,} of {queries} with names that are not in this data:")
+    tell(f"names that are not in this data ({unknown.queries:,} of {queries}):")
     commonest = [name for name, _ in unknown.names.most_common(UNKNOWN_SHOWN)]
     for name, near in predictor.similar_names(*commonest).items():
         like = f"; similar: {', '.join(near)}" if near else ""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 BAD_ROWS_SHOWN = 20
 SHARES = "0.8/0.1/0.1"
-SKIP_BAD = "Skip bad rows and list them, instead of stopping."
+SKIP_BAD = "Skip and list bad rows instead of stopping."
 Format = Literal["", "gdelt", "icews", "acled", "nt", "nq", "ttl", "trig"]
 EXPECTED = {"bool_parsing": "yes or no", "int_parsing": "a number"}  # by pydantic's error type
 
@@ -52,36 +52,38 @@ class Reading:
     not_taken: ClassVar[Sequence[str]] = ()
     columns: str | None = _reading(
         "--columns LIST",
-        "Which column is subject, predicate, object, time (or since, until) and split: by name "
-        "or number, `subject=Who,time=3`, or as a list in file order, `subject,-,time`.",
+        "Which columns hold the subject, predicate, object, time (or since and until) and split. "
+        "Give names or numbers, such as `subject=Who,time=3`, or a list in file order, such as "
+        "`subject,-,time`.",
     )
     format: Format = _reading(
         "--format NAME",
-        "A dump of event data: gdelt, icews or acled; or RDF: nt, nq, ttl or trig.  "
-        "[default: recognised]",
+        "The file format: gdelt, icews or acled for event data; nt, nq, ttl or trig for RDF.  "
+        "[default: detected]",
         "",
         show_default=False,
     )
     date_format: str = _reading(
         "--date-format PATTERN",
-        "The format of dates, if it is ambiguous: %d/%m/%Y, as in strptime.",
+        "The date format, if it is ambiguous, in strptime notation: %d/%m/%Y.",
         "",
         show_default=False,
     )
     split_by: Literal["random", "time"] = _reading(
-        "--split-by HOW", "How to split a single file: random or time.", "random"
+        "--split-by HOW", "How to split a single file.", "random"
     )
     skip_bad: bool = _reading("--skip-bad", SKIP_BAD, False)
     sql: str = _reading(
         "--sql QUERY",
-        "A query, if the data is the URL of a database that names no table.",
+        "The query to read, if the data is a database URL without a table.",
         "",
         show_default=False,
     )
     read: list[str] | None = _reading(
         "--read KEY=VALUE",
-        "A rare option, such as `delimiter=;`, `encoding=windows-1252`, `sheet=2`, `header=no` "
-        "or `granularity=hour` (docs/data.md); repeatable. A wrong key lists the right ones.",
+        "Another reading option, such as `delimiter=;`, `encoding=windows-1252`, `sheet=2`, "
+        "`header=no` or `granularity=hour` (docs/data.md); repeatable. An unknown key prints the "
+        "valid ones.",
     )
 
     def words(self) -> list[str]:
@@ -188,8 +190,8 @@ def tell_how(report: "ReadReport") -> None:
     if report.merged:
         unit = how.get("granularity", "")
         tell(
-            f"events that differ only in times finer than the {unit}, and count once: "
-            f"{report.merged:,} (--read granularity=UNIT keeps them apart)"
+            f"events within the same {unit} that were merged: {report.merged:,} "
+            "(--read granularity=UNIT keeps them separate)"
         )
     list_skipped(report.defects)
     if count := report.defect_count:

@@ -15,7 +15,7 @@ from apptek.commands.reading_options import Reading
 research_app = typer.Typer(
     cls=CommandGroup,
     no_args_is_help=True,
-    help="Compare models, search settings, and measure whether explanations are faithful.",
+    help="Compare models, tune a baseline's settings, and measure how faithful explanations are.",
 )
 
 
@@ -24,7 +24,7 @@ class CompareOptions:
     """The options of `research compare`."""
 
     results: Annotated[
-        list[Path], opt.typer_argument("RESULT", "Result files that `evaluate --result` wrote.")
+        list[Path], opt.typer_argument("RESULT", "Result files from `evaluate --result`.")
     ]
     result: opt.ResultOption = None
     as_json: opt.JsonOption = False
@@ -33,7 +33,7 @@ class CompareOptions:
 @research_app.command()
 @opt.takes_options
 def compare(options: CompareOptions) -> None:
-    """Compare models with the first one, query by query.
+    """Compare models with the first model, query by query.
 
     The table shows differences in MRR with 95 % intervals. Results that differ only in the seed
     count as one model.
@@ -65,7 +65,8 @@ class ContestOptions:
     ]
     models: str | None = option(
         "--models LIST",
-        "Models, as for `fit --model`: `pair,max`.  [default: recency,tnt_complex,paper,default]",
+        "Model names, as for `fit --model`, such as `pair,max`.  "
+        "[default: recency,tnt_complex,paper,default]",
     )
     protocol: opt.ProtocolOption = "official"
     seeds: int = option("--seeds N", "Number of runs of each model.", 1, min=1)
@@ -77,8 +78,9 @@ class ContestOptions:
 def contest(options: ContestOptions, reading: Reading) -> None:
     """Find the best model for your data: fit several and compare them.
 
-    Each model is fitted on train, chooses its settings on valid and is evaluated on test. Finished
-    runs are kept: run the same command to continue after a stop, or with more models to add them.
+    Each model is fitted on the training set, tuned on the validation set and evaluated on the test
+    set. Finished runs are kept. Run the same command again to continue after a stop, or to add
+    models.
 
     Example: `apptek research contest world --out contest --models recency,default`
     """
@@ -123,17 +125,17 @@ class SearchOptions:
         str,
         opt.typer_argument(
             "NAME",
-            "tnt_complex, de_transe, de_distmult, de_simple, re_gcn, or a baseline that a package "
-            "adds.",
+            "tnt_complex, de_transe, de_distmult, de_simple, re_gcn, or a baseline from another "
+            "package.",
         ),
     ]
     data: opt.DataArgument
     minutes: float = option(
-        "--minutes N", "The time for all trials, on one core; the last trial may take longer.", 15.0
+        "--minutes N", "The time for all trials on one core. The last trial may exceed it.", 15.0
     )
     protocol: opt.ProtocolOption = "official"
     sample: float = option(
-        "--sample S", "The share of training facts to search with.", 1.0, min=0.01, max=1
+        "--sample S", "The proportion of the training facts to use.", 1.0, min=0.01, max=1
     )
     settings: opt.SettingsOption = None
     seed: opt.SeedOption = 0
@@ -143,10 +145,11 @@ class SearchOptions:
 @research_app.command()
 @opt.takes_options
 def search(options: SearchOptions, reading: Reading) -> None:
-    """Search for the settings of a baseline with the best MRR on the valid split.
+    """Find the settings of a baseline with the best MRR on the validation set.
 
-    The first trial has the baseline's own settings; every other one draws each setting at random.
-    The test split is not used. --result has the best trial so far, also after Ctrl-C.
+    The first trial uses the baseline's default settings. Every other trial draws each setting at
+    random. The test set is not used. The --result file always contains the best trial so far, even
+    if you stop with Ctrl-C.
 
     Example: `apptek research search de_simple world --minutes 1`
     """
@@ -180,7 +183,7 @@ def search(options: SearchOptions, reading: Reading) -> None:
     words = ["apptek", "fit", options.data, "--model", options.name]
     words += ["--protocol", options.protocol, "--seed", str(options.seed)]
     words += [word for text in changes for word in ("--set", text)]
-    tell(f"best: MRR {summary.metrics['mrr']:.4f} on valid; fit it with")
+    tell(f"best: MRR {summary.metrics['mrr']:.4f} on the validation set; to fit this model, run")
     typer.echo(shlex.join([*words, *reading.words(), "--out", "model"]))
 
 
@@ -189,7 +192,7 @@ class FaithfulnessOptions:
     """The options of `research faithfulness`."""
 
     model: opt.ModelArgument
-    count: int = option("-n N", "Number of queries from the test split.", 500, min=1)
+    count: int = option("-n N", "Number of queries from the test set.", 500, min=1)
     seed: opt.SeedOption = 0
     result: opt.ResultOption = None
     as_json: opt.JsonOption = False
@@ -200,8 +203,8 @@ class FaithfulnessOptions:
 def faithfulness(options: FaithfulnessOptions) -> None:
     """Measure whether reasons are faithful to the model.
 
-    Deletion: removing the cited facts hurts the answer more than removing as many random ones.
-    Sufficiency: the facts of five reasons alone keep the answer.
+    Deletion: removing the cited facts hurts the answer more than removing the same number of random
+    facts. Sufficiency: the facts of five reasons are enough to keep the answer.
 
     Example: `apptek research faithfulness model -n 20`
     """

@@ -14,13 +14,13 @@ class RunOptions:
     """The options of `run`."""
 
     project: Path = argument("PROJECT", "The project file.", Path("apptek.toml"))
-    dry_run: bool = option("--dry-run", "Print the plan and write nothing.", False)
+    dry_run: bool = option("--dry-run", "Print the plan without writing anything.", False)
     observed_until: str | None = option(
         "--observed-until TIME",
-        "The last observed time, which is the date of the run.  [default: yesterday (UTC), or "
-        "as [source] delay says]",
+        "The end of the observed period, which is the date of the run.  [default: yesterday (UTC), "
+        "or as set by `delay` in [source]]",
     )
-    refit: bool = option("--refit", "Fit the model again, on all facts of the source.", False)
+    refit: bool = option("--refit", "Fit the model again, on all facts in the source.", False)
     exit_code: ExitCodeOption = False
 
 
@@ -28,10 +28,10 @@ class RunOptions:
 def run(options: RunOptions) -> None:
     """Do a day's work: update the model, score old forecasts, write the watch list and alerts.
 
-    The file `apptek.toml` says what to read, watch and write (docs/operations.md). Without a model,
-    one is fitted. Forecasts are stored beside the model, and scored when their windows have ended.
-    Each step prints a line of JSON. A run that fails changes nothing; the same run again gives the
-    same result.
+    The file `apptek.toml` defines what to read, watch and write (docs/operations.md). If there is
+    no model, the command fits it. Forecasts are stored next to the model, and are scored once their
+    windows have ended. Each step prints a line of JSON. A failed run changes nothing, and a
+    repeated run gives the same result.
 
     Example: `apptek run --dry-run`
     """

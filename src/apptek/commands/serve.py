@@ -20,15 +20,15 @@ class ReachOptions:
     """Who can connect to the service."""
 
     host: str = option("--host ADDRESS", "The address to listen on.", "127.0.0.1")
-    port: int = option("--port N", "The port; 0 picks a free one.", 8000, min=0, max=65535)
+    port: int = option("--port N", "The port. 0 picks a free port.", 8000, min=0, max=65535)
     token: str | None = option(
         "--token TEXT",
-        "The token that clients must send. Other users of this machine can see it in the list "
-        "of processes: a file or the environment variable is safer.",
+        "The token that clients must send. Other users of this machine can see it in the process "
+        "list, so a file or the environment variable is safer.",
         envvar="APPTEK_TOKEN",
     )
     token_file: Path | None = option("--token-file FILE", "A file whose first line is the token.")
-    insecure: bool = option("--insecure", "Let other machines connect without a token.", False)
+    insecure: bool = option("--insecure", "Allow other machines to connect without a token.", False)
 
     def reach(self) -> "Reach":
         """Return the options as the server takes them; the token may come from its file."""
@@ -49,7 +49,7 @@ class ServeOptions:
 
     model: ModelArgument
     log: Literal["text", "json"] = option(
-        "--log FORMAT", "text: warnings; json: a JSON line for each request.", "text"
+        "--log FORMAT", "text: only warnings; json: a line of JSON for each request.", "text"
     )
 
 
@@ -57,7 +57,7 @@ class ServeOptions:
 def serve(options: ServeOptions, reach: ReachOptions) -> None:
     """Serve a model: a web page to explore it, and an HTTP interface under /api.
 
-    By default only this machine can connect. With --host other machines can, and need a token.
+    By default, only this machine can connect. With --host, other machines can connect with a token.
 
     Example: `apptek serve model --port 8000`
     """
@@ -68,11 +68,11 @@ def serve(options: ServeOptions, reach: ReachOptions) -> None:
 
 
 def mcp(model: ModelArgument) -> None:
-    """Serve a model's questions as tools for assistants: the Model Context Protocol.
+    """Serve a model to assistants, as tools of the Model Context Protocol.
 
-    An assistant starts this command and talks to it over standard input and output. Its
+    An assistant starts this command and communicates with it over standard input and output. The
     tools are search_entities, predict, explain, forecast, partners, rank_entities, watch and
-    history. For a model on another machine, let it start `ssh HOST apptek mcp MODEL`.
+    history. For a model on another machine, configure the command `ssh HOST apptek mcp MODEL`.
 
     Example: `apptek mcp model`
     """

@@ -25,13 +25,13 @@ def folder() -> Path:
 class TutorialOptions:
     """The options of `tutorial`."""
 
-    name: str | None = argument("NAME", "A tutorial, or a part of its name.")
-    out: Path | None = option("--out FILE", "Write the notebook, to run it with Jupyter.")
+    name: str | None = argument("NAME", "A tutorial's name, or part of it.")
+    out: Path | None = option("--out FILE", "Save the tutorial as a Jupyter notebook.")
 
 
 @takes_options
 def tutorial(options: TutorialOptions) -> None:
-    """Show a tutorial, with what its cells print. Nothing is downloaded.
+    """Show a tutorial with the output of its cells. Nothing is downloaded.
 
     Without a name, list the tutorials.
 

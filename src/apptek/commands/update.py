@@ -18,19 +18,21 @@ class UpdateOptions:
 
     model: opt.ModelArgument
     facts: list[str] | None = argument(
-        "FACTS...", "Files of facts, a folder, a pattern, a database or - for standard input."
+        "FACTS...", "Files of facts, a folder, a pattern, a database, or - for standard input."
     )
     out: Path | None = option(
-        "--out DIR", "The folder for the new model; new or empty.", callback=opt.check_folder
+        "--out DIR",
+        "The folder for the new model. It must be new or empty.",
+        callback=opt.check_folder,
     )
     in_place: bool = option("--in-place", "Replace the old model, atomically.", False)
     retract: str | None = option(
-        "--retract FILE", "Facts to remove, written as in the original file."
+        "--retract FILE", "A file of facts to remove, written as in the original file."
     )
     observed_until: opt.ObservedUntilOption = None
     since_last: bool = option(
         "--since-last",
-        "Add only facts after the last observed time. Of a database, only these are read.",
+        "Add only facts after the last observed time. A database is read only from there.",
         False,
     )
     as_json: opt.JsonOption = False
@@ -38,11 +40,11 @@ class UpdateOptions:
 
 @opt.takes_options
 def update(options: UpdateOptions, reading: FactsReading) -> None:
-    """Add facts to a model, or remove some, without fitting it again.
+    """Add facts to a model, or remove facts, without fitting it again.
 
-    Entities and times may be new. Facts with a predicate that the model never learned are counted
-    and left out. A file may have no facts, as on a day without events: use --observed-until to say
-    that the day was observed. `evaluate` still uses only the facts of the fit.
+    The facts may contain new entities and times. Facts with an unknown predicate are counted and
+    left out. A file may be empty, for a day without events: use --observed-until to mark that day
+    as observed. `evaluate` still uses only the original training facts.
 
     Example: `apptek update model world/test.tsv --out newer`
     """
@@ -54,7 +56,7 @@ def update(options: UpdateOptions, reading: FactsReading) -> None:
     if not facts and options.retract is None and options.observed_until is None:
         raise typer.BadParameter("give FACTS to add, --retract FILE or --observed-until TIME")
     if options.since_last and not facts:
-        raise typer.BadParameter("--since-last is for FACTS to add")
+        raise typer.BadParameter("--since-last needs FACTS to add")
     target = options.model.resolve() if target is None else target  # a link stays one
     updated, report, repeated = _update(options, target, reading)
     if options.as_json:
@@ -104,7 +106,7 @@ def _read_facts(
         return None
     database, query = find_database(source), model.dataset.read_with.get("sql", "")
     if database is not None and not (database.table or reading.sql) and query:
-        tell(f"{database}: read with the query of the fit: {' '.join(query.split())}")
+        tell(f"{database}: read with the query used for fitting: {' '.join(query.split())}")
     since = next_time(model) if since_last and database is not None else ""
     try:
         facts = reading.read_data(source, like=model.dataset, since=since)
@@ -114,7 +116,7 @@ def _read_facts(
         return facts
     later = unobserved_facts(facts, model)
     if earlier := len(facts.all_facts()) - len(later.train):
-        tell(f"facts of times that were observed before, left out: {earlier:,}")
+        tell(f"facts from times already observed, left out: {earlier:,}")
     return later
 
 

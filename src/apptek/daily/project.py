@@ -24,8 +24,10 @@ class Source(ReadOptions):
     """Where the facts are and how to read them; every option of `read_dataset` is a key."""
 
     data: str | list[str]  # files, a folder, a pattern or the URL of a database
-    delay: int = setting(1, "steps from now to the last observed one: 1 is yesterday", ge=0)
-    late: int = setting(7, "of a database: steps whose rows are read again, for late facts", ge=0)
+    delay: int = setting(1, "steps between now and the last observed step: 1 is yesterday", ge=0)
+    late: int = setting(
+        7, "for a database: the steps whose rows are read again, to find late facts", ge=0
+    )
 
     def options(self) -> dict[str, Any]:
         """Return the keywords of `read_dataset`."""
@@ -43,7 +45,7 @@ class ModelSection:
     set: list[str] = setting([], "settings such as 'classifier.epochs=5'")
     predicates: str | None = setting(None, "a table of predicates, or none")
     aliases: str | None = setting(None, "a table of aliases")
-    types: str | None = setting(None, "a table of types of entities")
+    types: str | None = setting(None, "a table of entity types")
 
 
 @checked_dataclass
@@ -125,7 +127,7 @@ def _problem(path: Path, text: str, error: Any) -> str:
         known = [field.name.rstrip("_") for field in fields(kind)]
         near = get_close_matches(key, known, n=3, cutoff=0.5)
         hint = f"did you mean {' or '.join(near)}?" if near else f"known: {', '.join(known)}"
-        return f"{where}: there is no {key!r}{inside}; {hint}"
+        return f"{where}: unknown key {key!r}{inside}; {hint}"
     if error["type"] == "missing":
         return f"{where}: {key}{inside} is missing"
     if error["type"] == "value_error":

@@ -151,7 +151,7 @@ def _check(project: Project) -> None:
         parse_rule(rule)
     pairs = None if watch.pairs is None else _target(watch.pairs)
     if isinstance(pairs, Path) and not pairs.is_file():
-        raise DataError(f"{pairs}: there is no such file; pairs in [watch] names it")
+        raise DataError(f"{pairs}: no such file; it is named by `pairs` in [watch]")
     for texts, suffixes in ((outputs.watch, SUFFIXES), (outputs.alerts, TABLES)):
         for target in map(_target, texts):
             check_suffix(target, suffixes)
@@ -172,7 +172,7 @@ class _Run:
         self.about = read_json(self.folder, RUN)
         owner = self.about.get("project")
         if owner != project.name:
-            of = f"belongs to the project {owner!r}" if owner else "was not made by `apptek run`"
+            of = f"belongs to the project {owner!r}" if owner else "was not created by `apptek run`"
             raise ModelError(
                 f"{self.folder} {of}, not {project.name!r}: choose another folder in [model]"
             )
@@ -211,9 +211,9 @@ class _Run:
         end = _observed_end(axis, data, observed_until, source.delay)
         self.day = time_of(axis, end)
         if end < known:
-            which = "--observed-until is" if observed_until else "by the clock, the run is of"
+            which = "--observed-until is" if observed_until else "today, the run is for"
             raise DataError(
-                f"{which} {self.day}, but the model was observed until {time_of(axis, known)}: "
+                f"{which} {self.day}, but the model's data runs through {time_of(axis, known)}: "
                 "a run cannot go back in time"
             )
         data = None if data is None else _facts_until(data, end)
@@ -222,10 +222,14 @@ class _Run:
         fields |= {"facts": len(times), "last_fact": None if last is None else time_of(axis, last)}
         is_old = last is None or (observed_until is None and _is_old(axis, times, end))
         if model is None and is_old:
-            found = f"the last fact is of {fields['last_fact']}" if len(times) else "all are later"
+            found = (
+                f"the last fact is from {fields['last_fact']}"
+                if len(times)
+                else "all facts are later"
+            )
             raise DataError(
-                f"the run is of {self.day}, but {found}: give --observed-until, or another delay "
-                "in [source]"
+                f"the run is for {self.day}, but {found}: give --observed-until, or change the "
+                "delay in [source]"
             )
         return data
 
@@ -344,7 +348,7 @@ def _observed_end(axis: TimeAxis, data: Dataset | None, stated: str | None, dela
         second = now.hour * 3600 + now.minute * 60 + now.second
         return int(position(axis.unit, now.year, now.month, now.day, second)) - delay
     if data is None:
-        raise DataError("no fact is new, and times are numbers: give --observed-until")
+        raise DataError("there are no new facts, and times are numbers: give --observed-until")
     return int(data.all_facts().times.max())
 
 

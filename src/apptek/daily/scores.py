@@ -166,7 +166,7 @@ def _refit(groups: Mapping[str, GroupSkill], runs: int) -> str:
     if skill is not None and skill <= 0:
         return "the forecasts are not better than each pair's own rate so far"
     if not 1 / MOST_OFF < ratio < MOST_OFF:
-        return f"the forecasts expect {ratio:.2f} times the events that happened"
+        return f"the forecasts expect {ratio:.2f} times as many events as happened"
     return ""
 
 

@@ -98,7 +98,7 @@ def ended_runs(forecaster: Forecaster, state: Path) -> Iterator[StoredRun]:
             unit, day, *ends = (about[name].decode() for name in _ABOUT)
         except (pa.ArrowException, OSError, KeyError) as error:
             reason = next(iter(str(error).splitlines()), "")
-            raise DataError(f"{file} is no stored forecast: {reason}; remove it") from None
+            raise DataError(f"{file} is not a stored forecast: {reason}; remove it") from None
         if unit == axis.unit:
             first, last = (axis.position(axis.parse(text)) for text in ends)
             if last <= forecaster.observed:

@@ -67,15 +67,15 @@ def counterfactual(
     queries = answerer.queries_of([query]) if queries is None else queries
     view = answerer.view_of(queries)
     if view.space.history is None or view.space.added:
-        raise ApptekError("counterfactuals need a model of the preset default or max")
+        raise ApptekError("counterfactuals need a model fitted with the preset default or max")
     scored, names = view.scored(queries), answerer.model.dataset.predicates
     if len(names) < 2:
-        raise ApptekError("the data has a single predicate: there is no other answer")
+        raise ApptekError("the data has only one predicate, so there is no other answer")
     probabilities = view.probabilities(scored.scores)[0]
     answer = int(probabilities.argmax())
     wanted = None if target is None else find_predicate(target, answerer.predicate_names, names)
     if wanted == answer:
-        raise ApptekError(f"{answerer.labels.shown(names[answer])!r} is the answer already")
+        raise ApptekError(f"{answerer.labels.shown(names[answer])!r} is already the answer")
     trial = _Trial(answerer, queries, Goal(answer, wanted))
     facts = trial.needed(trial.removed())
     past_only = np.asarray([view.name == "past_only"])
@@ -200,10 +200,10 @@ def _additions(trial: _Trial, evidence: Evidence) -> tuple[Addition, ...]:
     answerer, goal, queries = trial.answerer, trial.goal, trial.queries
     labels, names = answerer.labels, answerer.model.dataset.predicates
     if evidence.moment == UNKNOWN:
-        raise ApptekError("a fact can be added only where the question has a time")
+        raise ApptekError("adding a fact needs a question with a time")
     ends = (int(queries.subjects[0]), int(queries.objects[0]))
     if min(ends) < 0:
-        raise ApptekError("a fact can be added only between two entities that the model knows")
+        raise ApptekError("a fact can be added only between two entities that are in the data")
     code = _last_day(evidence, int(queries.times[0]))
     found = []
     for source, predicate, target in _promising(evidence, goal, ends, code):
@@ -255,7 +255,7 @@ def _last_day(evidence: Evidence, query_time: int) -> int:
     starts = np.where(graph.since == UNKNOWN, graph.until, graph.since)
     before = np.flatnonzero((starts != UNKNOWN) & (starts < evidence.moment))
     if not len(before):
-        raise ApptekError("there is no earlier day on which a fact could be added")
+        raise ApptekError("there is no earlier time at which a fact could be added")
     last = int(before[starts[before].argmax()])
     return int(graph.facts.times[last])
 

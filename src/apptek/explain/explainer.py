@@ -189,4 +189,4 @@ def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:
     folded = {name.casefold(): name for name in names}
     near = [folded[key] for key in get_close_matches(predicate.casefold(), folded, n=3)]
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise UnknownPredicateError(f"the model knows no predicate {predicate!r}{hint}")
+    raise UnknownPredicateError(f"the model has no predicate called {predicate!r}{hint}")

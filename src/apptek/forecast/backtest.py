@@ -131,13 +131,13 @@ def _windows(
         if lead > longest >= 0 and first + every <= last + 1:
             raise ApptekError(
                 f"a lead of {counted(lead, unit)} is too long: no window of "
-                f"{counted(every, unit)} that ends by {ends} has facts so long before it; the "
-                f"longest lead that works is {counted(longest, unit)}"
+                f"{counted(every, unit)} that ends by {ends} has facts that long before it; "
+                f"the longest possible lead is {counted(longest, unit)}"
             )
         raise ApptekError(
-            f"there is no window of {counted(every, unit)} from {begins} to {ends}: the model was "
-            "fitted until then, or the facts end there; fit on a split by time (--split-by time, "
-            "--protocol forecast), or give later facts"
+            f"there is no window of {counted(every, unit)} from {begins} to {ends}: the training "
+            "period covers it, or the facts end there; fit on a split by time (--split-by time, "
+            "--protocol forecast), or add later facts"
         )
     return windows
 

@@ -58,7 +58,9 @@ def read_filter(
     given = {"predicate": predicate, "class": class_, "group": group}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
-        raise ArgumentError(f"found {' and '.join(names)}: give one of predicate, class and group")
+        raise ArgumentError(
+            f"found {' and '.join(names)}: give only one of predicate, class and group"
+        )
     answerer, count = forecaster.answerer, len(forecaster.model.dataset.predicates)
     if not names:
         return EventFilter("", None, -1, np.ones(count, np.bool_))

@@ -213,5 +213,5 @@ def occurrence_of(model: Model) -> OccurrenceModel:
     """Return a model's occurrence model, or raise ApptekError with the reason why it has none."""
     if model.occurrence is not None:
         return model.occurrence
-    why = model.no_forecasts or "too little was learned when it was fitted; fit it again"
-    raise ApptekError(f"this model of {model.dataset.name} makes no forecasts: {why}")
+    why = model.no_forecasts or "its fit had too little data; fit it again"
+    raise ApptekError(f"this model of {model.dataset.name} cannot forecast: {why}")

@@ -56,7 +56,7 @@ def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float
     The time it takes is recorded with the other stages.
     """
     if not is_forecasting(model):
-        why = f"the preset {model.preset} makes none; fit with the preset default or max"
+        why = f"the preset {model.preset} has no forecasts; fit with the preset default or max"
         return replace(model, no_forecasts=why)
     options.progress(STAGE, 0, 1)
     start = time.monotonic()
@@ -106,11 +106,11 @@ def _entity_ranker(model: Model, members: Longs | None) -> EntityRanker | None:
 def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
     """Return why nothing can be learned: too short a period, or too few pairs with later facts."""
     if all(period.moments(window) is None for window in windows):
-        return "the facts are of too short a time"
+        return "the facts cover too short a time"
     repeated = len(events) - len(np.unique(events.keys()))
     return (
-        f"recurrence cannot be learned: {repeated:,} of {len(events):,} facts are of a pair that "
-        f"had one before, and the windows to learn from need {LEAST_HITS} pairs with a further fact"
+        f"recurrence cannot be learned: {repeated:,} of {len(events):,} facts have an earlier fact "
+        f"of the same pair, and the training windows need {LEAST_HITS} pairs with a further fact"
     )
 
 

@@ -28,7 +28,7 @@ def rank_entities(
 ) -> EntityRanking:
     """Rank the candidates for the slot that is None, using the facts before the time."""
     if (subject is None) == (object_ is None):
-        raise ArgumentError("give a subject or an object: exactly one of the two is asked for")
+        raise ArgumentError("give either a subject or an object, not both")
     data, answerer = forecaster.model.dataset, forecaster.answerer
     asked = str(object_ if subject is None else subject)
     answerer.entities.check(asked)
@@ -36,7 +36,7 @@ def rank_entities(
     place = find_predicate(predicate, answerer.predicate_names, data.predicates)
     code = data.axis.parse(time)
     if code == UNKNOWN:
-        raise ApptekError("the missing entity is ranked at a known time: give one")
+        raise ApptekError("ranking a missing entity needs a known time")
     answerer.seen.check_time(code)
     moment = data.axis.position(code)
     of_kind = place if object_ is None else place + len(data.predicates)
@@ -75,7 +75,7 @@ def rank_entities(
 def ranker_of(occurrence: OccurrenceModel) -> EntityRanker:
     """Return a model's ranker; ApptekError if it has none."""
     if occurrence.ranker is None:
-        raise ApptekError("this model ranks no entities: fit it again with this version")
+        raise ApptekError("this model cannot rank entities: fit it again with this version")
     return occurrence.ranker
 
 

@@ -100,7 +100,7 @@ def watched_entities(
         members = members_of(answerer, country)
         if not members:
             raise DataError(
-                f"no entity is of the country {country!r}; expected the name in the brackets of "
+                f"no entity is from the country {country!r}; expected the name in the brackets of "
                 "names such as 'Police (India)'"
             )
         chosen[members] = True

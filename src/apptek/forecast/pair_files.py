@@ -26,7 +26,7 @@ def read_pairs(
             (file,) = found.files["train"]
             return _read_pairs(file, entities, ReadOptions(), skip_bad=skip_bad)
     if isinstance(source, Path) and sql:
-        raise DataError(f"{source.name}: --sql has no meaning for this kind of source")
+        raise DataError(f"{source.name}: --sql does not apply to this kind of source")
     return _read_pairs(source, entities, ReadOptions(sql=sql), skip_bad=skip_bad)
 
 
@@ -41,9 +41,11 @@ def _read_pairs(
         elif skip_bad or isinstance(cells, LeftOut):
             left_out.append(f"{file.name}:{line}: {cells}")
         else:
-            raise DataError(f"{file.name}:{line}: {cells}; --skip-bad leaves such rows out")
+            raise DataError(f"{file.name}:{line}: {cells}; use --skip-bad to skip such rows")
     if not pairs:
-        raise DataError(f"{file.name}: there are no pairs; expected a subject and an object a row")
+        raise DataError(
+            f"{file.name}: there are no pairs; expected a subject and an object in each row"
+        )
     return pairs, left_out
 
 
@@ -53,5 +55,5 @@ def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
         entities.check(*row, allow_unknown=True)
     except UnknownName as error:
         return str(error).removesuffix(".")
-    itself = f"{row[0]!r} and itself: a forecast is of two entities"
+    itself = f"{row[0]!r} twice: a forecast needs two different entities"
     return itself if row[0] == row[1] else row

@@ -107,7 +107,7 @@ def _check_two_entities(pairs: Sequence[Ends], ids: Longs) -> None:
     for (subject, object_), (one, other) in zip(pairs, ids.tolist(), strict=True):
         if subject == object_ or one == other >= 0:
             raise ApptekError(
-                f"{subject!r} and itself: a forecast is about two entities; leave the second out "
+                f"{subject!r} twice: a forecast needs two different entities; leave the second out "
                 "to forecast all partners of the first"
             )
 

@@ -46,7 +46,7 @@ def watch_list(
     if pairs is None:
         ids = seen_pairs(forecaster, window.before().moment)
         if not len(ids):
-            raise DataError("no two entities had met before the window: there is nothing to watch")
+            raise DataError("no pair has facts before the window, so there is nothing to watch")
     else:
         _check_pairs(forecaster, pairs)
         ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
@@ -162,7 +162,7 @@ def _events(
 def _check_pairs(forecaster: Forecaster, pairs: Sequence[Pair]) -> None:
     """Raise DataError or UnknownName for anything that is not a pair of names."""
     if not len(pairs):
-        raise DataError("there are no pairs to watch; expected some of a subject and an object")
+        raise DataError("there are no pairs to watch; expected pairs of a subject and an object")
     for number, pair in enumerate(pairs, 1):
         if isinstance(pair, str) or len(pair) != 2 or not all(isinstance(n, str) for n in pair):
             raise DataError(f"found the pair {pair!r}, expected the names of two entities")

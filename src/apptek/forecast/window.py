@@ -104,24 +104,23 @@ def read_window(
     if window.length < 1:
         ends = time_of(axis, window.last)
         raise ApptekError(
-            f"the window ends at {ends}, before it begins at {begins}: it has at least one {unit}"
+            f"the window ends at {ends}, before it begins at {begins}: it needs at least one {unit}"
         )
     if window.length > known:
         raise ApptekError(
-            f"a window of {counted(window.length, unit)} is longer than the time of all facts "
+            f"a window of {counted(window.length, unit)} is longer than the whole data "
             f"({counted(known, unit)}): give a shorter length in {_best_name(axis)}"
         )
     if first > span[1] + known:
         observed = time_of(axis, span[1])
         raise ApptekError(
             f"the window begins at {begins}, {counted(first - span[1], unit)} after {observed}, "
-            f"the last time that was observed: that is beyond what {counted(known, unit)} of facts "
-            "can tell"
+            f"the last observed time: that is too far ahead for {counted(known, unit)} of data"
         )
     if first <= span[0]:
         earliest = time_of(axis, span[0])
         raise ApptekError(
-            f"nothing is known before {begins}: the first fact is of {earliest}, and a forecast "
+            f"nothing is known before {begins}: the first fact is from {earliest}, and a forecast "
             "needs facts before its window"
         )
     return window
@@ -130,7 +129,7 @@ def read_window(
 def _position(axis: TimeAxis, text: str) -> int:
     code = axis.parse(text)
     if code == UNKNOWN:
-        raise ApptekError("a window begins and ends at known times")
+        raise ApptekError("a window needs a known start and end")
     return axis.position(code)
 
 
@@ -164,7 +163,9 @@ def _best_name(axis: TimeAxis) -> str:
 def _last(axis: TimeAxis, first: int, length: Length) -> int:
     given = length.given()
     if len(given) > 1:
-        raise ApptekError(f"the length of a window is given twice, by {' and '.join(given)}")
+        raise ApptekError(
+            f"the length of a window is given more than once, by {' and '.join(given)}"
+        )
     (name,) = given
     if name == "until":
         assert length.until is not None

@@ -8,7 +8,9 @@ from apptek.results import AuditReport, SuspectFact
 from apptek.safe_text import counted
 
 COLUMNS = ("fact", "when", "looks wrong", "expected", "why")
-NOTHING_KNOWN = "no facts of subject or object; by the base rates of the predicates it is unlikely"
+NOTHING_KNOWN = (
+    "no other facts about subject or object; unlikely by the base rates of the predicates"
+)
 INSTEAD = {"direction": "subject and object exchanged", "interval": "other dates"}
 
 
@@ -38,7 +40,9 @@ def instead_words(suspect: SuspectFact) -> str:
 def bad_row_lines(report: AuditReport) -> list[str]:
     """Return how many rows are not facts, and where they are."""
     listed, unread = report.bad_rows_listed, report.bad_rows - report.bad_rows_listed
-    lines = [f"{counted(listed, 'row')} with an end before the start come first."] * bool(listed)
+    lines = [f"{counted(listed, 'row')} with an end before the start are listed first."] * bool(
+        listed
+    )
     return lines + [f"{counted(unread, 'row')} could not be read."] * bool(unread)
 
 
@@ -49,7 +53,7 @@ def audit_lines(report: AuditReport) -> list[str]:
     if_wrong = (
         f"If {percent(report.prior)} of them are wrong, these are more likely wrong than right"
     )
-    meaning = f"A percentage after a predicate is its probability {GIVEN} between the two."
+    meaning = f"A percentage after a predicate is its probability {GIVEN} between the pair."
     return [f"{hidden} {if_wrong}: {suspected}.", *bad_row_lines(report), meaning]
 
 
@@ -60,15 +64,15 @@ def left_out_reason(line: int, file: str) -> str:
 
 def interval_reason(dates: str, other: str | None) -> str:
     """Return a sentence: the dates of a fact contradict each other, or those of another fact."""
-    partner = "" if other is None else f", and another fact of the two {other}"
+    partner = "" if other is None else f"; another fact about the pair: {other}"
     return f"it ends before it starts: {dates}{partner}"
 
 
 def leaning_reason(predicate: str, subject: str, object_: str, *, dated: bool) -> str:
     """Return a sentence: the model finds the reversed fact more plausible."""
-    when = " of that time" if dated else ""
+    when = " around that time" if dated else ""
     return (
-        f"by what else is known{when}, '{predicate}' from {object_} to {subject} is "
+        f"given the other facts{when}, '{predicate}' from {object_} to {subject} is "
         f"more plausible than from {subject} to {object_}"
     )
 

@@ -102,7 +102,7 @@ def asked_of(explanation: Explanation) -> Asked:
     return Asked(
         explanation.subject,
         explanation.object,
-        explanation.sentence or "The facts of the two",
+        explanation.sentence or "The facts of the pair",
         f"{explanation.label}?",
         f"{date}{percent(explanation.probability)}",
         groups.get(explanation.predicate, ""),

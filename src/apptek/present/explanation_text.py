@@ -77,7 +77,7 @@ def _reason_lines(explanation: results.Explanation, reason: results.Reason) -> I
     if reason.kind == "topology":
         yield sequence_words(explanation, reason)
     if reason.same_as:
-        yield f"by the same connecting facts as {reason.same_as}{early_words(reason)}"
+        yield f"connected by the same facts as reason {reason.same_as}{early_words(reason)}"
     elif reason.facts:
         if reason.kind == "topology":
             yield f"{meeting_words(explanation, reason, MARK)}{early_words(reason)}:"
@@ -117,7 +117,7 @@ def contrast_words(two: Two, changes: tuple[results.Change, ...]) -> tuple[str, 
         some = [change for change in told if (change.change > 0) == towards][:TOLD]
         if some:
             reasons = "; ".join(dict.fromkeys(_words(two, change) for change in some))
-            words.append(f"What moved it towards '{label}': {reasons}.")
+            words.append(f"What moved the answer towards '{label}': {reasons}.")
     return f"{answers}{why}.", " ".join(words)
 
 

@@ -25,15 +25,15 @@ TOLD = 3  # number of reasons for and against the answer in the paragraph
 SMALL = 0.1  # relative to the largest weight: smaller ones are omitted
 FAIR = 1 / 3  # relative to a group's weight: a reason with at least this weight precedes the group
 
-FAR = "The time is far from all facts, so the probabilities are not calibrated."
-FOR_IT, AGAINST_IT = "Evidence for it", "Evidence against it, and for"  # headings of reasons
+FAR = "This time is so far from all facts that the probabilities are not calibrated."
+FOR_IT, AGAINST_IT = "Evidence for it", "Evidence against it and for"  # headings of reasons
 SAME = "Subject and object are the same entity, so every path connects them."
 BASE = "the base rates of the two predicates"  # the meaning of the bias
-WITHOUT = "because that is common in general"
+WITHOUT = "because it is common in general"
 ITSELF = "This is the fact you asked about. It was hidden during training."
-OF_RUNNER_UP = "This is a fact of the runner-up at that time. It was hidden during training."
+OF_RUNNER_UP = "This fact records the runner-up at that time. It was hidden during training."
 # Used if the counts of a reason alone do not support the reason.
-ALONE = "On its own this evidence favours {}; combined with the other reasons it favours {}."
+ALONE = "On its own, this evidence favours {}; combined with the other reasons, it favours {}."
 
 
 class Told(NamedTuple):
@@ -121,7 +121,7 @@ def paragraph(explanation: Explanation) -> str:
     if for_it:
         words.append(f"For it: {_listed(for_it[:TOLD])}.")
     if against:
-        words.append(f"Against it, and for {runner_up}: {_listed(against[:TOLD])}.")
+        words.append(f"Against it and for {runner_up}: {_listed(against[:TOLD])}.")
     return " ".join(words)
 
 
@@ -137,20 +137,20 @@ def support_words(support: Support, log_odds: float, *, of_answer: bool = True) 
                runner-up
     """
     itself = f"{ITSELF if of_answer else OF_RUNNER_UP} " if support.is_itself else ""
-    evidence = f"such evidence{f' {support.when}' if support.when else ''}"
+    evidence = f"evidence like this{f' {support.when}' if support.when else ''}"
     if not support.queries:
-        return f"{itself}In training, there was no {evidence}."
+        return f"{itself}Training had no {evidence}."
     this = f"{_times(support.followed)} with this answer"
     if support.followed:
         this += (
-            f" ({percent(support.confidence)}, {support.lift:.1f} times its usual share, "
+            f" ({percent(support.confidence)}, {support.lift:.1f} times its usual rate, "
             f"{counted(support.pairs, 'pair')} of entities)"
         )
     other = f"{_times(support.runner_up)} with the runner-up"
     if support.runner_up:
         other += (
             f" ({percent(support.runner_up / support.queries)}, "
-            f"{support.runner_up_lift:.1f} times its usual share)"
+            f"{support.runner_up_lift:.1f} times its usual rate)"
         )
     seen = f"{itself}In training, {evidence} was seen {count_text(support.queries)}"
     words = f"{seen}: {this}, {other}."
@@ -203,7 +203,7 @@ def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
             )
             for parts in (clear, doubtful)
         ]
-        remark = f" (which alone would not point to '{label}')"
+        remark = f" (which on its own would not point to '{label}')"
         told = [part._replace(words=f"{part.words}{remark}") for part in large[1][:1]]
         sides.append(large[0] or told)
     return sides[0], sides[1]
@@ -228,7 +228,7 @@ def explanation_notes(explanation: Explanation, from_name: Collection[str]) -> t
     read = (
         Note(
             "from_name",
-            f"All that the model knows of {name} is read from its name.",
+            f"The only information about {name} comes from its name.",
             {"name": name},
         )
         for name in dict.fromkeys((subject, object_))
@@ -263,7 +263,7 @@ def name_notes(
         *(
             Note(
                 "later_name",
-                f"{name} is not in the facts of the model before {time}.",
+                f"The model has no facts about {name} before {time}.",
                 {"name": name, "time": time},
             )
             for name in later
@@ -292,13 +292,12 @@ def _connection_notes(explanation: Explanation) -> list[Note]:
     """Return notes: facts are recorded, nothing connects the pair, or both names are the same."""
     notes, known = [], list(explanation.known)
     if known:
-        these = "The recorded fact is" if len(known) == 1 else "The recorded facts are"
-        text = f"{these} part of what the answer uses."
+        text = f"The answer uses the recorded fact{'s' * (len(known) > 1)}."
         notes.append(Note("recorded", text, {"predicates": known}))
     parts = (*explanation.all_reasons(), *explanation.further)
     kinds = {part.kind for part in parts if part.family != "question"}
     if kinds <= {"reranker", "counting"}:
-        text = "Nothing connects the two: the answer is what is common in general."
+        text = "No facts connect this pair, so the answer reflects what is common in general."
         notes.append(Note("connection", text))
     if (name := explanation.subject) == explanation.object:
         text = f"Subject and object are the same: the question is what {name} does to itself."
@@ -314,21 +313,21 @@ def meeting_words(explanation: Explanation, reason: Reason, mark: str = "") -> s
     direct = any(met.subject_hops + met.object_hops == 1 for met in reason.meeting)
     others = [f"{met.entity}{mark}" for met in reason.meeting if met.entity not in ends]
     if direct:
-        return "in direct contact" + (f"; also by way of {listed(others)}" if others else "")
+        return "connected directly" + (f"; also through {listed(others)}" if others else "")
     reached = others or [met.entity for met in reason.meeting]
-    return f"the sides meet in {listed(reached)}"
+    return f"connected through {listed(reached)}"
 
 
 def sequence_words(explanation: Explanation, reason: Reason) -> str:
     """Return all steps of a topology; its sentence names only the ones that connect."""
     steps = [f"'{explanation.shown(name)}'" for name in reason.topology]
-    return f"all steps of the topology: {', then '.join(steps)}"
+    return f"full topology: {', then '.join(steps)}"
 
 
 def early_words(reason: Reason) -> str:
     """Return the step at which the sides met, if it was before the topology's last step."""
     is_early = 0 < reason.steps < len(reason.topology)
-    return f" after {counted(reason.steps, 'step')}" if is_early else ""
+    return f" (after {counted(reason.steps, 'step')})" if is_early else ""
 
 
 def facts_headline(explanation: Explanation, reason: Reason) -> str:
@@ -344,15 +343,15 @@ def facts_headline(explanation: Explanation, reason: Reason) -> str:
     words = "the facts, nearest in time first"
     if reason.kind != "history":
         early = early_words(reason)
-        met = f"{meeting_words(explanation, reason)}{',' if early else ''}{early}"
+        met = f"{meeting_words(explanation, reason)}{early}"
         words = f"{met}; {sequence_words(explanation, reason)}"
-    same = f" The same facts support {also}." if also else ""
+    same = f" The same facts also support {also}." if also else ""
     return f"{words[:1].upper()}{words[1:]}.{same}"
 
 
 def aside_words(count: int) -> str:
     """Return how many of a topology's facts are not on a path between the sides."""
-    return f"{counted(count, 'fact')} that {'does' if count == 1 else 'do'} not connect them"
+    return f"{counted(count, 'fact')} that {'does' if count == 1 else 'do'} not connect the pair"
 
 
 def rest_words(reason: Reason, shown: int) -> str:
@@ -398,6 +397,6 @@ def _set_notes(answer: Answer) -> list[Note]:
     count, share = len(answer.predicates), f"{100 * answer.coverage:.3g} %"
     size = counted(count, "predicate")
     text = (
-        f"Sets chosen this way contain the true predicate in {share} of cases; this one has {size}."
+        f"Sets chosen this way contain the true predicate in {share} of cases; this set has {size}."
     )
     return [Note("set", text, {"coverage": answer.coverage, "predicates": count})]

@@ -14,7 +14,7 @@ ONE_KNOWN = "this is a guess from the activity of the other entity alone."
 RARE = 0.001  # expected facts; below this, a number of windows is easier to understand
 ACTIVE = 400  # ordered pairs with the most facts so far
 GROUPS = {
-    "all": "all pairs with a fact before",
+    "all": "all pairs with earlier facts",
     "active": f"the {ACTIVE} most active",
     "continuations": "continuations",
     "onsets": "onsets",
@@ -23,7 +23,7 @@ GROUPS = {
 RULES = {"base_rate": "the base rate", "no_change": "no change", "own_rate": "the pair's own rate"}
 RATES = {"own_rate": "the pair's own rate so far", "last_30": "its rate in the last 30 {unit}s"}
 METRICS = ("log_loss", "brier", "auc", "calibration_error")
-IN_TRAINING = "every window lies in the training period: there are no metrics"
+IN_TRAINING = "every window is in the training period, so there are no metrics"
 
 
 def window_text(result: results.ActorForecast | results.Forecast | results.WatchList) -> str:
@@ -38,7 +38,9 @@ def based_on(forecast: results.Forecast) -> str:
     """
     length = counted(forecast.length, forecast.unit)
     lead = f"; lead: {counted(forecast.lead, forecast.unit)}" if forecast.lead else ""
-    joined = ", valid and test included" * any(n.kind == "splits" for n in forecast.notes)
+    joined = ", including the validation and test sets" * any(
+        n.kind == "splits" for n in forecast.notes
+    )
     return f"window of {length}; based on data up to {forecast.observed_until}{joined}{lead}"
 
 
@@ -52,7 +54,7 @@ def expected_words(number: float) -> str:
     """Return 2.4 facts, 0.012 facts or, for tiny numbers, one fact in about 11,000 such windows."""
     if number < RARE:
         windows = float(f"{1 / max(number, 1e-12):.2g}")
-        return f"one fact in about {windows:,.0f} such windows"
+        return f"one fact in about {windows:,.0f} windows of this length"
     text = f"{number:.1f}" if number >= 0.05 else f"{number:.2g}"
     return "1 fact" if text == "1.0" else f"{text} facts"
 
@@ -94,14 +96,14 @@ def evidence_sentence(
     if family == "common":
         return counted(count, "common partner")
     if family == "either":
-        never = "there was no fact between the two so far"
-        return f"the last fact between the two was {last}" if count else never
+        never = "there are no earlier facts between the pair"
+        return f"the last fact between the pair was {last}" if count else never
     subject, object_ = ends if family != "reversed" else ends[::-1]
     if family in ("pair", "reversed"):
         if not count:
             return f"{subject} has not acted towards {object_} yet"
         times = f"{_preposition(unit)} {counted(count, unit)}"
-        return f"{subject} acted towards {object_} {times}, the last time {last}"
+        return f"{subject} acted towards {object_} {times}, most recently {last}"
     who, role = (subject, "subject") if family == "subject" else (object_, "object")
     if not count:
         return f"{who} is not the {role} of any fact yet"
@@ -111,13 +113,14 @@ def evidence_sentence(
 def ago(age: float, unit: str, oldest: float) -> str:
     """Return how long before the window it was: 3 days before; `oldest` is the limit."""
     if age >= oldest * (1 - 1e-9):
-        return f"{counted(math.floor(oldest), unit)} before or longer ago"
-    return f"the {unit} before" if round(age) == 1 else f"{counted(round(age), unit)} before"
+        return f"at least {counted(math.floor(oldest), unit)} before the window"
+    length = f"the {unit}" if round(age) == 1 else counted(round(age), unit)
+    return f"{length} before the window"
 
 
 def dated(date: str, unit: str, *, is_latest: bool) -> str:
     """Return the date: on 2014-12-31; is_latest: on that date or earlier."""
-    return f"{_preposition(unit)} {date}" + " or before" * is_latest
+    return f"{_preposition(unit)} {'or before ' * is_latest}{date}"
 
 
 def _preposition(unit: str) -> str:
@@ -129,7 +132,7 @@ def length_sentence(*, beyond: bool) -> str:
 
     beyond  whether the window is longer than any that was learned
     """
-    shorter = "consistency with the chances of shorter and longer windows"
+    shorter = "adjustment for consistency with shorter and longer windows"
     return "a window longer than any in training" if beyond else shorter
 
 
@@ -166,26 +169,26 @@ def old_pair_note(age: float, oldest: int, unit: str, since: str) -> results.Not
     since  the time from which the age is counted, as in the reasons
     """
     when = f"{'at least ' if age >= oldest else ''}{counted(min(round(age), oldest), unit)}"
-    text = f"The last fact between the two was {when} before {since}: {CHANGED}"
+    text = f"The last fact between the pair was {when} before {since}: {CHANGED}"
     return results.Note("far", text, {"age": min(round(age), oldest)})
 
 
 def lead_notes(lead: int, longest: int, unit: str, observed: str) -> list[results.Note]:
     """Return notes about an unobserved lead before the window, and the longest learned lead."""
     text = (
-        f"Facts were observed until {observed}; nothing is known of the {counted(lead, unit)} "
-        "between then and the window (the lead)."
+        f"The data runs through {observed}. Nothing is known about the {counted(lead, unit)} "
+        "between that time and the window (the lead)."
     )
     notes = [results.Note("lead", text, {"lead": lead, "observed_until": observed})]
     if lead > longest:
-        text = f"The longest lead in training has {counted(longest, unit)}."
+        text = f"The longest lead in training was {counted(longest, unit)}."
         notes.append(results.Note("lead", text, {"longest": longest}))
     return notes
 
 
 def past_window_note(start: str, *, learned: bool) -> results.Note:
     """Return a note that the window is past: facts from its start on were not used."""
-    hindsight = "; what such facts mean was learned from later ones, too" * learned
+    hindsight = ", with weights that were learned from later facts as well" * learned
     text = f"Based only on facts before {start}{hindsight}."
     return results.Note("view", text, {"before": start, "learned": learned})
 
@@ -193,17 +196,17 @@ def past_window_note(start: str, *, learned: bool) -> results.Note:
 def long_window_note(longest: int, unit: str) -> results.Note:
     """Return a note that the window is longer than any that was learned."""
     length = counted(longest, unit)
-    text = f"Training had windows of up to {length}; longer ones are extrapolated at that rate."
+    text = f"Training used windows of up to {length}; longer windows extrapolate the same rate."
     return results.Note("window", text, {"longest": longest})
 
 
 def isolated_facts_note(times: Sequence[str], observed: str | None) -> results.Note:
     """Return which facts are too far after all others to show when observation ended."""
     text = (
-        f"Facts count as observed until {observed}: {counted(len(times), 'later fact')} "
+        f"The data is taken to end at {observed}: {counted(len(times), 'later fact')} "
         f"({listed(list(dict.fromkeys(times)))}) {'is' if len(times) == 1 else 'are'} far "
-        f"from all others, perhaps by a mistyped date. Correct it, or state the time with "
-        f"--observed-until {times[-1]}."
+        f"from all others, perhaps because of a mistyped date. Correct the date, or set the end "
+        f"with --observed-until {times[-1]}."
     )
     return results.Note("model", text, {"observed_until": observed, "times": list(times)})
 
@@ -211,8 +214,9 @@ def isolated_facts_note(times: Sequence[str], observed: str | None) -> results.N
 def all_facts_note(counted_facts: int, learned: int) -> results.Note:
     """Return a note that forecasts use facts that `predict` does not use."""
     text = (
-        f"Forecasts use all {counted_facts:,} facts, those of valid and test included. predict and "
-        f"explain use the {learned:,} training facts, so they may rank predicates differently."
+        f"Forecasts use all {counted_facts:,} facts, including the validation and test sets. "
+        f"predict and explain use only the {learned:,} training facts, so they may rank predicates "
+        "differently."
     )
     return results.Note("splits", text, {"facts": counted_facts, "learned": learned})
 
@@ -233,7 +237,7 @@ def backtest_text(outcome: results.Backtest, width: int) -> str:
         for part in outcome.predicate_reliability
     ]
     header = ("forecast at", "forecasts", "on average", "happened")
-    parts.append(table_text("Predicates: what was forecast came true", header, bins, width))
+    parts.append(table_text("Predicates: how often forecasts came true", header, bins, width))
     return "\n".join(parts)
 
 
@@ -263,7 +267,7 @@ def _metrics(outcome: results.Backtest, width: int) -> str:
         )
         for name, each in {"forecasts": outcome.figures, **outcome.baselines}.items()
     ]
-    header = ("", "log-loss", "Brier", "AUC", "calibration error", "Brier skill against it")
+    header = ("", "log-loss", "Brier", "AUC", "calibration error", "Brier skill against this")
     return table_text("Chance that something happens", header, rows, width)
 
 
@@ -282,7 +286,7 @@ def _groups(outcome: results.Backtest, width: int) -> str:
     ]
     header = ("", "pairs", "with a fact", "forecast", "Brier", "skill: base rate", "no change",
               "own rate")  # fmt: skip
-    return table_text("Brier skill by kind of pair", header, rows, width)
+    return table_text("Brier skill by type of pair", header, rows, width)
 
 
 def no_skill_lines(groups: Mapping[str, results.GroupSkill]) -> list[str]:
@@ -292,5 +296,5 @@ def no_skill_lines(groups: Mapping[str, results.GroupSkill]) -> list[str]:
         better = [rule for rule, skill in group.skill.items() if skill is not None and skill <= 0]
         if better:
             rules = ", ".join(RULES[rule] for rule in better)
-            lines.append(f"no skill for {GROUPS[name]}, against {rules}")
+            lines.append(f"no skill for {GROUPS[name]}, compared with {rules}")
     return lines

@@ -26,7 +26,7 @@ FORECASTS = {
 }
 PROTOCOLS = {
     "official": "official: the files as published",
-    "paper": "paper: filtered, valid and test swapped",
+    "paper": "paper: filtered, with validation and test swapped",
     "printed_in_paper": "printed in the paper",
 }
 COUNTS = ("entities", "predicates", "times", "train", "valid", "test")
@@ -161,7 +161,7 @@ def statistics_text(
     lines.append(table_text("The first facts, as they were read", header, facts, width))
     if statistics["undated"] and span != "all undated":
         lines.append(f"facts without a time: {statistics['undated']:,}")
-    words = {"duplicates": "dropped from {}: {}", "also_in_train": "also in train: {1} of {0}"}
+    words = {"duplicates": "dropped from {}: {}", "also_in_train": "also in train: {1} from {0}"}
     nouns = {"duplicates": "duplicate fact", "also_in_train": "fact"}
     for key, text in words.items():
         counts = {split: count for split, count in statistics[key].items() if count}
@@ -171,7 +171,7 @@ def statistics_text(
 
 def summary_text(title: str, summary: Mapping[str, Any], *, width: int) -> str:
     """Describe a model, line by line."""
-    titles = {"views": "views, and their MRR on the tuning queries"}
+    titles = {"views": "views, with their MRR on the tuning queries"}
     quality = dict(summary.get("quality", {}))
     if summary["first"] == "?":  # undated data has no past
         quality.pop("past_only", None)
@@ -261,12 +261,12 @@ def chosen_text(chosen: Mapping[str, Any]) -> str:
         beside = f"counting with weight {chosen['counting']:g}" if chosen["counting"] else ""
         words += f", {beside or 'no counting'}"
     if not compared:
-        return f"{words} (not compared: too few valid facts)"
+        return f"{words} (not compared: too few validation facts)"
     best, worst = (pick(each["valid_mrr"] for each in compared) for pick in (max, min))
     asked = counted(chosen["queries"], "query")
     return (
         f"{words} (best of {len(compared)} fits on {asked}: MRR {worst:.4f} to {best:.4f}, each "
-        "with its best weight of counting)"
+        "with its best counting weight)"
     )
 
 

@@ -20,14 +20,14 @@ BAR_WIDTH = 30  # characters in a bar for 100 %
 def no_partners(actor: str, time: str) -> str:
     """Return a sentence: the actor has no partners yet."""
     return (
-        f"{actor} has no facts with other entities before {time}: there are no partners to list; "
-        "give two entities to forecast a pair"
+        f"{actor} has no facts with other entities before {time}, so there are no partners to "
+        "list: give two entities to forecast a pair"
     )
 
 
 def no_candidates(actor: str, label: str, time: str) -> str:
     """Return a sentence: there is no evidence for ranking an entity."""
-    return f"no entity has any evidence before {time}: neither with {actor} nor with {label!r}"
+    return f"no entity has a fact before {time} with {actor} or with {label!r}"
 
 
 def candidate_reason(family: str, actor: str, count: int, *, is_subject: bool) -> str:
@@ -57,8 +57,9 @@ def ranking_text(ranking: EntityRanking, width: int) -> str:
     lines = [
         table_text(", ".join(ends), header, rows, width),
         *([f"... and {counted(more, 'more candidate')} with evidence"] if more else []),
-        f"Share of {ranking.others:,} others, without evidence: {rest}",
-        f"If there is such a fact at that time. Based only on facts before {ranking.time}.",
+        f"The other {ranking.others:,} entities, without evidence, share {rest}.",
+        "These are the probabilities if there is a fact with this predicate at that time.",
+        f"Based only on facts before {ranking.time}.",
         *(note.text for note in ranking.notes),
     ]
     return "\n".join(lines)
@@ -71,9 +72,9 @@ def actor_text(forecast: ActorForecast, width: int) -> str:
     if forecast.members:
         lines.append(
             f"{counted(len(forecast.members), 'member')} combined: "
-            f"{listed(forecast.members, MEMBERS_SHOWN)}. Expected numbers add up; chance, "
-            "change and half by are those of at least one member; predicate and evidence are those "
-            "of the most probable one."
+            f"{listed(forecast.members, MEMBERS_SHOWN)}. Expected numbers are sums. Chance, change "
+            "and half by are for at least one member. Predicate and evidence come from the most "
+            "probable member."
         )
     lists = (
         (f"{forecast.actor} will act on", forecast.acts_on, 1),
@@ -84,11 +85,11 @@ def actor_text(forecast: ActorForecast, width: int) -> str:
         lines += ["", table_text(title, COLUMNS, cells, width)]
         if (more := forecast.partners - len(rows)) > 0:
             lines.append(f"... and {counted(more, 'more partner')} with a lower chance")
-    new = f"had no fact with {forecast.actor} before"
     lines += [
         "",
-        f"Chance that it acts on any entity that {new}: {percent(forecast.others_acted_on)}",
-        f"Chance that any entity that {new} acts on it: {percent(forecast.others_acting)}",
+        f"Chance that {forecast.actor} acts on a new partner: {percent(forecast.others_acted_on)}",
+        f"Chance that a new partner acts on {forecast.actor}: {percent(forecast.others_acting)}",
+        f"(A new partner has no earlier facts with {forecast.actor}.)",
         *(note.text for note in forecast.notes),
     ]
     return "\n".join(lines)
@@ -121,7 +122,9 @@ def median_words(event: NextEvent, forecast: Forecast) -> str:
         length = counted(event.longest, forecast.unit)
         return f"median time to the {what}: more than {length}"
     length = counted(event.median, forecast.unit)
-    return f"median time to the {what}: {length} (half of the time it comes by {event.median_time})"
+    return (
+        f"median time to the {what}: {length} (a 50 % chance that it comes by {event.median_time})"
+    )
 
 
 def event_lines(forecast: Forecast) -> list[str]:

@@ -22,29 +22,29 @@ DIRECTIONS = {
 # What the trees consider, by topic.
 LOOKED_AT = {
     **{family: f"what {who} did to {whom}" for family, (who, whom) in DIRECTIONS.items()},
-    "traits": "what {s} and {o} are",
+    "traits": "what types of actors {s} and {o} are",
     "topologies": "how {s} and {o} are connected through others",
-    "such actors": "what actors like {s} and {o} do to each other (a statistic, no facts)",
-    "the reversed fact": "whether the same is recorded from the other side",
-    "its place in the linear model": "how probable it would be without them",
+    "such actors": "what actors like {s} and {o} do to each other (a statistic, not facts)",
+    "the reversed fact": "whether the reversed fact is recorded",
+    "its place in the linear model": "how probable the linear model finds the answer",
 }
 
 # Titles for groups of small reasons; {before} shows where a view may look.
 RECORDED = "recorded"  # the answer's own fact: training hides it, so it is not evidence
 TITLES = {
-    RECORDED: "the recorded fact itself (hidden in training: this is no evidence against it)",
+    RECORDED: "the recorded fact itself (hidden in training, so it is not evidence against it)",
     "between": "what else {s} and {o} did to each other",
-    "long_past": "what happened between the two long {before}",
+    "long_past": "what happened between {s} and {o} long {before}",
     "subject": "what {s} and others did to each other",
     "object": "what {o} and others did to each other",
     "usual": "what {s} usually does, and what others usually do to {o}",
     "types": "the kinds of actors involved",
     "question": "whether the question has a date",
-    "connections": "how the two are connected through others",
-    "such_actors": "what actors like {s} and {o} do to each other (a statistic, no facts)",
-    "trees": "how the evidence combines (learned by trees; no single fact)",
-    "counting": "what was recorded most often and most recently (counted; no single fact)",
-    "frequency": "what was recorded most often, whoever is involved (no single fact)",
+    "connections": "how {s} and {o} are connected through others",
+    "such_actors": "what actors like {s} and {o} do to each other (a statistic, not facts)",
+    "trees": "how the evidence combines (learned by trees, not from a single fact)",
+    "counting": "what was recorded most often and most recently (counts, not a single fact)",
+    "frequency": "what was recorded most often for any pair (counts, not a single fact)",
 }
 # Groups that are not sums of small reasons.
 NO_SUMS = ("such_actors", "trees", "counting", "frequency")
@@ -124,7 +124,7 @@ def history_sentence(
     others = partner.entity if partner and partner.facts == partner.total else OTHERS
     names = (name.format(s=ends.subject, o=ends.object, x=others) for name in DIRECTIONS[family])
     when = when_words(*times, _most(partner))
-    limit = f", of the {times[1].most} facts considered" if times[1].most else ""
+    limit = f" (of the {times[1].most} facts considered)" if times[1].most else ""
     return f"{did(*names)} {when}".rstrip() + limit
 
 
@@ -146,7 +146,7 @@ def mirror_sentence(
 
 
 def when_words(axis: TimeAxis, seen: Occurrences, most: str = "") -> str:
-    """Return how often and when: 21 times within a month, the last time the day before."""
+    """Return how often and when: 21 times within a month, most recently the day before."""
     distances, undated = seen.distances, seen.undated
     if not distances:
         count = f"{count_text(undated)} " if undated > 1 else ""
@@ -165,19 +165,20 @@ def when_words(axis: TimeAxis, seen: Occurrences, most: str = "") -> str:
 
 
 def _spread(axis: TimeAxis, seen: Occurrences) -> str:
-    """Within a month; within a month after; within a month before and after."""
+    """Return "within a month", "within a month after that day" or "within a month of that day"."""
     distances = [d for d in seen.distances if d is not None]
     furthest = max(map(abs, distances))
     window = f"within {span_text(axis, furthest, seen.horizon)}"
     if max(distances) <= 0:
         return window
-    return f"{window} {'after' if min(distances) >= 0 else 'before and after'}"
+    moment = "that day" if axis.unit == "day" else "that time"
+    return f"{window} {'after' if min(distances) >= 0 else 'of'} {moment}"
 
 
 def _nearest(seen: Occurrences) -> str:
     distances = [d for d in seen.distances if d is not None]
     if max(distances) <= 0:
-        return "the last time"
+        return "most recently"
     return "the first time" if min(distances) >= 0 else "the nearest"
 
 
@@ -192,7 +193,7 @@ def connected_sentence(labels: Sequence[str]) -> str:
     """Return which predicates connect the pair: only those of facts on the path."""
     if not labels:
         return "subject and object are the same"
-    return "the two are connected by " + listed([f"'{label}'" for label in labels], len(labels))
+    return "the pair is connected by " + listed([f"'{label}'" for label in labels], len(labels))
 
 
 def trees_sentence(topic: str, ends: Ends) -> str:
@@ -228,11 +229,11 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
     if kind.origin == "table":
         return f"{name} has the {kind.name} '{value}'"
     if value == THE_COUNTRY:
-        return f"{name} is what other names refer to"
+        return f"other names refer to {name}"
     if value == _bare(name):
-        return f"{name} is in brackets in other names"
+        return f"{name} appears in brackets in other names"
     if is_read_from_name(name, kind, entity):
-        return f"'{value}' is read from the name {name}"
+        return f"the name {name} suggests '{value}'"
     return f"{name} has '{value}' in its name"
 
 

@@ -11,7 +11,7 @@ COLUMNS = ("pair, most probable event and what changed", "chance", "change")
 BARS = "·▁▂▃▄▅▆▇█"  # the number of facts in a window; a dot means none
 SINCE = "since the earlier list"
 UNKNOWN_SHOWN = 10  # number of unknown names to show
-CUT_BEFORE = "The earlier list was cut: it does not say whether the pairs marked unlisted are new."
+CUT_BEFORE = "The earlier list was shortened, so pairs marked unlisted may not be new."
 DROPPED_SHOWN = 10  # number of dropped pairs to show
 GRAMMAR = (
     "'chance > N', 'rise > N', 'fall > N', 'group:NAME > N', 'class:NAME > N' or "
@@ -24,8 +24,8 @@ def watch_about(watched: WatchList) -> str:
     length = counted(watched.length, watched.unit)
     return (
         f"{counted(len(watched.rows), 'pair')} of {watched.data}, a window of {length}. The chance "
-        f"{event_words(watched.event)} counts both directions. The change compares it with the "
-        f"forecast for the {length} before, as it was made then, in percentage points."
+        f"{event_words(watched.event)} covers both directions. The change, in percentage points, "
+        f"is relative to the forecast that was made for the {length} before."
     )
 
 
@@ -41,8 +41,8 @@ def watch_lines(watched: WatchList) -> list[str]:
         lines.insert(0, "No chance changes by one percentage point or more.")
     if watched.unseen:
         unknown, count = sum(bool(row.unseen) for row in watched.rows), len(watched.rows)
-        names = f"names that are not in the facts: {listed(watched.unseen, UNKNOWN_SHOWN)}"
-        lines.append(f"{unknown:,} of {count:,} pairs with {names}")
+        names = listed(watched.unseen, UNKNOWN_SHOWN)
+        lines.append(f"Names that are not in the data ({unknown:,} of {count:,} pairs): {names}")
     if any(row.status == "unlisted" for row in watched.rows):
         lines.append(CUT_BEFORE)
     if watched.dropped:
@@ -81,7 +81,9 @@ def events_sentence(did: str, counts: tuple[int, int], length: int, unit: str) -
     """Return how often something happened in the last window and in the one before it."""
     window, (recent, earlier) = counted(length, unit), counts
     if not recent:
-        return f"{did} {count_text(earlier)} in the {window} before the last {window}, not since"
+        return (
+            f"{did} {count_text(earlier)} in the {window} before the last {window}, and not since"
+        )
     before = count_text(earlier) if earlier else "not"
     return f"{did} {count_text(recent)} in the last {window}, {before} in the {window} before"
 
@@ -105,4 +107,4 @@ def other_list(watched: WatchList, earlier: Mapping[str, Any]) -> str:
             (earlier["event"], int(earlier["length"])), (watched.event, watched.length),
         )
     )  # fmt: skip
-    return f"the earlier list has {there}, this one {here}: they cannot be compared"
+    return f"the earlier list shows {there}, but this one {here}: they cannot be compared"

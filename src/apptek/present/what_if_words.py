@@ -8,13 +8,13 @@ from apptek.results import Change, Forecast, Note, SupposedChance, SupposedFact
 FORM = "SUBJECT | PREDICATE | OBJECT | TIME"
 IN_TEXT = ("event", "predicate", "group")  # JSON also contains the classes
 SHOWN = 5  # number of changed reasons to show
-NOTHING = "None of the supposed facts counts: the answer stays the same."
+NOTHING = "None of the supposed facts counts, so the answer does not change."
 COLUMNS = ("", "without", "with", "change")
 
 
 def known_fact_note(fact: SupposedFact) -> Note:
     """Return a note that a supposed fact is already in the data."""
-    return _note(fact, "This fact is in the data already")
+    return _note(fact, "The data already contains this fact")
 
 
 def late_fact_note(fact: SupposedFact, moment: str) -> Note:
@@ -34,11 +34,11 @@ def answer_sentence(chances: Sequence[SupposedChance], facts: Sequence[SupposedF
     second = max(chances, key=lambda each: each.supposed)
     if first == second:
         before, after = percent(first.without), percent(first.supposed)
-        return f"The most probable predicate stays {first.label}: {after}, {before} without."
+        return f"The most probable predicate is still {first.label} (from {before} to {after})."
     return (
-        f"The most probable predicate becomes {second.label} ({percent(second.supposed)}, "
-        f"{percent(second.without)} without), and {first.label} has {percent(first.supposed)} "
-        f"({percent(first.without)} without)."
+        f"The most probable predicate becomes {second.label} (from {percent(second.without)} to "
+        f"{percent(second.supposed)}), ahead of {first.label} (from {percent(first.without)} to "
+        f"{percent(first.supposed)})."
     )
 
 
@@ -54,9 +54,9 @@ def forecast_sentence(
     )
     name, without, supposed, _ = chance_cells(most)
     return (
-        f"The chance that something happens from {window} is {percent(chance.supposed)}, "
-        f"{percent(chance.without)} without. "
-        f"Largest change: {name} ({supposed}, {without} without)."
+        f"The chance that something happens from {window} changes from "
+        f"{percent(chance.without)} to {percent(chance.supposed)}. "
+        f"Largest change: {name} (from {without} to {supposed})."
     )
 
 

@@ -19,7 +19,7 @@ _SPANS = (
 )
 _DAY = r"-?\d{4,}-\d\d-\d\d"
 GIVEN = "if something happens"  # the condition on the probabilities of predicates
-CONDITION = f"Each probability holds {GIVEN} between the two."
+CONDITION = f"These are the probabilities {GIVEN} between the pair."
 
 
 def is_undated(time: str) -> bool:
@@ -55,7 +55,7 @@ def level_text(axis: TimeAxis, level: str | None, near: int) -> str:
 
     None means a topology, which has no distance.
     """
-    words = {"same": "at that time", "near": f"at most {counted(near, _unit(axis))} away"}
+    words = {"same": "at that time", "near": f"within {counted(near, _unit(axis))}"}
     return words.get(level, "further away in time") if level else ""
 
 
@@ -98,7 +98,7 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 def general_notes(*names: str) -> list[str]:
     """Return a line for each name that is not in the facts: the answer is general."""
-    return [f"General answer: {name} is not in the facts of the model." for name in names]
+    return [f"General answer: the model has no facts about {name}." for name in names]
 
 
 def similar_lines(similar: Mapping[str, Sequence[str]]) -> list[str]:
@@ -170,7 +170,7 @@ def apart_text(
 ) -> str:
     """Return a signed distance to the query: 2 days before, the same day; empty for None.
 
-    prose  whether a single step is written as in a sentence: the day before
+    prose  whether it is written as in a sentence: 2 days earlier, the day before
     """
     if apart is None:
         return ""
@@ -179,5 +179,9 @@ def apart_text(
     unit = _unit(axis)
     if not apart:
         return f"the same {unit}"
-    distance = f"the {unit}" if prose and abs(apart) == 1 else counted(abs(apart), unit)
-    return f"{distance} {'before' if apart < 0 else 'after'}"
+    before, after = "before", "after"
+    if prose and abs(apart) == 1:
+        return f"the {unit} {before if apart < 0 else after}"
+    if prose:
+        before, after = "earlier", "later"
+    return f"{counted(abs(apart), unit)} {before if apart < 0 else after}"

@@ -96,8 +96,8 @@ def _check_facts(facts: Sequence[int], count: int) -> None:
     if max(facts) >= count:
         raise ServiceError(
             422,
-            f"The model has no fact with the number {max(facts)}.",
-            advice="Take the numbers from the `facts` of reasons.",
+            f"The model has no fact number {max(facts)}.",
+            advice="Use fact numbers from the `facts` of reasons.",
             where="without",
         )
 

@@ -20,7 +20,7 @@ from apptek.server.workers import RequestLimits
 
 ABOUT = """Which predicate holds between a subject and an object at a time, and why.
 
-Errors are problem JSON (RFC 9457): what is wrong, where, and what to do."""
+Errors are problem JSON (RFC 9457): what is wrong, where, and how to fix it."""
 EXPLORER = Path(__file__).parent / "explorer"
 mimetypes.add_type("text/javascript", ".js")  # Windows may register another type
 

@@ -9,11 +9,13 @@ from apptek.server.problem_json import refusing
 from apptek.server.requests import EntitiesBody, ForecastBody, PartnersBody, WindowBody
 from apptek.server.served_model import ServedModel, supposing
 
-NO_FORECASTS = "This model makes no forecasts"
-NOT_EVENTS = "Not events of this data"
-ONE_FILTER = "Give one of `predicate`, `class` and `group`, by a name of GET /api/predicates."
-NOT_A_WINDOW = "Not a window of this data"
-WINDOW = "Give the first time in `from`, and the last one in `until` or a length."
+NO_FORECASTS = "This model cannot forecast"
+NOT_EVENTS = "Unknown kind of event"
+ONE_FILTER = (
+    "Give only one of `predicate`, `class` and `group`, with a name from GET /api/predicates."
+)
+NOT_A_WINDOW = "Not a valid window"
+WINDOW = "Give the start in `from`, and either the end in `until` or a length."
 
 
 def window_keywords(served: ServedModel, body: WindowBody) -> dict[str, Any]:
@@ -34,11 +36,11 @@ def window_keywords(served: ServedModel, body: WindowBody) -> dict[str, Any]:
 def forecast(served: ServedModel, body: ForecastBody) -> Forecast:
     """Forecast whether an event will happen between two entities in a window, when, and what kind.
 
-    Only facts before the window are used. `probability` is the chance of at least one fact,
-    in either direction; `predicates` has the chance of each kind, `why` and the directions
-    the reasons. `next_event` says when: the chance until each day and the median time, of the
+    Only facts before the window are used. `probability` is the chance of at least one fact, in
+    either direction. `predicates` contains the chance of each predicate; `why` and `directions`
+    contain the reasons. `next_event` contains the chance by each day and the median time, for the
     predicate, class or group if one is given. With `suppose`, `what_if` compares the chances
-    without and with facts that are supposed to happen before.
+    without and with facts that are supposed to happen before the window.
     """
     keywords = window_keywords(served, body)
     served.pair(body.subject, body.object, allow_unknown=body.allow_unknown)
@@ -52,13 +54,13 @@ def forecast(served: ServedModel, body: ForecastBody) -> Forecast:
 def partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
     """Who is next: which entities will an actor act on in a window, and which will act on it?
 
-    Each partner has the chance of at least one such fact, the change against the window
-    before, the most probable predicates, the median time to the next fact, and a reason.
+    For each partner, returns the chance of at least one such fact, the change since the previous
+    window, the most probable predicates, the median time to the next fact, and a reason.
     """
     keywords = window_keywords(served, body)
     if not body.members:
         served.ids({"actor": body.actor})
-    advice = "Name an actor with facts before the window."
+    advice = "Choose an actor with facts before the window."
     with refusing("actor", title="No partners", advice=advice):
         return served.predictor.forecast(
             body.actor, None, top=body.top, members=body.members, **keywords
@@ -66,10 +68,10 @@ def partners(served: ServedModel, body: PartnersBody) -> ActorForecast:
 
 
 def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
-    """Which entity is the missing object, or the missing subject, of a fact at a time?
+    """Which entity is the missing subject or object of a fact at a given time?
 
-    Give the subject or the object. Probabilities presume that there is such a fact. Only facts
-    before the time are used. Entities without evidence share `others_probability`.
+    Give the subject or the object. Probabilities assume that there is such a fact. Only facts
+    before that time are used. Entities without evidence share `others_probability`.
     """
     forecaster_of(served)
     given = {"subject": body.subject, "object": body.object}
@@ -87,7 +89,7 @@ def rank_entities(served: ServedModel, body: EntitiesBody) -> EntityRanking:
 
 def forecaster_of(served: ServedModel) -> Forecaster:
     """Return the forecaster. Raises a ServiceError if the model cannot forecast."""
-    advice = "Serve a model that was fitted with the preset default or max on dated facts."
+    advice = "Serve a model that was fitted on dated facts with the preset default or max."
     with refusing("", title=NO_FORECASTS, advice=advice):
         occurrence_of(served.model)
     return served.predictor.forecaster

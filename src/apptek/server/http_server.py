@@ -65,7 +65,7 @@ class Reach:
         if self.token is not None and len(self.token) < TOKEN_LENGTH:
             raise ApptekError(
                 f"other machines could guess the token: expected at least {TOKEN_LENGTH} "
-                "characters, such as those of `openssl rand -hex 16`"
+                "characters, such as the output of `openssl rand -hex 16`"
             )
         if not (self.token or self.insecure):
             raise ApptekError(
@@ -84,7 +84,7 @@ def serve(folder: Path, reach: Reach, *, log: LogFormat = "text") -> None:
         address = f"http://{url_host}:{listener.getsockname()[1]}"
         data = served.model.dataset.name
         messages().print(
-            f"{data} is served at {address} (Ctrl+C stops it)", markup=False, soft_wrap=True
+            f"{data} is served at {address} (press Ctrl+C to stop)", markup=False, soft_wrap=True
         )
         raise_file_limit()
         config = uvicorn.Config(

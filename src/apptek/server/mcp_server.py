@@ -26,9 +26,9 @@ from apptek.terminal import tell
 READS_ONLY = ToolAnnotations(read_only_hint=True, idempotent_hint=True, open_world_hint=False)
 # Advice in HTTP problems refers to HTTP addresses; tools need different advice.
 _ADVICE = {
-    "Unknown entity": "Find names with search_entities.",
-    "Unknown predicate": "predict and history show predicates of the data.",
-    NOT_EVENTS: "Give one of `predicate`, `class` and `group`.",
+    "Unknown entity": "Find valid names with search_entities.",
+    "Unknown predicate": "predict and history show the data's predicates.",
+    NOT_EVENTS: "Give only one of `predicate`, `class` and `group`.",
     FAR_TIME: "history shows the dates of facts between two entities.",
 }
 
@@ -67,11 +67,11 @@ def instructions(served: ServedModel) -> str:
     data, facts = served.model.dataset, served.model.graph.facts
     return (
         f"A model of {len(facts):,} dated facts (subject, predicate, object, time) of "
-        f"{printable(data.name)!r}, {data.span_of(facts)}. A time is written as "
-        f"{data.axis.expected}, or ? if it is unknown. Take names from search_entities. "
-        "Probabilities of predict and explain are conditional on an event; the chance of one comes "
-        "from forecast. After the last fact, and with the view past_only, only earlier facts "
-        "count. Cite the facts that a tool returns, with their dates."
+        f"{printable(data.name)!r}, {data.span_of(facts)}. Write a time as "
+        f"{data.axis.expected}, or ? if it is unknown. Use names from search_entities. "
+        "The probabilities from predict and explain are conditional on an event; forecast returns "
+        "the chance of an event. After the last fact, and with the view past_only, only earlier "
+        "facts are used. Cite the facts that a tool returns, with their dates."
     )
 
 
@@ -120,5 +120,5 @@ def _wrong_argument(error: ValidationError) -> str:
 def serve(folder: Path) -> None:
     """Serve a model over standard input and output until the input ends."""
     server = create_server(ServedModel.open(folder))
-    tell("the model is served over standard input and output (Ctrl+C stops it)")
+    tell("the model is served over standard input and output (press Ctrl+C to stop)")
     server.run("stdio")

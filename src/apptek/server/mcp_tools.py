@@ -75,17 +75,19 @@ def _model_of(kind: Any) -> type[BaseModel]:
 class Prediction(results.Answer):
     """An answer with its notes."""
 
-    notes: tuple[Note, ...] = described("What the probabilities assume, and more.", default=())
+    notes: tuple[Note, ...] = described(
+        "What the probabilities assume, and other notes.", default=()
+    )
 
 
 def predict(served: ServedModel, body: requests.PredictQuery) -> Prediction:
-    """Which predicate (kind of event or relation) holds between subject and object at a time?
+    """Which predicate (kind of event or relation) holds between subject and object at a given time?
 
-    Returns ranked predicates. Their probabilities are conditional on an event between the
-    pair at that time: use `forecast` for the chance that something happens. `known` has the
-    predicates that the data records. With `coverage`, such as 0.9, they are the fewest
-    that contain the true predicate in this share of cases. With `suppose`, `what_if` compares the
-    answer with that of a world in which these facts happen.
+    Returns ranked predicates. Their probabilities are conditional on an event between the pair at
+    that time. Use `forecast` for the chance that something happens. `known` contains the recorded
+    predicates. With `coverage`, such as 0.9, returns the fewest predicates that contain the true
+    one in this proportion of cases. With `suppose`, `what_if` compares the answers without and with
+    the supposed facts.
     """
     asked = served.question(body, body.view, allow_unknown=False)
     ranked = asked.answerer.ranked(asked.ids)
@@ -96,12 +98,12 @@ def predict(served: ServedModel, body: requests.PredictQuery) -> Prediction:
 
 
 def explain(served: ServedModel, body: requests.ExplainBody) -> results.Explanation:
-    """Why this predicate between subject and object at a time, and not another?
+    """Why does this predicate, and not another, hold between subject and object at a given time?
 
-    Explains the most probable predicate, or `predicate`, compared with the runner-up, or
-    with `against`. Each reason cites facts of the data, at most eight: quote them with their
-    dates. Small reasons are left out. With `suppose`, `what_if` has the reasons that these facts
-    would change.
+    Explains the most probable predicate, or `predicate`, compared with the runner-up, or with
+    `against`. Each reason cites at most eight recorded facts: quote them with their dates. Small
+    reasons are left out. With `suppose`, `what_if` contains the reasons that these facts would
+    change.
     """
     asked = served.question(body, body.view, allow_unknown=False)
     served.check_predicates(predicate=body.predicate, against=body.against)
@@ -124,9 +126,10 @@ def _shortened(reason: Reason) -> Reason:
 def watch(served: ServedModel, body: requests.WatchBody) -> WatchedPairs:
     """Which pairs should be watched: whose chance of an event changes most in a window?
 
-    Each has its chance, that of the window before, the most probable predicates and the cause of
-    the change. Changes below one percentage point are not listed. With `alert`, pairs that meet the
-    rule come first, and `alerts` has them in words. While `ready` is false, ask again.
+    For each pair, returns its chance, the chance in the previous window, the most probable
+    predicates and the cause of the change. Changes below one percentage point are not listed. With
+    `alert`, pairs that meet the rule are listed first, and `alerts` describes them. While `ready`
+    is false, ask again.
     """
     return watched_pairs(served, body, PATIENCE)
 

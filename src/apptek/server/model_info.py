@@ -45,8 +45,8 @@ def health(served: ServedModel) -> responses.Health:
 def search_entities(served: ServedModel, asked: EntitiesQuery) -> responses.Entities:
     """Return entities whose name, or a word in it, begins with the text; most frequent first.
 
-    Use these names in other questions. `facts` is the number of facts of an entity. If nothing
-    matches, `near` has similar names.
+    Use these names in other questions. `facts` is the number of facts about an entity. If nothing
+    matches, `near` contains similar names.
     """
     names = served.model.dataset.entities
     matches = served.index.search(asked.q, asked.limit)

@@ -20,10 +20,10 @@ MAX_QUOTED = 80  # maximum number of characters quoted from a client's text
 TITLES = {
     400: "The request cannot be read",
     401: "A token is needed",
-    403: "Not from another site",
+    403: "Not allowed from another site",
     404: "Not found",
     405: "Method not allowed",
-    408: "The request did not arrive",
+    408: "The request was incomplete",
     413: "The request is too large",
     415: "Not JSON",
     422: "The request is not valid",
@@ -46,11 +46,11 @@ class Problem(BaseModel):
     title: str
     status: int
     detail: str
-    where: str = Field(default="", description="The field or parameter that is wrong, if any.")
+    where: str = Field(default="", description="The wrong field or parameter, if any.")
     advice: str
-    suggestions: list[str] = Field(default=[], description="Names similar to an unknown one.")
+    suggestions: list[str] = Field(default=[], description="Names similar to an unknown name.")
     unknown: dict[str, list[str]] = Field(
-        default={}, description="Each unknown name, with names similar to it."
+        default={}, description="Similar names for each unknown name."
     )
 
 
@@ -92,7 +92,7 @@ def problem_of(
     error: ApptekError,
     where: str = "",
     title: str = "",
-    advice: str = "Change the request as the detail says.",
+    advice: str = "Change the request as described in `detail`.",
 ) -> ServiceError:
     """Return the problem for a library error that rejects a request."""
     if isinstance(error, ServiceError):
@@ -160,7 +160,7 @@ def add_error_handlers(app: FastAPI) -> None:
     @app.exception_handler(HTTPException)
     async def http_error(request: Request, error: HTTPException) -> Response:
         detail = f"{request.method} {shortened(request.url.path, MAX_QUOTED)}: {error.detail}"
-        advice = "See /api/openapi.json for the addresses that exist, and their methods."
+        advice = "See /api/openapi.json for the existing addresses and their methods."
         status, headers = error.status_code, error.headers
         return ServiceError(status, detail, advice=advice, headers=headers).response()
 

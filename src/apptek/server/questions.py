@@ -36,13 +36,12 @@ class Question(BaseModel):
     predicate: str
     label: str
     sentence: str = Field(description="The fact as a sentence.")
-    group: str | None = Field(description="The group of its predicate, null if it has none.")
-    facts: int = Field(
-        description="The number of facts that the sentence counts, the last one at `time`."
-    )
+    group: str | None = Field(description="The group of its predicate; null if it has none.")
+    facts: int = Field(description="How many facts the sentence counts; the last one is at `time`.")
     view: View
     probability: float | None = Field(
-        default=None, description="Of the predicate; only of questions that were not searched for."
+        default=None,
+        description="The probability of the predicate; null in search results.",
     )
 
 
@@ -54,7 +53,7 @@ class Questions(BaseModel):
     )
     questions: list[Question]
     names: list[CountedName] = Field(
-        default=[], description="Entities whose names match words that name no event."
+        default=[], description="Entities whose names match words that are not event names."
     )
 
 

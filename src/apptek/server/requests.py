@@ -12,7 +12,7 @@ MOST_WATCHED = 200  # maximum number of pairs in a watch list
 
 Name = Annotated[str, Field(min_length=1, max_length=10_000)]
 Time = Annotated[
-    str, Field(max_length=100, description="Written as in the data; ? if it is unknown.")
+    str, Field(max_length=100, description="The time, written as in the data; ? if unknown.")
 ]
 AllowUnknown = Annotated[
     bool,
@@ -76,7 +76,7 @@ Suppose = Annotated[
     list[SupposedBody],
     Field(
         max_length=100,
-        description="Facts that are supposed; `what_if` compares answers without and with them.",
+        description="Supposed facts; `what_if` compares the answers without and with them.",
     ),
 ]
 
@@ -128,7 +128,9 @@ class ExplainBody(QueryFields):
     against: Name | None = Field(
         default=None, description="The predicate to compare with; by default the runner-up."
     )
-    top: int = Field(default=5, ge=0, le=50, description="The number of reasons with facts.")
+    top: int = Field(
+        default=5, ge=0, le=50, description="The number of reasons to return with facts."
+    )
     view: View = None
     without: list[Annotated[int, Field(ge=0, lt=2**31)]] = Field(
         default=[], max_length=100, description="Facts to leave out of the answer."
@@ -175,7 +177,9 @@ class WindowBody(_StrictBody):
     hours: Steps | None = None
     minutes: Steps | None = None
     steps: Steps | None = None
-    predicate: Annotated[Name | None, Field(description="Only events with it.")] = None
+    predicate: Annotated[
+        Name | None, Field(description="Count only events with this predicate.")
+    ] = None
     class_: Annotated[Name | None, Field(alias="class", description="Only events of it.")] = None
     group: Annotated[Name | None, Field(description="Only events of it.")] = None
 
@@ -215,14 +219,15 @@ class WatchBody(WindowBody):
 
     entity: Annotated[Name | None, Field(description="Only pairs with this entity.")] = None
     country: Annotated[
-        Name | None, Field(description="Only pairs with an entity of it: Police (India) of India.")
+        Name | None,
+        Field(description="Only pairs with an entity from this country, as in Police (India)."),
     ] = None
     alert: Annotated[
         Name | None, Field(description="List pairs that meet this rule first: 'rise > 20'.")
     ] = None
     limit: Annotated[int, Field(ge=1, le=MOST_WATCHED, description="The number of pairs.")] = 40
     format: Annotated[
-        Literal["json", "csv", "xlsx"], Field(description="csv and xlsx are files to save.")
+        Literal["json", "csv", "xlsx"], Field(description="csv and xlsx are returned as files.")
     ] = "json"
 
 
@@ -239,14 +244,14 @@ class EntitiesBody(_StrictBody):
 class EntitiesQuery(_StrictBody):
     """A text to look for in names."""
 
-    q: Annotated[str, Field(max_length=10_000, description="A name, or words of it.")] = ""
+    q: Annotated[str, Field(max_length=10_000, description="A name, or words from it.")] = ""
     limit: Annotated[int, Field(ge=1, le=100)] = 10
 
 
 class SearchQuery(_StrictBody):
     """Words to look for in names and events."""
 
-    q: Annotated[str, Field(max_length=10_000, description="Names and events.")] = ""
+    q: Annotated[str, Field(max_length=10_000, description="Words from names or events.")] = ""
     limit: Annotated[int, Field(ge=1, le=50)] = 8
 
 
@@ -264,7 +269,7 @@ class HistoryQuery(RangeQuery):
 
     subject: Name
     object: Name
-    offset: Annotated[int, Field(ge=0, description="`next_offset` of the page before.")] = 0
+    offset: Annotated[int, Field(ge=0, description="`next_offset` of the previous page.")] = 0
     limit: Annotated[int, Field(ge=1, le=1000)] = 50
 
 

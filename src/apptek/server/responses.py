@@ -7,7 +7,7 @@ from pydantic import BaseModel, Field
 from apptek.present.drawing_parts import Drawing
 from apptek.results import Answer, Explanation, described, record
 
-SIMILAR = "Names similar to the unknown ones, for the first 50 of them."
+SIMILAR = "Names similar to each of the first 50 unknown names."
 
 
 class Health(BaseModel):
@@ -30,14 +30,16 @@ class Span(BaseModel):
     last: str
     first_position: int
     last_position: int
-    beyond: int = Field(description="The number of steps after the last fact that the page shows.")
+    beyond: int = Field(description="How many steps after the last fact the page shows.")
     undated: int = Field(description="Training facts without a time.")
 
 
 class ModelInfo(BaseModel):
     """The served model."""
 
-    summary: dict[str, Any] = Field(description="What `apptek info --json` says of the model.")
+    summary: dict[str, Any] = Field(
+        description="What `apptek info --json` reports about the model."
+    )
     span: Span
     forecasts: bool = Field(description="Whether the model makes forecasts.")
 
@@ -102,7 +104,9 @@ class EntityTimeline(BaseModel):
     """
 
     entity: str
-    members: list[str] = Field(description="It, and the entities with its name in brackets.")
+    members: list[str] = Field(
+        description="The entity, and the entities with its name in brackets."
+    )
     total: int
     facts: list[Fact]
     first: int
@@ -120,8 +124,8 @@ class HistoryPage:
     object: str
     total: int
     facts: tuple[Fact, ...]
-    latest: str | None = described("When the latest one began; null if none is dated.")
-    next_offset: int | None = described("The start of the next page; null if this is the last.")
+    latest: str | None = described("The start of the latest dated fact; null if there is none.")
+    next_offset: int | None = described("The offset of the next page; null on the last page.")
 
 
 @record

@@ -89,14 +89,14 @@ class SecurityMiddleware:
             raise ServiceError(
                 400,
                 "This service does not answer to that host name.",
-                advice="Address it by the name that it printed when it started.",
+                advice="Use the address that the service printed when it started.",
                 where="Host",
             )
         if "content-length" in headers and "transfer-encoding" in headers:
             # A proxy may disagree about where the body ends: the rest would be a smuggled request.
             raise ServiceError(
                 400,
-                "A body has either Content-Length or Transfer-Encoding.",
+                "A request must not have both Content-Length and Transfer-Encoding.",
                 advice="Send only one of the two headers.",
                 where="Transfer-Encoding",
             )
@@ -104,8 +104,8 @@ class SecurityMiddleware:
             if headers.get("sec-fetch-site", "").lower() not in OWN_SITES:
                 raise ServiceError(
                     403,
-                    "A page of another site may not use this service.",
-                    advice="Use the page of this service, or a program.",
+                    "Pages from other sites may not use this service.",
+                    advice="Use this service's own page, or a program.",
                     where="Sec-Fetch-Site",
                 )
             if self.token is not None:
@@ -132,8 +132,8 @@ class SecurityMiddleware:
         except TimeoutError:
             raise ServiceError(
                 408,
-                f"No complete body within {self.limits.seconds:g} seconds.",
-                advice="Send as many bytes as Content-Length says, or fewer.",
+                f"The body was not complete within {self.limits.seconds:g} seconds.",
+                advice="Send the number of bytes given in Content-Length, or fewer.",
                 where="body",
             ) from None
 

@@ -39,7 +39,7 @@ SAMPLES = 4
 BEYOND = 30  # maximum number of steps to show after the last fact
 UNKNOWN_NAMES = 50  # maximum number of unknown names in a batch that get suggestions
 FAR_TIME = "A time far from all facts"
-NOT_A_TIME = "Not a time of this data"
+NOT_A_TIME = "Not a valid time for this data"
 NO_PREDICATE = "Unknown predicate"
 CANDIDATES = 400  # tuning facts from which samples are chosen
 
@@ -218,8 +218,8 @@ class ServedModel:
 
 # Used around code that reads supposed facts.
 supposing = partial(
-    refusing, "suppose", title="A fact that cannot be supposed",
-    advice="Give names and predicates of the data, and a time near its facts.",
+    refusing, "suppose", title="This fact cannot be supposed",
+    advice="Use names and predicates from the data, and a time near its facts.",
 )  # fmt: skip
 
 

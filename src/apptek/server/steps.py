@@ -45,7 +45,7 @@ class Steps(BaseModel):
     steps: list[str]
     met: bool
     meeting: list[str] = Field(description="The entities that both sides have reached.")
-    over: bool = Field(description="Whether the sides have met, or there are no steps left.")
+    over: bool = Field(description="Whether the sides have met or no steps are left.")
     left: int = Field(description="The number of steps left.")
     choices: list[Choice]
     agent: str | None = Field(description="The trained agent's choice; null if there is no agent.")

@@ -52,10 +52,10 @@ def _known_time(served: ServedModel, text: str, where: str) -> int:
     if code == UNKNOWN:
         raise ServiceError(
             422,
-            "A window begins and ends at known times.",
-            advice=f"Write a time, or leave out {where!r} for the whole span.",
+            "A window needs a known start and end.",
+            advice=f"Give a time, or leave out {where!r} for the whole span.",
             where=where,
-            title="Not a time of this data",
+            title="Not a valid time for this data",
         )
     return code
 
@@ -91,9 +91,9 @@ def timeline(served: ServedModel, name: Name, asked: TimelineQuery) -> EntityTim
 
 
 def history(served: ServedModel, asked: HistoryQuery) -> HistoryPage:
-    """Return the recorded facts between two entities, in both directions, by page.
+    """Return the recorded facts between two entities, in both directions, page by page.
 
-    With `from` or `until`, only dated facts in that window.
+    With `from` or `until`, return only dated facts in that window.
     """
     data, graph = served.model.dataset, served.model.graph
     pair = served.pair(asked.subject, asked.object)

@@ -29,7 +29,7 @@ FILES = {
 class WatchedPairs(WatchList):
     """The pairs whose chance of an event changes most; `ready` is false while they are compared."""
 
-    ready: bool = described("Whether the pairs have been compared.", default=True)
+    ready: bool = described("Whether all pairs have been compared.", default=True)
 
 
 def watch_list(served: ServedModel, asked: WatchBody) -> WatchedPairs | Response:
@@ -52,7 +52,9 @@ def watched_pairs(served: ServedModel, body: WatchBody, wait: float) -> WatchedP
     for where, names in (("entity", (named[0], [])), ("country", ([], named[1]))):
         with refusing(where, title="Nothing to watch", advice=advice):
             watched_entities(forecaster, *names)
-    with refusing("alert", title="Not an alert", advice="Write it as the detail says."):
+    with refusing(
+        "alert", title="Not a valid alert rule", advice="Write it as described in `detail`."
+    ):
         for text in named[2]:
             read_rule(forecaster, text, read_filter(forecaster, None, None, None))
     window = forecaster.window(body.start, body.length)
@@ -74,7 +76,7 @@ def watched_pairs(served: ServedModel, body: WatchBody, wait: float) -> WatchedP
 def _as_file(listed: WatchedPairs, form: str) -> Response:
     """Return the list as a file. Raises a ServiceError while the pairs are being compared."""
     if not listed.ready:
-        raise ServiceError(503, "The pairs are still compared.", advice="Send it again soon.")
+        raise ServiceError(503, "The pairs are still being compared.", advice="Send it again soon.")
     name = f"watch.{form}"
     with tempfile.TemporaryDirectory() as folder:
         write_result(Path(folder, name), listed, "watch")

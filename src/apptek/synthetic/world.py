@@ -80,7 +80,7 @@ def make_world(facts: int = 20_000, seed: int = 0) -> World:
     million facts.
     """
     if not SMALLEST <= facts <= LARGEST:
-        raise DataError(f"a world has {SMALLEST:,} to {LARGEST:,} facts, not {facts:,}")
+        raise DataError(f"expected {SMALLEST:,} to {LARGEST:,} facts, not {facts:,}")
     if seed < 0:
         raise DataError(f"a seed is 0 or more, not {seed}")
     country_count = max(4, int(0.2 * float(facts) ** 0.6))  # of SLOT_COUNT entities each

@@ -82,7 +82,7 @@ export class ActorPage {
     const when = first === last ? first : `${first} to ${last}`;
     const side = (title, rows, partner, others) => [
       el("h2", {}, title),
-      soft(`${when}. Chance with someone new: roughly ${percent(others)}.`),
+      soft(`${when}. Chance of a new partner: roughly ${percent(others)}.`),
       rows.length
         ? plainTable(rows, partnerColumns(forecast, groups, partner, this.onAsk), title)
         : soft("None."),
@@ -99,7 +99,7 @@ export class ActorPage {
     const events = { group, class: kind, predicate };
     const ends = state.members === "1" ? { country: subject } : { entity: subject };
     const values = { ...ends, ...events, steps, limit: WATCHED };
-    const meanwhile = () => place.replaceChildren(soft("The chances are compared …"));
+    const meanwhile = () => place.replaceChildren(soft("Comparing the chances …"));
     const found = await getReady("/api/watch", values, signal, meanwhile).catch(tellProblem);
     if (signal.aborted || found.problem) return;
     const all = addressOf({ page: "watch", ...ends, ...events, days: state.days });
@@ -112,7 +112,7 @@ export class ActorPage {
             "Largest changes",
           )
         : soft("No chance changes by one percentage point or more."),
-      el("p", {}, el("a", { href: all }, "The whole watch list")),
+      el("p", {}, el("a", { href: all }, "Show the whole watch list")),
     );
   }
 }

@@ -90,7 +90,7 @@ export class ForecastPanel {
         ),
       );
     return [
-      soft(`${counted(length, unit)}: ${when}. ${known ? `As known before ${first}.` : ""}`),
+      soft(`${counted(length, unit)}: ${when}. ${known ? `Based on facts before ${first}.` : ""}`),
       el(
         "p",
         { class: "chance" },
@@ -120,7 +120,7 @@ export const chanceWords = ({ probability, length, unit, first }) => [
 // When the next event comes, in half of the cases.
 export function nextText({ median, median_time: until, longest }, unit) {
   if (median === null) return `Next event: probably more than ${counted(longest, unit)} away.`;
-  return `Next event: in half of such cases within ${counted(median, unit)} (by ${until}).`;
+  return `Next event: within ${counted(median, unit)} in half of similar cases (by ${until}).`;
 }
 
 // The length of the window in steps: the long one if it is asked for, else the short one.

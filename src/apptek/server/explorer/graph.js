@@ -6,7 +6,7 @@ import { shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
 const PAUSE = 200; // milliseconds without another change of the width
-const ROLES = { meeting: "both deal with it", bystander: "one of them deals with it" };
+const ROLES = { meeting: "both interact with it", bystander: "only one of them interacts with it" };
 
 export class Graph {
   // onAsk(role, name): ask about an entity; onResize: a drawing of another width is needed.

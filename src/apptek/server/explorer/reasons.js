@@ -5,12 +5,12 @@ import { counted, shown, signed, timely } from "./wording.js";
 
 const OPEN = 12; // facts that are shown at once; the others unfold
 const WITHOUT_FACTS = {
-  trait: "about who the two are",
+  trait: "about what types of actors they are",
   reranker: "what the re-ranker adds to the other reasons",
   counting: "what counting facts adds to the other reasons",
 };
 
-const NO_REASON = "There is no reason, so there are no facts to show.";
+const NO_REASON = "There are no reasons, so there are no facts to show.";
 
 // What a reason without facts is about.
 export const aboutOf = ({ kind }) => WITHOUT_FACTS[kind] ?? "about what usually happens";
@@ -51,7 +51,7 @@ export class Reasons {
     const count = groups.reduce((sum, { members }) => sum + members.length, 0);
     byId("further").hidden = groups.length === 0;
     byId("further").querySelector("summary").textContent =
-      `${counted(count, "smaller reason")}, and the sum of all`;
+      `${counted(count, "smaller reason")}, and the total`;
     byId("sums").replaceChildren(
       ...groups.map((group) => groupOf(group, further, scale)),
       line("base rates of the two predicates", bias, scale),
@@ -71,7 +71,7 @@ export class Reasons {
     const { number, sentence, log_odds: value, same_as: same, facts } = reason;
     const about = [
       facts.length ? counted(facts.length, "fact") : aboutOf(reason),
-      same ? `same connection as ${same}` : null,
+      same ? `same connection as reason ${same}` : null,
     ];
     return el(
       "li",
@@ -158,7 +158,7 @@ function statisticsOf(reason) {
   if (support) parts.push(el("p", { class: "soft support" }, support.words));
   if (reason?.kind === "topology") {
     const steps = reason.topology.map((name) => `'${shown(name)}'`).join(", then ");
-    parts.push(soft(`All steps of the topology: ${steps}`));
+    parts.push(soft(`Full topology: ${steps}`));
   }
   return parts;
 }

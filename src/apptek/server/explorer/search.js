@@ -40,7 +40,7 @@ export class QuestionSearch extends Combobox {
           "li",
           { class: "lead", role: "presentation" },
           names.length
-            ? "No events match all of these words. Names that match:"
+            ? "No events match all of these words. Matching names:"
             : "No matching events. Try a name, or another word.",
         );
     const all = [...questions, ...names.map(({ name, facts }) => ({ actor: name, facts }))];

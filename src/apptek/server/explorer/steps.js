@@ -101,11 +101,11 @@ export function meetingText(meeting, subject, object) {
 }
 
 export function openText(over, left, count) {
-  if (over) return "No steps are left, and they have not met. Go back and try another path.";
+  if (over) return "No steps are left, and the sides have not met. Go back and try another path.";
   if (!count) return `There is nothing to follow${timely(" near in time")}.`;
   return (
-    "Who connects the two? " +
-    `Choose what both sides follow, along their facts${timely(" nearest in time")}, until they meet. ` +
+    "Who connects the pair? " +
+    `Choose the kind of event that both sides follow, along their facts${timely(" nearest in time")}, until they meet. ` +
     `${counted(left, "step")} left.`
   );
 }

@@ -94,8 +94,8 @@ export function notesOf({ notes, time: when }, axis) {
   const isOutside = axis.timeless ? when !== "?" : axis.isOutside(when);
   if (!isOutside) return noteTexts(notes, "answer");
   const words = axis.timeless
-    ? `All facts are undated, so none is near ${when}.`
-    : `${when} is outside the time of the data (${axis.first} to ${axis.last}). ` +
+    ? `No fact has a date, so none is near ${when}.`
+    : `${when} is outside the time span of the data (${axis.first} to ${axis.last}). ` +
       "The answer comes from the nearest facts.";
   return [words, ...noteTexts(notes, "outside")];
 }

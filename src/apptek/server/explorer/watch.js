@@ -13,7 +13,7 @@ const LIMIT = 200; // pairs that the service lists
 const EVENTS = ["group", "class", "predicate"]; // by what events can be chosen
 const FILTERS = ["entity", "country", ...EVENTS];
 const COMPARING =
-  "The chances of all pairs are compared with those before. This takes a moment, once.";
+  "Comparing the chances of all pairs with the previous window. This takes a moment, only once.";
 
 function tellComparing() {
   byId("list").replaceChildren(el("p", { class: "empty", role: "status" }, COMPARING));
@@ -44,7 +44,7 @@ export class WatchPage {
     const download = (format) => saveFrom("/api/watch", { ...asked, format }, `watch.${format}`);
     showList(
       "Watch list",
-      `The pairs whose chance ${what} changes most ${next}, compared with the forecast for the ${window} before. The bars count the facts of each ${window} until then.`,
+      `The pairs whose chance ${what} changes most ${next}, compared with the forecast for the previous ${window}. The bars count the facts in each earlier ${window}.`,
       {
         rows,
         columns: watchColumns(found, groupsOf(known), this.onAsk),
@@ -81,7 +81,7 @@ export class WatchPage {
     return [
       field("entity", "Any entity", { list: "watch-names", oninput: suggest }),
       names,
-      field("country", "Any country", { title: "Police (India) is of India" }),
+      field("country", "Any country", { title: "For example, Police (India) is from India" }),
       eventChoice(known, state, this.onFilter),
     ];
   }

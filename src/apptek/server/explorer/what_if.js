@@ -6,7 +6,7 @@ import { rankingOf } from "./ranking.js";
 import { readFacts, readSupposed, writeSupposed } from "./state.js";
 import { counted, percent, shown, signed, timely } from "./wording.js";
 
-const NOTHING = "No set of up to 40 facts that were tried would change the answer.";
+const NOTHING = "No set of up to 40 facts was found that would change the answer.";
 
 const factText = ({ subject, predicate, object, date }) =>
   `${shown(subject)} · ${shown(predicate)} · ${shown(object)}${timely(`, ${date}`)}`;
@@ -158,7 +158,7 @@ export class WhatIf {
 export function changeText(before, after) {
   const was = `${shown(before.label)} (${percent(before.probability)})`;
   if (after.predicate === before.predicate) {
-    return `It stays ${was}, now with ${percent(after.probability)}.`;
+    return `The answer is still ${shown(before.label)} (from ${percent(before.probability)} to ${percent(after.probability)}).`;
   }
   return `The answer would be ${shown(after.label)} (${percent(after.probability)}) instead of ${was}.`;
 }
