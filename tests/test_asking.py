@@ -124,7 +124,7 @@ def test_an_answer_after_all_facts_says_how_old_they_are(
 def test_a_count_that_is_none_is_a_value_error(
     predictor: Predictor, query: Query, top: Any
 ) -> None:
-    pair, said = (query.subject, query.object), "; expected a whole number from"
+    pair, said = (query.subject, query.object), "; expected a whole number of at least"
     for ask in (
         lambda: predictor.predict(query, top=top),
         lambda: predictor.predict([query], top=top, hide_known=True),
