@@ -16,8 +16,8 @@ FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--no-first-run",
     "--disable-component-update", "--disable-sync",
 ]  # fmt: skip
-Values = dict[str, str]  # of an address, such as subject, object and time
-PATIENCE = 120  # seconds until what should come is a failure: a machine may be busy with other work
+Values = dict[str, str]  # from an address, such as subject, object and time
+PATIENCE = 120  # seconds before a missing result counts as a failure: the machine may be busy
 expect.set_options(timeout=1000 * PATIENCE)
 
 # The marks of a module of browser tests. A journey that varies others is `slow` as well.
@@ -32,10 +32,10 @@ IN_BROWSER = [
 
 @contextmanager
 def fresh_page(browser: Browser, **options: Any) -> Iterator[Page]:
-    """A page with a context of its own, in which no error may occur.
+    """A page with its own context, in which no error may occur.
 
-    What its routes are still fetching at the end is let go: tests must not end them themselves,
-    or such a fetch fails in whatever test comes next.
+    Requests that its routes are still fetching at the end are abandoned. Tests must not abort them
+    themselves, or the fetch fails during the next test.
     """
     errors: list[str] = []
     context = browser.new_context(**options)
@@ -58,7 +58,7 @@ def state(page: Page) -> Values:
 
 
 def comes(page: Page, found: Callable[[], Any], wanted: Any) -> None:
-    """What was done has its effect soon, not at once: ask until it is there."""
+    """Actions take effect after a short delay: repeat the check until it succeeds."""
     end = time.monotonic() + PATIENCE
     while found() != wanted and time.monotonic() < end:
         page.wait_for_timeout(25)  # lets the browser work
@@ -66,12 +66,12 @@ def comes(page: Page, found: Callable[[], Any], wanted: Any) -> None:
 
 
 def comes_to(page: Page, **wanted: str) -> None:
-    """The address takes these values."""
+    """Wait until the address has these values."""
     comes(page, lambda: {key: state(page).get(key) for key in wanted}, wanted)
 
 
 def settles(page: Page) -> None:
-    """What the page has received has its effect: a later reply comes, and a frame is drawn."""
+    """Wait until received data takes effect: a later reply arrives and a frame is drawn."""
     page.evaluate(
         "fetch('/explorer/icon.svg', { cache: 'no-store' }).then((reply) => reply.text())"
         ".then(() => new Promise((done) => requestAnimationFrame(() => setTimeout(done))))"
@@ -80,7 +80,7 @@ def settles(page: Page) -> None:
 
 
 def covered(page: Page, selector: str) -> list[tuple[float, float]]:
-    """Where elements in a row cover each other."""
+    """The positions where elements in a row overlap."""
     expect(page.locator(selector).nth(1)).to_be_visible()
     boxes = page.locator(selector).evaluate_all(
         "all => all.map((e) => e.getBoundingClientRect()).map((box) => [box.left, box.right])"
@@ -89,7 +89,7 @@ def covered(page: Page, selector: str) -> list[tuple[float, float]]:
 
 
 def hold_in(held: list[Any]) -> Callable[[Any], None]:
-    """A handler of requests that keeps them waiting."""
+    """A request handler that keeps requests waiting."""
 
     def hold(route: Any) -> None:
         held.append(route)
@@ -98,5 +98,5 @@ def hold_in(held: list[Any]) -> Callable[[Any], None]:
 
 
 def too_wide(page: Page) -> int:
-    """By how many pixels the page is wider than its window."""
+    """The number of pixels by which the page is wider than its window."""
     return int(page.evaluate("document.documentElement.scrollWidth - innerWidth"))

@@ -10,7 +10,7 @@ FEATURES, CLASSES = 4, 5
 
 
 def rows_of(rows: list[dict[int, float]], feature_count: int, binary: bool) -> Ragged:
-    """Rows that map each active feature to its value; binary rows keep the features alone."""
+    """Rows that map each active feature to its value; binary rows list only the features."""
     values = np.asarray([value for row in rows for value in row.values()], np.float32)
     return Ragged(
         np.cumsum([0, *map(len, rows)], dtype=np.int64),
@@ -38,7 +38,7 @@ def examples_of(
 def random_examples(
     count: int, rng: np.random.Generator, *, binary: bool = False
 ) -> list[PlainExample]:
-    """Labels that depend on the features, and now and then another predicate that holds too."""
+    """Labels that depend on the features, with an occasional second correct predicate."""
     truth = rng.normal(0, 2, (FEATURES, CLASSES))
     found = []
     for _ in range(count):

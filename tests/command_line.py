@@ -14,9 +14,9 @@ from apptek.cli import main
 
 
 def apptek(*words: str, **variables: str) -> CompletedProcess[str]:
-    """Runs a command in this process, with further environment variables.
+    """Run a command in this process, with additional environment variables.
 
-    A process of its own would spend a second or more on imports alone.
+    A separate process would spend at least a second on imports alone.
     """
     output, errors = io.StringIO(), io.StringIO()
     code = 0
@@ -36,19 +36,19 @@ def apptek(*words: str, **variables: str) -> CompletedProcess[str]:
 
 
 def succeeds(*words: str, **variables: str) -> CompletedProcess[str]:
-    """Runs a command that must not fail."""
+    """Run a command that must succeed."""
     done = apptek(*words, **variables)
     assert done.returncode == 0, done.stderr
     return done
 
 
 def answered(*words: str) -> Any:
-    """What a command prints as JSON."""
+    """Run a command and parse its JSON output."""
     return json.loads(succeeds(*words, "--json").stdout)
 
 
 def run_python(code: str) -> CompletedProcess[str]:
-    """Runs a script that must not fail, in a process of its own."""
+    """Run a script in a separate process; it must succeed."""
     words = [sys.executable, "-c", code]
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
@@ -56,14 +56,14 @@ def run_python(code: str) -> CompletedProcess[str]:
 
 
 def refusal(*words: str, code: int = 1) -> str:
-    """Runs a command that must end with this exit code; returns what it says."""
+    """Run a command that must end with this exit code, and return its messages."""
     done = apptek(*words)
     assert done.returncode == code, (words, done)
     return done.stderr
 
 
 def apptek_process(*words: str, **variables: str) -> CompletedProcess[str]:
-    """Runs a command in a process of its own, with further environment variables."""
+    """Run a command in a separate process, with additional environment variables."""
     return subprocess.run(
         [sys.executable, "-c", "from apptek.cli import main; main()", *words],
         capture_output=True,

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[1]
 
-# Commands that the tests start inherit it.
+# Commands started by tests inherit it.
 os.environ.setdefault("NUMBA_CACHE_DIR", str(ROOT / ".numba_cache"))
-# What else of the environment would change what commands print and whom they reach.
+# Other environment variables that would change the output of commands or their connections.
 os.environ["COLUMNS"] = "120"
 os.environ["no_proxy"] = os.environ["NO_PROXY"] = "127.0.0.1,localhost"
 for _name in (
@@ -32,7 +32,7 @@ for _name in (
 ):
     os.environ.pop(_name, None)
 
-# Modules that fit many models or start many processes: the quick tier leaves them out.
+# Modules that fit many models or start many processes; the quick tier skips them.
 GATE = {
     "test_audit", "test_backtest", "test_baselines_learned", "test_baselines_models",
     "test_candidate_features", "test_compare", "test_databases",
@@ -47,16 +47,17 @@ GATE = {
     "test_answer_tables", "test_update", "test_views", "test_what_if",
 }  # fmt: skip
 
-# The gate tries the same examples each time; the slow tier draws new ones.
+# The gate uses the same examples each time; the slow tier draws new ones.
 settings.register_profile("gate", deadline=None, derandomize=True)
 settings.register_profile("random", deadline=None, max_examples=300, print_blob=True)
 settings.load_profile("gate")
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark the tests of modules that the quick tier leaves out, and run these modules first.
+    """Mark the tests in modules that the quick tier skips, and run these modules first.
 
-    A worker takes whole modules: with the long ones first, both end at about the same time.
+    A worker takes whole modules: if long ones run first, both workers finish at about the same
+    time.
     """
     for item in items:
         if item.path.stem in GATE:
@@ -66,7 +67,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="module")
 def one_thread() -> Iterator[None]:
-    """Lets torch compute in one thread during a module: small networks are faster so."""
+    """Restrict torch to one thread during a module, which is faster for small networks."""
     from apptek.extras import one_torch_thread
 
     with one_torch_thread():
@@ -75,8 +76,8 @@ def one_thread() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder of a small planted world."""
-    from apptek.synthetic.world import (  # not before numba's folder is set
+    """The folder of a small synthetic dataset."""
+    from apptek.synthetic.world import (  # only after numba's folder is set
         make_world,
         write_world,
     )
@@ -89,7 +90,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="session")
 def shared_model(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], Path]]:
     """The folder of a model that tests share, by its name in `fitted_models.FITS`."""
-    from fitted_models import fitted_model  # not before numba's folder is set
+    from fitted_models import fitted_model  # only after numba's folder is set
 
     from apptek.models.manifest import verify_folder
 
@@ -113,7 +114,7 @@ def default_model(shared_model: Callable[[str], Path]) -> Path:
 
 @pytest.fixture(scope="module")
 def predictor(request: pytest.FixtureRequest, shared_model: Callable[[str], Path]) -> "Predictor":
-    """The shared model that a module names as MODEL; or the one with the default settings."""
+    """The shared model that a module names as MODEL, or the one with the default settings."""
     from apptek.predictor import Predictor
 
     return Predictor.load(shared_model(getattr(request.module, "MODEL", "default")))
@@ -127,25 +128,25 @@ def data(predictor: "Predictor") -> "Dataset":
 
 @pytest.fixture(scope="session")
 def served_model(shared_model: Callable[[str], Path]) -> Path:
-    """The folder of a model of the paper's preset."""
+    """The folder of a model with the `paper` preset."""
     return shared_model("topologies")
 
 
 @pytest.fixture(scope="session")
 def forecast_model(shared_model: Callable[[str], Path]) -> Path:
-    """The folder of a model that was fitted on the first facts of a world, and holds all."""
+    """The folder of a model that was fitted on a dataset's first facts and contains all facts."""
     return shared_model("forecast")
 
 
 @pytest.fixture(scope="session")
 def explored_model(shared_model: Callable[[str], Path]) -> Path:
-    """The folder of a model with both views that makes forecasts: what the page shows most of."""
+    """The folder of a model with both views and forecasts, which uses most of the page."""
     return shared_model("explored")
 
 
 @pytest.fixture(scope="session")
 def query(explored_model: Path) -> dict[str, str]:
-    """A query to it in the middle of the time whose first reason has facts."""
+    """A query in the middle of the time span whose first reason has facts."""
     from plain_queries import query_about
 
     from apptek.predictor import Predictor
@@ -162,7 +163,7 @@ def query(explored_model: Path) -> dict[str, str]:
 
 @pytest.fixture(scope="module")
 def address(explored_model: Path) -> Iterator[str]:
-    """Where a service of that model answers."""
+    """The address of a service for that model."""
     from http_clients import running_service
 
     with running_service(explored_model) as service:
@@ -171,7 +172,7 @@ def address(explored_model: Path) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def served(served_model: Path) -> "ServedModel":
-    """The model as the service holds it."""
+    """The model as served."""
     from apptek.server.served_model import ServedModel
 
     return ServedModel.open(served_model)
@@ -179,7 +180,7 @@ def served(served_model: Path) -> "ServedModel":
 
 @pytest.fixture(scope="session")
 def forecasting(forecast_model: Path) -> "ServedModel":
-    """A model that makes forecasts, as the service holds it."""
+    """A served model that makes forecasts."""
     from apptek.server.served_model import ServedModel
 
     return ServedModel.open(forecast_model)
@@ -187,7 +188,7 @@ def forecasting(forecast_model: Path) -> "ServedModel":
 
 @pytest.fixture(scope="module")
 def server() -> Iterator["PostgresServer"]:
-    """A PostgreSQL server; its tests are skipped where there is none."""
+    """A PostgreSQL server; its tests are skipped if it is not installed."""
     from database_servers import postgres_server
 
     with postgres_server() as started:
@@ -196,7 +197,7 @@ def server() -> Iterator["PostgresServer"]:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator["Browser"]:
-    """A real browser, for the tests of the page."""
+    """A real browser for testing the page."""
     from browser_pages import CHROMIUM, FLAGS
     from playwright.sync_api import sync_playwright
 

@@ -1,4 +1,4 @@
-"""The counting baselines by their definition, slow and obvious."""
+"""The counting baselines by definition, slow and obvious."""
 
 import math
 
@@ -22,7 +22,7 @@ def is_dated(fact: PlainFact) -> bool:
 
 
 def weight(fact: PlainFact, when: int | None, decay: float, floor: float) -> float:
-    """What a fact weighs for a query at that time."""
+    """The weight of a fact for a query at that time."""
     if not is_dated(fact) or when is None:
         return 1.0 if is_dated(fact) == (when is not None) else floor
     return floor + (1 - floor) / (1 + distance(fact, when) / decay)
@@ -71,7 +71,7 @@ def recency_scores(
             for r in range(predicates)
         ]
 
-    # The prior is fitted, as weights are: it is that of all facts.
+    # The prior is fitted like the weights: it comes from all facts.
     counted = seen
     if ahead:
         counted = [as_known_before(fact, when) for fact in seen if is_known_before(fact, when)]

@@ -1,4 +1,4 @@
-"""A project with a world of facts in daily slices, for tests of the daily run."""
+"""A project with daily slices of a synthetic dataset, for tests of the daily run."""
 
 import csv
 from collections import Counter
@@ -29,7 +29,7 @@ def last_days(rows: list[Row], count: int) -> list[str]:
 
 @dataclass(frozen=True)
 class DailyProject:
-    """The folder of a project, its file, and the state that its runs store."""
+    """A project's folder, its file, and the state that its runs store."""
 
     folder: Path
 
@@ -54,7 +54,7 @@ class DailyProject:
         )
 
     def write_facts(self, rows: list[Row], until: str = "9999") -> None:
-        """Write the facts until a day as a table, and the most frequent pairs."""
+        """Write the facts up to a day as a table, and the most frequent pairs."""
         pairs = Counter((row[0], row[2]) for row in rows).most_common(8)
         lines = [f"{subject},{object_}" for (subject, object_), _ in pairs]
         (self.folder / "pairs.csv").write_text("\n".join(["subject,object", *lines]))
@@ -68,11 +68,11 @@ class DailyProject:
         return apptek("run", str(self.file), "--observed-until", day, *words)
 
     def succeeds(self, day: str, *words: str) -> CompletedProcess[str]:
-        """Run the project as of a day, which must not fail."""
+        """Run the project as of a day; the run must succeed."""
         return succeeds("run", str(self.file), "--observed-until", day, *words)
 
     def contents(self) -> dict[str, bytes]:
-        """Every file of the folder but the source, by its path."""
+        """Every file in the folder except the source, by path."""
         files = (file for file in self.folder.rglob("*") if file.is_file())
         named = {file.relative_to(self.folder).as_posix(): file for file in files}
         return {

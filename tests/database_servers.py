@@ -15,12 +15,12 @@ import pytest
 
 from apptek.databases import find_database
 
-PASSWORD = "geheim#1/2@3"  # with every mark that a URL has a meaning for
+PASSWORD = "geheim#1/2@3"  # contains every character that has a meaning in a URL
 Rows = list[tuple[Any, ...]]
 
 
 class PostgresServer:
-    """A server in a folder of its own that listens on a socket there. Root may not run it."""
+    """A server in a separate folder that listens on a socket there. It cannot run as root."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.url = folder, f"postgresql://tester@/postgres?host={folder}"
@@ -51,7 +51,7 @@ class PostgresServer:
         for process in (postmaster, *children):
             with suppress(ProcessLookupError):
                 os.kill(process, signal.SIGKILL)
-        # Its process may stay as a zombie, and would seem to hold these locks.
+        # The process may remain as a zombie and appear to hold these locks.
         for lock in (self.folder / "data" / "postmaster.pid", *self.folder.glob(".s.PGSQL.*")):
             lock.unlink()
 
@@ -61,14 +61,14 @@ class PostgresServer:
 
 
 def _program(name: str) -> str | None:
-    """Return the path of a program of PostgreSQL; Debian has them in a folder of its own."""
+    """Return the path of a PostgreSQL program; Debian stores them in a separate folder."""
     folders = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     return shutil.which(name) or shutil.which(name, path=os.pathsep.join(map(str, folders)))
 
 
 @contextmanager
 def postgres_server() -> Iterator[PostgresServer]:
-    """A server for the length of a block; the test is skipped where there is no PostgreSQL."""
+    """Start a server for the duration of a block; skip the test if PostgreSQL is not installed."""
     needed = ["initdb", "pg_ctl", "postgres", *(["setpriv"] if os.geteuid() == 0 else [])]
     if missing := [name for name in needed if _program(name) is None]:
         pytest.skip(f"there is no {' and no '.join(missing)}: see `make postgresql`")

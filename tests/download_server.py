@@ -1,4 +1,4 @@
-"""A server of three small files that misbehaves as a test sets it."""
+"""A server with three small files that misbehaves as configured by a test."""
 
 import hashlib
 from contextlib import suppress
@@ -15,10 +15,10 @@ CONTENT = {split: f"{split}\tknows\tb\t2014-01-01\n".encode() * 20_000 for split
 
 @dataclass
 class Behaviour:
-    """What the server does wrong, and the requests that it got."""
+    """The server's misbehaviour, and the requests that it received."""
 
-    cut_after: int | None = None  # bytes of a body, then the connection closes
-    stalled: Event | None = None  # the connection stays open, silent, until this is set
+    cut_after: int | None = None  # bytes of the body before the connection closes
+    stalled: Event | None = None  # the connection remains open but silent until this is set
     chunked: bool = False  # no Content-Length
     status: int = 200
     redirect_to: str | None = None
@@ -27,12 +27,12 @@ class Behaviour:
 
 
 class Handler(BaseHTTPRequestHandler):
-    """Serves CONTENT, as its server's behaviour says."""
+    """Serve CONTENT with the configured behaviour."""
 
     protocol_version = "HTTP/1.1"
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base's name
-        """Say nothing."""
+        """Do not log requests."""
 
     def do_GET(self) -> None:
         behaviour: Behaviour = self.server.behaviour  # type: ignore[attr-defined]
@@ -62,7 +62,7 @@ class Handler(BaseHTTPRequestHandler):
         else:
             self.send_header("Content-Length", str(len(sent)))
             self.end_headers()
-        with suppress(ConnectionError):  # the client may have had enough
+        with suppress(ConnectionError):  # the client may have closed the connection
             self.wfile.write(sent[: behaviour.cut_after])
             if behaviour.stalled:
                 behaviour.stalled.wait(10)
@@ -71,7 +71,7 @@ class Handler(BaseHTTPRequestHandler):
 
 
 def public_file(address: str, content: bytes) -> PublicFile:
-    """The entry of a benchmark for a file with this content."""
+    """The benchmark entry for a file with this content."""
     return PublicFile(
         address=address,
         blob=hashlib.sha1(b"blob %d\0" % len(content) + content).hexdigest(),

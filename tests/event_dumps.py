@@ -1,4 +1,4 @@
-"""Small samples of event data as their publishers write them, with invented events."""
+"""Small samples of event data in the publishers' formats, with invented events."""
 
 _GDELT_COLUMNS = 61
 
@@ -21,7 +21,7 @@ def gdelt_row(
 
 
 def gdelt(count: int = 3) -> str:
-    """Rows of two actors, and at the end one without its second actor."""
+    """Rows with two actors, and a final row without its second actor."""
     actors = [("UNITED STATES", "USA"), ("POLICE", "GBR"), ("BUSINESS", "")]
     rows = [
         gdelt_row(
@@ -38,7 +38,7 @@ def gdelt(count: int = 3) -> str:
 
 
 def gdelt_version_1() -> str:
-    """Version 1 has 58 columns: without the finer codes of regions."""
+    """Version 1 has 58 columns, because it lacks the finer region codes."""
     rows = [row.split("\t") for row in gdelt().splitlines()]
     return "\n".join("\t".join(row[:40] + row[43:]) for row in rows) + "\n"
 

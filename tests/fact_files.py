@@ -1,4 +1,4 @@
-"""Small files of facts for tests, and what was read of them in words."""
+"""Small fact files for tests, and their content as text."""
 
 import bz2
 import gzip
@@ -22,7 +22,7 @@ FACT: ReadFact = ("a", "p", "b", DAY, DAY)
 
 
 def write(path: Path, content: bytes | str) -> Path:
-    """A file with this content, compressed as its name says."""
+    """Write a file with this content, compressed according to its suffix."""
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(
         compress(content.encode() if isinstance(content, str) else content, path.suffix)
@@ -49,12 +49,12 @@ def parquet_bytes(**columns: object) -> bytes:
 
 
 def read_all(path: Path, *, columns: str | None = None, skip_bad: bool = False) -> Dataset:
-    """A single file, all of it as train."""
+    """Read a single file, with all facts in the training set."""
     return read_dataset(path, columns=columns, skip_bad=skip_bad, splitting=ALL_IN_TRAIN)
 
 
 def read_text(folder: Path, content: bytes | str, name: str = "facts.tsv") -> Dataset:
-    """What a file with this content holds, all of it as train."""
+    """Read a file with this content, with all facts in the training set."""
     return read_all(write(folder / name, content))
 
 
@@ -74,7 +74,7 @@ def in_words(dataset: Dataset, facts: Facts | None = None) -> list[ReadFact]:
 
 
 def fault_of(source: Any, **options: Any) -> str:
-    """The error of reading a source, which is one line."""
+    """Return the error from reading a source, which must be a single line."""
     with pytest.raises(DataError) as caught:
         read_dataset(source, **options)
     message = str(caught.value)

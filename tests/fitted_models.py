@@ -1,6 +1,6 @@
-"""Models that several test modules share: each is fitted once per run, by the first that asks.
+"""Models that several test modules share; each is fitted once per run, on first use.
 
-A shared folder must not change. A test that writes takes a copy.
+A shared folder must not change. Tests that write must use a copy.
 """
 
 from collections.abc import Callable
@@ -18,14 +18,14 @@ from apptek.synthetic.world import make_world
 
 
 def one_file(data: Dataset, splitting: Splitting) -> Dataset:
-    """Return the same facts as if they came as one file and were split."""
+    """Return the same facts as if they had come as one file and been split."""
     none = data.test.first(0)
     return split_facts(replace(data, train=data.all_facts(), valid=none, test=none), splitting)
 
 
 @dataclass(frozen=True)
 class SharedFit:
-    """A model, its settings, and the world that it is fitted on, which may come as one file."""
+    """A model, its settings, and its synthetic dataset, which may come as one file."""
 
     facts: int
     seed: int
@@ -40,7 +40,7 @@ FITS = {
     # Both views and forecasts, with the default settings.
     "default": SharedFit(4000, 1),
     "past_only": SharedFit(4000, 1, (PAST_ONLY,)),
-    # Valid and test come after train, and the model answers from train alone.
+    # The validation and test sets are later, and the model answers from training facts only.
     "by_time": SharedFit(4000, 1, splitting=Splitting(by="time"), final=False),
     # Only the past is visible; fitted on the first facts, and answers from all.
     "forecast": SharedFit(3000, 0, (QUICK, PAST_ONLY), splitting=Splitting(by="time")),
@@ -63,7 +63,7 @@ SharedModel = Callable[[str], Path]  # the fixture `shared_model`
 
 
 def fitted_model(name: str, shelf: Path) -> Path:
-    """Return the folder of a model on the shelf that all workers share; fit it if it is missing."""
+    """Return a model folder that all workers share; fit the model if it is missing."""
     folder, fit = shelf / name, FITS[name]
     with FileLock(shelf / f"{name}.lock"):
         if not folder.exists():

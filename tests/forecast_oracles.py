@@ -1,4 +1,4 @@
-"""Forecasts by their definitions, slow and obvious: decayed counts, direction, both directions."""
+"""Forecasts by definition, slow and obvious: decayed counts, direction, both directions."""
 
 import math
 
@@ -22,7 +22,7 @@ def decayed_count(times: list[int | None], when: int | None, scale: float) -> fl
 
 
 def plain_direction_features(query: PlainFact, facts: list[PlainFact]) -> list[float]:
-    """By family and scale, log(1 + decayed count) as the query is, minus the same reversed."""
+    """By family and scale: log(1 + decayed count), minus the same for the reversed query."""
     subject, object_, when = query.subject, query.object, start_of(query)
     families = (
         (
@@ -53,10 +53,10 @@ def rank_of_both_directions(
     log_priors: tuple[float, float],
     facts: list[PlainFact] | None,
 ) -> float:
-    """The rank of a fact among both directions of its pair, known facts of its time left out.
+    """The rank of a fact among both directions of its pair, excluding known facts at its time.
 
     own, reverse  the probability of each predicate for the pair and for the reversed pair
-    facts         what is known; None: nothing
+    facts         the known facts; None: no facts
     """
     scores = [math.log(p) + log_priors[0] for p in own]
     scores += [math.log(p) + log_priors[1] for p in reverse]

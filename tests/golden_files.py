@@ -1,11 +1,11 @@
-"""Golden files: what commands print, kept in `tests/golden` and compared with what they print now.
+"""Golden files: expected command output in `tests/golden`, compared with the current output.
 
 `GOLDEN=write` in the environment rewrites the files instead of comparing.
 
 Other processors and thread counts round differently, which changes the last digits of weights and
-probabilities. So JSON has floats with six significant digits, and a number with decimals or a
-percent sign may differ by one unit of its last digit, or by a part in 10,000. Everything else must
-be equal: words, counts, dates, ranks and the layout.
+probabilities. Therefore, floats in JSON have six significant digits. A number with decimals or a
+percent sign may differ by one unit in its last digit, or by a part in 10,000. Everything else must
+be equal: words, counts, dates, ranks and layout.
 """
 
 import difflib
@@ -22,8 +22,8 @@ from command_line import apptek
 
 FOLDER = Path(__file__).parent / "golden"
 WRITE = "GOLDEN=write .venv/bin/python -m pytest -q -n0 tests/test_golden.py"
-WIDTH = 100  # of a line of JSON
-MAX_LINES = 200  # of a difference that is shown
+WIDTH = 100  # maximum length of a JSON line
+MAX_LINES = 200  # maximum length of a displayed difference
 ABSOLUTE, RELATIVE = 1e-6, 1e-4
 MINUS = "\N{MINUS SIGN}"
 NUMBER = re.compile(rf"[+{MINUS}-]?\d[\d,]*(?:\.\d+(?:e[+-]\d+)?|(?= ?%))")
@@ -68,7 +68,7 @@ def _is_writing() -> bool:
 
 
 def _with_old_rounding(golden: str, text: str) -> str:
-    """Take lines that agree with golden ones from there: a difference then shows real changes."""
+    """Replace lines that agree with golden ones, so that a difference shows only real changes."""
     before, now = golden.splitlines(), text.splitlines()
     old_shapes, shapes = ([NUMBER.sub("0", one) for one in lines] for lines in (before, now))
     blocks = difflib.SequenceMatcher(None, old_shapes, shapes).get_matching_blocks()
@@ -80,7 +80,7 @@ def _with_old_rounding(golden: str, text: str) -> str:
 
 
 def agree(golden: str, text: str) -> bool:
-    """Whether two texts are equal but for the rounding of numbers and the bars drawn from them."""
+    """Whether two texts are equal except for rounding and the bars drawn from numbers."""
     if golden == text:
         return True
     bars = [[line.count("█") for line in one.splitlines()] for one in (golden, text)]
@@ -99,7 +99,7 @@ def _close(golden: str, text: str) -> bool:
 
 
 def transcript(*words: str) -> str:
-    """A command and what it prints."""
+    """A command and its output."""
     done = apptek(*words)
     errors = f"--- stderr\n{done.stderr}" if done.stderr else ""
     code = f"--- exit code {done.returncode}\n" if done.returncode else ""
@@ -108,7 +108,7 @@ def transcript(*words: str) -> str:
 
 
 def answers(commands: list[str]) -> str:
-    """What commands print with --json."""
+    """The output of commands with --json."""
     by_command = {}
     for command in commands:
         done = apptek(*shlex.split(command), "--json")
@@ -118,7 +118,7 @@ def answers(commands: list[str]) -> str:
 
 
 def json_text(value: Any, indent: str = "") -> str:
-    """A value as JSON: six significant digits, and what fits in a line in one line."""
+    """A value as JSON, with six significant digits and short values on a single line."""
     if isinstance(value, float):
         return f"{value:#.6g}"
     if not isinstance(value, dict | list):
@@ -137,7 +137,7 @@ def json_text(value: Any, indent: str = "") -> str:
 
 
 def page_text(html: str) -> str:
-    """The words of a page, one text per line: also those that only a screen reader says."""
+    """The words on a page, one text per line, including text for screen readers only."""
     reader = _Words()
     reader.feed(html)
     reader.close()
@@ -145,7 +145,7 @@ def page_text(html: str) -> str:
 
 
 class _Words(HTMLParser):
-    """Collects the words of a page without its styles."""
+    """Collects the words on a page without its styles."""
 
     def __init__(self) -> None:
         super().__init__()

@@ -37,7 +37,7 @@ class Page(HTMLParser):
 
 
 def read_page(text: str) -> Page:
-    """A parsed page, checked to close every element that it opens."""
+    """Parse a page and check that every element is closed."""
     page = Page()
     page.feed(text)
     page.close()
@@ -46,7 +46,7 @@ def read_page(text: str) -> Page:
 
 
 def assert_contained(text: str, page: Page) -> None:
-    """Checks that the page loads nothing and runs nothing."""
+    """Check that the page loads nothing and runs nothing."""
     assert not page.tags & {"script", "link", "img", "iframe", "object", "base", "form"}
     assert not [name for name, _ in page.attributes if name.startswith("on")]
     assert not {name for name, _ in page.attributes} & {"src", "href", "xlink:href", "action"}
@@ -57,7 +57,7 @@ def assert_contained(text: str, page: Page) -> None:
 
 
 def assert_mailable(page: str) -> None:
-    """Nothing that Gmail or Outlook drops: style sheets, variables, SVG, classes for layout."""
+    """Check that Gmail and Outlook remove nothing: style sheets, variables, SVG, layout classes."""
     for dropped in ("<style", "<svg", "<link", "<script", "var(--", "display:grid", "display:flex"):
         assert dropped not in page
     assert "<table" in page

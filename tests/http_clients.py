@@ -1,4 +1,4 @@
-"""Load on a service: many connections, each sending one request after the other."""
+"""Load on a service: many connections, each sending requests one after another."""
 
 import asyncio
 import json
@@ -28,7 +28,7 @@ class RunningService:
 
 @contextmanager
 def running_service(model: Path, *options: str, command: str = "serve") -> Iterator[RunningService]:
-    """Runs `apptek serve`, or a command like it, on a free port; it ends with the block."""
+    """Run `apptek serve`, or a similar command, on a free port for the duration of a block."""
     words = [sys.executable, "-c", _SERVE, command, str(model), "--port", "0", *options]
     start = time.perf_counter()
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:
@@ -51,13 +51,13 @@ class LoadResult:
     statuses: dict[int, int]
 
     def quantile(self, share: float) -> float:
-        """The milliseconds within which that share of the responses came."""
+        """The response time in milliseconds that this proportion of responses did not exceed."""
         ordered = sorted(self.milliseconds)
         return ordered[min(int(share * len(ordered)), len(ordered) - 1)]
 
 
 def encode_request(address: str, path: str, body: Any = None) -> bytes:
-    """The bytes of a request: a POST of JSON if it has a body, else a GET."""
+    """The bytes of a request: a POST with JSON if it has a body, else a GET."""
     host = urlsplit(address).netloc
     if body is None:
         return f"GET {path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
@@ -72,9 +72,9 @@ def encode_request(address: str, path: str, body: Any = None) -> bytes:
 def send_requests(
     address: str, requests: Sequence[bytes], clients: int, *, seconds: float = 0.0
 ) -> LoadResult:
-    """Sends all requests once, and then again until the seconds are over.
+    """Send all requests once, then repeat them until the time is up.
 
-    Each client has a connection of its own and sends every `clients`-th request.
+    Each client has its own connection and sends every `clients`-th request.
     """
     return asyncio.run(_send_requests(address, requests, clients, seconds))
 
@@ -104,7 +104,7 @@ async def _send_requests(
 
 
 async def _send(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, request: bytes) -> int:
-    """Sends a request, reads the whole response and returns its status."""
+    """Send a request, read the whole response and return its status."""
     writer.write(request)
     head = (await reader.readuntil(b"\r\n\r\n")).lower()
     length = int(head.split(b"content-length:")[1].split(b"\r\n")[0])

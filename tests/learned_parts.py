@@ -32,7 +32,7 @@ def settings_of(name: str, *changes: str, preset: str = "default") -> Any:
 
 
 def dataset_of(facts: Facts, entities: int, predicates: int) -> Dataset:
-    """Facts that are all of train, valid and test, on an axis of integers."""
+    """Facts used as training, validation and test set, on an axis of integers."""
     return Dataset(
         name="small",
         entities=names_of(f"{number:03d}" for number in range(entities)),
@@ -45,7 +45,7 @@ def dataset_of(facts: Facts, entities: int, predicates: int) -> Dataset:
 
 
 def fifty_facts() -> Dataset:
-    """No pair of entities occurs twice in either direction, so that all of it can be memorised."""
+    """Facts in which no pair occurs twice in either direction, so a model can memorise them."""
     rng = np.random.default_rng(0)
     pairs = [(int(p) // 20, int(p) % 20) for p in rng.permutation(20 * 20)]
     plain = [

@@ -1,4 +1,4 @@
-"""The files of a fitted model, how a test changes them, and a way to stop a fit in the middle."""
+"""The files of a fitted model, ways for tests to change them, and a way to stop a fit midway."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,13 +11,13 @@ from apptek.models.manifest import ARRAYS, write_manifest
 
 
 class Killed(BaseException):
-    """Raised where a test stops a fit. No Exception, so that nothing on the way catches it."""
+    """Raised when a test stops a fit. It is not an Exception, so that no handler catches it."""
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
     """The content of every file by its relative path.
 
-    Without the record of times (run.json), and without the manifest, which holds its checksum.
+    Excludes the record of times (run.json) and the manifest, which contains its checksum.
     """
     return {
         str(path.relative_to(folder)): path.read_bytes()
@@ -27,7 +27,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def rewrite_manifest(folder: Path) -> None:
-    """Makes the manifest fit a folder that a test has changed: what a hostile author would do."""
+    """Update the manifest of a folder that a test has changed, as a hostile author would."""
     (folder / "manifest.json").unlink(missing_ok=True)
     write_manifest(folder)
 
@@ -35,8 +35,8 @@ def rewrite_manifest(folder: Path) -> None:
 def change_array(
     folder: Path, name: str, change: Callable[[npt.NDArray[Any]], npt.NDArray[Any]]
 ) -> None:
-    """Puts another array in the place of one, with checksums and a manifest that fit it."""
+    """Replace an array, and update checksums and manifest accordingly."""
     arrays, record = read_arrays(folder / ARRAYS)
     write_arrays(folder / ".new", arrays | {name: change(arrays[name].copy())}, record)
-    (folder / ".new").replace(folder / ARRAYS)  # the old one stays mapped
+    (folder / ".new").replace(folder / ARRAYS)  # the old one remains mapped
     rewrite_manifest(folder)

@@ -1,6 +1,6 @@
-"""Random damage to model folders, and what opening and asking them comes to.
+"""Random damage to model folders, and the outcome of opening and querying them.
 
-As a program it works through a range of seeds, in a process of its own because the damage that it
+As a program, it works through a range of seeds in a separate process, because the damage that it
 looks for would end the process:
 
 python mutations.py MODEL QUERY.json first last [values]
@@ -22,13 +22,13 @@ REFUSED, ANSWERED = "refused", "answered"
 
 
 def _some_file(folder: Path, rng: np.random.Generator) -> Path:
-    """One of the files that have a content; every file is as likely, however large."""
+    """One of the non-empty files; every file is equally likely, whatever its size."""
     files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
     return files[int(rng.integers(len(files)))]
 
 
 def flip(folder: Path, rng: np.random.Generator) -> str:
-    """Changes one byte, in half of the cases one of the first 200."""
+    """Change one byte; in half of the cases, one of the first 200."""
     path = _some_file(folder, rng)
     content = bytearray(path.read_bytes())
     place = int(rng.integers(min(len(content), 200) if rng.random() < 0.5 else len(content)))
@@ -38,7 +38,7 @@ def flip(folder: Path, rng: np.random.Generator) -> str:
 
 
 def truncate(folder: Path, rng: np.random.Generator) -> str:
-    """Cuts a file off."""
+    """Truncate a file."""
     path = _some_file(folder, rng)
     content = path.read_bytes()
     length = int(rng.integers(len(content)))
@@ -47,7 +47,7 @@ def truncate(folder: Path, rng: np.random.Generator) -> str:
 
 
 def extend(folder: Path, rng: np.random.Generator) -> str:
-    """Adds bytes to a file."""
+    """Append bytes to a file."""
     path = _some_file(folder, rng)
     with path.open("ab") as file:
         file.write(rng.bytes(int(rng.integers(1, 100))))
@@ -55,14 +55,14 @@ def extend(folder: Path, rng: np.random.Generator) -> str:
 
 
 def delete(folder: Path, rng: np.random.Generator) -> str:
-    """Removes a file."""
+    """Remove a file."""
     path = _some_file(folder, rng)
     path.unlink()
     return f"no {path.name}"
 
 
 def swap(folder: Path, rng: np.random.Generator) -> str:
-    """Exchanges two files of different content."""
+    """Swap two files with different content."""
     one = _some_file(folder, rng)
     while (two := _some_file(folder, rng)).read_bytes() == one.read_bytes():
         pass
@@ -73,14 +73,14 @@ def swap(folder: Path, rng: np.random.Generator) -> str:
 
 
 def empty(folder: Path, rng: np.random.Generator) -> str:
-    """Takes all bytes out of a file."""
+    """Empty a file."""
     path = _some_file(folder, rng)
     path.write_bytes(b"")
     return f"{path.name} empty"
 
 
 def change_value(folder: Path, rng: np.random.Generator) -> str:
-    """Changes a value in an array of ids, offsets, times or types, and makes the manifest fit."""
+    """Change a value in an array of ids, offsets, times or types, and update the manifest."""
     from model_folders import change_array
 
     from apptek.array_file import read_arrays
@@ -107,7 +107,7 @@ DAMAGES: tuple[Damage, ...] = (flip, flip, flip, truncate, extend, delete, swap,
 
 
 def outcome(folder: Path, query: list[str]) -> str:
-    """What opening a folder and asking one query comes to, in a word and a text."""
+    """The outcome of opening a folder and asking one query: a word and a text."""
     from apptek.errors import ModelError
     from apptek.predictor import Predictor
     from apptek.results import Query
@@ -122,7 +122,7 @@ def outcome(folder: Path, query: list[str]) -> str:
 
 
 def damage_and_ask(model: Path, query: list[str], damage: Damage, seed: int) -> tuple[str, str]:
-    """Damages a copy of a folder: what was done to it, and what came of it."""
+    """Damage a copy of a folder; return the damage and the outcome."""
     with TemporaryDirectory() as temporary:
         copy = Path(shutil.copytree(model, Path(temporary) / "model"))
         done = damage(copy, np.random.default_rng(seed))
@@ -130,7 +130,7 @@ def damage_and_ask(model: Path, query: list[str], damage: Damage, seed: int) -> 
 
 
 def main() -> None:
-    """Prints a line for each seed."""
+    """Print a line for each seed."""
     model, query, first, last, *rest = sys.argv[1:]
     for seed in range(int(first), int(last)):
         damage = change_value if rest else DAMAGES[seed % len(DAMAGES)]

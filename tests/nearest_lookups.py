@@ -1,4 +1,4 @@
-"""N_tknn of many entities at once: how the tests and the benchmark call the kernel of a look-up."""
+"""N_tknn for many entities at once, for tests and benchmarks of the lookup kernel."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from apptek.graph.incidence import Incidence
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.graph.tknn import Space, nearest_facts, work_space
 
-CHUNK = 50_000  # look-ups that one thread takes at a time
+CHUNK = 50_000  # number of lookups that a thread takes at a time
 
 
 def nearest_of(
@@ -24,8 +24,8 @@ def nearest_of(
 ) -> Ints:
     """N_tknn of n entities, each at a time code: (n, k) facts, nearest first, padded with -1.
 
-    hidden  for each look-up the fact that must not be seen (nor its twins), or -1.
-    An entity of -1 is unknown to the graph and has no facts.
+    hidden  for each lookup, the fact that must not be seen (nor its twins), or -1. An entity of -1
+            is unknown to the graph and has no facts.
     """
     entities, codes = np.asarray(entities, np.int32), np.asarray(times, np.int32)
     moments = graph.axis.positions(codes)
@@ -34,7 +34,7 @@ def nearest_of(
 
     def look_up(start: int) -> None:
         rows = slice(start, start + CHUNK)
-        # Always read-only: numba compiles another version for arrays that are not.
+        # Always read-only: numba would compile another version for writable arrays.
         chunk = [read_only(column[rows]) for column in (entities, moments, masked)]
         nearest_of_all(graph.incidence, directions, chunk[0], chunk[1], chunk[2], nearest[rows])
 
@@ -47,7 +47,7 @@ def nearest_of_all(
     index: Incidence, directions: int, entities: Ints, times: Ints, hidden: Ints, nearest: Ints
 ) -> None:
     """Fill `nearest` (n, k) with the nearest facts of n entities, -1 where there are fewer."""
-    # The loop is a leaf: outside of one, a call would count references to every array of the index.
+    # The loop is a leaf: otherwise each call would count references to every array in the index.
     _fill_nearest(index, directions, entities, times, hidden, work_space(nearest.shape[1]), nearest)
 
 

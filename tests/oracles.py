@@ -10,19 +10,19 @@ FOR_EVER = 2**31 - 1
 
 
 def is_known_before(fact: PlainFact, when: int | None) -> bool:
-    """Whether a query that looks ahead sees a fact: it started strictly before, or is undated."""
+    """Whether a past_only query sees a fact: it started strictly earlier, or is undated."""
     start = fact.until if fact.since is None else fact.since
     return when is None or start is None or start < when
 
 
 def as_known_before(fact: PlainFact, when: int | None) -> PlainFact:
-    """A fact with its end unknown, where that lies at the moment of the query or later."""
+    """A fact whose end is unknown if it is at the query's time or later."""
     is_over = fact.until is None or when is None or fact.until < when
     return fact if is_over or fact.since is None else replace(fact, until=None)
 
 
 def ongoing(fact: PlainFact) -> PlainFact:
-    """A fact that lasts for ever where it has started and its end is unknown."""
+    """A fact that lasts forever if it has started and its end is unknown."""
     has_open_end = fact.since is not None and fact.until is None
     return replace(fact, until=FOR_EVER) if has_open_end else fact
 
@@ -30,9 +30,9 @@ def ongoing(fact: PlainFact) -> PlainFact:
 def seen_facts(
     facts: list[PlainFact], when: int | None, *, ahead: bool, lasting: bool = False
 ) -> list[PlainFact | None]:
-    """Each fact as a query at a moment sees it, None where it does not.
+    """Each fact as seen by a query at a given time, or None if it is not visible.
 
-    ahead    only what was known before the moment
+    ahead    use only what was known before that time
     lasting  open ends are ongoing
     """
     seen: list[PlainFact | None] = []
@@ -53,7 +53,7 @@ def nearest_seen(
     k: int,
     hidden: int | None,
 ) -> list[int]:
-    """The k nearest candidates as they are seen; hidden facts and twins are those of `facts`."""
+    """The k nearest candidates as they are seen; hidden facts and twins refer to `facts`."""
     visible = [
         index
         for index in candidates
@@ -66,7 +66,7 @@ def nearest_seen(
 
 @dataclass(frozen=True)
 class PlainHistory:
-    """The settings of history features: K and weight of pairs and of profiles, and the clock."""
+    """The settings of history features: K and the weight of pairs and profiles, and the clock."""
 
     families: tuple[str, ...]
     kernels: tuple[str, ...]
@@ -82,7 +82,7 @@ class PlainHistory:
 def plain_clock(
     fact: PlainFact, when: int | None, scales: tuple[float, float, float, float]
 ) -> dict[str, float]:
-    """The kernels of a fact for a question; those that are not named are 0."""
+    """The kernels of a fact for a question; kernels that are not listed are 0."""
     undated = fact.since is None and fact.until is None
     if when is None:
         return {"undated ever": 1.0, "both undated": float(undated)}
@@ -123,7 +123,7 @@ def family_facts(
     family: str,
     config: PlainHistory,
 ) -> list[int]:
-    """The K facts of a family that are nearest in time, the hidden one and its twins aside."""
+    """The K facts in a family that are nearest in time, without the hidden fact and its twins."""
     subject, object_, when, hidden = query
     of_family = [i for i, fact in enumerate(facts) if is_of_family(fact, family, subject, object_)]
     seen = seen_facts(facts, when, ahead=config.ahead, lasting=config.lasting)
@@ -137,10 +137,10 @@ def plain_history(
     query: tuple[int | None, int | None, int | None, int | None],
     config: PlainHistory,
 ) -> dict[tuple[str, int, str], float]:
-    """The value of every history feature (family, predicate, kernel) that a question has.
+    """The value of every history feature (family, predicate, kernel) for a question.
 
-    Where every fact is dated, the kernels of undated ones are idle, and an undated question sees
-    `ever` instead of its own.
+    If every fact is dated, the kernels of undated facts are not used, and an undated question uses
+    `ever` instead of its own kernel.
     """
     dated = not any(fact.since is None and fact.until is None for fact in facts)
     as_seen = seen_facts(facts, query[2], ahead=config.ahead, lasting=config.lasting)
@@ -171,9 +171,9 @@ def plain_traits(
     types: dict[str, dict[int, str]],
     most_entities: int,
 ) -> set[tuple[str, str, str]]:
-    """What is said of the two entities: (whose, kind, value).
+    """The traits of the two entities: (whose, kind, value).
 
-    types  of entities, by kind
+    types  entity types, by kind
     """
     subject, object_, when, _ = query
     degrees: dict[int, int] = {}
@@ -205,9 +205,9 @@ def plain_typed(
     most: int,
     config: PlainHistory,
 ) -> dict[tuple[int, int, int, str], float]:
-    """What such actors do: the numbers of (level of s, level of o, predicate, kernel), if not 0.
+    """What similar actors do: the counts of (level of s, level of o, predicate, kernel), if not 0.
 
-    levels  what each entity is at each level: itself, the two kinds, both kinds
+    levels  each entity at each level: itself, both kinds separately, both kinds together
     """
     subject, object_, when, hidden = query
     seen = seen_facts(facts, when, ahead=config.ahead, lasting=config.lasting)

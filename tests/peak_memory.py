@@ -4,6 +4,6 @@ from pathlib import Path
 
 
 def peak_bytes() -> int:
-    """Return the most memory that this process had. `ru_maxrss` would include its parent's."""
+    """Return this process's peak memory. `ru_maxrss` would include its parent's."""
     lines = Path("/proc/self/status").read_text("ascii").splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM"))

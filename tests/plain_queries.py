@@ -1,4 +1,4 @@
-"""Queries as plain tuples, random ones from Hypothesis among them, as arrays and as episodes."""
+"""Queries as plain tuples (including random ones from Hypothesis), as arrays and as episodes."""
 
 import numpy as np
 from hypothesis import strategies as st
@@ -19,7 +19,7 @@ _entities = st.none() | st.integers(0, ENTITIES - 1)
 
 @st.composite
 def plain_queries(draw: st.DrawFn, facts: list[PlainFact]) -> PlainQuery:
-    """Any two entities at any time, or the query of a fact, which is then hidden."""
+    """Any two entities at any time, or the query about a fact, which is then hidden."""
     if bool(facts) and draw(st.booleans()):
         index = draw(st.integers(0, len(facts) - 1))
         fact = facts[index]
@@ -51,7 +51,7 @@ def queries_of(plain: list[PlainQuery]) -> Queries:
 
 @st.composite
 def agent_configs(draw: st.DrawFn) -> AgentConfig:
-    """Settings of the decision process under which small graphs differ."""
+    """Settings of the decision process that make a difference on small graphs."""
     traversal: Traversal = draw(st.sampled_from(["both", "outgoing"]))
     reward: Reward = draw(st.sampled_from(["reached", "literal"]))
     return AgentConfig(
@@ -66,7 +66,7 @@ def agent_configs(draw: st.DrawFn) -> AgentConfig:
 def plain_episode(
     facts: list[PlainFact], query: PlainQuery, config: AgentConfig, max_steps: int | None = None
 ) -> PlainEpisode:
-    """The oracle's episode of a query, with the steps of the settings or as many as given."""
+    """The oracle's episode for a query, with the configured or given number of steps."""
     return PlainEpisode(
         facts,
         query[:3],

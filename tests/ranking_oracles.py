@@ -1,4 +1,4 @@
-"""Ranking and classifier by their definitions, slow and obvious."""
+"""Ranking and classifier by definition, slow and obvious."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from apptek.arrays import Doubles
 
 
 def is_known(fact: PlainFact, query: PlainFact, filtering: str) -> bool:
-    """Whether a fact's predicate is known where the query asks."""
+    """Whether a fact's predicate is known for the query."""
     if filtering == "raw" or (fact.subject, fact.object) != (query.subject, query.object):
         return False
     return filtering == "static" or (fact.since, fact.until) == (query.since, query.until)
@@ -22,7 +22,7 @@ def other_known(query: PlainFact, facts: list[PlainFact], filtering: str) -> lis
 
 
 def expected_rank(scores: list[float], truth: int, left_out: set[int]) -> float:
-    """The mean place of all that score as the truth does, in a list from best to worst."""
+    """The mean position, from best to worst, of all items with the same score as the truth."""
     kept = [score for r, score in enumerate(scores) if r == truth or r not in left_out]
     ordered = sorted(kept, reverse=True)
     places = [place for place, score in enumerate(ordered, start=1) if score == scores[truth]]
@@ -30,7 +30,7 @@ def expected_rank(scores: list[float], truth: int, left_out: set[int]) -> float:
 
 
 def group_of(query: PlainFact, train: list[PlainFact]) -> str:
-    """The one of the three disjoint groups that a query is in."""
+    """Which of the three disjoint groups a query is in."""
     entities = {fact.subject for fact in train} | {fact.object for fact in train}
     if not {query.subject, query.object} <= entities:
         return "unseen_entity"
@@ -39,7 +39,7 @@ def group_of(query: PlainFact, train: list[PlainFact]) -> str:
 
 
 def is_mirrored(query: PlainFact, train: list[PlainFact], mirror: dict[int, int]) -> bool:
-    """Whether train has the reversed fact of the same time, with the mirror predicate."""
+    """Whether training facts include the reversed fact at that time, with the mirror predicate."""
     predicate = mirror.get(query.predicate, query.predicate)
     wanted = PlainFact(query.object, predicate, query.subject, query.since, query.until)
     return wanted in train
@@ -63,7 +63,7 @@ def calibration_error(confidences: list[float], correct: list[bool], bins: int =
 
 @dataclass(frozen=True)
 class PlainExample:
-    """Features with their values, the label, and predicates left out of the denominator."""
+    """Features with their values, the label, and predicates excluded from the denominator."""
 
     features: dict[int, float]
     label: int
@@ -76,7 +76,7 @@ class PlainExample:
         return total
 
     def probabilities(self, weights: Doubles, bias: Doubles) -> Doubles:
-        """Softmax over all predicates that are not left out; 0 for those."""
+        """Softmax over all predicates that are not excluded; 0 for excluded ones."""
         logits = self.logits(weights, bias)
         logits[list(self.others)] = -np.inf
         powers = np.exp(logits - logits.max())
@@ -94,7 +94,7 @@ def objective(
 def slopes(
     weights: Doubles, bias: Doubles, examples: list[PlainExample], l2: float
 ) -> tuple[Doubles, Doubles]:
-    """The derivatives of the objective by the weights and by the bias."""
+    """The derivatives of the objective with respect to the weights and the bias."""
     by_weights, by_bias = l2 * weights, np.zeros_like(bias)
     for example in examples:
         surplus = example.probabilities(weights, bias)
@@ -141,7 +141,7 @@ def adagrad(
     l2: float,
     copies: dict[int, tuple[int, int]] | None = None,
 ) -> tuple[Doubles, Doubles, Doubles]:
-    """Weights, bias and copy weights by Adagrad example by example, the rate falling to 0.
+    """Weights, bias and copy weights from Adagrad, one example at a time, with decay to 0.
 
     The penalty is a proximal step on the weights; copies[feature] is (predicate, group).
     """

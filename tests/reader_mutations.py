@@ -1,7 +1,7 @@
-"""Random damage to files of facts and of queries, and what reading them comes to.
+"""Random damage to files of facts and queries, and the outcome of reading them.
 
-As a program it works through a range of seeds, in a process of its own because the damage might
-end it, and prints how many were read, how many refused, and the most memory in bytes:
+As a program, it works through a range of seeds in a separate process, because the damage might end
+it. It prints how many files were read, how many were rejected, and the peak memory in bytes:
 
 python reader_mutations.py first last
 """
@@ -46,7 +46,7 @@ _PIECES = (
 
 
 def _rows(rng: Rng, form: str) -> bytes:
-    """Good rows of text, with times that mostly go together."""
+    """Valid rows of text, with times that are usually consistent."""
     time = _TIMES[rng.integers(len(_TIMES))]
     header = form.join(("subject", "predicate", "object", "time")) if rng.random() < 0.5 else ""
     lines = [header] if header else []
@@ -155,7 +155,7 @@ def _insert(content: bytes, rng: Rng) -> bytes:
 
 
 def _swap_cells(content: bytes, rng: Rng) -> bytes:
-    """Replaces what stands between two delimiters by another piece."""
+    """Replace the text between two delimiters with something else."""
     for mark in (b"\t", b",", b";", b'"', b"|"):
         places = [place for place, byte in enumerate(content) if byte == mark[0]]
         if len(places) > 1:
@@ -169,7 +169,7 @@ MUTATIONS: tuple[Mutation, ...] = (_flip, _flip, _cut, _remove, _repeat, _insert
 
 
 def _some_options(rng: Rng) -> dict[str, Any]:
-    """Mostly none; each option sometimes."""
+    """Usually no options; each one sometimes."""
     choices: dict[str, tuple[Any, ...]] = {
         "skip_bad": (True, True, False),
         "granularity": ("auto", "hour", "week", "year", "second"),
@@ -189,7 +189,7 @@ def _some_options(rng: Rng) -> dict[str, Any]:
 
 
 def damage_and_read(seed: int, folder: Path) -> str:
-    """Damages a file of one kind and reads it: what came of it. Other errors are not caught."""
+    """Damage a file of one type and read it; return the outcome. Other errors are not caught."""
     rng = np.random.default_rng(seed)
     name = list(KINDS)[seed % len(KINDS)]
     content = KINDS[name](rng)
@@ -197,7 +197,7 @@ def damage_and_read(seed: int, folder: Path) -> str:
         if content:
             content = MUTATIONS[rng.integers(len(MUTATIONS))](content, rng)
     if name.endswith((".gz", ".zst")) and rng.random() < 0.5:
-        # Whole, but of a damaged content: else hardly any would be decompressed.
+        # Intact, but with damaged content: otherwise hardly any would be decompressed.
         inner = _insert(_rows(rng, "\t"), rng)
         content = compress(_flip(inner, rng), Path(name).suffix)
     path = folder / name
@@ -231,7 +231,7 @@ def _check_message(error: DataError) -> None:
 
 
 def main() -> None:
-    """Prints each seed before it is tried, and at the end the counts."""
+    """Print each seed before it is tried, and the counts at the end."""
     first, last = map(int, sys.argv[1:])
     counts: Counter[str] = Counter()
     with TemporaryDirectory() as folder:

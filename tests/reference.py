@@ -1,4 +1,4 @@
-"""The definitions in plain Python, slow and obvious: the benches time the kernels against them.
+"""The definitions in plain Python, slow and obvious; benchmarks compare the kernels with them.
 
 The tests check the kernels against the same functions.
 """
@@ -37,9 +37,9 @@ def distance(fact: PlainFact, when: int) -> int:
 
 
 def nearness(facts: list[PlainFact], index: int, when: int | None) -> tuple[int, int, int, int]:
-    """The sort key of nearness: dated facts first, then by distance, start and index.
+    """The sort key for nearness: dated facts first, then by distance, start and index.
 
-    An undated query sees undated facts first, then dated ones from the earliest on.
+    An undated query sees undated facts first, then dated ones in ascending order.
     """
     fact = facts[index]
     start = fact.until if fact.since is None else fact.since
@@ -51,7 +51,7 @@ def nearness(facts: list[PlainFact], index: int, when: int | None) -> tuple[int,
 
 
 def incident(facts: list[PlainFact], entity: int, traversal: str) -> list[int]:
-    """The indices of the facts of an entity in the directions of the traversal."""
+    """The indices of an entity's facts in the directions of the traversal."""
     return [
         index
         for index, fact in enumerate(facts)
@@ -66,9 +66,9 @@ def is_half_open(fact: PlainFact) -> bool:
 
 
 def are_twins(one: PlainFact, other: PlainFact) -> bool:
-    """Whether two facts are the since line and the until line of one triple.
+    """Whether two facts are the `since` line and the `until` line of one triple.
 
-    They are hidden together: either would give away the other.
+    They are hidden together, because either would reveal the other.
     """
     same = (one.subject, one.predicate, one.object) == (
         other.subject,
@@ -95,7 +95,7 @@ def nearest(
 
 
 class PlainSide:
-    """One side of an episode: its core, the entities it reached, its periphery."""
+    """One side of an episode: its core, the reached entities, and its periphery."""
 
     def __init__(self, episode: "PlainEpisode", start: int | None) -> None:
         self.episode = episode
@@ -116,7 +116,7 @@ class PlainSide:
 
 
 class PlainEpisode:
-    """The Markov decision process of one query, straight from its definition."""
+    """The Markov decision process for one query, directly from its definition."""
 
     def __init__(
         self,
@@ -134,7 +134,7 @@ class PlainEpisode:
         self.facts, self.hidden, self.tknn, self.traversal = facts, hidden, tknn, traversal
         self.when, self.strict, self.literal = query[2], strict, literal
         self.steps_left = max_steps
-        self.facts_of = facts_of  # the facts of each entity; None: looked for each time
+        self.facts_of = facts_of  # the facts of each entity; None: searched for each time
         self.sides = (PlainSide(self, query[0]), PlainSide(self, query[1]))
 
     def nearest_of(self, entity: int) -> list[int]:
@@ -150,13 +150,13 @@ class PlainEpisode:
         return [fact for fact in near if nearness(self.facts, fact, self.when)[:2] < farthest]
 
     def met(self) -> bool:
-        """Whether the two sides have an entity in common, which is what the reward is for."""
+        """Whether the sides have an entity in common, which is the condition for the reward."""
         if self.literal and not all(side.core for side in self.sides):
             return False
         return bool(self.sides[0].entities() & self.sides[1].entities())
 
     def legal(self) -> dict[int, int]:
-        """The actions in either periphery and their numbers of edges; none once it has ended."""
+        """The actions in either periphery with their numbers of edges; none after the end."""
         counts: dict[int, int] = {}
         if self.met() or not self.steps_left:
             return counts
@@ -167,11 +167,11 @@ class PlainEpisode:
         return counts
 
     def done(self) -> bool:
-        """Whether the sides have met, or no step is left, or nothing can be expanded."""
+        """Whether the sides have met, no steps are left, or nothing can be expanded."""
         return not self.legal()
 
     def step(self, action: int) -> bool:
-        """Expands both sides by an action; returns whether they meet."""
+        """Expand both sides by an action; return whether they meet."""
         for side in self.sides:
             side.core |= {f for f in side.periphery() if self.facts[f].predicate == action}
         self.steps_left -= 1
@@ -179,7 +179,7 @@ class PlainEpisode:
 
 
 def splitmix64(state: int) -> tuple[int, int]:
-    """The next state and the next number of the generator of random episodes."""
+    """The next state and the next number from the generator of random episodes."""
     mask = 2**64 - 1
     state = (state + 0x9E3779B97F4A7C15) & mask
     word = ((state ^ (state >> 30)) * 0xBF58476D1CE4E5B9) & mask
@@ -188,14 +188,14 @@ def splitmix64(state: int) -> tuple[int, int]:
 
 
 def play_episode(episode: PlainEpisode, policy: str, seed: int) -> tuple[bool, list[int]]:
-    """Plays an episode by a fixed policy; returns whether the sides met, and the actions."""
+    """Play an episode with a fixed policy; return whether the sides met, and the actions."""
     actions: list[int] = []
     while legal := episode.legal():
         if policy == "commonest":
             action = max(sorted(legal), key=lambda a: legal[a])
         else:
             seed, word = splitmix64(seed)
-            # Lemire's way to a number below n: the upper half of a product, no division.
+            # Lemire's method for a number below n: the upper half of a product, without division.
             action = sorted(legal)[((word >> 32) * len(legal)) >> 32]
         actions.append(action)
         episode.step(action)
@@ -203,7 +203,7 @@ def play_episode(episode: PlainEpisode, policy: str, seed: int) -> tuple[bool, l
 
 
 def plain_facts(facts: Facts) -> tuple[list[PlainFact], dict[int, list[int]]]:
-    """A fact table as plain facts, and the indices of the facts of each entity."""
+    """A fact table as plain facts, and the indices of each entity's facts."""
     rows = zip(*(column.tolist() for column in facts.columns()), strict=True)
     plain = [
         PlainFact(s, p, o, *(None if end == UNKNOWN else end for end in ends))

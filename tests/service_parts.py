@@ -14,7 +14,7 @@ from apptek.server.security_middleware import SecurityMiddleware
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import RequestLimits
 
-# No test waits so long; a test on a busy machine is not turned away, either.
+# No test waits this long, and requests from a busy machine are not rejected.
 PATIENT = RequestLimits(seconds=600.0)
 _APPS: dict[int, tuple[ServedModel, FastAPI]] = {}
 
@@ -28,7 +28,7 @@ def client_of(served: ServedModel, *, token: str | None = None, **limits: Any) -
 
 
 def _patient_app(served: ServedModel) -> FastAPI:
-    """The app of a model, made once: it is the same for most tests."""
+    """A model's app, created once because most tests use the same one."""
     made, app = _APPS.get(id(served), (None, None))
     if made is not served or app is None:
         app = create_app(served, PATIENT)
@@ -43,7 +43,7 @@ def tuning_query(served: ServedModel, row: int = 0) -> dict[str, str]:
 
 
 def when_ready(client: TestClient, path: str, **asked: Any) -> dict[str, Any]:
-    """What is computed once, asked for until it is there."""
+    """Ask for a one-time result until it is ready."""
     found: dict[str, Any] = {"ready": False}
     while not found["ready"]:
         found = client.get(path, params=asked).json()
@@ -52,7 +52,7 @@ def when_ready(client: TestClient, path: str, **asked: Any) -> dict[str, Any]:
 
 
 def problem(response: Any, status: int) -> dict[str, Any]:
-    """The problem in a response, after a check that it has all fields and no traceback."""
+    """The problem in a response, after checking that it has all fields and no traceback."""
     assert response.status_code == status, response.text
     assert response.headers["content-type"] == "application/problem+json"
     body: dict[str, Any] = response.json()

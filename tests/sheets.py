@@ -9,7 +9,7 @@ Cell = str | int | float | date | datetime | None
 
 
 class Formula(str):
-    """A formula and the text that was stored for it: Formula('A1&"x"|stored')."""
+    """A formula with its stored text: Formula('A1&"x"|stored')."""
 
 
 def write_sheets(path: Path, sheets: dict[str, list[list[Cell]]]) -> Path:

@@ -1,4 +1,4 @@
-"""Times as tests write them: the fields of a text, and the axis of some texts."""
+"""Times as tests write them: the fields of a text, and the axis for some texts."""
 
 from typing import Any
 
@@ -29,13 +29,13 @@ def written(
 
 
 def fields_of(one: Any) -> tuple[Any, ...]:
-    """The same of a time that was read."""
+    """The same fields for a time that was read."""
     numbers = (int(one[name]) for name in ("year", "month", "day", "second"))
     return (KINDS[one["kind"]], *numbers, bool(one["zoned"]), ORDERS[one["order"]])
 
 
 def read(text: str) -> tuple[Any, ...]:
-    """The fields of a text, read alone and among others; TimeFormatError where it has a fault."""
+    """The fields of a text, read alone and among others; TimeFormatError if it is invalid."""
     (one,) = read_time(text)
     among = read_times(pa.array(["17", text, "2014-05-13", "?"], pa.string()))
     assert among[1] == one
@@ -47,7 +47,7 @@ def read(text: str) -> tuple[Any, ...]:
 def votes_of(
     *texts: str, granularity: Granularity = "auto", date_format: str = ""
 ) -> tuple[TimeVotes, Any]:
-    """The votes of these texts, a fact each, and how many facts each distinct one has."""
+    """The votes for these texts, one fact each, and the number of facts per distinct text."""
     distinct = list(dict.fromkeys(texts))
     votes = TimeVotes(pa.array(distinct, pa.string()), granularity, date_format)
     counts = np.asarray([texts.count(text) for text in distinct])
@@ -58,7 +58,7 @@ def votes_of(
 def axis_of(
     *texts: str, granularity: Granularity = "auto", date_format: str = ""
 ) -> tuple[TimeAxis, list[int]]:
-    """The axis of these texts, a fact each, and their codes; TimeFormatError about a bad one."""
+    """The axis for these texts, one fact each, and their codes; TimeFormatError if one is bad."""
     votes, counts = votes_of(*texts, granularity=granularity, date_format=date_format)
     for expected in votes.expected.values():
         raise TimeFormatError(expected)

@@ -1,7 +1,7 @@
 """An invented league as a Wikidata dump: `python tests/wikidata_sample.py league.nt.gz`.
 
-The properties are Wikidata's, the people and the clubs are invented. Each person plays for a club,
-some then coach a club, most often the one they played for longest, and some of them own it later.
+The properties are Wikidata's; the people and clubs are invented. Each person plays for a club. Some
+later coach a club, usually the one they played for longest, and some of them own it after that.
 """
 
 import gzip

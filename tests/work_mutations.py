@@ -1,6 +1,6 @@
-"""Random damage to the work folders of stopped fits, and what resuming comes to.
+"""Random damage to the work folders of stopped fits, and the outcome of resuming them.
 
-As a program it works through a range of seeds and prints a line for each:
+As a program, it works through a range of seeds and prints a line for each:
 
 python work_mutations.py first last
 """
@@ -32,7 +32,7 @@ _AGENT = ["agent.tknn=8", "agent.epochs=0.5", "classifier.epochs=1", "classifier
 
 
 def _fit_paper(stop: str) -> Fit:
-    """A fit with an agent, killed at the beginning of a stage or in the middle of training."""
+    """A fit with an agent, killed at the beginning of a stage or during training."""
     data, config = make_world(600, 0).dataset, with_settings(preset("paper"), _AGENT)
 
     def fit(folder: Path, *, resume: bool = False, kill: bool = False) -> None:
@@ -64,7 +64,7 @@ def _fit_embedding(folder: Path, *, resume: bool = False, kill: bool = False) ->
 
 
 def stopped_fits(place: Path) -> list[tuple[Fit, Path, dict[str, bytes]]]:
-    """Fits, the folder beside which each was stopped, and what each would have come to."""
+    """Fits, the folder of each stopped fit, and the result that each should have had."""
     embedding_baseline.CHECKPOINT_SECONDS = 0.0
     fits = [_fit_paper("in training"), _fit_paper("fit the classifier, all_facts"), _fit_embedding]
     stopped = []
@@ -81,7 +81,7 @@ def stopped_fits(place: Path) -> list[tuple[Fit, Path, dict[str, bytes]]]:
 
 
 def resume_damaged(stopped: tuple[Fit, Path, dict[str, bytes]], seed: int) -> tuple[str, str]:
-    """Damages a copy of a work folder and resumes: what was done to it, and what came of it."""
+    """Damage a copy of a work folder and resume; return the damage and the outcome."""
     fit, folder, expected = stopped
     with TemporaryDirectory() as temporary:
         place = Path(shutil.copytree(folder.parent, Path(temporary) / "fit"))
@@ -95,7 +95,7 @@ def resume_damaged(stopped: tuple[Fit, Path, dict[str, bytes]], seed: int) -> tu
 
 
 def run(seeds: Iterable[int]) -> Iterable[tuple[int, str, str]]:
-    """Each seed with what was damaged and what came of it."""
+    """Each seed with its damage and outcome."""
     with TemporaryDirectory() as place:
         stopped = stopped_fits(Path(place))
         for seed in seeds:

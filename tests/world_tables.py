@@ -39,7 +39,7 @@ class Table:
         return ((days * count + subjects) * count + objects) * len(PREDICATES) + number
 
     def holds(self, subjects: Array, predicate: str, objects: Array, days: Array) -> Bools:
-        """Which of these events are in the world."""
+        """Which of these events are in the synthetic dataset."""
         rows = self.of(predicate)
         known = self.keys(self.subjects[rows], predicate, self.objects[rows], self.since[rows])
         return np.isin(self.keys(subjects, predicate, objects, days), known)

@@ -1,4 +1,4 @@
-"""Small graphs for tests, random ones from Hypothesis among them."""
+"""Small graphs for tests, including random ones from Hypothesis."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -49,19 +49,19 @@ def facts_of(plain: list[PlainFact]) -> Facts:
 
 
 def graph_of(plain: list[PlainFact], open_end: OpenEnd = "point") -> TemporalGraph:
-    """The graph of these facts, whose times are integers."""
+    """The graph of these facts, with integer times."""
     return TemporalGraph.build(
         facts_of(plain), TimeAxis("integer"), ENTITIES, PREDICATES, open_end=open_end
     )
 
 
 def names_of(names: Iterable[str]) -> Names:
-    """These names, whose ids are their places in byte order."""
+    """These names; their ids are their positions in byte order."""
     return Names(pa.array(sorted(names, key=str.encode), pa.string()))
 
 
 def dataset_of(plain: list[PlainFact], held_out: list[PlainFact] | None = None) -> Dataset:
-    """A data set of these training facts; valid and test are the same few."""
+    """A data set with these training facts; validation and test set have the same few facts."""
     asked = facts_of(held_out or [])
     return Dataset(
         name="plain",
@@ -75,7 +75,7 @@ def dataset_of(plain: list[PlainFact], held_out: list[PlainFact] | None = None) 
 
 
 def without_times(data: Dataset) -> Dataset:
-    """The same facts, none of which has a date."""
+    """The same facts without dates."""
 
     def undated(facts: Facts) -> Facts:
         unknown = np.full(len(facts), UNKNOWN, np.int32)
@@ -90,7 +90,7 @@ def _code(end: int | None) -> int:
 
 
 def random_intervals(count: int, rng: np.random.Generator) -> list[PlainFact]:
-    """Many facts of few entities with long and short intervals, more than Hypothesis draws."""
+    """Many facts about few entities, with long and short intervals: more than Hypothesis draws."""
     starts = rng.integers(0, 400, count)
     lengths = np.where(
         rng.random(count) < 0.1, rng.integers(0, 300, count), rng.integers(0, 4, count)
@@ -104,7 +104,7 @@ def random_intervals(count: int, rng: np.random.Generator) -> list[PlainFact]:
 def football_careers() -> Dataset:
     """Careers in years: intervals, some with an open end, points and undated facts.
 
-    A player that a club bought in some year plays for it from that year on.
+    If a club bought a player in some year, the player plays for it from that year on.
     """
     rng = np.random.default_rng(0)
     clubs, players = 5, 120

@@ -1,4 +1,4 @@
-// The page of an actor: what it did and received over time, who it will act on and who on it, and
+// An actor's page: what it did and received over time, who it will act on, who will act on it, and
 // its watch list. Police (Egypt) and Citizen (Egypt) can be counted as Egypt.
 
 import { get, getReady, post, predicates, timelinePath } from "./api.js";
@@ -10,10 +10,10 @@ import { plainTable } from "./list_table.js";
 import { addressOf } from "./state.js";
 import { counted, percent, shown } from "./wording.js";
 
-const [TOP, WATCHED] = [10, 10]; // partners on each side, and pairs to watch
+const [TOP, WATCHED] = [10, 10]; // number of partners on each side, and of pairs to watch
 
 export class ActorPage {
-  // onChange(changes of the state): the page is to be shown otherwise.
+  // onChange(state changes): show the page differently.
   constructor(axis, { onAsk, onChange, forecasts }) {
     this.axis = axis;
     this.onAsk = onAsk;
@@ -74,7 +74,7 @@ export class ActorPage {
     return this.axis.timeless ? [] : [el("div", { class: "two" }, ...cards)];
   }
 
-  // Who the actor will act on, and who on it.
+  // Who the actor will act on, and who will act on it.
   outlook(forecast, known, name) {
     if (!forecast || forecast.problem) return forecast ? [soft(forecast.problem)] : [];
     const groups = groupsOf(known);
@@ -117,7 +117,7 @@ export class ActorPage {
   }
 }
 
-// What the service says where it has no answer for this part of the page.
+// The service's message if it has no answer for this part of the page.
 function tellProblem(problem) {
   if (problem.status !== 422) throw problem;
   return { problem: problem.detail };
@@ -147,6 +147,6 @@ function partnerColumns(forecast, groups, partner, onAsk) {
   return [name, ...chanceColumns(groups), median, reason];
 }
 
-// The time within which the next event comes in half of the cases.
+// The time by which the next event comes in half of the cases.
 export const medianText = (median, longest, unit) =>
   median === null ? `more than ${counted(longest, unit)}` : `within ${counted(median, unit)}`;

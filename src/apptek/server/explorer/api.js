@@ -1,4 +1,4 @@
-// The HTTP interface. Every failure is a Problem: title, detail, advice, perhaps suggestions.
+// The HTTP interface. Every failure is a Problem: title, detail, advice and possibly suggestions.
 
 import { save } from "./export.js";
 
@@ -15,7 +15,7 @@ export function keepToken(token) {
   sessionStorage.setItem(TOKEN, token);
 }
 
-// read: how a good response is read, json or blob
+// read: how to read a successful response, json or blob
 async function request(path, options = {}, read = "json") {
   const token = sessionStorage.getItem(TOKEN);
   const headers = { ...options.headers, ...(token && { Authorization: `Bearer ${token}` }) };
@@ -49,14 +49,14 @@ const parameters = (values) =>
 export const get = (path, values = {}, signal = undefined) =>
   request(`${path}?${parameters(values)}`, { signal });
 
-// Saves what the service sends as a file.
+// Saves the service's response as a file.
 export const saveFrom = async (path, values, name) =>
   save(await request(`${path}?${parameters(values)}`, {}, "blob"), name);
 
 /** @type {Promise<any[]> | null} */
 let known = null;
 
-// All predicates with label, class and group; fetched once.
+// All predicates with label, class and group; fetched only once.
 export function predicates() {
   known ??= get("/api/predicates").then(({ predicates: all }) => all);
   return known.catch((problem) => {
@@ -65,9 +65,9 @@ export function predicates() {
   });
 }
 
-const PAUSE = 1200; // milliseconds before what is not ready is asked for again
+const PAUSE = 1200; // milliseconds before asking again for something that is not ready
 
-// Asks until the service has computed what it computes once; meanwhile() is called each time.
+// Asks until the service has finished a one-time computation; calls meanwhile() on each attempt.
 export async function getReady(path, values, signal, meanwhile) {
   const found = await get(path, values, signal);
   if (found.ready || signal.aborted) return found;

@@ -1,18 +1,18 @@
-// The time axis: positions as the service counts them, their texts, and a field for a time.
+// The time axis: positions as the service counts them, their texts, and an input field for times.
 
 import { button, el } from "./dom.js";
 import { counted } from "./wording.js";
 
 const { d3 } = globalThis;
 const DAY = 86_400_000;
-// The milliseconds of the units that have a fixed length; weeks count from Monday, 1969-12-29.
+// The milliseconds of units with a fixed length; weeks count from Monday, 1969-12-29.
 const LENGTHS = { second: 1000, minute: 60_000, hour: 3_600_000, day: DAY, week: 7 * DAY };
-const SHOWN = { second: 19, minute: 16, hour: 16 }; // characters of an ISO text; of days, 10
+const SHOWN = { second: 19, minute: 16, hour: 16 }; // characters of an ISO text; 10 for days
 // Words for a time after the last fact, in days.
 const AHEAD = { tomorrow: 1, "next day": 1, "next week": 7, "next month": 30, "next year": 365 };
 const MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split(" ");
-const LETTER = 7.2; // pixels of one in the label of a tick
-// A short and a long window of a forecast, in steps.
+const LETTER = 7.2; // pixels per letter in a tick label
+// A short and a long forecast window, in steps.
 const WINDOWS = {
   second: [60, 3600],
   minute: [60, 1440],
@@ -41,12 +41,12 @@ export class Axis {
     this.timeless = span.timeless;
     this.word = span.unit === "integer" ? "step" : span.unit;
     this.windows = WINDOWS[span.unit];
-    this.beyond = span.beyond; // steps after the last fact that are shown
-    this.length = LENGTHS[span.unit]; // of a step in milliseconds, if all are equally long
+    this.beyond = span.beyond; // number of steps to show after the last fact
+    this.length = LENGTHS[span.unit]; // length of a step in milliseconds, if all are equally long
     this.origin = span.unit === "week" ? -3 * DAY : 0;
   }
 
-  // The text of a position, as the service reads it.
+  // The text of a position, in the form that the service reads.
   text(position) {
     const whole = Math.round(position);
     if (this.unit === "integer") return String(whole);
@@ -66,7 +66,7 @@ export class Axis {
     return new Date(position * this.length + this.origin).toISOString();
   }
 
-  // The position of a text, or null if it has none.
+  // The position of a text, or null if the text has none.
   position(text) {
     if (this.unit === "integer") return /^[+-]?\d+$/.test(text) ? Number(text) : null;
     const [date, clock = ""] = text.split(/[T ]/);
@@ -81,7 +81,7 @@ export class Axis {
     return Math.floor((moment.getTime() - this.origin) / this.length);
   }
 
-  // Round positions: of days and their parts, the beginnings of hours, days, months or years.
+  // Round positions: the beginnings of hours, days, months or years, depending on the unit.
   ticks(x) {
     const [left, right] = x.range();
     const count = Math.max(Math.floor((right - left) / 70), 2);
@@ -92,7 +92,7 @@ export class Axis {
     return [...new Set(steps)];
   }
 
-  // What stands at a tick: Feb, 3 Feb, 14:00; only a January, and the first tick, have the year.
+  // A tick's label: Feb, 3 Feb, 14:00; only January and the first tick include the year.
   tickText(position, isFirst = false) {
     if (!this.length) return this.text(position);
     const parts = /^([+-]?\d+)-(\d\d)-(\d\d)T(\d\d:\d\d)/.exec(this.iso(position));
@@ -104,8 +104,8 @@ export class Axis {
     return month === "01" ? year : name;
   }
 
-  // The labels of the ticks that fit beside each other and beside the label of the query.
-  // queryX: where that is, or null; half: half of its width. Pixels.
+  // The tick labels that overlap neither each other nor the query's label. queryX: the position of
+  // the query's label, or null; half: half its width. In pixels.
   labels(x, queryX, half) {
     const [left, right] = x.range();
     const kept = [];
@@ -125,8 +125,8 @@ export class Axis {
     return position !== null && (position < this.first_position || position > this.last_position);
   }
 
-  // What was typed, as the service reads it: "tomorrow" and "next week" count from the last fact,
-  // and 31/12/2014 has only one meaning.
+  // Converts typed text for the service: "tomorrow" and "next week" count from the last fact, and
+  // 31/12/2014 has only one meaning.
   read(typed) {
     const text = typed.trim();
     const days = AHEAD[text.toLowerCase()];
@@ -138,7 +138,7 @@ export class Axis {
     return meanings.length === 1 ? meanings[0] : text;
   }
 
-  // The remark about a typed time, and whether it is a warning.
+  // The note about a typed time, and whether it is a warning.
   hint(typed) {
     const meanings = dayMeanings(typed.trim());
     if (meanings.length === 2) return [`write ${meanings.join(" or ")}`, true];
@@ -154,7 +154,7 @@ export class Axis {
   }
 }
 
-// The days that 06/01/2015 can mean, as texts; none if it is no such text.
+// The days that 06/01/2015 can mean, as texts; none for other texts.
 export function dayMeanings(text) {
   const match = /^(\d{1,2})[/.](\d{1,2})[/.](\d{4})$/.exec(text);
   if (!match) return [];
@@ -165,7 +165,7 @@ export function dayMeanings(text) {
   return [...new Set(texts)].filter((day) => Number.isFinite(Date.parse(day)));
 }
 
-// A field for any time, written as everywhere else. Where times are days, it has a calendar.
+// A field for times in the usual formats. If times are days, it includes a calendar.
 export class TimeField {
   constructor(container, axis) {
     this.axis = axis;

@@ -1,11 +1,11 @@
-// A field for the name of an entity, with suggestions while typing (an ARIA combobox).
+// A field for an entity name, with suggestions while typing (an ARIA combobox).
 
 import { get } from "./api.js";
 import { el, span } from "./dom.js";
 import { counted, shown } from "./wording.js";
 
-const PAUSE = 80; // milliseconds without a key before suggestions are fetched
-const SLOW = 150; // milliseconds before the list says that it is still looking
+const PAUSE = 80; // milliseconds without a keystroke before suggestions are fetched
+const SLOW = 150; // milliseconds before the list shows that the search is still running
 
 export class Combobox {
   constructor(container, { id, label, placeholder = "Type a few letters", required = true }) {
@@ -23,7 +23,7 @@ export class Combobox {
       placeholder,
       type: "text",
       required,
-      pattern: ".*\\S.*", // blanks are no name
+      pattern: ".*\\S.*", // only spaces are not a name
       role: "combobox",
       autocomplete: "off",
       spellcheck: "false",
@@ -51,7 +51,7 @@ export class Combobox {
     this.close();
   }
 
-  // Opens the list for a name that is typed by half: one that other names begin with.
+  // Opens the list for a partly typed name, which is the beginning of other names.
   async offerMatches() {
     const typed = this.input.value;
     const found = await this.find(typed).catch(() => ({ entities: [] }));
@@ -131,10 +131,10 @@ export class Combobox {
     );
   }
 
-  // An option of the list with its value.
+  // A list option with its value.
   row(index, value, ...children) {
     const choose = (event) => {
-      event.preventDefault(); // the field keeps the focus
+      event.preventDefault(); // keep the focus in the field
       this.choose(value);
     };
     const option = el(
@@ -152,7 +152,7 @@ export class Combobox {
     if (step && !open) {
       this.suggest();
     } else if (step && this.options.length) {
-      const size = this.options.length + 1; // one more: the field itself
+      const size = this.options.length + 1; // one more for the field itself
       this.mark(((this.active + 1 + step + size) % size) - 1);
     } else if (event.key === "Enter" && open && this.active >= 0) {
       this.choose(this.options[this.active].choice);
@@ -164,7 +164,7 @@ export class Combobox {
     event.preventDefault();
   }
 
-  // Marks an option as the active one; -1: none, the field itself is.
+  // Marks an option as active; -1: no option, the field itself is active.
   mark(active) {
     this.active = active;
     for (const [index, option] of this.options.entries()) {
@@ -190,7 +190,7 @@ export class Combobox {
   }
 }
 
-// The name with the typed beginnings of its words marked.
+// The name, with the typed beginnings of its words highlighted.
 export function highlighted(name, typed) {
   const words = typed
     .split(/[^\p{L}\p{N}]+/u)

@@ -1,8 +1,8 @@
-// The buttons and switches of the page, and what each of them does.
+// The page's buttons and switches, and what each one does.
 
 import { all, byId } from "./dom.js";
 
-// Nothing can be asked before the model is known.
+// No question can be asked until the model is known.
 export function enableAsking(isEnabled) {
   for (const control of all("#ask input, #ask button, #search")) control.disabled = !isEnabled;
 }
@@ -16,7 +16,7 @@ export function bindControls(page, actions) {
   });
   byId("swap").addEventListener("click", () => {
     const { subject, object } = fields();
-    if (page.answer && !byId("ask").reportValidity()) return; // all is swapped, or nothing
+    if (page.answer && !byId("ask").reportValidity()) return; // swap everything or nothing
     [subject.value, object.value] = [object.value, subject.value];
     if (page.answer) byId("ask").requestSubmit();
   });

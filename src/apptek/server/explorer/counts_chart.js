@@ -14,8 +14,8 @@ export class CountCharts {
     new ResizeObserver(() => this.draw()).observe(container);
   }
 
-  // A card for each of some charts, all of one scale. charts: title and counts (layer by part);
-  // span: the names of the layers, and the first and the last position
+  // One card per chart, all with the same scale. charts: title and counts (layer by part); span:
+  // the names of the layers, and the first and last position
   cards(charts, { layers, first, last }) {
     const named = layers.map((name) => ({ name }));
     const [tones, order] = [tonesOf(named), layerOrder(named)];

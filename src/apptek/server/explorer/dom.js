@@ -1,4 +1,4 @@
-// Helpers for the DOM. Elements are made from text only, so a name never becomes markup.
+// Helpers for the DOM. Elements are created from text only, so names never become markup.
 
 import { addressOf } from "./state.js";
 
@@ -8,7 +8,7 @@ export function el(name, attributes = {}, ...children) {
     if (key.startsWith("on")) {
       element.addEventListener(key.slice(2), value);
     } else if (key === "style") {
-      // Property by property: the Content-Security-Policy forbids style attributes.
+      // Set each property separately: the Content-Security-Policy forbids style attributes.
       for (const [property, text] of Object.entries(value)) {
         element.style.setProperty(property, text);
       }
@@ -25,17 +25,17 @@ export function el(name, attributes = {}, ...children) {
 export const span = (kind, ...children) => el("span", { class: kind }, ...children);
 export const soft = (...children) => el("p", { class: "soft" }, ...children);
 
-// A button that does something.
+// A button with an action.
 export const button = (label, onclick, attributes = {}) =>
   el("button", { type: "button", class: "quiet", ...attributes, onclick }, label);
 
-// The colour of a class as a style: tokens.css has the tones.
+// The colour of a class as a style; the tones are in tokens.css.
 export const toned = (tone) => ({ "--tone": `var(--${tone})` });
 
 // A small square in the colour of a class.
 export const swatch = (tone) => el("span", { class: "swatch", style: toned(tone) });
 
-// A bar that is filled up to a share.
+// A bar that is filled to a given proportion.
 export const track = (share, kind = "") =>
   el(
     "span",
@@ -43,7 +43,7 @@ export const track = (share, kind = "") =>
     el("span", { class: `fill ${kind}`, style: { width: `${Math.min(100 * share, 100)}%` } }),
   );
 
-// A link to a question, which the page itself opens.
+// A link to a question that opens within the page.
 export function questionLink(state, onAsk, attributes, ...children) {
   const onclick = (event) => {
     if (event.metaKey || event.ctrlKey) return;
@@ -53,35 +53,35 @@ export function questionLink(state, onAsk, attributes, ...children) {
   return el("a", { href: addressOf(state), onclick, ...attributes }, ...children);
 }
 
-// Sets attributes of a selection of d3.
+// Sets attributes on a d3 selection.
 export function set(selection, attributes) {
   for (const [name, value] of Object.entries(attributes)) selection.attr(name, value);
   return selection;
 }
 
-// Appends an element with attributes to a selection of d3.
+// Appends an element with attributes to a d3 selection.
 export const put = (parent, name, attributes) => set(parent.append(name), attributes);
 
 /**
- * The element with an id, of whatever kind it is.
+ * The element with an id, of any type.
  * @param {string} id
  * @returns {any}
  */
 export const byId = (id) => document.getElementById(id);
 
 /**
- * All elements that match, of whatever kind they are.
+ * All matching elements, of any type.
  * @param {string} selector
  * @returns {any[]}
  */
 export const all = (selector) => [...document.querySelectorAll(selector)];
 
 /** @type {WeakMap<Element, Element[]>} */
-const latest = new WeakMap(); // choices that a list has, or will have when nothing is pressed
-const PRESSED = 30; // milliseconds before a list that is pressed is looked at again
+const latest = new WeakMap(); // current choices of a list, or the next ones while it is pressed
+const PRESSED = 30; // milliseconds before checking a pressed list again
 
-// Replaces the children of a list of choices. If one had the focus, that in its place gets it.
-// While one is pressed nothing is replaced, for a click must begin and end on the same element.
+// Replaces the children of a list of choices. If one had the focus, its replacement gets it. While
+// one is pressed, nothing is replaced, because a click must begin and end on the same element.
 export function replaceChoices(list, choices) {
   latest.set(list, choices);
   if (list.querySelector(":active")) {
@@ -93,7 +93,7 @@ export function replaceChoices(list, choices) {
   if (place >= 0) choices[place]?.querySelector("button")?.focus({ preventScroll: true });
 }
 
-// Marks elements as waiting while some work takes longer than 150 ms.
+// Marks elements as waiting if some work takes longer than 150 ms.
 export async function waiting(elements, work) {
   const mark = (busy) => {
     for (const element of elements) element.toggleAttribute("data-waiting", busy);
@@ -107,7 +107,7 @@ export async function waiting(elements, work) {
   }
 }
 
-// Marks the link of the page that is shown.
+// Marks the link to the current page.
 export function markCurrent(page) {
   for (const link of all("[data-page]")) {
     if (link.dataset.page === page) link.setAttribute("aria-current", "page");

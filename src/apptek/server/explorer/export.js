@@ -1,4 +1,4 @@
-// Files: what is saved from the page.
+// Saving parts of the page as files.
 
 export function save(blob, name) {
   const address = URL.createObjectURL(blob);
@@ -12,7 +12,7 @@ export function fileName({ subject, object, time }, kind) {
   return `${words.slice(0, 90)}.${kind}`;
 }
 
-// Saves the drawing as it is seen, with its style and without what only the page needs.
+// Saves the drawing as displayed, with its style and without interactive parts.
 export async function saveDrawing(svg, explanation) {
   const copy = svg.cloneNode(true);
   const [width, height] = copy.getAttribute("viewBox").split(" ").slice(2);

@@ -1,4 +1,4 @@
-// The first screen: one question with its answer drawn, and more of them as cards.
+// The first screen: one question with its answer drawn, and more questions as cards.
 
 import { get } from "./api.js";
 import { byId, el, questionLink, span, toned, track, waiting } from "./dom.js";
@@ -23,7 +23,7 @@ export class FirstScreen {
     byId("samples").replaceChildren(...others.map((question) => this.card(question)));
     byId("samples-title").hidden = others.length === 0;
     if (first) await this.hero(first);
-    this.questions = questions; // all of it is there
+    this.questions = questions; // everything has arrived
   }
 
   link(question, attributes, ...children) {

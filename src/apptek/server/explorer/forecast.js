@@ -1,4 +1,4 @@
-// The forecast of a pair: the chance that something happens in the next days, by class, and why.
+// A pair's forecast: the chance that something happens in the next days, by class, and why.
 
 import { post } from "./api.js";
 import { all, byId, el, put, set, soft, span, toned, track, waiting } from "./dom.js";
@@ -7,11 +7,11 @@ import { tonesOf } from "./ribbon_shape.js";
 import { counted, percent, shown } from "./wording.js";
 
 const { d3 } = globalThis;
-const [SHOWN, TOP] = [5, 60]; // predicates that are listed, and that are fetched
+const [SHOWN, TOP] = [5, 60]; // number of predicates to list and to fetch
 const [CURVE_WIDTH, CURVE_HEIGHT] = [300, 56];
 
 export class ForecastPanel {
-  // onLength(steps): a window of that length is to be shown.
+  // onLength(steps): show a window of that length.
   constructor(axis, onLength) {
     this.axis = axis;
     for (const [place, button] of all("[data-window]").entries()) {
@@ -22,13 +22,13 @@ export class ForecastPanel {
     }
   }
 
-  // Hides what is shown or on its way: it belongs to an earlier question.
+  // Hides what is shown or being loaded, because it belongs to an earlier question.
   expire() {
     this.fetching?.abort();
     for (const id of ["forecast", "occurrence"]) byId(id).classList.add("stale");
   }
 
-  // Loads the forecast of a query. steps: the length of its window, else the short one is taken.
+  // Loads the forecast for a query. steps: the length of its window; by default the short one.
   load(query, steps) {
     this.expire();
     this.fetching = new AbortController();
@@ -110,7 +110,7 @@ export class ForecastPanel {
   }
 }
 
-// The chance that something happens at all, beside an answer that supposes it.
+// The chance that something happens at all, next to an answer that assumes it.
 export const chanceWords = ({ probability, length, unit, first }) => [
   el("b", {}, percent(probability)),
   ` that something happens within ${counted(length, unit)}`,
@@ -123,12 +123,12 @@ export function nextText({ median, median_time: until, longest }, unit) {
   return `Next event: within ${counted(median, unit)} in half of similar cases (by ${until}).`;
 }
 
-// The length of the window in steps: the long one if it is asked for, else the short one.
+// The length of the window in steps: the long one if requested, otherwise the short one.
 export function windowOf({ windows: [short, long] }, steps) {
   return steps === String(long) ? long : short;
 }
 
-// The window begins at the time of the query; null: after the last fact.
+// The window begins at the query's time; null: after the last fact.
 export function startOf(axis, time) {
   const at = axis.position(time);
   return at !== null && at > axis.first_position ? time : null;
@@ -137,7 +137,7 @@ export function startOf(axis, time) {
 export const expectedText = (expected) =>
   `about ${expected < 9.5 ? expected.toFixed(1) : Math.round(expected)} facts`;
 
-// The chance that something happens until each day of the window.
+// The chance that something happens by each day of the window.
 function curveOf(curve) {
   if (curve.length < 2) return null;
   const x = (_, place) => (place / (curve.length - 1)) * CURVE_WIDTH;

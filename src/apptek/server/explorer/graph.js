@@ -1,15 +1,15 @@
-// The graph of an answer. Its layout comes from present/drawing.py and its look from
-// present/templates, so that page and file show the same. Here entities can be asked about.
+// The graph of an answer. Its layout comes from present/drawing.py and its style from
+// present/templates, so that page and file look the same. Here, users can ask about entities.
 
 import { button, byId, el, put, set } from "./dom.js";
 import { shown, timely } from "./wording.js";
 
 const { d3 } = globalThis;
-const PAUSE = 200; // milliseconds without another change of the width
+const PAUSE = 200; // milliseconds without another change in width
 const ROLES = { meeting: "both interact with it", bystander: "only one of them interacts with it" };
 
 export class Graph {
-  // onAsk(role, name): ask about an entity; onResize: a drawing of another width is needed.
+  // onAsk(role, name): ask about an entity; onResize: a drawing with another width is needed.
   constructor(container, { onAsk, onResize }) {
     this.container = container;
     this.onAsk = onAsk;
@@ -21,12 +21,12 @@ export class Graph {
     }).observe(container);
   }
 
-  // The width that a drawing should have to fill its card.
+  // The width at which a drawing fills its card.
   get width() {
     return Math.max(Math.floor(this.scroller.clientWidth) - 16, 240);
   }
 
-  // Whether what is drawn would be shown much larger or smaller than it was made for.
+  // Whether the drawing would be shown much larger or smaller than intended.
   isUnfit() {
     return Boolean(this.svg && this.scroller.clientWidth) && Math.abs(this.width - this.drawn) > 60;
   }
@@ -35,7 +35,7 @@ export class Graph {
     return this.scroller.querySelector("svg");
   }
 
-  // The drawing of an answer, at the width that it was asked for.
+  // The drawing of an answer, at the requested width.
   draw(drawing) {
     const { activeElement: focused } = document;
     const name = this.scroller.contains(focused) ? d3.select(focused).datum()?.name : null;
@@ -95,7 +95,7 @@ export class Graph {
     writeTexts(this.labels);
   }
 
-  // The drawing of an explanation; null: there is none.
+  // The drawing of an explanation; null if there is none.
   show(explanation) {
     const isDrawn = Boolean(explanation?.drawing.edges.some(({ kind }) => kind !== "question"));
     if (isDrawn) this.draw(explanation.drawing);
@@ -108,7 +108,7 @@ export class Graph {
     this.scroller.replaceChildren(el("p", { class: "empty" }, message));
   }
 
-  // Lights the facts of some reasons and dims the rest; null: all are alike.
+  // Highlights the facts of some reasons and dims the rest; null: no highlighting.
   light(numbers) {
     if (!this.svg) return;
     const isLit = ({ reasons }) => !numbers || reasons.some((one) => numbers.includes(one));
@@ -130,7 +130,7 @@ export class Graph {
       });
   }
 
-  // What can be done with an entity. The browser closes the menu and gives the focus back.
+  // The menu for an entity. The browser closes it and restores the focus.
   openMenu(element, node) {
     const item = (label, action) =>
       button(label, () => {
@@ -156,7 +156,7 @@ export class Graph {
 
 const removeClosed = ({ newState, target }) => newState === "closed" && target.remove();
 
-// The texts of nodes or labels, where the service has placed them.
+// The texts of nodes or labels, at the positions set by the service.
 function writeTexts(groups) {
   const texts = groups
     .selectAll("text")
@@ -177,7 +177,7 @@ const titleOf = (edge, nodes) =>
     .map(shown)
     .join(" | ");
 
-// The empty SVG of a drawing, with the arrow head that its edges end in.
+// The empty SVG of a drawing, with the arrowhead for its edges.
 function createSheet({ width, height, title }) {
   const svg = set(d3.create("svg"), {
     class: "apptek",

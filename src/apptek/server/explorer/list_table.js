@@ -1,17 +1,17 @@
-// Lists as tables: they can be searched, and sorted by the heads of their columns.
+// Lists as tables that can be searched, and sorted by clicking on column headers.
 
 import { button, byId, el, soft } from "./dom.js";
 
 const { d3 } = globalThis;
-const SHOWN = 60; // rows; a file has all of them
+const SHOWN = 60; // number of rows; a file contains all of them
 
-// Rows in the order of a column: texts by their letters, numbers by their size.
+// Sorts rows by a column: texts alphabetically, numbers by value.
 export function sortedBy(rows, value, down) {
   const sign = down ? -1 : 1;
   return rows.toSorted((a, b) => sign * d3.ascending(value(a), value(b)));
 }
 
-// Whether a row has all words in its names.
+// Whether the names in a row contain all words.
 export function isWanted({ subject, object }, words) {
   const names = `${subject} ${object}`.toLowerCase();
   return words
@@ -20,7 +20,7 @@ export function isWanted({ subject, object }, words) {
     .every((word) => names.includes(word));
 }
 
-// A row of a table. columns: title, value(row), cell(row, value) for more than a text, soft
+// A table row. columns: title, value(row), cell(row, value) for more than a text, soft
 const rowOf = (row, columns) =>
   el(
     "tr",
@@ -41,14 +41,14 @@ const framed = (heads, body, label) =>
     el("table", { class: "list" }, el("thead", {}, el("tr", {}, ...heads)), body),
   );
 
-// A table as it is, without sorting.
+// A plain table without sorting.
 export function plainTable(rows, columns, label) {
   const heads = columns.map(({ title }) => el("th", { scope: "col", class: "soft" }, title));
   return framed(heads, el("tbody", {}, ...rows.map((row) => rowOf(row, columns))), label);
 }
 
-// Shows a list, at first in the order of its rows. tools, files: controls before and after the field
-// for words; none: the text if it is empty
+// Shows a list, initially in the order of its rows. tools, files: controls before and after the
+// search field; none: the text for an empty list
 export function showList(title, about, { rows, columns, tools, files, none }) {
   let [by, down, words] = [-1, true, ""];
   const body = el("tbody", {});

@@ -1,5 +1,5 @@
-// The explorer: a question in; its answer, ribbon, reasons, graph and forecast out.
-// The address is the state.
+// The explorer: takes a question and shows its answer, ribbon, reasons, graph and forecast.
+// The address holds the state.
 
 import { get } from "./api.js";
 import { Axis, TimeField } from "./axis.js";
@@ -27,7 +27,7 @@ import { latestTime, PairFacts } from "./pair_facts.js";
 import { WhatIf } from "./what_if.js";
 import { shown, timely } from "./wording.js";
 
-const OF = { name: "subject", actor: "subject" }; // fields of problems, as the address names them
+const OF = { name: "subject", actor: "subject" }; // problem fields, as named in the address
 const [NARROW, TITLE] = [760, document.title]; // pixels, as in screens.css
 /** @type {any} */
 const page = { state: {}, answer: null, explanation: null, unknown: [] };
@@ -50,13 +50,13 @@ const reasons = new Reasons({
   onSelect: (reason) => update({ reason }).then(showReason),
   onPoint: (reason) => graph.light(reason && [reason.number, reason.same_as].filter(Boolean)),
 });
-// These need the time axis of the model, and are made as soon as it is known.
+// These need the model's time axis and are created as soon as it is known.
 /** @type {any} */
 let [axis, time, pairFacts, ribbon, forecasts, first, pages] = [];
 
 const query = () => queryOf(page.state);
 
-// The body of a question: about unknown names it is answered only on request.
+// The body of a question; unknown names are answered only on request.
 const asking = () => ({ ...query(), ...(page.state.general && { allow_unknown: true }) });
 
 const view = () => (page.state.view === "past_only" ? "past_only" : "all_facts");
@@ -98,14 +98,14 @@ function start() {
   });
 }
 
-// Ends what is under way for an earlier question.
+// Cancels requests that belong to an earlier question.
 function renew(work) {
   page[work]?.abort();
   page[work] = new AbortController();
   return page[work].signal;
 }
 
-// Shows the view that the address describes.
+// Shows the view described by the address.
 async function restore() {
   page.explaining?.abort();
   renew("answering");
@@ -125,7 +125,7 @@ async function restore() {
   byId("ask").hidden = listed;
   byId("welcome").hidden = listed || complete;
   if (complete) {
-    byId("result").inert = !isAbout(page.explanation, state); // what it shows is of an earlier question
+    byId("result").inert = !isAbout(page.explanation, state); // it shows an earlier question
     ribbon.keepOnly(state);
     await answer();
     return;
@@ -141,7 +141,7 @@ function ask(changes) {
   return update(questionChanges(page.state, changes), { push: true }).then(restore);
 }
 
-// A question needs three requests: its explanation, then ribbon and forecast side by side.
+// A question needs three requests: its explanation, then ribbon and forecast in parallel.
 function answer() {
   const { signal } = page.answering;
   const work = async () => {
@@ -154,7 +154,7 @@ function answer() {
     result.hidden = false; // the graph takes its width from it
     result.classList.toggle("stale", !page.explanation);
     await waiting([byId("ask")], fetchExplanation(renew("explaining"))).catch((problem) => {
-      if (problem.name === "AbortError") return; // another explanation is on its way
+      if (problem.name === "AbortError") return; // another explanation is being loaded
       result.hidden = true;
       throw problem;
     });
@@ -197,14 +197,14 @@ function changeSpan(span) {
   return guarded("ribbon", loadRibbon);
 }
 
-// The day was dragged: what the ribbon knows is shown at once, the rest as soon as it is there.
+// The day was dragged: show what the ribbon knows immediately, and the rest when it arrives.
 async function moveDay(when, place, done) {
-  await update({ ...FRESH, time: when }, { push: !page.dragging }); // one step back from the whole drag
+  await update({ ...FRESH, time: when }, { push: !page.dragging }); // one history step per drag
   page.dragging = !done;
   time.value = when;
   forecasts.expire();
   const signal = renew("answering");
-  const current = ribbon.view === view(); // else the ribbon of this view is still on its way
+  const current = ribbon.view === view(); // otherwise this view's ribbon is still loading
   if (current) preview(place);
   if (!done) {
     follow();
@@ -227,7 +227,7 @@ function preview(place) {
   showRanking();
 }
 
-// While the day is dragged, one explanation is on its way at a time: that of the latest day.
+// While the day is dragged, load one explanation at a time: the one for the latest day.
 async function follow() {
   if (page.following) return;
   page.following = true;

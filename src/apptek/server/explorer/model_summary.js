@@ -1,4 +1,4 @@
-// What the page says about the model: the first lines and the footer.
+// The page's summary of the model: the first lines and the footer.
 
 import { all, byId } from "./dom.js";
 import { counted, timely } from "./wording.js";

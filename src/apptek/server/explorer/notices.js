@@ -1,17 +1,17 @@
-// Messages: notes about a query, and problems with what to do about them.
+// Messages: notes about a query, and problems with suggested actions.
 
 import { keepToken } from "./api.js";
 import { button, byId, el, soft } from "./dom.js";
 import { shown } from "./wording.js";
 
-// The kinds of notes that a part of the page leaves out, because it says the same in its own way.
+// Types of notes that a part of the page omits because it shows the same information itself.
 const SAID = {
   answer: ["view", "conditional"],
   outside: ["view", "conditional", "undated", "far"],
   forecast: ["view"],
 };
 
-// The texts of notes, each an object with a kind or a plain text, without those of some kinds.
+// The texts of notes (objects with a kind, or plain texts), excluding some types.
 export const noteTexts = (notes, part) =>
   notes
     .map((note) => (typeof note === "string" ? { kind: "", text: note } : note))
@@ -23,14 +23,14 @@ export const showNotes = (texts) =>
 
 const NAMES = new Set(["subject", "object"]);
 
-// Removes the problems of one part of the page (its source), or all of them.
+// Removes the problems of one part of the page (its source), or all problems.
 export function clearProblems(source) {
   const selector = source ? `[data-source=${source}]` : "[data-source]";
   for (const problem of byId("problems").querySelectorAll(selector)) problem.remove();
 }
 
-// A function that does some work of a part of the page (source), and shows its problem until it
-// works again. signal: aborted when the work is no longer needed.
+// Wraps the work of a part of the page (source): it shows the part's problem until the work
+// succeeds again. signal: aborted when the work is no longer needed.
 export const guardedBy =
   (actions) =>
   async (source, work, signal = null) => {
@@ -42,12 +42,12 @@ export const guardedBy =
     }
   };
 
-// Whether the same request may succeed later: no answer, too many requests, a fault of the service.
+// Whether the same request may succeed later: no response, too many requests, a server error.
 export const canRetry = ({ status }) => status === 0 || status === 429 || status >= 500;
 
 const HINT = "Type a few letters into the field and choose from the list.";
 
-// onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again. Of a name
+// onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again. For a name
 // that is not in the data, onGeneral shows the general answer, and onUnknown(where) the matches.
 export function showProblem(problem, source, actions) {
   if (problem.name === "AbortError") return;

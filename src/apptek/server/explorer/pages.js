@@ -1,11 +1,11 @@
-// The pages besides the questions: the watch list, an actor, and help.
+// Pages other than questions: the watch list, an actor, and help.
 
 import { ActorPage } from "./actor.js";
 import { byId } from "./dom.js";
 import { WatchPage } from "./watch.js";
 
 export class Pages {
-  // onChange(changes of the state): the page is to be shown otherwise.
+  // onChange(state changes): show the page differently.
   constructor(axis, { onAsk, onChange, forecasts }) {
     const watch = new WatchPage(axis, { onAsk, onFilter: onChange });
     const actor = new ActorPage(axis, { onAsk, onChange, forecasts });
@@ -13,7 +13,7 @@ export class Pages {
     this.pages = { watch, actor, help };
   }
 
-  // Makes room for the page that the address names, and returns whether it names one.
+  // Prepares the page named in the address, and returns whether there is one.
   open({ page, subject }) {
     const isOpen = page in this.pages && (page !== "actor" || Boolean(subject));
     byId("list").hidden = !isOpen || page === "help";

@@ -1,13 +1,13 @@
-// All facts between two entities as a list, and the time of the latest.
+// All facts between two entities as a list, and the time of the latest one.
 
 import { get } from "./api.js";
 import { byId, waiting } from "./dom.js";
 import { table } from "./reasons.js";
 
-const LIMIT = 600; // facts that are listed
+const LIMIT = 600; // maximum number of facts to list
 
 /**
- * The latest time at which something happened between two; null if none is known.
+ * The latest time at which something happened between two entities; null if none is known.
  * @param {{subject: string, object: string}} query
  * @param {AbortSignal} signal
  * @returns {Promise<string | null>}
@@ -15,13 +15,13 @@ const LIMIT = 600; // facts that are listed
 export async function latestTime({ subject, object }, signal) {
   const pair = await get("/api/pair", { subject, object, limit: 1 }, signal).catch((problem) => {
     if (problem.status !== 404) throw problem;
-    return { latest: null }; // one of them is not in the data
+    return { latest: null }; // one of the names is not in the data
   });
   return pair.latest;
 }
 
 export class PairFacts {
-  // guarded(work): does some work, and shows its problem. Nothing is fetched before it is unfolded.
+  // guarded(work): performs some work and shows its problem. Nothing is fetched until it is opened.
   constructor(guarded) {
     const [, body] = byId("history").children;
     byId("history").addEventListener("toggle", ({ newState }) => {
@@ -29,7 +29,7 @@ export class PairFacts {
     });
   }
 
-  // Folds the list: it is that of another pair; null: there is none.
+  // Collapses the list, because it belongs to another pair; null: there is no pair.
   show(pair) {
     this.fetching?.abort();
     this.pair = pair;

@@ -1,4 +1,4 @@
-// The ranked predicates as bars; one is selected.
+// The ranked predicates as bars; one of them is selected.
 
 import { byId, el, replaceChoices, span, swatch, toned, track } from "./dom.js";
 import { labelled, percent, shown } from "./wording.js";
@@ -14,7 +14,7 @@ export const rankingOf = ({ ranked, known, predicates, labels, probabilities }) 
     }))
   ).map((each) => ({ ...each, known: known.includes(each.predicate) }));
 
-// The predicates, and after them the selected one if it is explained and not among them.
+// The predicates, followed by the selected one if it is explained but not among them.
 export function withSelected(predicates, selected, explanation) {
   const isThere = predicates.some(({ predicate }) => predicate === selected);
   if (isThere || explanation?.predicate !== selected) return predicates;
@@ -22,7 +22,7 @@ export function withSelected(predicates, selected, explanation) {
   return [...predicates, { predicate, label, probability, known: known.includes(predicate) }];
 }
 
-// How often the first predicates contain the true one; empty where that is not known.
+// How often the first predicates contain the true one; empty if unknown.
 export function setWords({ set_size: size, ranked }) {
   if (!size) return "";
   const names = ranked.slice(0, size).map(({ label }) => label);
@@ -36,7 +36,7 @@ export class Ranking {
     this.onSelect = onSelect;
   }
 
-  // The predicates of an answer, or of the explanation after facts were struck out.
+  // The predicates of an answer, or of the explanation after facts were removed.
   show({ answer, explanation, state }, tones) {
     const words = explanation ? setWords(explanation) : "";
     byId("set").textContent = words;
@@ -73,7 +73,7 @@ export class Ranking {
   }
 }
 
-// One bar of all groups side by side.
+// One bar with all groups side by side.
 export function showMeter(shares, tones) {
   const parts = shares.filter(({ probability }) => probability >= 0.005);
   const bar = parts.map(({ name, probability }) =>

@@ -1,9 +1,9 @@
-// The reasons of an explanation: what each adds to the log-odds, and the facts it cites.
+// The reasons in an explanation: the contribution of each to the log-odds, and the facts it cites.
 
 import { button, byId, el, replaceChoices, soft, span, track } from "./dom.js";
 import { counted, shown, signed, timely } from "./wording.js";
 
-const OPEN = 12; // facts that are shown at once; the others unfold
+const OPEN = 12; // number of facts shown at first; the others can be expanded
 const WITHOUT_FACTS = {
   trait: "about what types of actors they are",
   reranker: "what the re-ranker adds to the other reasons",
@@ -12,10 +12,10 @@ const WITHOUT_FACTS = {
 
 const NO_REASON = "There are no reasons, so there are no facts to show.";
 
-// What a reason without facts is about.
+// The topic of a reason without facts.
 export const aboutOf = ({ kind }) => WITHOUT_FACTS[kind] ?? "about what usually happens";
 
-// The reason with a number; without such a one, the first that has facts.
+// The reason with a given number; if there is none, the first one with facts.
 export function chosenOf({ reasons, against }, chosen) {
   const numbered = [...reasons, ...against];
   return (
@@ -26,7 +26,7 @@ export function chosenOf({ reasons, against }, chosen) {
 }
 
 export class Reasons {
-  // onSelect(number): a reason was chosen; onPoint(reason or null): one is pointed at.
+  // onSelect(number): a reason was selected; onPoint(reason or null): the pointer is over one.
   constructor({ onSelect, onPoint }) {
     this.onSelect = onSelect;
     this.onPoint = onPoint;
@@ -97,7 +97,7 @@ export class Reasons {
   }
 }
 
-// Small reasons taken together; they unfold.
+// Small reasons combined; they can be expanded.
 function groupOf({ title, log_odds: value, members }, further, scale) {
   const label = `${shown(title)} (${counted(members.length, "reason")})`;
   const parts = members.map((index) => further[index]);
@@ -119,10 +119,10 @@ function line(label, value, scale, kind = "") {
   );
 }
 
-// How strong a reason is; its colour says for which side.
+// The strength of a reason; its colour shows which side it supports.
 const strengthBar = (value, scale) => track(Math.abs(value) / scale, value < 0 ? "minus" : "plus");
 
-// The facts on the path from subject to object, and the others; of a history, every fact counts.
+// The facts on the path from subject to object, and the others; for a history, all facts count.
 export function pathFirst(reason) {
   const leads = reason?.kind === "topology";
   const facts = reason?.facts ?? [];
@@ -130,8 +130,8 @@ export function pathFirst(reason) {
   return [facts.filter((fact) => !isAside(fact)), facts.filter(isAside)];
 }
 
-// Lists the facts of a reason: those on the path from subject to object first.
-// onStrike(fact): a fact is to be struck out, where the model allows it.
+// Lists the facts of a reason, those on the path from subject to object first.
+// onStrike(fact): remove a fact, if the model allows it.
 export function showFacts(reason, onStrike) {
   const [path, others] = pathFirst(reason);
   const folded = [...path.slice(OPEN), ...others];
@@ -151,7 +151,7 @@ export function showFacts(reason, onStrike) {
   }
 }
 
-// What training says about a reason.
+// The training statistics for a reason.
 function statisticsOf(reason) {
   const { support } = reason ?? {};
   const parts = [];

@@ -1,5 +1,5 @@
-// The ribbon: how probable each class of predicates is over time, in both directions, with the real
-// events as dots in the same colours, and the day that is asked about, which can be dragged.
+// The ribbon: the probability of each class of predicates over time, in both directions. Recorded
+// events are dots in the same colours. The query's day can be dragged.
 
 import { get } from "./api.js";
 import { el, put, set, soft, swatch } from "./dom.js";
@@ -9,13 +9,13 @@ import { counted, percent, shortened, shown } from "./wording.js";
 
 const { d3 } = globalThis;
 const [TITLE, BAND, DOTS, AXIS, SIDE, DOT] = [22, 84, 20, 24, 12, 5]; // pixels
-const LETTER = 8; // pixels of one in a title, at most
-const HALF = TITLE + BAND + DOTS; // of one direction
+const LETTER = 8; // maximum pixels per letter in a title
+const HALF = TITLE + BAND + DOTS; // height of one direction
 const MIDDLE = HALF + AXIS / 2;
 
 export class Ribbon {
-  // onDay(time, place, done): the day was moved; done: it was let go. onSpan: the range has changed.
-  // still: it is a picture and nothing can be moved.
+  // onDay(time, place, done): the day was moved; done: it was released. onSpan: the range has
+  // changed. still: a static picture in which nothing can be moved.
   constructor(container, axis, { onDay, onSpan, still = false }) {
     this.still = still;
     this.container = container;
@@ -26,8 +26,8 @@ export class Ribbon {
     new ResizeObserver(() => this.data && this.draw()).observe(container);
   }
 
-  // Loads and draws the ribbon of a pair. span: two positions, or anything else for all of the time.
-  // What is drawn of the same pair stays in use until then, so the day may move meanwhile.
+  // Loads and draws a pair's ribbon. span: two positions, or anything else for the whole time span.
+  // Until then, the pair's previous drawing remains usable, so the day may move in the meantime.
   async load({ subject, object, time }, { view, span }) {
     this.keepOnly({ subject, object });
     this.fetching?.abort();
@@ -46,14 +46,14 @@ export class Ribbon {
     return this.data;
   }
 
-  // Forgets the ribbon of another pair.
+  // Discards the ribbon of another pair.
   keepOnly({ subject, object }) {
     const pair = JSON.stringify([subject, object]);
     if (pair !== this.pair) this.clear();
     this.pair = pair;
   }
 
-  // Shows nothing, and waits for nothing.
+  // Shows nothing and cancels loading.
   clear() {
     this.fetching?.abort();
     this.data = null;
@@ -61,14 +61,14 @@ export class Ribbon {
     this.container.replaceChildren();
   }
 
-  // All of the time that can be shown.
+  // The whole time span that can be shown.
   /** @returns {[number, number]} */
   whole() {
     const { first_position: first, last_position: last, beyond } = this.axis;
     return [first, last + beyond];
   }
 
-  // The place of the day among the times of the data; null if the day has no position.
+  // The index of the day among the data's times; null if the day has no position.
   placeOf(time) {
     const position = this.axis.position(time);
     if (position === null || !this.data) return null;
@@ -84,7 +84,7 @@ export class Ribbon {
       .scaleLinear()
       .domain([positions[0], positions.at(-1) + step])
       .range([SIDE, width - SIDE]);
-    // Of the other direction, where nothing is known to have happened, there is nothing to show.
+    // If nothing is known in the other direction, it is not shown.
     this.isTwoWay ||= forward.subject !== forward.object && backward.marks.length > 0;
     this.height = this.isTwoWay ? 2 * HALF + AXIS : HALF + AXIS;
     const { height } = this;
@@ -150,7 +150,7 @@ export class Ribbon {
       .append("tspan")
       .attr("class", "count")
       .attr("dx", 8)
-      .text(`\u200e${facts}`); // after a name that is written from the right, too
+      .text(`\u200e${facts}`); // also correct after a right-to-left name
   }
 
   // Covers the time after the last fact, where only the past is known.
@@ -158,7 +158,7 @@ export class Ribbon {
     const from = this.x(this.axis.last_position + 1);
     if (this.axis.timeless || from > width - SIDE - 4) return;
     const beyond = put(svg, "g", { class: "beyond" });
-    const band = BAND + DOTS; // not through the labels of the axis
+    const band = BAND + DOTS; // does not cross the axis labels
     const bottom = this.height - TITLE;
     const size = { width: width - SIDE - from, height: this.isTwoWay ? bottom - TITLE : band };
     put(beyond, "rect", { x: from, y: TITLE, ...size });
@@ -171,7 +171,7 @@ export class Ribbon {
     }
   }
 
-  // middle: that of the day's label, null if it is not shown; half: half of its width
+  // middle: the centre of the day's label, null if it is not shown; half: half its width
   drawTicks(middle, half) {
     const labels = this.axis.labels(this.x, middle, half);
     const texts = this.ticks.selectAll("text").data(labels).join("text");
@@ -195,7 +195,7 @@ export class Ribbon {
     put(this.handle, "text", { y: MIDDLE + 4 });
   }
 
-  // Shows another day, without an event.
+  // Shows another day without triggering an event.
   moveDay(time) {
     this.time = time;
     const at = this.axis.position(time);
@@ -237,7 +237,7 @@ export class Ribbon {
         if (time && time !== this.time) tell(time, false);
       })
       .on("end", () => this.data && tell(this.time, true));
-    svg.call(drag).style("touch-action", "pan-y"); // a finger that moves up or down scrolls
+    svg.call(drag).style("touch-action", "pan-y"); // moving a finger up or down scrolls
     const place = (event) => d3.pointer(event, svg.node())[0];
     svg.on("pointermove", (event) => !event.buttons && this.showTip(event, timeAt(place(event))));
     svg.on("pointerleave", () => (this.tip.hidden = true));
@@ -249,7 +249,7 @@ export class Ribbon {
     });
   }
 
-  // The most probable predicates of the day under the pointer, and what happened on it.
+  // The most probable predicates on the day under the pointer, and what happened on it.
   showTip(event, time) {
     const place = this.placeOf(time);
     const { forward, backward, predicates, positions } = this.data;
@@ -277,7 +277,7 @@ export class Ribbon {
     this.tip.style.top = `${y < MIDDLE ? y + 18 : y - this.tip.offsetHeight - 12}px`;
   }
 
-  // Less or more time around the day than was asked for last; null: all of it.
+  // Zooms around the last requested day; null: the whole time span.
   zoomBy(factor) {
     const whole = this.whole();
     const span = this.span ?? whole;
@@ -286,7 +286,7 @@ export class Ribbon {
   }
 }
 
-// The classes with their colours and the number of their facts, in a list beside the ribbon.
+// The classes with their colours and numbers of facts, in a list next to the ribbon.
 export function showLegend(list, { layers, predicates, forward, backward }) {
   const tones = tonesOf(layers);
   const marks =

@@ -1,5 +1,5 @@
-// The shape of the ribbon: which layer lies where, which marks stand together, which day is meant.
-// Plain functions without a page, so that they can be tested alone.
+// The geometry of the ribbon: the position of each layer, the grouping of marks, and the day that
+// is meant. These are plain functions without a page, so that they can be tested separately.
 
 // From the axis outwards: talk before deeds, cooperation before conflict.
 const ORDER = [
@@ -8,11 +8,11 @@ const ORDER = [
   "verbal conflict",
   "material conflict",
 ];
-// The steps that the keys of the handle go.
+// The steps for the handle's keys.
 const KEYS = { ArrowLeft: -1, ArrowRight: 1, ArrowDown: -1, ArrowUp: 1, PageDown: -30, PageUp: 30 };
-const COLOURS = 6; // tones for classes that have no colour of their own
+const COLOURS = 6; // number of tones for classes that have no colour of their own
 
-// The tone of each layer: a name for its colour.
+// The tone of each layer: the name of its colour.
 export function tonesOf(layers) {
   let next = 0;
   return layers.map(({ name }) => {
@@ -23,10 +23,10 @@ export function tonesOf(layers) {
   });
 }
 
-// The tone of a group of predicates; null: it is in none.
+// The tone of a group of predicates; null if it has no group.
 export const toneOf = (group) => tonesOf([{ name: group ?? "other" }])[0];
 
-// The layers from the axis outwards, by their places; what is other lies outermost.
+// The layers from the axis outwards, by index; `other` is outermost.
 export function layerOrder(layers) {
   const rank = (place) => {
     const { name } = layers[place];
@@ -53,7 +53,7 @@ export function stacked(shares, order) {
   return bounds;
 }
 
-// The place of the time that is nearest to a position; of two equally near ones the earlier.
+// The index of the time nearest to a position; ties: the earlier one.
 export function nearestPlace(positions, position) {
   let [low, high] = [0, positions.length - 1];
   while (low < high) {
@@ -66,7 +66,7 @@ export function nearestPlace(positions, position) {
   return position - positions[before] <= Math.abs(positions[low] - position) ? before : low;
 }
 
-// The marks of a direction as dots: those of one layer that would overlap are one dot.
+// The marks of a direction as dots: overlapping marks in the same layer form one dot.
 export function dotsOf(marks, predicates, x, width) {
   const dots = new Map();
   for (const mark of marks) {
@@ -80,7 +80,7 @@ export function dotsOf(marks, predicates, x, width) {
   return [...dots.values()];
 }
 
-// What the ranking shows at a place of the ribbon, before the full answer is there.
+// What the ranking shows for a place on the ribbon until the full answer arrives.
 export function rankedAt({ forward, predicates, positions }, place) {
   const at = positions[place];
   const known = new Set(
@@ -95,14 +95,14 @@ export function rankedAt({ forward, predicates, positions }, place) {
   }));
 }
 
-// The sums of all layers at a place, the largest first.
+// The sums of all layers at a place, largest first.
 export function sharesAt({ forward, layers }, place) {
   return layers
     .map(({ name }, layer) => ({ name, layer, probability: forward.shares[place][layer] }))
     .toSorted((a, b) => b.probability - a.probability);
 }
 
-// The position that a key of the handle leads to, inside the range; null if the key moves nothing.
+// The position selected by a key of the handle, inside the range; null if the key has no effect.
 export function keyTarget({ key, shiftKey }, at, positions) {
   const [first, last] = [positions[0], positions[positions.length - 1]];
   const ends = new Map([
@@ -114,13 +114,13 @@ export function keyTarget({ key, shiftKey }, at, positions) {
   return Math.min(Math.max(ends.get(key) ?? at + steps, first), last);
 }
 
-// The part of a range that is inside the whole one; null if there is none.
+// The part of a range that is inside the whole range; null if they do not overlap.
 export function clipped(/** @type {number[]} */ [first, last], [low, high]) {
   const [from, to] = [Math.max(first, low), Math.min(last, high)];
   return from < to ? [from, to] : null;
 }
 
-// A part of a range around a position, inside the whole range. factor: above 1, less time
+// A part of a range around a position, inside the whole range. factor: above 1 zooms in
 export function zoomed([first, last], [low, high], centre, factor) {
   const length = Math.min(Math.max(Math.round((last - first) / factor), 14), high - low);
   const start = Math.round(Math.min(Math.max(centre - length / 2, low), high - length));

@@ -1,4 +1,4 @@
-// The search: words for names and events find pairs to ask about ("korea visit").
+// The search: words in names and events find pairs to ask about ("korea visit").
 
 import { get } from "./api.js";
 import { Combobox, highlighted } from "./combobox.js";
@@ -56,7 +56,7 @@ export class QuestionSearch extends Combobox {
     else super.handleKey(event);
   }
 
-  // Chooses the first question that the words find, once it is there.
+  // Selects the first question that matches the words, once it is available.
   async chooseFirst() {
     clearTimeout(this.timer);
     const isFound = () => this.options.length && this.found === this.value;

@@ -1,27 +1,27 @@
-// The view in the address, so that it can be shared and gone back to.
+// The view in the address, so that it can be shared and restored with the back button.
 
 const FIELDS = [
-  "page", // watch, actor or help; else a question
+  "page", // watch, actor or help; otherwise a question
   "subject",
   "object",
   "time",
-  "general", // 1: a general answer is wanted about a name that is not in the data
+  "general", // 1: give a general answer about a name that is not in the data
   "view", // past_only: only earlier facts
   "predicate",
   "reason",
-  "without", // facts that are struck out
+  "without", // facts that are removed
   "suppose", // facts that are supposed
-  "members", // 1: an actor is combined with those that have its name in brackets
-  "entity", // this and the next three: of the watch list, or of an actor's page
+  "members", // 1: combine an actor with the entities that have its name in brackets
+  "entity", // this and the next three apply to the watch list or an actor's page
   "country",
   "class",
   "group",
-  "span", // of the ribbon and the timelines
-  "days", // of the forecast and the watch list; where times are no days, steps
-  "steps", // of the exploration; present: it is shown instead of the reasons
+  "span", // for the ribbon and the timelines
+  "days", // for the forecast and the watch list; steps if times are not days
+  "steps", // of the exploration; if present, it is shown instead of the reasons
 ];
 
-// A field of nothing but blanks is not set.
+// A field that contains only spaces is not set.
 export function readState(search = location.search) {
   const parameters = new URLSearchParams(search);
   const isSet = (field) => parameters.get(field)?.trim() || parameters.get(field) === "";
@@ -42,14 +42,14 @@ export function writeState(state, { push = false } = {}) {
   else history.replaceState(null, "", address);
 }
 
-// A range of positions: two ascending numbers, or null for anything else.
+// A range of positions: two ascending numbers; null for anything else.
 export function readZoom(text) {
   const match = /^(-?\d+(?:\.\d+)?)\.\.(-?\d+(?:\.\d+)?)$/.exec(text ?? "");
   const [first, last] = match ? [Number(match[1]), Number(match[2])] : [];
   return Number.isFinite(first) && Number.isFinite(last) && first < last ? [first, last] : null;
 }
 
-// The facts that are struck out, by their numbers.
+// The removed facts, by number.
 export const readFacts = (text) =>
   (text ?? "")
     .split(",")
@@ -59,7 +59,7 @@ export const readFacts = (text) =>
 const isFact = (fact) =>
   Array.isArray(fact) && fact.length === 4 && fact.every((part) => typeof part === "string");
 
-// The facts that are supposed: [subject, predicate, object, time] each in the address.
+// The supposed facts: [subject, predicate, object, time] each in the address.
 export function readSupposed(text) {
   let facts = [];
   try {
@@ -80,7 +80,7 @@ export const writeSupposed = (facts) =>
       )
     : null;
 
-// The steps of the exploration, as one text.
+// The steps of the exploration, as a single text.
 export const readSteps = (text) =>
   text
     .split("|")
@@ -92,12 +92,12 @@ export const writeSteps = (steps) =>
 
 export const queryOf = ({ subject, object, time }) => ({ subject, object, time });
 
-// What another question or another day leaves behind.
+// What is reset by another question or another day.
 export const FRESH = { predicate: null, reason: null, without: null, suppose: null, steps: null };
 const LISTED = { page: null, entity: null, country: null, class: null, group: null, members: null };
 
-// What changes with a new question; of the same pair, the ranges that are shown stay, and whether
-// a general answer is wanted.
+// What changes with a new question. For the same pair, the displayed ranges and the request for a
+// general answer are kept.
 export function questionChanges(state, changes) {
   const isSamePair = changes.subject === state.subject && changes.object === state.object;
   const ranges = isSamePair ? {} : { span: null, general: null };

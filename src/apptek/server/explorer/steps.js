@@ -1,5 +1,5 @@
-// The paper's exploration, played by the visitor: choose a predicate, and both sides follow it along
-// their facts nearest in time, until they meet.
+// The paper's exploration, played by the visitor: choose a predicate, and both sides follow it
+// along their facts nearest in time until they meet.
 
 import { post } from "./api.js";
 import { all, button, byId, el, span, swatch, waiting } from "./dom.js";
@@ -7,10 +7,10 @@ import { toneOf } from "./ribbon_shape.js";
 import { readSteps, writeSteps } from "./state.js";
 import { counted, shown, timely } from "./wording.js";
 
-const SHOWN = 14; // choices before the others unfold
+const SHOWN = 14; // number of choices before the others are folded away
 
 export class StepByStep {
-  // onSteps(text or null): other steps are to be shown; null: the reasons again.
+  // onSteps(text or null): show other steps; null: show the reasons again.
   constructor(graph, { onSteps }) {
     this.graph = graph;
     this.onSteps = onSteps;
@@ -18,7 +18,7 @@ export class StepByStep {
     byId("show-steps").addEventListener("click", () => onSteps(""));
   }
 
-  // text: the steps of the address; null or undefined: none are played
+  // text: the steps in the address; null or undefined if there are none
   mark(text) {
     const playing = text != null;
     byId("show-reasons").setAttribute("aria-pressed", String(!playing));

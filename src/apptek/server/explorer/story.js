@@ -6,7 +6,7 @@ import { toneOf, tonesOf } from "./ribbon_shape.js";
 import { addressOf } from "./state.js";
 import { counted, percent, shown, timely } from "./wording.js";
 
-// The colours of classes and predicates, as the ribbon has told them.
+// The colours of classes and predicates, as received from the ribbon.
 export class Tones {
   constructor() {
     this.classes = new Map();
@@ -38,7 +38,7 @@ const actorLink = (name) =>
     shown(name),
   );
 
-// The question and its answer. without: the facts that are struck out
+// The question and its answer. without: the facts that are removed
 export function showHeadline({ subject, object, time }, { label, probability, without = [] }) {
   const when = timely(`, ${time === "?" ? "undated" : time}`);
   byId("asked").replaceChildren(
@@ -51,25 +51,25 @@ export function showHeadline({ subject, object, time }, { label, probability, wi
   byId("answer").replaceChildren(
     el("small", {}, "If something happens: "),
     el("span", {}, shown(label)),
-    " ", // so that a screen reader does not run the two together
+    " ", // keeps screen readers from joining the words
     span("share", percent(probability)),
   );
 }
 
-// late: the day has moved on since, and the headline is already that of a later one
+// late: the day has moved on, and the headline already shows a later day
 export function showAnswer(explanation, late) {
   if (!late) showHeadline(explanation, explanation);
   byId("story").textContent = shown(explanation.sentence);
 }
 
-// Whether only the past can be used: beyond the last fact, and at no known time.
+// Whether only past facts can be used: after the last fact, or at an unknown time.
 export function isOnlyAhead(view, { time }, axis) {
   const beyond = !axis.timeless && axis.position(time) > axis.last_position;
   return view === "past_only" && (beyond || time === "?");
 }
 
-// Which of the two views answered. At or after the last fact, whether something happens comes
-// before what happens.
+// Which of the two views gave the answer. At or after the last fact, the chance that something
+// happens comes before what happens.
 export function showViews(view, state, axis) {
   const isAhead = !axis.timeless && axis.position(state.time) >= axis.last_position;
   byId("answer-card").classList.toggle("ahead", isAhead);
@@ -89,7 +89,7 @@ export function clearAnswer() {
   byId("what-if").hidden = true;
 }
 
-// The notes of an explanation. A time outside the data replaces other notes about it.
+// The notes in an explanation. A time outside the data replaces other notes about the time.
 export function notesOf({ notes, time: when }, axis) {
   const isOutside = axis.timeless ? when !== "?" : axis.isOutside(when);
   if (!isOutside) return noteTexts(notes, "answer");

@@ -1,4 +1,4 @@
-// The form for a fact that is supposed to happen.
+// The form for a supposed fact.
 
 import { predicates } from "./api.js";
 import { Combobox } from "./combobox.js";
@@ -6,7 +6,7 @@ import { byId, el } from "./dom.js";
 import { labelled } from "./wording.js";
 
 export class SupposeForm {
-  // query(): the question; onSuppose(fact): the answer with this fact is to be shown.
+  // query(): the question; onSuppose(fact): show the answer with this fact.
   constructor(axis, { query, onSuppose }) {
     this.axis = axis;
     this.query = query;
@@ -29,7 +29,7 @@ export class SupposeForm {
     });
   }
 
-  // By default the pair itself, at the last time that counts for the answer.
+  // The default is the pair itself, at the last time that counts for the answer.
   async fill() {
     const { subject, object, time } = this.query();
     [this.subject.value, this.object.value] = [subject, object];

@@ -1,4 +1,4 @@
-// The pairs to watch, and what the watch list and the page of an actor share. Each row opens its
+// The pairs to watch, and code that the watch list shares with an actor's page. Each row opens its
 // question.
 
 import { get, getReady, predicates, saveFrom } from "./api.js";
@@ -9,8 +9,8 @@ import { toneOf } from "./ribbon_shape.js";
 import { counted, percent, shown } from "./wording.js";
 
 const { d3 } = globalThis;
-const LIMIT = 200; // pairs that the service lists
-const EVENTS = ["group", "class", "predicate"]; // by what events can be chosen
+const LIMIT = 200; // maximum number of pairs that the service lists
+const EVENTS = ["group", "class", "predicate"]; // the ways to choose events
 const FILTERS = ["entity", "country", ...EVENTS];
 const COMPARING =
   "Comparing the chances of all pairs with the previous window. This takes a moment, only once.";
@@ -20,7 +20,7 @@ function tellComparing() {
 }
 
 export class WatchPage {
-  // onFilter(changes of the state): another list is to be shown.
+  // onFilter(state changes): show another list.
   constructor(axis, { onAsk, onFilter }) {
     this.axis = axis;
     this.onAsk = onAsk;
@@ -55,14 +55,14 @@ export class WatchPage {
     );
   }
 
-  // After a filter that fits nothing, the way to the whole list.
+  // After a filter without matches, a link to the whole list.
   wayBack(state) {
     const none = Object.fromEntries(FILTERS.map((name) => [name, null]));
     const isFiltered = FILTERS.some((name) => state[name]);
     return isFiltered ? [button("Show the whole list", () => this.onFilter(none))] : [];
   }
 
-  // What the list is limited to: an entity, a country, some events.
+  // The filter of the list: an entity, a country, or some events.
   filterFields(state, known) {
     const names = el("datalist", { id: "watch-names" });
     const suggest = async ({ target }) => {
@@ -141,7 +141,7 @@ export function lengthChoice(axis, steps, onChange) {
   return el("div", { class: "views small", role: "group", "aria-label": "Length" }, ...lengths);
 }
 
-// A choice of events: all, those of a group or of a class, or one predicate.
+// A choice of events: all, a group, a class or a single predicate.
 export function eventChoice(known, state, onChange) {
   const namesOf = { predicate: "name" };
   const options = EVENTS.map((level) => {
@@ -182,7 +182,7 @@ export function windowText({ length, unit }) {
   return length === 1 ? unit : counted(length, unit);
 }
 
-// The facts of past windows as bars.
+// The number of facts in past windows, as bars.
 function sparkline(past, window) {
   const [width, height] = [104, 24];
   const most = Math.max(...past, 1);

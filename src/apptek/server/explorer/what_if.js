@@ -1,4 +1,4 @@
-// What if: facts that are struck out or supposed, what the answer is then, and how to undo it.
+// What if: removed or supposed facts, the resulting answer, and how to undo them.
 
 import { post } from "./api.js";
 import { all, button, byId, el, waiting } from "./dom.js";
@@ -18,7 +18,7 @@ export class WhatIf {
     this.onChange = onChange;
   }
 
-  // The facts that are struck out, by number.
+  // The removed facts, by number.
   get facts() {
     return readFacts(this.page.state.without);
   }
@@ -48,7 +48,7 @@ export class WhatIf {
     return this.change(this.facts.filter((fact) => !facts.includes(fact)));
   }
 
-  // The button that was pressed goes, so what it has changed gets the focus.
+  // The pressed button disappears, so the part that it changed gets the focus.
   async change(facts) {
     await this.onChange({ without: facts.join(","), reason: null });
     const box = byId("what-if");
@@ -56,7 +56,7 @@ export class WhatIf {
     (box.hidden ? byId("answer-card") : box).focus({ preventScroll: true });
   }
 
-  // Strikes out a small set of facts whose removal changes the answer.
+  // Removes a small set of facts whose removal changes the answer.
   async findSmallest(query, signal) {
     const request = post("/api/counterfactual", query, signal);
     const { removed } = await waiting([byId("reasons-card")], request);
@@ -65,8 +65,8 @@ export class WhatIf {
     else byId("reasons-note").textContent = NOTHING;
   }
 
-  // The explanation without the facts that are struck out, and the answer from all facts, which the
-  // page may have already. key: the question and its view
+  // The explanation without the removed facts, and the answer from all facts, which the page may
+  // already have. key: the question and its view
   async explain(body, key, signal) {
     const { facts: without, page } = this;
     const asked = { ...body, without, suppose: this.supposed };
@@ -83,7 +83,7 @@ export class WhatIf {
     return [first, answer];
   }
 
-  // before: the predicates of the whole answer; after: the explanation without these facts.
+  // before: the predicates of the full answer; after: the explanation without these facts.
   show(before, after) {
     const box = byId("what-if");
     const { without: facts, what_if: supposed } = after;
@@ -103,7 +103,7 @@ export class WhatIf {
     box.replaceChildren(...parts);
   }
 
-  // What supposed facts change: the probabilities side by side, and the reasons that move most.
+  // What supposed facts change: the probabilities side by side, and the reasons that change most.
   added({ sentence, facts, chances, changes, notes }) {
     const chips = facts.map((fact, place) => {
       const label = `Undo: ${shown(fact.sentence)}`;

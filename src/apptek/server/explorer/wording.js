@@ -1,11 +1,11 @@
-// Numbers and names as people read them; the same as in present/wording.py.
+// Numbers and names in readable form, as in present/wording.py.
 
 const UNSAFE = /[\p{Cc}\p{Cs}\p{Cn}\p{Co}\u202a-\u202e\u2066-\u2069]/gu;
 
-// A name with control characters, and those that turn the writing direction, replaced.
+// A name with control characters and characters that change the writing direction replaced.
 export const shown = (name) => name.replace(UNSAFE, "\ufffd");
 
-// A predicate as it is shown: "Consult (040)" where it has a label of its own.
+// A predicate in readable form: "Consult (040)" if it has a label.
 export const labelled = (predicate, label) =>
   shown(!label || label === predicate ? predicate : `${label} (${predicate})`);
 
@@ -25,7 +25,7 @@ export function percent(share) {
   return share >= 0.9995 && share < 1 ? "> 99.9 %" : `${(100 * share).toFixed(1)} %`;
 }
 
-// Next to nothing has no minus.
+// Values that round to zero have no minus sign.
 export function signed(value) {
   const digits = Math.abs(value).toFixed(2);
   return `${value < 0 && digits !== "0.00" ? "−" : "+"}${digits}`;
