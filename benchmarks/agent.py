@@ -28,14 +28,14 @@ TARGETS = {
     "episode_10m_vs_100k": "at most 3",
     "parallel_4096_tknn_50_bytes": "at most 2 GiB",
 }
-REPEATED = 100  # queries that are repeated
+REPEATED = 100  # number of repeated queries
 
 
 @one_torch_thread()
 def bench_agent(*, quick: bool = False) -> BenchReport:
-    """Play and train on ICEWS14 (or a world of its size), and play on a world of 10 M facts.
+    """Play and train on ICEWS14 (or synthetic data of its size), and play on 10 M other facts.
 
-    Quick: a world of 20,000 facts instead of ICEWS14, and 500 k facts instead of 10 M.
+    Quick: 20,000 synthetic facts instead of ICEWS14, and 500 k facts instead of 10 M.
     """
     sizes = (50_000, 500_000) if quick else (100_000, 1_000_000, 10_000_000)
     small, large = sizes[0], sizes[-1]

@@ -1,4 +1,4 @@
-"""The benchmark of the audit: how many planted errors it finds, beside a baseline."""
+"""The benchmark of the audit: how many planted errors it finds, compared with a baseline."""
 
 import time
 from typing import Any
@@ -23,7 +23,7 @@ from benchmarks.planted_errors import (
 from benchmarks.report import BenchReport, bench_dataset, seconds
 
 FIRST = (100, 1000)
-LARGE = 1_000_000  # facts of the world whose audit is timed
+LARGE = 1_000_000  # number of synthetic facts in the timed audit
 TARGETS = {
     "predicate_auc": "at least 0.905",
     "predicate_auc_uniform": "at least 0.982",
@@ -32,15 +32,15 @@ TARGETS = {
 
 
 def bench_audit(*, quick: bool = False, data: str | None = None, seed: int = 0) -> BenchReport:
-    """Plant errors in 1 % of the training facts of ICEWS14 and audit them, for each kind of error.
+    """Plant errors in 1 % of ICEWS14's training facts and audit them, for each type of error.
 
-    quick  a world of 20,000 facts instead, and no large world
+    quick  use 20,000 synthetic facts instead, and skip the large data set
     data   other data: a folder, a file, or the name of a benchmark
 
     predicate   another predicate, drawn by its frequency; _uniform: drawn uniformly
-    direction   subject and object exchanged
+    direction   subject and object swapped
     precision   among the first 1 %; _100 and _1000: among the first 100 and 1,000
-    _in_list    by the order of the whole audit, which does not know which kind of error to expect
+    _in_list    in the order of the whole audit, which does not know the type of error to expect
     _baseline   by how often (subject, predicate) and (predicate, object) occur
     """
     dataset = bench_dataset(quick) if data is None else read_dataset(data)
@@ -54,7 +54,7 @@ def bench_audit(*, quick: bool = False, data: str | None = None, seed: int = 0) 
 
 
 def _figures(data: Dataset, error: Error, name: str, ending: str, seed: int) -> dict[str, Any]:
-    """Return AUC and precision of the audit, of the order of its list, and of the baseline."""
+    """Return AUC and precision for the audit, for the order of its list, and for the baseline."""
     damaged, wrong = plant_errors(data, error, rng=generator(seed, f"planting {error}"))
     audit = audit_facts(cross_fit(damaged, seed=seed))
     of_kind = audit.direction_odds if error == "direction" else audit.predicate_odds
@@ -75,9 +75,10 @@ def _first_counts(wrong: Bools) -> dict[str, int]:
 
 
 def _seconds(size: int) -> dict[str, float]:
-    """Return the seconds of an audit of a world, from its facts to their odds.
+    """Return the time in seconds for auditing a synthetic dataset, from its facts to their odds.
 
-    Include CPU seconds over all threads: other load on the machine does not change these.
+    CPU seconds over all threads are included, because other load on the machine does not change
+    them.
     """
     data = make_world(size, 0).dataset
 

@@ -45,7 +45,7 @@ def main() -> None:
         model="by_predicate",
         dataset=data.name,
         protocol="official",
-        split=None,  # a split would mark the evaluation of one model
+        split=None,  # a split would mark this as the evaluation of one model
         seed=options.seed,
         settings=plain_settings(fitted["default"].model.config),
         metrics={name: asdict(report.metrics) for name, report in reports.items()},
@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def by_predicate(data: Dataset, ranks: dict[str, dict[View, Doubles]]) -> list[dict[str, Any]]:
-    """Return the queries and the MRR of each predicate in each model and view, commonest first."""
+    """Return each predicate's queries and MRR by model and view, most common first."""
     counts = np.bincount(data.test.predicates, minlength=len(data.predicates))
     rows = []
     for predicate in np.argsort(-counts, kind="stable")[: (counts > 0).sum()]:

@@ -3,9 +3,9 @@
     python -m benchmarks.choices icews14 --result choices-icews14-seed0.json
     python -m benchmarks.choices icews14 --model tnt_complex --result choices-tnt.json
 
-Every trial changes what the paper leaves open, on the paper's protocol. It ranks the test split in
-four ways: filtered or raw, with the expected rank over ties or the worst. None of the changes is
-part of the product. A trial that is already in the result file is skipped.
+Every trial changes something that the paper leaves open, under the paper's protocol. It ranks the
+test set in four ways: filtered or raw, with the expected or the worst rank over ties. None of the
+changes is part of the product. Trials that are already in the result file are skipped.
 """
 
 import argparse
@@ -45,7 +45,7 @@ from apptek.seeding import generator
 from apptek.setting_rules import with_settings
 
 Score = Callable[[], Floats]  # returns the scores of all predicates for the test queries
-EVERYTHING = 10**9  # topologies of a predicate: all of them
+EVERYTHING = 10**9  # number of topologies per predicate: all of them
 LETTER = ("agent.reward=literal", "agent.tknn_strict=true", "agent.traversal=outgoing")
 UNREGULARISED = ("model.n3=0", "model.smoothness=0")
 
@@ -85,7 +85,7 @@ def main() -> None:
 
 
 def ranked(data: Dataset, scores: Floats) -> dict[str, Any]:
-    """Return the metrics of each way to rank the test split."""
+    """Return the metrics for each way to rank the test set."""
     truths, everything = data.test.predicates, (data.train, data.valid, data.test)
     filters = {
         "filtered": known_predicates(data.test, everything),
@@ -99,7 +99,7 @@ def ranked(data: Dataset, scores: Floats) -> dict[str, Any]:
 
 
 def worst_ranks(scores: Floats, truths: Ints, known: Ragged) -> Doubles:
-    """Return the rank of each truth if every predicate with the same score comes before it."""
+    """Return the rank of each true predicate if all others with the same score precede it."""
     true_scores = np.take_along_axis(scores, truths[:, None].astype(np.int64), axis=1)
     equal_or_better = scores >= true_scores
     equal_or_better[known.row_of_each, known.columns] = False
@@ -132,7 +132,7 @@ def topology_trials(data: Dataset, seed: int) -> dict[str, Score]:
 
 
 class Method:
-    """The paper's model on one data set: its agent, its topologies, and fits with them."""
+    """The paper's model on one data set: its agent, its topologies, and fits that use them."""
 
     def __init__(self, data: Dataset, config: Config, seed: int) -> None:
         self.data, self.config, self.seed = data, config, seed
@@ -159,7 +159,7 @@ class Method:
         return self.mined(epsilon=self.config.mining.epsilon)
 
     def mined(self, *, epsilon: float) -> TopologySet:
-        """Return the most frequent topologies of an agent with this share of random actions."""
+        """Return an agent's most frequent topologies, with this proportion of random actions."""
         top, predicates = self.config.mining.top, self.data.train.predicates
         return topology_set(mine(self.rollouts(epsilon), predicates, top).sequences())
 
@@ -173,7 +173,7 @@ class Method:
         return topology_set(mined.sequences())
 
     def drawn(self) -> TopologySet:
-        """Return m topologies of each predicate, drawn from all that connected."""
+        """Return m topologies for each predicate, drawn from all that connected."""
         rollouts = self.rollouts(self.config.mining.epsilon)
         mined = mine(rollouts, self.data.train.predicates, EVERYTHING)
         rng, sequences = generator(self.seed, "random m"), set()
@@ -206,8 +206,8 @@ class Method:
         """Return the scores of the test queries after a fit with these features.
 
         masked  whether other true predicates of a training query are masked in the loss
-        tuned   whether the L2 strength and the epoch are chosen on valid
-        hidden  whether the fact of a training query is hidden from it
+        tuned   whether the L2 strength and the epoch are chosen on the validation set
+        hidden  whether a training query's own fact is hidden from it
         """
         data, rows = self.data, askable(self.data.train).astype(np.int64)
         facts = data.train.take(rows)
@@ -263,10 +263,10 @@ def embedding_trials(data: Dataset, seed: int) -> dict[str, Score]:
 def embedding_test_scores(
     data: Dataset, settings: TntComplExSettings, seed: int, *, bias: bool = True, best: bool = True
 ) -> Floats:
-    """Return the scores of the test queries by TNTComplEx.
+    """Return TNTComplEx's scores for the test queries.
 
-    bias  whether a predicate has a bias
-    best  whether to take the epoch with the best valid ranks instead of the last
+    bias  whether each predicate has a bias
+    best  whether to use the epoch with the best validation ranks instead of the last epoch
     """
     model = TntComplEx(TemporalGraph.of(data), settings.model, rng=generator(seed, "embedding"))
     model.bias.requires_grad_(bias)

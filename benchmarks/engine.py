@@ -1,7 +1,7 @@
 """The benchmark of engines: fit and evaluate by threads, processes and Ray, on the same cores.
 
-The start of workers (for Ray: of the cluster) is timed separately. The memory is the proportional
-set size of the largest worker, sampled while it works.
+The start of the workers (or of the Ray cluster) is timed separately. The memory is the largest
+worker's proportional set size, sampled while it works.
 """
 
 import operator
@@ -33,15 +33,15 @@ from benchmarks.report import (
 )
 
 FACTS, QUICK_FACTS = 10_000_000, 20_000
-QUERIES = 100_000  # at most so many of the test split
-WARM = 4000  # facts of a world that is fitted first, as a warm-up
+QUERIES = 100_000  # maximum number of test queries
+WARM = 4000  # number of synthetic facts fitted first, as a warm-up
 ENGINES: tuple[EngineName, ...] = ("threads", "processes", "ray")
 TARGETS = {"ray_vs_threads": "at most 1.15"}
 _WORKERS = (b"spawn_main", b"ray::run_shard")  # in the command lines of workers
 
 
 def bench_engine(*, quick: bool = False, facts: str | None = None) -> BenchReport:
-    """Fit a world of 10 M facts (quick: 20 k), and answer 100 k of its test queries."""
+    """Fit 10 M synthetic facts (quick: 20 k), and answer 100 k of their test queries."""
     count = sizes_of(facts)[-1] if facts is not None else QUICK_FACTS if quick else FACTS
     data = make_world(count, 0).dataset
     figures: dict[str, Any] = {"facts": count, "workers": os.cpu_count()}
@@ -89,7 +89,7 @@ def _measure(name: EngineName, data: Dataset) -> tuple[dict[str, float], float]:
 
 
 def _answer_costs(predictor: Predictor, folder: Path) -> dict[str, float]:
-    """Answer a file of queries: the processor time of this process, and of all, per query."""
+    """Answer a file of queries; return the CPU time per query, of this process and of all."""
     data = predictor.model.dataset
     facts = data.test.take(np.arange(min(len(data.test), QUERIES)))
     names = data.entities.array

@@ -1,8 +1,8 @@
 """The benchmark of forecasts: whether a pair has an event next week, on ICEWS14 as one file.
 
-Weekly snapshots with windows of 7 days. The pairs are all ordered pairs that had a fact in either
-direction so far. Days count from the first: the model is fitted on the snapshots of days 120 to
-269, and tested on those of days 277 to 357.
+Snapshots are weekly, with windows of 7 days. The pairs are all ordered pairs with an earlier fact
+in either direction. Days count from the first day: the model is fitted on the snapshots of days 120
+to 269, and tested on the snapshots of days 277 to 357.
 """
 
 from dataclasses import replace
@@ -33,9 +33,9 @@ ALL = 10**9  # pairs to draw: no sampling
 WINDOW = 7
 FIT_SHARES, TEST_SHARES = (120 / 365, 270 / 365), (277 / 365, 358 / 365)
 PAIRS = 5_000
-QUICK = ["features.past_only=true", "classifier.epochs=1"]  # does not change the time of a forecast
+QUICK = ["features.past_only=true", "classifier.epochs=1"]  # does not affect the time of a forecast
 MAX = ("log_loss", "auc", "brier", "calibration_error", "pairs_per_s")
-CALIBRATION_SNAPSHOTS = 2  # the last of the fitted snapshots
+CALIBRATION_SNAPSHOTS = 2  # the last fitted snapshots
 TARGETS = {
     "log_loss": "at most 0.0680",
     "log_loss_max": "at most 0.0660",
@@ -48,7 +48,7 @@ TARGETS = {
 
 
 def bench_forecast(*, quick: bool = False) -> BenchReport:
-    """Measure the occurrence model and two simple rates."""
+    """Measure the occurrence model and two simple rules."""
     data = bench_dataset(quick)
     facts = data.all_facts()
     events = Events.of(facts, data.axis, len(data.entities))

@@ -32,7 +32,7 @@ TARGETS = {
 
 
 def bench_graph(*, quick: bool = False) -> BenchReport:
-    """Read, index and look up worlds of 10 M and 100 k facts (quick: 500 k and 50 k)."""
+    """Read, index and look up 10 M and 100 k synthetic facts (quick: 500 k and 50 k)."""
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
     with tempfile.TemporaryDirectory(prefix="apptek-bench-") as scratch:
         folder = Path(scratch)
@@ -56,7 +56,7 @@ def _bytes_per_fact(graph: TemporalGraph) -> float:
     return sum({id(array): array.nbytes for array in arrays}.values()) / len(graph.facts)
 
 
-# Each runs in its own process, to measure its peak memory. It prints seconds and bytes.
+# Each runs in a separate process, to measure its peak memory. It prints seconds and bytes.
 _READER_ALONE = """
 import sys, time
 from pathlib import Path
@@ -83,7 +83,7 @@ print(json.dumps([seconds, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 
 def _bench_reading(world: Path, size: int, repeats: int) -> dict[str, Any]:
     write_world(make_world(size, 0), world)
     alone, indexed = [], []
-    for _ in range(repeats):  # alternate, so that both see the same load of the machine
+    for _ in range(repeats):  # alternate, so that both see the same machine load
         alone.append(_run_program(_READER_ALONE, world))
         indexed.append(_run_program(_READ_AND_INDEX, world))
     reader, total = (statistics.median(run[0] for run in runs) for runs in (alone, indexed))
@@ -140,7 +140,7 @@ def _bench_lookups(small: TemporalGraph, large: TemporalGraph, count: int) -> di
 
 
 def _random_lookups(graph: TemporalGraph, count: int) -> tuple[Any, Any]:
-    """Draw entities and times; an entity is drawn by its frequency in facts, as in queries."""
+    """Draw entities and times; entities are drawn by their frequency in facts, as in queries."""
     rng = generator(0, "bench")
     dated = graph.facts.times[graph.facts.dated]
     ends = np.stack([graph.facts.subjects, graph.facts.objects])
@@ -149,7 +149,7 @@ def _random_lookups(graph: TemporalGraph, count: int) -> tuple[Any, Any]:
 
 
 def _reference_seconds_per_lookup(graph: TemporalGraph, entities: Any, times: Any) -> float:
-    """Return the seconds per lookup in plain Python, with each entity's facts collected before."""
+    """Return the seconds per lookup in plain Python, with entities' facts collected in advance."""
     count = 1000
     facts, facts_of = plain_facts(graph.facts)
 

@@ -1,4 +1,4 @@
-"""Planted errors, by predicate or by direction, and how well a score finds them."""
+"""Planted errors, by predicate or by direction, and how well a score detects them."""
 
 from dataclasses import replace
 from typing import Literal
@@ -12,7 +12,7 @@ from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Dataset, Facts
 
 Error = Literal["frequency", "uniform", "direction"]
-SHARE = 0.01  # share of the training facts that become wrong
+SHARE = 0.01  # proportion of training facts that become wrong
 
 
 def plant_errors(
@@ -20,9 +20,9 @@ def plant_errors(
 ) -> tuple[Dataset, Bools]:
     """Return the data set with errors in its training facts, and which facts are wrong.
 
-    frequency  another predicate, drawn by its frequency
-    uniform    another predicate, drawn uniformly
-    direction  subject and object exchanged
+    frequency  a different predicate, drawn by its frequency
+    uniform    a different predicate, drawn uniformly
+    direction  subject and object swapped
 
     An error that is a known fact (in train, valid or test) is not used: another one is chosen.
     """
@@ -43,7 +43,7 @@ def plant_errors(
 
 
 def _other_predicates(data: Dataset, error: Error, rng: np.random.Generator) -> Facts:
-    """Return every training fact with a random predicate; it may be the true one by chance."""
+    """Return every training fact with a random predicate, which may be the true one by chance."""
     train = data.train
     shares = np.bincount(train.predicates, minlength=len(data.predicates)).astype(np.float64)
     if error == "uniform":
@@ -53,7 +53,7 @@ def _other_predicates(data: Dataset, error: Error, rng: np.random.Generator) -> 
 
 
 def precision_among_first(scores: Doubles, wrong: Bools, count: int) -> float:
-    """Return the share of errors among the `count` highest scores; ties: in order."""
+    """Return the proportion of errors among the `count` highest scores; ties: in order."""
     return float(np.mean(wrong[np.argsort(-scores, kind="stable")[:count]]))
 
 

@@ -1,4 +1,4 @@
-"""The benchmark of the predictor: queries per second beside a baseline, and on a large graph."""
+"""The benchmark of the predictor: queries per second, next to a baseline and on a large graph."""
 
 from statistics import median
 
@@ -24,11 +24,11 @@ TARGETS = {"predict_vs_counting": "at least 0.3", "query_10m_vs_100k": "at most 
 
 
 def bench_predict(*, quick: bool = False) -> BenchReport:
-    """Score all test queries of ICEWS14 (or a world of its size) with the default features.
+    """Score all test queries of ICEWS14 (or synthetic data of its size) with default features.
 
-    The recency baseline scores the same queries, alternating with the model. Then the cost of a
-    query is compared between worlds of 100 k and 10 M facts (quick: 50 k and 500 k). The weights
-    are random, which does not change the cost.
+    The recency baseline scores the same queries, alternating with the model. Then the cost per
+    query is compared between 100 k and 10 M synthetic facts (quick: 50 k and 500 k). The weights
+    are random, which does not affect the cost.
     """
     large, small = (500_000, 50_000) if quick else (10_000_000, 100_000)
     dataset = bench_dataset(quick)
@@ -37,7 +37,7 @@ def bench_predict(*, quick: bool = False) -> BenchReport:
     queries = held_out_queries(dataset.test)
     default_runs: list[float] = []
     recency_runs: list[float] = []
-    for _ in range(ROUNDS):  # alternate, so that both see the same load of the machine
+    for _ in range(ROUNDS):  # alternate, so that both see the same machine load
         default_runs.append(seconds(lambda: view.scores(queries)))
         recency_runs.append(seconds(lambda: counting.scores(queries)))
     default, recency = (median(runs[1:]) / len(queries) for runs in (default_runs, recency_runs))
@@ -70,7 +70,7 @@ def _default_model(dataset: Dataset) -> WorkingView:
 
 
 def _seconds_per_query(size: int) -> float:
-    """Return the seconds per query, in a batch, on a world of `size` facts."""
+    """Return the seconds per query in a batch, on `size` synthetic facts."""
     data = make_world(size, 0).dataset
     view = _default_model(data)
     rows = generator(0, "bench").permutation(len(data.test))[:4096]

@@ -13,13 +13,15 @@ from apptek.facts.facts import Dataset
 from apptek.reading.reader import read_dataset
 from apptek.synthetic.world import make_world
 
-ICEWS14_SIZE = 90_730  # facts in total: a world of this size has as many training facts as ICEWS14
+ICEWS14_SIZE = (
+    90_730  # all facts: synthetic data of this size has ICEWS14's number of training facts
+)
 SAMPLED = 0.2  # seconds between two samples
 
 
 @dataclass(frozen=True, slots=True)
 class BenchReport:
-    """Ratios within one run, plain figures, and the targets of some of them as text."""
+    """Ratios within one run, plain figures, and targets for some of them, as text."""
 
     ratios: dict[str, float]
     figures: dict[str, Any]
@@ -27,21 +29,21 @@ class BenchReport:
 
 
 def seconds(work: Callable[[], object], clock: Callable[[], float] = time.perf_counter) -> float:
-    """Return the seconds that some work takes, by the clock on the wall or another one."""
+    """Return the seconds that some work takes, by wall-clock time or another clock."""
     start = clock()
     work()
     return clock() - start
 
 
 def bench_dataset(quick: bool) -> Dataset:
-    """Return ICEWS14, or a world of its size where it is missing; quick: 20,000 facts."""
+    """Return ICEWS14, or synthetic data of its size if it is missing; quick: 20,000 facts."""
     if not quick and find_benchmark("icews14") is not None:
         return read_dataset("icews14")
     return make_world(20_000 if quick else ICEWS14_SIZE, 0).dataset
 
 
 def sizes_of(text: str) -> list[int]:
-    """Return 1e6,1e7 as ascending numbers of facts."""
+    """Parse texts such as 1e6,1e7 into ascending numbers of facts."""
     try:
         return sorted({int(float(part)) for part in text.split(",")})
     except (ValueError, OverflowError):
@@ -49,7 +51,7 @@ def sizes_of(text: str) -> list[int]:
 
 
 class MemorySampler:
-    """The peak of a memory measure, sampled in a thread until `stop`."""
+    """The peak of a memory metric, sampled in a thread until `stop`."""
 
     def __init__(self, memory_mb: Callable[[], float]) -> None:
         self._memory_mb, self._peak, self._stopped = memory_mb, 0.0, threading.Event()
@@ -63,7 +65,7 @@ class MemorySampler:
                 self._peak = max(self._peak, memory)
 
     def peak(self) -> tuple[float, float]:
-        """Return the peak since the last call, and the memory of now."""
+        """Return the peak since the last call, and the current memory."""
         now = self._memory_mb()
         with self._lock:
             peak, self._peak = max(self._peak, now), now
@@ -76,7 +78,7 @@ class MemorySampler:
 
 
 def own_memory_mb(pid: int) -> float:
-    """Return the proportional set size of one process, in MB; 0 where it has ended."""
+    """Return a process's proportional set size in MB; 0 if the process has ended."""
     try:
         text = Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
     except OSError:
@@ -85,7 +87,7 @@ def own_memory_mb(pid: int) -> float:
 
 
 def process_tree(pid: int) -> Iterator[int]:
-    """Yield a process and those below it, whichever thread has started them."""
+    """Yield a process and its descendants, whichever thread started them."""
     yield pid
     try:
         threads = list(Path(f"/proc/{pid}/task").iterdir())

@@ -1,7 +1,7 @@
 """The benchmark of scale: seconds and memory of each stage, as the number of facts grows.
 
-One process per size reads a world from text, indexes it, fits it and answers queries. Its memory is
-sampled from outside: the proportional set size, summed over it and its children.
+One process per size reads synthetic text, indexes it, fits a model and answers queries. Its memory
+is sampled from outside: the proportional set size, summed over the process and its children.
 """
 
 import json
@@ -32,7 +32,7 @@ from benchmarks.report import (
 )
 
 SIZES, QUICK_SIZES = [1_000_000, 10_000_000], [20_000, 200_000]
-QUERIES = 100_000  # queries that are answered ...
+QUERIES = 100_000  # number of queries to answer ...
 TIMES = 3  # ... this many times
 TARGETS = {
     "fit_seconds_10x": "at most 2",
@@ -43,7 +43,7 @@ _PROGRAM = "import sys; from benchmarks.scale import run; run(sys.argv[1], sys.a
 
 
 def bench_scale(*, quick: bool = False, facts: str | None = None) -> BenchReport:
-    """Measure worlds of 1 M and 10 M facts (quick: 20 k and 200 k), or of the sizes in `facts`."""
+    """Measure 1 M and 10 M synthetic facts (quick: 20 k and 200 k), or the sizes in `facts`."""
     sizes = sizes_of(facts) if facts is not None else QUICK_SIZES if quick else SIZES
     runs = {size: _run_size(size) for size in sizes}
     figures: dict[str, Any] = {"facts": sizes}
@@ -98,7 +98,7 @@ def _run_size(size: int) -> dict[str, Any]:
 def _watch(
     world: Path, model: Path, tell: Callable[[str], None]
 ) -> tuple[dict[str, dict[str, float]], float, int]:
-    """Return the seconds and the memory of each stage, and the MRR and query count of the last."""
+    """Return the time and memory of each stage, and the MRR and query count of the last stage."""
     stages: dict[str, dict[str, float]] = {}
     command = [sys.executable, "-c", _PROGRAM, str(world), str(model)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:

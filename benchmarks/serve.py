@@ -38,13 +38,13 @@ NAMES = 100_000
 def bench_serve(*, quick: bool = False, model: Path | None = None) -> BenchReport:
     """Measure the responses of a served model over loopback.
 
-    Without a model, one of the default preset is fitted on ICEWS14 (or a world of its size; quick:
-    of 20,000 facts).
+    Without a model, a default-preset model is fitted on ICEWS14 (or synthetic data of its size;
+    quick: 20,000 facts).
     """
     with tempfile.TemporaryDirectory(prefix="apptek-bench-") as scratch:
         folder = model or _fit(Path(scratch) / "model", quick)
         with running_service(folder):
-            pass  # compiles, so that the next start is typical
+            pass  # compiles, so that the next start is representative
         with running_service(folder) as service:
             figures = _measure(service, load_model(folder), 100 if quick else 500)
             figures["start_seconds"] = service.seconds
@@ -100,7 +100,7 @@ def _tuning_queries(data: Dataset, count: int) -> list[dict[str, str]]:
 
 
 def _search_ms() -> float:
-    """Return the 95 % quantile of a search among 100,000 invented names while they are typed."""
+    """Return the 95 % quantile of search times while typing, among 100,000 invented names."""
     rng = generator(0, "bench names")
     words = [f"{a}{b}{c}" for a in ("Ka", "Lu", "Mo") for b in ("ri", "to", "ne") for c in "nsx"]
     drawn = rng.integers(0, len(words), (NAMES, 3)).tolist()

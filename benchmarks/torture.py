@@ -1,4 +1,4 @@
-"""The torture campaign: `make torture` (an hour), or a number of attacks of some kinds.
+"""The torture campaign: `make torture` (an hour), or a given number of attacks of each type.
 
     python -m benchmarks.torture --minutes 60 --seed 0 --result torture.json
     python -m benchmarks.torture --counts damaged_models=1000,cuts=20 --model MODEL
@@ -20,7 +20,7 @@ from apptek.research.result import Result, write_result
 from benchmarks import torture_files, torture_service
 from benchmarks.torture_files import Attack, can_mount, models_of
 
-# How many seeds each attack gets in one round.
+# The number of seeds for each attack in one round.
 ROUND: dict[str, int] = {
     "damaged_models": 90,
     "damaged_work": 24,
@@ -37,7 +37,7 @@ SERVICE = {"slow": 1200, "busy": 200, "seconds": 60.0}
 
 
 def attack_of(name: str) -> Attack:
-    """Return an attack by its name."""
+    """Return an attack by name."""
     attack: Attack = getattr(torture_files, name)
     return attack
 

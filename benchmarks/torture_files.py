@@ -33,7 +33,7 @@ from apptek.synthetic.world import make_world, write_world
 
 QUICK = ["classifier.epochs=1", "classifier.l2=[3.0]"]
 TREES = [*QUICK, "reranker.rounds=5", "reranker.least_rows=20", "reranker.candidates=4"]
-BOMB_MEMORY = 1_500_000_000  # bytes that a process may use to refuse a bomb
+BOMB_MEMORY = 1_500_000_000  # maximum memory in bytes for rejecting a bomb
 MINUTES = 600  # seconds after which a process counts as hung
 
 
@@ -73,7 +73,7 @@ atexit.register(report)
 
 
 def world_of(place: Path) -> Path:
-    """Return the folder of a small world; write it if it is missing."""
+    """Return the folder of a small synthetic dataset; write it if it is missing."""
     folder = place / "world"
     if not folder.exists():
         write_world(make_world(600, 0), folder)
@@ -81,7 +81,7 @@ def world_of(place: Path) -> Path:
 
 
 def models_of(place: Path) -> dict[str, Path]:
-    """Return a model of each kind on a small world; fit it if it is missing."""
+    """Return one model of each type on a small synthetic dataset; fit it if it is missing."""
     data = make_world(600, 0).dataset
     folders = {name: place / f"model-{name}" for name in ("default", "max", "recency")}
     if not folders["recency"].exists():
@@ -93,7 +93,7 @@ def models_of(place: Path) -> dict[str, Path]:
 
 
 def known_query() -> list[str]:
-    """Return a query that the models of the small world know."""
+    """Return a query that the models of the small dataset know."""
     data = make_world(600, 0).dataset
     facts = data.train
     ends = (data.entities[int(facts.subjects[0])], data.entities[int(facts.objects[0])])
@@ -101,7 +101,7 @@ def known_query() -> list[str]:
 
 
 def start(*words: str, code: str = COMMAND) -> "subprocess.Popen[str]":
-    """Start a command in its own process."""
+    """Start a command in a separate process."""
     return subprocess.Popen(
         [sys.executable, "-c", code, *words],
         stdout=subprocess.PIPE,
@@ -122,7 +122,7 @@ def finish(process: "subprocess.Popen[str]") -> tuple[int, str]:
 
 
 def run(*words: str) -> tuple[int, str]:
-    """Run a command to its end."""
+    """Run a command to completion."""
     return finish(start(*words))
 
 
@@ -152,7 +152,7 @@ def _seed_by_seed(seeds: range, words: Callable[[int, int], list[str]]) -> Itera
 
 
 def damaged_models(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Damage a random file of a model folder: opening it must fail with a one-line error."""
+    """Damage a random file in a model folder: opening it must fail with a one-line error."""
     folders, query = list(models_of(place).values()), json.dumps(known_query())
     for number, folder in enumerate(folders):
         bounds = (n * len(seeds) // len(folders) for n in (number, number + 1))
@@ -168,7 +168,7 @@ def damaged_models(seeds: range, place: Path) -> Iterator[Outcome]:
 
 
 def damaged_work(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Damage a work folder at random: resuming must refuse it or give the same model."""
+    """Damage a work folder at random: resuming must reject it or give the same model."""
 
     def words(first: int, last: int) -> list[str]:
         return [work_mutations.__file__, str(first), str(last)]
@@ -180,7 +180,7 @@ def damaged_work(seeds: range, place: Path) -> Iterator[Outcome]:
 
 
 def damaged_facts(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Damage files of all kinds at random, and read them as facts and as queries."""
+    """Damage files of all types at random, and read them as facts and as queries."""
     first = seeds.start
     while first < seeds.stop:
         last = min(first + 500, seeds.stop)
@@ -202,7 +202,7 @@ def damaged_facts(seeds: range, place: Path) -> Iterator[Outcome]:
 
 
 def bombs(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Read a small file that expands to gigabytes: it must be refused, in little memory."""
+    """Read a small file that expands to gigabytes: it must be rejected using little memory."""
     for seed in seeds:
         rng = np.random.default_rng(seed)
         size = int(rng.integers(1, 4)) << 29
@@ -234,7 +234,7 @@ FITS = {
 
 
 def kills(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Kill a fit at a random moment and resume it: the model must have the same bytes."""
+    """Kill a fit at a random moment and resume it: the resulting model must be identical."""
     world = str(world_of(place))
     whole: dict[str, tuple[dict[str, bytes], float]] = {}
     for seed in seeds:
@@ -283,7 +283,7 @@ def mounted(source: str, target: Path, *options: str) -> Iterator[Path]:
 
 
 def _facts(path: Path, rng: np.random.Generator) -> Path:
-    """Write five new facts between entities of the small world."""
+    """Write five new facts between entities in the small dataset."""
     data = make_world(600, 0).dataset
     lines = [
         "\t".join(
@@ -301,14 +301,14 @@ def _facts(path: Path, rng: np.random.Generator) -> Path:
 
 
 def _fit_or_update(seed: int, place: Path, disk: Path, facts: Path) -> tuple[str, ...]:
-    """Return a command that writes the folder `new` of a disk, or changes its folder `model`."""
+    """Return a command that writes the folder `new` on a disk, or changes its folder `model`."""
     if seed % 2:
         return ("fit", str(world_of(place)), "--out", str(disk / "new"), *FITS["default"])
     return ("update", str(disk / "model"), str(facts), "--in-place")
 
 
 def _fault(disk: Path) -> str | None:
-    """Return what is damaged in the models of a disk; None if nothing is."""
+    """Return what is damaged in the models on a disk; None if everything is intact."""
     try:
         for folder in filter(Path.exists, (disk / "model", disk / "new")):
             verify_folder(folder)
@@ -359,7 +359,7 @@ def _after_cut(seed: int, disk: Path, ended: bool, digest: str) -> Outcome:
 
 
 def full_disks(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Fill the disk at a random moment: one line must say so, and existing files must survive."""
+    """Fill the disk at a random moment: one line must report it, and old files must survive."""
     models = models_of(place)
     size = sum(path.stat().st_size for path in models["default"].rglob("*"))
     for seed in seeds:
@@ -389,7 +389,7 @@ def _after_full(seed: int, disk: Path, digest: str, code: int, messages: str) ->
 
 
 def writers(seeds: range, place: Path) -> Iterator[Outcome]:
-    """Change one model from three processes while others read it: no fact is lost or torn."""
+    """Change one model from three processes while others read it: no fact may be lost or torn."""
     models = models_of(place)
     for seed in seeds:
         rng = np.random.default_rng(seed)

@@ -1,4 +1,4 @@
-"""Attacks on the service: slow clients beside busy ones."""
+"""Attacks on the service: slow clients alongside busy ones."""
 
 import asyncio
 import time
@@ -34,7 +34,7 @@ def requests_for(model: Path, address: str, count: int = 400) -> list[bytes]:
 
 
 async def _slow(address: str, until: float, opened: Counter[str]) -> None:
-    """Send the head of a request byte by byte, and reconnect when the connection is closed."""
+    """Send the headers of a request byte by byte, and reconnect when the connection is closed."""
     url = urlsplit(address)
     while time.monotonic() < until:
         writer = None
@@ -82,7 +82,7 @@ async def _ask(
 
 
 async def _health(address: str, until: float, seconds: list[float], lost: list[str]) -> None:
-    """Poll the health of the service, each time on a new connection."""
+    """Poll the service's health, each time on a new connection."""
     url = urlsplit(address)
     request = encode_request(address, "/api/health")
     while time.monotonic() < until:

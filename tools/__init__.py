@@ -1,4 +1,4 @@
-"""Scripts that make files of the project, run in a checkout: `python -m tools.make_docs`."""
+"""Scripts that generate project files, run in a checkout: `python -m tools.make_docs`."""
 
 import sys
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The dependencies of APPTeK and its extras, at the versions of constraints.txt."""
+"""The dependencies of APPTeK and its extras, at the versions in constraints.txt."""
 
 import re
 from collections.abc import Iterable
@@ -16,7 +16,7 @@ CORE = ""  # the extra of packages that are always installed
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A package that is installed with APPTeK, or with one of its extras."""
+    """A package that is installed with APPTeK or one of its extras."""
 
     name: str
     version: str
@@ -33,7 +33,7 @@ def pins() -> dict[str, str]:
 
 
 def closure(extra: str) -> dict[str, tuple[Distribution, tuple[str, ...]]]:
-    """Return all packages that an extra needs, by name: the installed one and its dependencies."""
+    """Return the names of all packages that an extra installs, including their dependencies."""
     found: dict[str, tuple[Distribution, tuple[str, ...]]] = {}
     waiting: list[tuple[str, frozenset[str]]] = list(_own_needs(extra))
     seen: set[tuple[str, frozenset[str]]] = set()
@@ -50,7 +50,7 @@ def closure(extra: str) -> dict[str, tuple[Distribution, tuple[str, ...]]]:
 
 
 def packages() -> list[Package]:
-    """Return all packages that APPTeK and its extras need, by name."""
+    """Return all packages required by APPTeK and its extras, by name."""
     pinned = pins()
     found: dict[str, Package] = {}
     for extra in (CORE, *EXTRAS):
@@ -62,12 +62,12 @@ def packages() -> list[Package]:
 
 
 def direct_names() -> set[str]:
-    """Return the packages that pyproject.toml names."""
+    """Return the packages listed in pyproject.toml."""
     return {name for extra in (CORE, *EXTRAS) for name, _ in _own_needs(extra)}
 
 
 def _own_needs(extra: str) -> Iterable[tuple[str, frozenset[str]]]:
-    """Yield the direct dependencies of APPTeK, or of one of its extras, from pyproject.toml."""
+    """Yield the direct dependencies of APPTeK or one of its extras, from pyproject.toml."""
     import tomllib
 
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]

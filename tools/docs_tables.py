@@ -1,4 +1,4 @@
-"""The tables of the docs that the paper does not have, made from recorded results."""
+"""Tables in the docs that are not in the paper, made from recorded results."""
 
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -38,7 +38,7 @@ GROUPS = (
 )  # fmt: skip
 MODEL_METRICS = {"mrr": "MRR", "hits_at_1": "Hits@1", "hits_at_10": "Hits@10", "ece": "ECE"}
 PRESET_ORDER = ["paper", "default", "max"]
-MANY_MIRRORED = 0.1  # mirrored queries per other query, from which on a column leaves them out
+MANY_MIRRORED = 0.1  # if there are more mirrored queries per other query, a column excludes them
 ERRORS = {  # planted errors: the prefix and the suffix of their metrics
     "predicate, by frequency": ("predicate", ""),
     "predicate, uniformly": ("predicate", "_uniform"),
@@ -97,9 +97,9 @@ SERVICE = {
 
 
 def overview(results: Results) -> str:
-    """Return the MRR of every model under the official protocol, both views side by side.
+    """Return every model's MRR under the official protocol, with both views side by side.
 
-    If many queries are mirrored, an additional column of all_facts leaves them out.
+    If many queries are mirrored, an additional all_facts column excludes them.
     """
     frame = as_frame({n: r for n, r in results.items() if r.protocol == "official"})
     columns: dict[str, dict[str, str]] = {}
@@ -119,7 +119,7 @@ def overview(results: Results) -> str:
 
 
 def _mean_mrr(of_data: Frame, view: View, group: str | None = None) -> dict[str, str]:
-    """Return the mean MRR of each row in a view, of all queries or of a group."""
+    """Return the mean MRR of each row in a view, over all queries or a group."""
     figures = of_data["result"].map(lambda result: result.extras.get(view))
     parts = figures.map(lambda one: one and (one[group] if group else one)["mrr"])
     means = pd.to_numeric(parts).groupby(of_data["row"], sort=False).mean().dropna()
@@ -147,15 +147,15 @@ def _of_model(results: Results, model: str) -> list[Result]:
     return [result for result in results.values() if result.model == model]
 
 
-# Of presets that were recorded before a fit started from counting, and while the re-ranker could
-# have two ensembles; docs/results.md says so.
+# Recorded with presets from before fits started from counting, when the re-ranker could have two
+# ensembles; see docs/results.md.
 EARLIER: dict[str, Sequence[Any]] = {"classifier.l2": ([0.0],), "reranker.members": (1, 2)}
 
 
 def settings_unlike_preset(result: Result) -> dict[str, Any]:
-    """Return the settings of our model, by section.key, that are not those of its preset by now.
+    """Return our model's settings, by section.key, that differ from the current preset.
 
-    A setting that is gone, and was false, is what the code does now.
+    A removed setting that was false is now the default behaviour.
     """
     present = plain_settings(preset(result.model.removeprefix("apptek_")))
     return {
@@ -168,7 +168,7 @@ def settings_unlike_preset(result: Result) -> dict[str, Any]:
 
 
 def prediction_table(results: Results) -> str:
-    """Compare the paper's method with the numbers that the paper prints: means over seeds."""
+    """Compare the paper's method with the printed numbers; means over seeds."""
     groups: dict[tuple[str, ...], list[Result]] = {}
     for result in _of_model(results, "apptek_paper"):
         changed = settings_unlike_preset(result)
@@ -178,7 +178,7 @@ def prediction_table(results: Results) -> str:
     rows = []
     for (dataset, protocol, *changes), runs in groups.items():
         printed = PRINTED_OWN[dataset] if protocol == "paper" else ()
-        command = runs[0].first_command  # and what the preset had then
+        command = runs[0].first_command  # and the preset's settings at the time
         new = [text for text in changes if f"{text.split('=')[0]}=" not in command]
         metrics = pd.DataFrame([run.metrics for run in runs])
         rows.append(
@@ -230,7 +230,7 @@ def choices_table(results: Results, model: str, row: str) -> str:
 
 
 def controls_table(results: Results) -> str:
-    """Return the controls on the training queries, by tknn, with the own fact hidden and not."""
+    """Return the controls on training queries, by tknn, with their own facts hidden and visible."""
     rows = [
         {
             "data": result.dataset,
@@ -264,7 +264,7 @@ def models_table(results: Results) -> str:
 
 
 def groups_table(results: Results) -> str:
-    """Return the MRR of our models by kind of query, means over the seeds."""
+    """Return our models' MRR by type of query; means over seeds."""
     rows = []
     for (dataset, name), runs in _by_model(results):
         for view in VIEWS:
@@ -276,7 +276,7 @@ def groups_table(results: Results) -> str:
 
 
 def _mean_of_group(figures: Sequence[Mapping[str, Any]], name: str) -> str:
-    """Return the mean MRR of a group of queries, and in brackets its share of all queries."""
+    """Return a group's mean MRR, with its proportion of all queries in brackets."""
     if not all(of_run[name] for of_run in figures):
         return ""
     groups = pd.DataFrame(of_run[name] for of_run in figures)
@@ -285,20 +285,20 @@ def _mean_of_group(figures: Sequence[Mapping[str, Any]], name: str) -> str:
 
 
 def _by_model(results: Results) -> list[tuple[tuple[str, str], list[Result]]]:
-    """Return official test results of our presets by data set and model: the seeds of each."""
+    """Return official test results of our presets by data set and model, with all seeds."""
     groups: dict[tuple[str, str], dict[int, Result]] = {}
     for result in filter(_is_of_preset, results.values()):
         name = result.model.removeprefix("apptek_") + PAST_ONLY * result.fitted_on_the_past
         seeds = groups.setdefault((result.dataset, name), {})
-        seeds.setdefault(result.seed or 0, result)  # a run that is recorded twice counts once
+        seeds.setdefault(result.seed or 0, result)  # a run that was recorded twice counts once
     order = sorted(groups, key=lambda key: (key[0], PRESET_ORDER.index(key[1].split(",")[0]), key))
     return [(key, list(groups[key].values())) for key in order]
 
 
 def _is_of_preset(result: Result) -> bool:
-    """Return whether it is our model on a benchmark's official test, with a preset's settings.
+    """Return whether this is our model on an official test set, with a preset's settings.
 
-    But for the view that is fitted.
+    The fitted view may differ.
     """
     return (
         result.model.startswith("apptek_")
@@ -318,9 +318,9 @@ def _title(group: str) -> str:
 
 
 def comparison_table(results: Results) -> str:
-    """Return the recorded comparisons: each model's difference from the first, with interval.
+    """Return the recorded comparisons: each model's difference from the first, with its interval.
 
-    If a smaller comparison repeats a pair of models, its row replaces that of the larger one.
+    If a smaller comparison repeats a pair of models, its row replaces the row of the larger one.
     """
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     comparisons = _of_model(results, COMPARISON)
@@ -337,7 +337,7 @@ def comparison_table(results: Results) -> str:
 
 
 def ablation_table(results: Results) -> str:
-    """Return the default preset on ICEWS14's valid split, with one part changed in each row."""
+    """Return the default preset on ICEWS14's validation set, with one part changed in each row."""
     ablations = [
         (setting_texts(settings_unlike_preset(result)), result)
         for result in _of_model(results, "apptek_default")
@@ -368,7 +368,7 @@ def ablation_table(results: Results) -> str:
 
 
 def _longest_backtests(results: Results) -> list[Result]:
-    """Return the backtest without a lead that has most windows, of each data set."""
+    """Return each data set's backtest with the most windows and without a lead."""
     without_lead = [
         r for r in _of_model(results, "backtest") if not r.extras["windows"].get("lead")
     ]
@@ -404,7 +404,7 @@ def backtest_table(results: Results) -> str:
 
 
 def lead_table(results: Results) -> str:
-    """Return the metrics and the Brier skill of each backtest, by lead and group of pairs."""
+    """Return the metrics and Brier skill of each backtest, by lead and group of pairs."""
     backtests = [result for result in _of_model(results, "backtest") if result.groups]
     rows = []
     for result in sorted(backtests, key=lambda r: (r.dataset, r.extras["windows"]["lead"])):
@@ -448,7 +448,7 @@ def predicate_table(results: Results) -> str:
 
 
 def audit_table(results: Results) -> str:
-    """Return AUC / precision of the audit on planted errors, beside the baseline's."""
+    """Return AUC / precision of the audit on planted errors, next to the baseline's."""
     variants = {"AUC / precision": "", "in the list": "_in_list", "baseline": "_baseline"}
     rows = []
     for figures in (result.metrics for result in _of_model(results, "bench_audit")):
@@ -466,7 +466,7 @@ def audit_table(results: Results) -> str:
 
 
 def faithfulness_table(results: Results) -> str:
-    """Return how faithful the reasons are, for each model that was measured."""
+    """Return the faithfulness of the reasons, for each model that was measured."""
     rows = []
     for result in _of_model(results, "faithfulness"):
         figures = result.metrics
@@ -490,7 +490,7 @@ def _percent(share: float | None) -> str:
 
 
 def scale_table(results: Results) -> str:
-    """Return seconds and memory of reading, indexing, fitting and answering, by world size."""
+    """Return time and memory for reading, indexing, fitting and answering, by number of facts."""
     benches = [result.metrics for result in _of_model(results, "bench_scale")]
     sizes = {size: figures for figures in benches for size in figures["facts"]}
     columns = {
@@ -501,7 +501,7 @@ def scale_table(results: Results) -> str:
 
 
 def engine_table(results: Results) -> str:
-    """Fit and evaluation in the largest recorded benchmark of the engines."""
+    """Return fit and evaluation times in the largest recorded benchmark of the engines."""
     benches = [result.metrics for result in _of_model(results, "bench_engine")]
     if not benches:
         return NOTHING
@@ -513,7 +513,7 @@ def engine_table(results: Results) -> str:
 def _figures_table(
     head: str, columns: Mapping[str, Mapping[str, Any]], rows: Mapping[str, tuple[str, str]]
 ) -> str:
-    """Return a table with a row for each figure: its words, its key and its format."""
+    """Return a table with one row per figure: its description, key and format."""
     lines = [
         {head: words} | {name: form.format(figures[key]) for name, figures in columns.items()}
         for words, (key, form) in rows.items()
@@ -522,7 +522,7 @@ def _figures_table(
 
 
 def torture_table(results: Results) -> str:
-    """Return every attack of all recorded campaigns, and the service's figures under attack."""
+    """Return every attack in all recorded campaigns, and the service's metrics under attack."""
     rows = []
     for figures in (result.metrics for result in _of_model(results, "torture")):
         for name, words in ATTACKS.items():
@@ -570,7 +570,7 @@ def docs_tables(runs: RunList) -> dict[str, Maker]:
 
 
 def with_tables(text: str, results: Results, tables: Mapping[str, Maker]) -> str:
-    """Rebuild the tables of a page, each between `<!-- table: NAME -->` and `<!-- end -->`."""
+    """Rebuild a page's tables, each between `<!-- table: NAME -->` and `<!-- end -->`."""
     for name, make in tables.items():
         if (begin := f"<!-- table: {name} -->") in text:
             text = with_block(text, begin, make(results))
@@ -578,7 +578,7 @@ def with_tables(text: str, results: Results, tables: Mapping[str, Maker]) -> str
 
 
 def with_block(page: str, begin: str, content: str) -> str:
-    """Return a page with new content between a marker, which it has once, and `<!-- end -->`."""
+    """Return a page with new content between its only copy of a marker and `<!-- end -->`."""
     if page.count(begin) != 1:
         raise SystemExit(f"there are {page.count(begin)} places for {begin}")
     before, _, rest = page.partition(begin)

@@ -56,7 +56,7 @@ MRR, the data and the split. The runs of `default` are older than the fit that s
 counting. One seed each: differences below .002 may be chance
 ([results.md](results.md)).
 """
-# Runs with the settings of their preset, whose relatives changed one setting.
+# Runs with the preset's settings, compared with runs that change a single setting.
 USUAL_RUNS = (
     "ablation-icews14-full",
     "apptek_default-icews05-15-official-seed0",
@@ -108,7 +108,7 @@ def page_with_tables(name: str) -> str:
 
 
 def settings_page() -> str:
-    """Return the page of all settings: meaning, allowed values, and values of the presets."""
+    """Return the page of all settings: meaning, allowed values, and each preset's values."""
     parts = [SETTINGS_TITLE]
     usual = asdict(PRESETS[DEFAULT])
     others = {n: changed_settings(c, PRESETS[DEFAULT]) for n, c in PRESETS.items()}
@@ -137,7 +137,7 @@ def settings_page() -> str:
 
 
 def measured_effects() -> list[dict[str, str]]:
-    """Return how changing a setting changed the MRR in recorded runs, by setting."""
+    """Return how changing a setting affected the MRR in recorded runs, by setting."""
     results = read_results(ROOT / "paper" / "results")
     effects = []
     for usual in (results[name] for name in USUAL_RUNS):
@@ -164,7 +164,7 @@ def measured_effects() -> list[dict[str, str]]:
 
 
 def change_words(value: Any, usual: Any) -> str:
-    """Return a changed value in words: of a list that lost or got one member, this member."""
+    """Describe a changed value; for a list that gained or lost one member, name this member."""
     if isinstance(value, list) and isinstance(usual, list):
         lost = [one for one in usual if one not in value]
         got = [one for one in value if one not in usual]
@@ -174,10 +174,10 @@ def change_words(value: Any, usual: Any) -> str:
 
 
 def fields_page() -> str:
-    """Return the page of all fields of results, then of their parts, then of the kinds of notes."""
+    """Return the page of all result fields, followed by the fields of their parts and the notes."""
     parts = [FIELDS_TITLE]
     kinds: list[Any] = list(RESULTS)
-    for kind in kinds:  # it grows: a part may have parts
+    for kind in kinds:  # the list grows: a part may contain parts
         hints = get_type_hints(kind)
         rows = [
             {
@@ -196,7 +196,7 @@ def fields_page() -> str:
 
 
 def records_in(*hints: Any) -> list[Any]:
-    """Return the dataclasses that types are made of, each once."""
+    """Return the dataclasses that types refer to, without duplicates."""
     found: dict[Any, None] = {}
     for hint in hints:
         found |= dict.fromkeys([hint] if is_dataclass(hint) else records_in(*get_args(hint)))
@@ -204,7 +204,7 @@ def records_in(*hints: Any) -> list[Any]:
 
 
 def type_words(hint: Any) -> str:
-    """Return a type as its JSON is called; a dataclass links to its table."""
+    """Return the JSON name of a type; a dataclass links to its table."""
     origin, within = get_origin(hint), get_args(hint)
     if is_dataclass(hint):
         name = getattr(hint, "__name__", "")
@@ -221,7 +221,7 @@ def type_words(hint: Any) -> str:
 
 
 def allowed_words(schema: dict[str, Any]) -> str:
-    """Return what a setting may be, in words, from its JSON schema."""
+    """Describe the allowed values of a setting, from its JSON schema."""
     if schema["type"] == "array":
         return f"list: {allowed_words(schema['items'])}"
     if "enum" in schema:
@@ -235,7 +235,7 @@ def allowed_words(schema: dict[str, Any]) -> str:
 
 
 def licences_page() -> str:
-    """Return the page of licences, with the packages that are installed here."""
+    """Return the page of licences, for the packages installed here."""
     text = (ROOT / "docs" / "licences.md").read_text(encoding="utf-8")
     return with_block(text, "<!-- licences -->", licence_table())
 

@@ -2,7 +2,7 @@
 
     python -m tools.make_explorer_pictures MODEL
 
-MODEL is the model of the README: all events of ICEWS14 in one file, with the default preset.
+MODEL is the README's model: all ICEWS14 events in one file, fitted with the default preset.
 """
 
 import io
@@ -22,7 +22,7 @@ DOCS = Path(__file__).parents[1] / "docs"
 SIZE = (1180, 738)  # pixels of the browser window
 SHOWN = (800, 500)  # pixels of a frame
 COLOURS = 144
-# Colours that the palette must keep: the accent and the classes of predicates.
+# Colours that the palette must keep: the accent colour and the classes of predicates.
 KEPT = ("#3b3fb6", "#5b5fd6", "#eeeefb", "#c13a32", "#e08a4b", "#5b9fd4", "#1f7a6d", "#b4453c")
 QUERY = {"subject": "North Korea", "object": "South Korea", "time": "2014-08-15"}
 AHEAD = {"subject": "Boko Haram", "object": "Citizen (Nigeria)", "time": "2015-01-02"}
@@ -32,7 +32,7 @@ PARTS = ("#ribbon .handle", "#reasons .reason", "#graph svg .edge", "#forecast .
 
 
 def settled(page: Page) -> None:
-    """Wait until all answers are there."""
+    """Wait until all answers have arrived."""
     page.wait_for_load_state("networkidle")
     page.wait_for_timeout(250)
     if page.locator("#result").is_visible():
@@ -76,7 +76,7 @@ class Film:
         self.move(box["x"] + box["width"] / 2, box["y"] + box["height"] / 2)
 
     def click(self, selector: str) -> None:
-        """Point at an element, and click it."""
+        """Point at an element and click it."""
         self.point_at(selector)
         self.shoot(0.5)
         self.page.mouse.down()
@@ -84,11 +84,11 @@ class Film:
         self.settle()
 
     def settle(self) -> None:
-        """Wait until all answers are there."""
+        """Wait until all answers have arrived."""
         settled(self.page)
 
     def scroll_to(self, selector: str) -> None:
-        """Scroll until an element is at the top, in a few frames."""
+        """Scroll an element to the top, in a few frames."""
         target = self.page.locator(selector).first.evaluate(
             "e => e.getBoundingClientRect().top + scrollY - 12"
         )

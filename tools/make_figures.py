@@ -1,7 +1,7 @@
 """Make all figures of the docs from result files, in one style for light and dark: `make figures`.
 
-An SVG has the colours of both themes, as variables that follow `prefers-color-scheme`. Text is
-stored as text, so that figures are small and can be searched.
+An SVG contains the colours of both themes, as variables that follow `prefers-color-scheme`. Text is
+stored as text, so that figures are small and searchable.
 """
 
 import re
@@ -43,7 +43,7 @@ def panels(count: int, height: float = 2.6, *, share: bool = False) -> tuple[Fig
 
 
 def calibration(results: Results) -> Figure:
-    """Draw how often answers and forecasts were correct, by their probability."""
+    """Draw how often answers and forecasts were correct, by probability."""
     figure, (left, right) = panels(2, 3.2)
     recorded = results["by-predicate-icews14"].extras["reliability"]
     for view, (colour, marker) in VIEWS.items():
@@ -66,7 +66,7 @@ def _draw_bins(panel: Axes, bins: Any, label: str, colour: str, marker: str) -> 
 
 
 def coverage(results: Results) -> Figure:
-    """Draw coverage and size of the 90 % sets in each stratum."""
+    """Draw the coverage and size of the 90 % sets in each stratum."""
     figure, (left, right) = panels(2)
     recorded = results["apptek_default-icews14-official-seed0"].extras
     groups = {view: [recorded[view][name] for name in STRATA] for view in VIEWS}
@@ -87,7 +87,7 @@ def coverage(results: Results) -> Figure:
 
 
 def skill(results: Results) -> Figure:
-    """Draw Brier skill against the base rate by lead, for each group of pairs."""
+    """Draw the Brier skill relative to the base rate, by lead and group of pairs."""
     figure, axes = panels(2, share=True)
     groups = {"all": "all pairs", "active": "400 most active", "continuations": "continuations",
               "onsets": "onsets"}  # fmt: skip
@@ -106,7 +106,7 @@ def skill(results: Results) -> Figure:
 
 
 def learning(results: Results) -> Figure:
-    """Draw MRR on test by the number of training queries."""
+    """Draw the test MRR by number of training queries."""
     figure, axes = panels(2)
     for panel, (name, title) in zip(
         axes, {"icews05-15": "ICEWS05-15", "world-10m": "Invented world, 10 M facts"}.items(),
@@ -176,7 +176,7 @@ DOCS: dict[str, Callable[[Results], Figure]] = {
 
 
 def drawings() -> Iterator[tuple[str, str]]:
-    """Yield the name and the SVG of each figure: those of the docs, then the paper's."""
+    """Yield the name and SVG of each figure: first the docs' figures, then the paper's."""
     from io import StringIO
 
     results, runs = read_results(ROOT / "paper" / "results"), read_runs(ROOT / "paper/runs.toml")
@@ -193,7 +193,7 @@ def drawings() -> Iterator[tuple[str, str]]:
 
 
 def themed(svg: str) -> str:
-    """Return the drawing with variables in place of its colours."""
+    """Return the drawing with its colours replaced by variables."""
     light, dark = (
         ";".join(f"--c{n}:{pair[theme]}" for n, pair in enumerate(COLOURS.values()))
         for theme in range(2)

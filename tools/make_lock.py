@@ -1,7 +1,7 @@
 """Write requirements.lock, the release lock: every package with the checksums of its files.
 
-It asks the package index that pip is set up for; `make lock` runs it. Users install with `pip
-install --require-hashes -r requirements.lock` and then `pip install --no-deps .`.
+It queries the package index that pip is configured to use; `make lock` runs it. Users install with
+`pip install --require-hashes -r requirements.lock` and then `pip install --no-deps .`.
 """
 
 import os
@@ -32,7 +32,7 @@ HEAD = """\
 
 
 class _Links(HTMLParser):
-    """The files of an index page: name and SHA-256."""
+    """The files on an index page: name and SHA-256."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -46,7 +46,7 @@ class _Links(HTMLParser):
 
 
 def _index() -> str:
-    """Return the address of the index that pip uses."""
+    """Return the URL of the index that pip uses."""
     from pip._internal.models.index import PyPI
 
     words = [sys.executable, "-m", "pip", "config", "get", "global.index-url"]
@@ -64,7 +64,7 @@ def _version(file: str) -> Version | None:
 
 
 def checksums(name: str, version: str) -> list[str]:
-    """Return the sorted checksums of all files of a version."""
+    """Return the sorted checksums of all files for a version."""
     address = f"{_index().rstrip('/')}/{canonicalize_name(name)}/"
     with urllib.request.urlopen(address) as response:
         page = _Links()

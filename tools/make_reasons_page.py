@@ -2,9 +2,9 @@
 
     python -m tools.make_reasons_page [MODEL]
 
-MODEL is a model of the default preset, fitted on icews14; without it, one is fitted. The questions
-are drawn from the test split with a fixed seed: the first five with a right answer, and the first
-five with a wrong one.
+MODEL is a default-preset model fitted on icews14; without it, one is fitted. The questions are
+drawn from the test set with a fixed seed: the first five with a correct answer, and the first five
+with a wrong one.
 """
 
 import sys
@@ -29,7 +29,7 @@ KOREA = Query("North Korea", "South Korea", "2014-08-15")
 
 
 def questions(predictor: Predictor) -> Iterator[tuple[Explanation, str]]:
-    """Yield questions of the test split in a fixed random order, with the recorded predicate."""
+    """Yield test questions in a fixed random order, with the recorded predicate."""
     data, facts = predictor.model.dataset, predictor.model.dataset.test
     for row in np.random.default_rng(0).permutation(len(facts)).tolist():
         subject, object_ = int(facts.subjects[row]), int(facts.objects[row])
@@ -39,7 +39,7 @@ def questions(predictor: Predictor) -> Iterator[tuple[Explanation, str]]:
 
 
 def examples(predictor: Predictor) -> str:
-    """Return the explanations of five right and five wrong answers."""
+    """Return the explanations of five correct and five wrong answers."""
     right: list[str] = []
     wrong: list[str] = []
     for found, recorded in questions(predictor):

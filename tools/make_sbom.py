@@ -1,7 +1,7 @@
 """Write the bill of materials of a release (CycloneDX 1.6, JSON): `make sbom`.
 
-The same packages give the same bytes: it has no date, and its serial number is a hash of its
-content.
+The same packages always give the same bytes: the file has no date, and its serial number is a hash
+of its content.
 """
 
 import json
@@ -24,7 +24,7 @@ def _purl(name: str, version: str) -> str:
 
 
 def _locked() -> dict[str, list[str]]:
-    """Return the checksums of requirements.lock by package."""
+    """Return the checksums in requirements.lock, by package."""
     sums: dict[str, list[str]] = {}
     name = ""
     for line in (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines():
@@ -46,7 +46,7 @@ def _component(package: Package, sums: list[str]) -> dict[str, Any]:
         "licenses": [{"license": {"name": package.licence}}],
         "purl": purl,
     }
-    # A package has one file for each system; a hash of CycloneDX is that of one component.
+    # A package has one file per system, but a CycloneDX hash belongs to a single component.
     component["externalReferences"] = [
         {
             "type": "distribution",

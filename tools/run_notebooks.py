@@ -1,4 +1,4 @@
-"""Run the tutorials in docs/tutorials and keep the output of their cells: `make notebooks`."""
+"""Run the tutorials in docs/tutorials and store the output of their cells: `make notebooks`."""
 
 import argparse
 import os
@@ -8,13 +8,13 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-# No progress bars in the stored output.
+# Disable progress bars in the stored output.
 _TERMINAL = {"COLUMNS": "96", "NO_COLOR": "1", "TTY_COMPATIBLE": "0", "TTY_INTERACTIVE": "0"}
 TUTORIALS = Path(__file__).parents[1] / "docs" / "tutorials"
 
 
 def nbformat() -> Any:
-    """Return the library for notebooks, which comes with the extra `site`."""
+    """Return the notebook library, which is part of the extra `site`."""
     return import_module("nbformat")
 
 
@@ -34,7 +34,7 @@ def run_notebook(path: Path) -> Any:
 
 
 def main() -> None:
-    """Run the named tutorials, or all, and write them."""
+    """Run the named tutorials, or all of them, and write the results."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*")
     names = parser.parse_args().names or sorted(path.stem for path in TUTORIALS.glob("*.ipynb"))

@@ -1,7 +1,7 @@
 """The generated docs of the service: every route, tool, argument and field.
 
-They come from the golden descriptions, which the tests compare with a running service. The service
-describes a field, or else `field_words.toml` does; a field without a description is an error.
+They come from the golden descriptions, which the tests compare with a running service. Fields are
+described by the service or by `field_words.toml`; a field without a description is an error.
 """
 
 import json
@@ -22,7 +22,7 @@ Schema = dict[str, Any]
 
 
 def http_fields_page() -> str:
-    """Return every route with its parameters, body and answer, then the fields of each object."""
+    """Return every route with its parameters, body and response, then the fields of each object."""
     described = _golden("openapi.json")
     parts = [TITLE, "## Routes"]
     for path, methods in described["paths"].items():
@@ -43,7 +43,7 @@ def http_fields_page() -> str:
 
 
 def tools_and_arguments() -> str:
-    """Return every tool for assistants: its description, and its arguments."""
+    """Return every assistant tool with its description and arguments."""
     parts = []
     for tool in _golden("mcp_tools.json"):
         parts += [f"### {tool['name']}", _sentences(tool["description"])]
@@ -75,7 +75,7 @@ def _table(head: str, fields: dict[str, Schema], owner: str = "") -> str:
 
 
 def _type(schema: Schema) -> str:
-    """Return a JSON schema's type in words; an object that is described elsewhere is linked."""
+    """Describe a JSON schema's type; an object that is described elsewhere becomes a link."""
     if "$ref" in schema:
         name = schema["$ref"].rpartition("/")[2]
         return f"[{name}]({_page(name)}#{name.lower()})"
