@@ -40,7 +40,7 @@ def test_delimiter_and_encoding_of_a_small_table_are_found(
 def test_an_alias_that_is_a_name_of_the_data_is_refused() -> None:
     entities = read_dataset([("US", "meets", "Iran", 2001)] * 3).entities
     check_aliases({"United States": "US", "US": "US", "Persia": "Iran"}, entities)
-    with pytest.raises(DataError, match=r"^the alias 'Iran' of 'US' is itself a name of the data"):
+    with pytest.raises(DataError, match=r"^the alias 'Iran' of 'US' is itself a name in the data"):
         check_aliases({"Iran": "US"}, entities)
 
 
@@ -51,7 +51,7 @@ def test_an_alias_that_is_a_name_of_the_data_is_refused() -> None:
         ("name,alias\n", "no aliases in it"),
         ("Germany\n", "csv:1: expected a name and its aliases"),
         ("Germany,BRD\n,FR\n", "csv:2: expected a name and its aliases"),
-        ("A,x\nB,x\n", "csv:2: 'x' stands for two names: 'A' and 'B'"),
+        ("A,x\nB,x\n", "csv:2: 'x' is an alias of both 'A' and 'B'"),
     ],
 )
 def test_a_table_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, about: str) -> None:

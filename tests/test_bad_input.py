@@ -43,7 +43,7 @@ ROWS = {  # a bad row, and its error
     b"a\tp\tb\t" + b"x" * 99: f"column 4 (time): found '{'x' * 56}..., expected {FORMS}",
 }
 QUOTED = {  # the same in .csv
-    b'a,p,"b,2014-05-13': "row: found a quote that is wrong in 'a,p,\"b,2014-05-13', expected "
+    b'a,p,"b,2014-05-13': "row: found a misplaced quote in 'a,p,\"b,2014-05-13', expected "
     'quotes around whole cells, doubled within them: ""',
     b'a,p,"",2014-05-13': "column 3 (object): found nothing, expected a name",
     b"a;p;b;2014-05-13": "row: found 1 column, expected 4 columns",
@@ -149,11 +149,11 @@ def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv(DATA_VARIABLE, str(tmp_path / "nothing"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "nothing"))
     assert fault_of("facts.tsv") == (
-        "facts.tsv: no such file or folder, no benchmark of that name "
-        "(known: icews05-15, icews14, yago15k), and no folder of that name in APPTEK_DATA"
+        "facts.tsv: no such file or folder, no benchmark with that name "
+        "(known: icews05-15, icews14, yago15k), and no folder with that name in APPTEK_DATA"
     )
     assert fault_of("icews14") == (
-        "icews14 is not on this machine: set APPTEK_DATA to the folder that holds it, "
+        "icews14 is not on this machine: set APPTEK_DATA to the folder that contains it, "
         "or run 'apptek data download icews14'"
     )
 
@@ -162,7 +162,7 @@ def test_a_folder_has_exactly_one_train_file(tmp_path: Path) -> None:
     write(tmp_path / "test.txt", GOOD)
     missing = f"{tmp_path}: there is no train file (train.txt, train.tsv, train.tab, train.csv, "
     assert fault_of(tmp_path).startswith(missing)
-    assert fault_of(tmp_path).endswith(f"to read all its files as one, say '{tmp_path}/*'")
+    assert fault_of(tmp_path).endswith(f"to read all its files as one, use '{tmp_path}/*'")
     write(tmp_path / "train.txt", GOOD)
     write(tmp_path / "train.tsv.gz", GOOD)
     more = f"{tmp_path}: more than one file for train: train.tsv.gz, train.txt"

@@ -122,7 +122,7 @@ def test_values_of_other_types_are_read_as_their_texts(postgres: str) -> None:
         reading("about")
     with pytest.raises(DataError, match="'flag' is of type bool; expected texts, integers, dates"):
         reading("flag")
-    with pytest.raises(DataError, match="'share' holds numbers with a fraction"):
+    with pytest.raises(DataError, match="'share' contains numbers with a fraction"):
         reading("share")
     assert reading("number", skip_bad=True)[0][0] == "10"
 
@@ -179,7 +179,7 @@ def test_an_error_has_one_line_and_no_password(bad: str, tmp_path: Path) -> None
         (["--sql", "select * from nothing"], "nothing"),
         (["--sql", "select * from events where 1 = 0"], "there are no rows; expected a fact in"),
         (["--sql", "delete from events"], "yntax error"),
-        (["--read", "delimiter=;"], "--delimiter has no meaning for this kind of source"),
+        (["--read", "delimiter=;"], "--delimiter does not apply to this kind of source"),
         (["--columns", "subject=x,predicate=predicate,object=object"], "there is no column 'x'"),
     ],
 )

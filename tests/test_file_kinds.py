@@ -77,7 +77,7 @@ def test_an_encoding_can_be_given(tmp_path: Path) -> None:
     path = write(tmp_path / "facts.csv", f"\u041c\u0438\u0440,p,b,{DAY}\n".encode("cp1251"))
     assert read(path, encoding="windows-1251").entities[1] == "\u041c\u0438\u0440"
     assert "--read encoding=klingon is unknown" in fault_of(path, encoding="klingon")
-    assert "expected text in utf-16 (--read encoding=NAME says otherwise)" in fault_of(
+    assert "expected text in utf-16 (--read encoding=NAME changes it)" in fault_of(
         write(path, b"abc"), encoding="utf-16"
     )
 
@@ -101,7 +101,7 @@ def test_a_quoted_cell_of_csv_may_have_line_breaks(
 def test_a_missing_quote_makes_one_bad_row_and_swallows_no_other(tmp_path: Path) -> None:
     rows = [f'a,p,"b{n},{DAY}' if n == 2 else f'a,p,"b{n}",{DAY}' for n in range(9)]
     path = write(tmp_path / "facts.csv", "\n".join(rows) + "\n")
-    assert fault_of(path).startswith("facts.csv:3: row: found a quote that is wrong in 'a,p,")
+    assert fault_of(path).startswith("facts.csv:3: row: found a misplaced quote in 'a,p,")
     assert len(in_words(read(path, skip_bad=True))) == 8
 
 
@@ -234,7 +234,7 @@ def test_a_first_sheet_without_facts_names_the_others(
     path = write_sheets(tmp_path / "facts.xlsx", sheets)
     fault = fault_of(path)
     assert "the sheet 'Read me'" in fault
-    assert fault.endswith("(--read sheet=NAME takes another: 'Facts', 'More')")
+    assert fault.endswith("(--read sheet=NAME reads another: 'Facts', 'More')")
     assert in_words(read(path, sheet="Facts")) == [FACT]
 
 
@@ -316,7 +316,7 @@ def test_a_dump_is_read(tmp_path: Path, dump: str, given: bool) -> None:
     labels = dataset.labelled().labels
     assert labels is not None
     assert (labels.class_of(predicate) or "") == class_
-    assert dataset.report.notes == (f"{name}: rows that lack an actor or a predicate, left out: 1",)
+    assert dataset.report.notes == (f"{name}: rows without an actor or a predicate, left out: 1",)
     assert dataset.report.how["format"] == dump.split(maxsplit=1)[0]
 
 
@@ -327,7 +327,7 @@ def test_other_columns_of_a_dump_can_be_chosen(tmp_path: Path) -> None:
     assert list(data.predicates) == ["Battles", "Violence against civilians"]
     none = write(path, ACLED.replace("2021,1,Political violence,Battles", "2021,1,Political,"))
     left = read(none, format="acled", columns=columns)
-    assert left.report.notes == ("acled.csv: rows that lack an actor or a predicate, left out: 2",)
+    assert left.report.notes == ("acled.csv: rows without an actor or a predicate, left out: 2",)
 
 
 def test_a_dump_without_a_column_that_it_should_have_is_refused(tmp_path: Path) -> None:
@@ -428,7 +428,7 @@ def test_an_option_that_a_file_cannot_heed_is_refused(
 ) -> None:
     path = write(tmp_path / name, b"")
     given = {"delimiter": ";", "encoding": "latin-1", "format": "gdelt", "sheet": "2"}[option]
-    expected = f"{name}: --{option} has no meaning for this kind of source"
+    expected = f"{name}: --{option} does not apply to this kind of source"
     assert fault_of(path, **{option: given}) == expected
 
 

@@ -106,7 +106,7 @@ def test_categories_and_missing_values() -> None:
 @pytest.mark.parametrize(
     ("column", "message"),
     [
-        ({"time": [1.5, 2.0, 3.0]}, "the column 'time' holds numbers with a fraction"),
+        ({"time": [1.5, 2.0, 3.0]}, "the column 'time' contains numbers with a fraction"),
         ({"subject": [True, False, True]}, "the column 'subject' is of type bool; expected texts"),
         ({"object": [["b"], ["c"], []]}, "the column 'object' is of type (large_)?list"),
         ({"time": ["2014-05-13", "soon", "x"]}, r"frame:2: column 4 \(time\): found 'soon', exp"),
@@ -122,10 +122,12 @@ def test_what_is_no_fact_is_a_clear_error(make: Any, column: Any, message: str) 
 FRAME = pd.DataFrame(ROWS)
 UNREADABLE: dict[str, Any] = {
     "Duplicate column names": pd.concat([FRAME, FRAME[["time"]]], axis=1),
-    "2 columns are called 'time'": pa.table(ROWS).append_column("time", pa.array(["x", "y", "z"])),
+    "2 columns have the name 'time'": pa.table(ROWS).append_column(
+        "time", pa.array(["x", "y", "z"])
+    ),
     r"cannot be read .*Conversion failed for column subject": FRAME.assign(subject=["a", 1, 2.5]),
-    r"LazyFrame hands over no Arrow data; collect\(\) it": pl.DataFrame(ROWS).lazy(),
-    "int hands over no Arrow data; expected a frame": 5,
+    r"LazyFrame does not export Arrow data; collect\(\) it": pl.DataFrame(ROWS).lazy(),
+    "int does not export Arrow data; expected a frame": 5,
     "frame: the frame is empty": FRAME.head(0),
     r"of type .*[Pp]eriod": FRAME.assign(time=pd.period_range("2020-01", periods=3, freq="M")),
 }
@@ -210,7 +212,7 @@ def test_a_fit_takes_labels_aliases_and_types_as_the_command_does(tmp_path: Path
     assert Predictor.load(tmp_path / "m").model.dataset.aliases == {"The first": name}
     with pytest.raises(DataError, match="expected some of label, phrase, class and group"):
         Predictor.fit(frame, predicates={predicate: {"colour": "red"}})
-    with pytest.raises(DataError, match="is itself a name of the data"):
+    with pytest.raises(DataError, match="is itself a name in the data"):
         Predictor.fit(frame, aliases={str(frame["object"][1]): name})
 
 

@@ -332,7 +332,7 @@ def test_a_family_is_checked() -> None:
     check_feature_part(Parity(), world)
     with pytest.raises(ApptekError, match="depend on the order of the queries"):
         check_feature_part(Parity(broken=True), world)
-    with pytest.raises(ConfigError, match="there are features 'topologies' already"):
+    with pytest.raises(ConfigError, match="there are already features 'topologies'"):
         register_features("topologies", space.find_family("topologies"))
     with pytest.raises(ConfigError, match="no installed package adds the features 'sing'"):
         space.find_family("sing")

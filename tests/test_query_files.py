@@ -65,7 +65,7 @@ def test_a_dump_of_events_gives_its_queries(
     ("row", "fault"),
     [
         (b"a,b\0,2014", "column 2 (object): found a NUL byte in 'b\\x00', expected text"),
-        (b'"a,b,2014', "row: found a quote that is wrong in '\"a,b,2014', expected"),
+        (b'"a,b,2014', "row: found a misplaced quote in '\"a,b,2014', expected"),
         (b"a,b", "row: found 2 columns, expected 3 columns"),
         (b",b,2014", "column 1 (subject): found nothing, expected a name"),
     ],

@@ -203,7 +203,7 @@ def test_literals_and_blank_nodes_are_no_entities(tmp_path: Path) -> None:
     data = read_rdf(tmp_path, text)
     assert in_words(data) == [("ex:a", "ex:p", "ex:b", *UNDATED)]
     counts = "3 with a literal, 2 with a blank node"
-    assert data.report.notes == (f"facts.ttl: triples that are no facts: {counts}",)
+    assert data.report.notes == (f"facts.ttl: triples that are not facts: {counts}",)
     objects = [fact[2] for fact in facts_of(tmp_path, text, literals=True)]
     assert objects == ["ex:b", "41", "Go", "Los"]
 

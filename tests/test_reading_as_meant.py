@@ -177,7 +177,7 @@ def test_numbers_times_and_columns_of_one_width_are_trimmed(
 ) -> None:
     data = read_text(tmp_path, "".join(f"{row}\n" for row in rows).replace("|", "\t"))
     assert ["|".join(fact[:4]) for fact in in_words(data)] == expected
-    note = f"the spaces that pad a column were left out of the names: {columns}"
+    note = f"padding spaces were removed from the names: {columns}"
     assert data.report.notes == ((note,) if columns else ())
 
 
@@ -255,7 +255,7 @@ def test_a_last_row_that_is_cut_is_bad(tmp_path: Path) -> None:
 
 def test_a_backslash_before_a_quote_is_refused(tmp_path: Path) -> None:
     message = fault_in(tmp_path, f'a,p,b,{DAY}\n"A \\"x\\" y",p,b,{DAY}\n')
-    assert message.startswith("facts.csv:2: row: found a quote that is wrong in")
+    assert message.startswith("facts.csv:2: row: found a misplaced quote in")
     good = f'"C:\\",p,"b ""x""",{DAY}\n'
     assert in_words(read_text(tmp_path, good, "facts.csv"))[0][:3] == ("C:\\", "p", 'b "x"')
 
@@ -375,7 +375,7 @@ def test_options_of_files_are_refused_for_tuples_and_frames(option: str, value: 
     for source in (facts, pd.DataFrame(facts, columns=["subject", "predicate", "object", "time"])):
         with pytest.raises(DataError, match=f"--{option} has no meaning"):
             read_dataset(source, **options)
-        with pytest.raises(DataError, match="no fact has a start and no end"):
+        with pytest.raises(DataError, match="no fact has a start but no end"):
             read_dataset(source, open_end="ongoing")
     with pytest.raises(DataError, match="--columns has no meaning"):
         read_dataset(facts, columns="subject,predicate,object")

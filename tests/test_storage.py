@@ -111,7 +111,7 @@ def test_intervals_that_another_slot_owns_are_refused() -> None:
     offsets = graph.incidence.interval_offsets
     place = int(np.flatnonzero(np.diff(offsets) > 1)[0]) + 1
     other = changed(graph, "incidence.interval_offsets", place, int(offsets[place]) - 1)
-    with pytest.raises(GraphError, match=r"interval_offsets do not fit incidence\.offsets"):
+    with pytest.raises(GraphError, match=r"interval_offsets do not match incidence\.offsets"):
         check(graph, other)
 
 

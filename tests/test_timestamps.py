@@ -114,8 +114,8 @@ def test_dates_that_may_be_read_in_two_ways_ask_for_a_format() -> None:
     with pytest.raises(TimeFormatError) as caught:
         axis_of("03/05/2021", "05/05/2021")
     assert str(caught.value) == (
-        "the dates may be read in two ways, such as '03/05/2021': "
-        "say --date-format %d/%m/%Y or --date-format %m/%d/%Y"
+        "some dates can be read in two ways, such as '03/05/2021': "
+        "use --date-format %d/%m/%Y or --date-format %m/%d/%Y"
     )
     axis, codes = axis_of("03/05/2021", date_format="%m/%d/%Y")
     assert [axis.format(code) for code in codes] == ["2021-03-05"]

@@ -1,6 +1,6 @@
-"""Features: what a model sees of a query, as named sparse columns.
+"""Features: what a model sees in a query, as named sparse columns.
 
 history     what the pair did, to each other and to others, by predicate and time
-traits      the entities of the pair themselves, and their types
+traits      the pair's entities themselves, and their types
 topologies  which of the paper's topologies connect the pair
 """

@@ -38,7 +38,7 @@ OF_UNDATED = (UNDATED_FACT, UNDATED_EVER, BOTH_UNDATED)  # unused if every fact 
 QUANTILES = (1 / 3, 1 / 2, 3 / 4, 15 / 16)  # quantiles of the gaps within pairs
 WITHOUT_GAPS = (1.0, 4.0, 16.0, 64.0)  # the scales if no pair and no subject has two times
 
-MOST_FACTS = 8_000_000  # facts that the scales are computed from
+MOST_FACTS = 8_000_000  # maximum number of facts for computing the scales
 TABLED = 1024  # distances in the lookup table
 
 Fading = npt.NDArray[np.float64]  # (rows, columns)
@@ -59,7 +59,7 @@ class Clock:
 
     @classmethod
     def of(cls, graph: TemporalGraph) -> "Clock":
-        """Return scales from the gaps between successive times of a pair or, if none, of a subject.
+        """Return scales from the gaps between successive times of pairs, or of subjects if none.
 
         On ICEWS14 the scales are 2, 6, 29 and 121 days, on YAGO15K 1, 2, 3 and 6 years. With many
         facts, only every n-th subject is used.
@@ -75,10 +75,10 @@ class Clock:
         return cls(*WITHOUT_GAPS)
 
     def fading(self) -> Fading:
-        """Return e^(-a/scale) for a = 0, 1, ..., a row per scale; the last column is the scale.
+        """Return e^(-a/scale) for a = 0, 1, ..., a row per scale. The last column is the scale.
 
-        Kernels look up distances in this table, which is faster than `exp`; they compute larger
-        ones.
+        Kernels look up distances in this table, which is faster than `exp`. They compute larger
+        distances themselves.
         """
         scales = np.asarray([self.brief, self.short, self.middle, self.long])
         table = np.exp(-np.arange(TABLED) / scales[:, None])
@@ -86,7 +86,7 @@ class Clock:
 
 
 def _gaps(groups: Longs, since: Ints, until: Ints) -> Longs:
-    """Return the positive gaps between successive starts in a group, without undated facts."""
+    """Return the positive gaps between successive starts in each group, ignoring undated facts."""
     starts = np.where(since == UNKNOWN, until, since).astype(np.int64)
     dated = starts != UNKNOWN
     groups, starts = groups[dated], starts[dated]
@@ -101,7 +101,8 @@ def add_clock(
 ) -> None:
     """Add the kernels of a fact at this distance from a query to sums[row] and to the totals.
 
-    `when` is the query's moment, `start` the fact's since, else until, else UNKNOWN.
+    `when` is the query's position in time. `start` is the fact's since, or until if since is
+    unknown, or UNKNOWN.
     """
     if when == UNKNOWN:
         _add(sums, row, totals, UNDATED_EVER, 1.0)
@@ -131,7 +132,7 @@ def _add(sums: Fading, row: int, totals: Doubles, kernel: int, value: float) -> 
 
 @leaf
 def faded(fading: Fading, scale: int, distance: int) -> float:
-    """Return e^(-distance / scale) for the scale of a row of the table."""
+    """Return e^(-distance / scale) for the scale in a row of the table."""
     if distance < TABLED:
         return float(fading[scale, distance])
     return float(np.exp(-distance / fading[scale, TABLED]))

@@ -1,4 +1,4 @@
-"""History: what the two entities of a query did, with a direction and a clock.
+"""History: what a query's two entities did, by direction and time.
 
 Six families of facts around a query (s, ?, o, t):
 
@@ -6,15 +6,15 @@ Six families of facts around a query (s, ?, o, t):
 |-------------|---------|-----------------------------------|
 | pair        | s -> o  | what s did to o                   |
 | reversed    | o -> s  | what o did to s                   |
-| subject_out | s -> x  | what s did to others than o       |
-| subject_in  | x -> s  | what others than o did to s       |
-| object_out  | o -> x  | what o did to others than s       |
-| object_in   | x -> o  | what others than s did to o       |
+| subject_out | s -> x  | what s did to entities except o   |
+| subject_in  | x -> s  | what entities except o did to s   |
+| object_out  | o -> x  | what o did to entities except s   |
+| object_in   | x -> o  | what entities except s did to o   |
 
-Each family gives the K facts nearest in time; the query's own fact and its duplicates are hidden.
-For a predicate r' and a kernel of the clock, z is the sum of the kernel over the facts with r', and
-share = z / (1 + sum of z over all r'). The feature's value is weight * ln(1 + 6 share); if z < 0.01
-there is no feature.
+Each family contributes its K facts nearest in time. The query's own fact and its duplicates are
+hidden. For a predicate r' and a kernel of the clock, z is the sum of the kernel over the facts with
+r', and share = z / (1 + sum of z over all r'). The feature's value is weight * ln(1 + 6 share). If
+z < 0.01, there is no feature.
 """
 
 from functools import partial
@@ -38,7 +38,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.graph.tknn import VIEW
 from apptek.ragged import Ragged
 
-CHUNK = 1024  # queries per task of a thread
+CHUNK = 1024  # queries per thread task
 
 
 class HistoryFeature(NamedTuple):
@@ -50,10 +50,10 @@ class HistoryFeature(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """The predicate of each of the first features, and the copy weight that it shares.
+    """For each of the first features, its predicate and the index of its shared copy weight.
 
-    The shared weight is added to the feature's own weight for that predicate: what happened tends
-    to happen again.
+    The shared weight is added to the feature's own weight for that predicate, because what happened
+    tends to happen again.
     """
 
     predicates: Ints
@@ -61,18 +61,18 @@ class Copies(NamedTuple):
 
 
 class ListedFacts(NamedTuple):
-    """Facts of a family, the nearest first, with the value of each kernel for each fact."""
+    """Facts in a family, nearest first, with the value of each kernel for each fact."""
 
     facts: Ints  # (n,)
-    kernels: Doubles  # (n, kernels of the history)
+    kernels: Doubles  # (n, the history's kernels)
 
 
 class History:
     """The history features of queries on a graph.
 
     A column is (family * predicates + predicate) * kernels + kernel. If every fact is dated, the
-    kernels for undated facts and queries are left out. By default the graph decides; `dated`
-    overrides it for a graph with facts that were added after the fit.
+    kernels for undated facts and queries are omitted. By default this depends on the graph; `dated`
+    overrides it for a graph with facts that were added after fitting.
     """
 
     name = "history"
@@ -96,7 +96,7 @@ class History:
         self._pair_columns = pair_families * graph.predicate_count * len(self.kernels)
         self._family_indices = _indices(FAMILIES, self.families)
         self._kernel_indices = _indices(KERNELS, self.kernels)
-        if dated:  # an undated query keeps the kernel of facts at any time
+        if dated:  # an undated query keeps the kernel for facts at any time
             self._kernel_indices = self._kernel_indices.copy()
             self._kernel_indices[UNDATED_EVER] = self._kernel_indices[EVER]
 
@@ -110,7 +110,7 @@ class History:
         return HistoryFeature(self.families[family], predicate, self.kernels[kernel])
 
     def copies(self) -> Copies:
-        """Return the predicate of each column; columns of one (family, kernel) share a weight."""
+        """Return the predicate of each column. Columns of a (family, kernel) share a weight."""
         columns = np.arange(len(self), dtype=np.int32)
         width, count = len(self.kernels), self.graph.predicate_count
         family, kernel = columns // (width * count), columns % width
@@ -134,7 +134,7 @@ class History:
         """Return feature counts, columns and values of the CHUNK queries from `start` on."""
         part = tuple(column[start : start + CHUNK] for column in queries)
         config, count = self.config, len(part[0])
-        # At most one feature per fact and kernel, and per predicate and kernel: the worst case.
+        # At most one feature per fact and kernel, and per predicate and kernel.
         pair_most = min(config.pair_facts, self.graph.predicate_count)
         profile_most = min(config.profile_facts, self.graph.predicate_count)
         most = count * (2 * pair_most + 4 * profile_most) * len(self.kernels)
@@ -146,13 +146,13 @@ class History:
         )  # fmt: skip
         used = write_history(*arguments)
         columns, values = columns[:used], values[:used]
-        np.log(values, out=values)  # all at once: several times faster than in the kernel
+        np.log(values, out=values)  # all at once, which is several times faster than in the kernel
         weights = np.float32(config.pair_weight), np.float32(config.profile_weight)
         values *= np.where(columns < self._pair_columns, *weights)  # the pair families come first
         return counts, columns, values
 
     def sources(self, more: int = 0) -> Sources:
-        """Return the inputs of the family kernels, with K larger by `more`."""
+        """Return the inputs of the family kernels, with K increased by `more`."""
         graph, config = self.graph, self.config
         most = (
             min(k + more, MOST_HISTORY_FACTS) for k in (config.pair_facts, config.profile_facts)
@@ -161,11 +161,11 @@ class History:
         return Sources(graph.incidence, graph.columns(), PairIndex.of(graph), view, *most)
 
     def facts(self, queries: Queries, row: int) -> dict[str, Ints]:
-        """Return the facts behind one query's features: for each family, the nearest first."""
+        """Return the facts behind a query's features: for each family, nearest first."""
         return {family: listed.facts for family, listed in self.listed(queries, row).items()}
 
     def listed(self, queries: Queries, row: int, more: int = 0) -> dict[str, ListedFacts]:
-        """Return the facts behind a query's features with their kernels, and `more` beyond them."""
+        """Return the facts behind a query's features and `more` beyond them, with their kernels."""
         query = tuple(int(column[row]) for column in queries.for_kernels(self.graph.axis))
         sources, found = self.sources(more), dict[str, ListedFacts]()
         for family in self.families:
@@ -176,12 +176,12 @@ class History:
             count = list_family(*arguments)
             kernels = np.zeros((count, len(self.kernels)))
             for kernel, column in enumerate(self._kernel_indices):
-                if column >= 0:  # two kernels may share a column, but a fact has only one of them
+                if column >= 0:  # two kernels may share a column, but a fact has only one
                     kernels[:, column] += clocked[:count, kernel]
             found[family] = ListedFacts(facts[:count].copy(), kernels)
         return found
 
 
 def _indices(names: tuple[str, ...], chosen: tuple[str, ...]) -> Ints:
-    """Return the index of each name among the chosen ones, -1 if it is not chosen."""
+    """Return the index of each name among the chosen ones, or -1 if it is not chosen."""
     return np.asarray([chosen.index(n) if n in chosen else -1 for n in names], np.int32)

@@ -1,4 +1,4 @@
-"""Kernels of the history features: the nearest facts of each family, and their sums."""
+"""Kernels of the history features: the nearest facts in each family, and their sums."""
 
 from typing import NamedTuple
 
@@ -15,19 +15,19 @@ from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_i
 
 PAIR, REVERSED, SUBJECT_OUT, SUBJECT_IN, OBJECT_OUT, OBJECT_IN = range(6)  # as in config.FAMILIES
 SHARPNESS = 6.0
-LEAST = 0.01  # a smaller sum of kernels gives no feature
-SPARE = 16  # facts read beyond the K of a profile, as some may be with the partner
+LEAST = 0.01  # a smaller sum of kernels does not give a feature
+SPARE = 16  # facts read beyond a profile's K, because some may involve the partner
 
 
 class Sources(NamedTuple):
-    """The indices and limits from which the facts of a family are listed."""
+    """The indices and limits for listing a family's facts."""
 
     incidence: Incidence
     facts: FactColumns
     pairs: PairIndex
-    sight: int  # the flags of a view, see slot_search.py
-    pair_facts: int  # the K of a pair family
-    profile_facts: int  # the K of a profile
+    sight: int  # a view's flags, see slot_search.py
+    pair_facts: int  # K for a pair family
+    profile_facts: int  # K for a profile
 
 
 @kernel
@@ -35,10 +35,10 @@ def write_history(
     sources: Sources, queries: QueryColumns, family_indices: Ints, kernel_indices: Ints, width: int,
     predicate_count: int, fading: Fading, counts: Longs, columns: Ints, values: Floats,
 ) -> int:  # fmt: skip
-    """Write the features of many queries, one after the other; return their number.
+    """Write the features of many queries consecutively, and return their number.
 
-    The values are 1 + 6 share: the caller takes the logarithm of all values at once. `counts` gets
-    the number of features of each query.
+    The values are 1 + 6 share. The caller takes the logarithm of all values at once. `counts`
+    receives the number of features of each query.
     """
     subjects, objects, whens, hidden = queries
     nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
@@ -74,9 +74,9 @@ def list_family(
     sources: Sources, query: tuple[int, int, int, int], family: int, fading: Fading, listed: Ints,
     clocked: Fading,
 ) -> int:  # fmt: skip
-    """Write the facts of one family of one query to `listed`; return their number.
+    """Write the facts in one family of one query to `listed`, and return their number.
 
-    `clocked`, which holds zeros, gets the kernels of each fact.
+    `clocked`, initially zeros, receives the kernels of each fact.
     """
     nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
     totals = np.zeros(clocked.shape[1])
@@ -93,9 +93,9 @@ def family_facts(
     sources: Sources, family: int, subject: int, object_: int, when: int, hidden: int,
     streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
-    """List the nearest facts of one family as rows (distance, start, fact); return their number.
+    """List the nearest facts in a family as rows (distance, start, fact), and return their number.
 
-    The family belongs to one of the two entities, its owner; the partner is the other one.
+    The family belongs to one of the two entities, its owner. The other entity is the partner.
     """
     owner, partner = (subject, object_) if family in (PAIR, SUBJECT_OUT, SUBJECT_IN) else (
         object_, subject
@@ -113,7 +113,7 @@ def family_facts(
         )  # fmt: skip
     if owner < 0:
         return 0
-    # A slot has three ranges of facts. Every entity has two slots; all outgoing slots come first.
+    # A slot has three ranges of facts. Every entity has two slots. All outgoing slots come first.
     between = by_pair.offsets[3 * pair + 3] - by_pair.offsets[3 * pair] if pair >= 0 else 0
     slot = owner if outgoing else owner + (index.offsets.size - 1) // 6
     partners = sources.facts.objects if outgoing else sources.facts.subjects
@@ -128,10 +128,10 @@ def _profile(
     index: Incidence, partners: Ints, slot: int, partner: int, between: int, when: int, k: int,
     hidden: int, view: int, streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
-    """List the k nearest facts of a slot, without the `between` facts with the partner.
+    """List a slot's k nearest facts, except the `between` facts with the partner.
 
-    The pair families have those facts: here they would be duplicates. First a few more than k are
-    read, then as many as needed, but at most MOST_HISTORY_FACTS.
+    The pair families contain those facts, so they would be duplicates here. First read a few more
+    than k facts, then as many as needed, but at most MOST_HISTORY_FACTS.
     """
     limit = min(k + min(between, SPARE), MOST_HISTORY_FACTS)
     while True:
@@ -153,9 +153,9 @@ def _sum_kernels(
     nearest: Longs2, count: int, predicates: Ints, when: int, fading: Fading, sums: Fading,
     totals: Doubles, seen: Ints,
 ) -> int:  # fmt: skip
-    """Sum the kernels of listed facts by predicate and in total; return the number of predicates.
+    """Sum the kernels of listed facts by predicate and in total. Return the number of predicates.
 
-    `seen` gets these predicates in order of first appearance.
+    `seen` receives these predicates in order of first appearance.
     """
     totals[:] = 0.0
     seen_count = 0
@@ -174,9 +174,9 @@ def _write_features(
     sums: Fading, totals: Doubles, seen: Ints, seen_count: int, kernel_indices: Ints, first: int,
     width: int, columns: Ints, values: Floats, used: int,
 ) -> int:  # fmt: skip
-    """Turn sums into features from position `used` on; return the position after the last one.
+    """Convert sums to features from position `used` on. Return the position after the last one.
 
-    The sums of the seen predicates are set back to 0; the rest of the table is 0 already.
+    Reset the sums of the seen predicates to 0. The rest of the table is already 0.
     """
     for i in range(seen_count):
         predicate = seen[i]

@@ -1,9 +1,9 @@
-"""Names that are not in the data: their types are read from the name itself.
+"""Names that are not in the data, whose types are read from the name itself.
 
-"Navy (India)" may be new, but navies and India are not. Such a name gets an id below 0 that encodes
-its types, so that features and explanations can read them. The id is -1 - code. The code has 15
-bits for each kind of type in names: the value + 1, or 0 for none. So -1 is a name without types. A
-graph treats all of them as unknown.
+"Navy (India)" may be new even though navies and India are not. Such a name gets an id below 0 that
+encodes its types, so that features and explanations can read them. The id is -1 - code. The code
+has 15 bits for each kind of type that names contain: the value + 1, or 0 for none. An id of -1 is
+therefore a name without types. A graph treats all these ids as unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,10 +22,10 @@ from apptek.features.traits import (
 
 
 class NewNames:
-    """The types of new names, among the types that a model knows from other names.
+    """The types in new names, among the types that a model knows from other names.
 
-    strict  the parts of a name must be written as in the other names; else case, accents,
-            underscores and spaces make no difference
+    strict  require each part of a name to be written as in known names; otherwise ignore case,
+            accents, underscores and spaces
     """
 
     def __init__(self, kinds: Sequence[Kind], *, strict: bool = False) -> None:
@@ -37,7 +37,7 @@ class NewNames:
         }
 
     def _by_text(self, values: Sequence[str]) -> dict[str, int]:
-        """Map folded texts to values; an ambiguous text maps to none of them."""
+        """Map folded texts to values, leaving out ambiguous texts."""
         texts: dict[str, int] = {}
         for index, value in enumerate(values):
             text = self._fold(value)
@@ -45,7 +45,7 @@ class NewNames:
         return texts
 
     def types(self, name: str) -> Mapping[str, int]:
-        """Return the value in the name for each kind; -1: none."""
+        """Return the name's value for each kind, or -1 for none."""
         parts = split_name(name)
         if parts is not None:
             texts = dict(zip(NAMED, parts, strict=True))
@@ -60,7 +60,7 @@ class NewNames:
         return self._values.get(kind, {}).get(self._fold(text), -1)
 
     def id(self, name: str) -> int:
-        """Return the id of a name: -1, or a lower one that encodes its types."""
+        """Return a name's id: -1, or a lower one that encodes its types."""
         code = 0
         for kind, value in self.types(name).items():
             if value < MOST_TOLD:

@@ -1,10 +1,10 @@
-"""The feature space of a model: a list of parts side by side.
+"""A model's feature space: a list of parts side by side.
 
-A *part* computes some features of queries. History and traits are in every space whose settings
-name them. Packages add *families*: a family finds a part in the training facts, and reads it from
-the model folder. It is registered like a baseline: by `register_features`, or by an entry point.
-`apptek.paper` adds the topologies in this way; the core imports it only when settings or a model
-folder name them. `apptek.research` has `check_feature_part`.
+A *part* computes some of a query's features. History and traits are included if the settings name
+them. Packages add *families*. A family finds a part in the training facts and loads it from the
+model folder. Families are registered like baselines, with `register_features` or an entry point.
+`apptek.paper` adds the topologies in this way. The core imports it only if settings or a model
+folder name them. `apptek.research` contains `check_feature_part`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,14 +43,14 @@ class Part(Protocol):
         """Return the features of many queries."""
 
     def on(self, graph: TemporalGraph) -> Self:
-        """Return the same part on another graph of the same entities and predicates."""
+        """Return the same part on another graph with the same entities and predicates."""
 
 
 @dataclass(frozen=True, slots=True)
 class CoreFact:
-    """A fact in the core of a side when the sides met.
+    """A fact in a side's core at the time the sides met.
 
-    step     the action that added it, 1 for the first; a fact in both cores has one step
+    step     the action that added it, starting at 1; a fact in both cores has a single step
     on_path  whether it is on a shortest path from its side's entity to a meeting entity
     """
 
@@ -65,9 +65,9 @@ class CoreFact:
 class Connection:
     """A topology replayed on a query until its sides met.
 
-    steps    actions taken until then; 0 if subject = object
-    meeting  the entities of both sides: the fewest hops first, then the nearest facts in time
-    hops     for each of them, the hops from the subject and from the object
+    steps    the number of actions until they met; 0 if subject = object
+    meeting  the entities on both sides: fewest hops first, then nearest facts in time
+    hops     for each of them, the number of hops from the subject and from the object
     core     facts on a path first, in the order of `meeting` and from subject to object; then the
              facts off the path, nearest in time first
     """
@@ -79,24 +79,24 @@ class Connection:
 
 
 class AddedPart(Part, Protocol):
-    """A part that a family makes from the training facts, on a graph."""
+    """A part that a family creates from the training facts, on a graph."""
 
     def names(self, column: int) -> tuple[str, ...]:
-        """Return the predicates, or other words, that a feature is made of."""
+        """Return the predicates, or other words, that describe a feature."""
 
     def connection(self, queries: Queries, column: int) -> Connection | None:
-        """Return how a feature connects the first query; None where it shows no facts."""
+        """Return how a feature connects the first query, or None if no facts show it."""
 
     def report(self) -> dict[str, Any]:
-        """Return what the model's report says of it."""
+        """Return this part's entry in the model's report."""
 
     def files(self) -> dict[str, bytes]:
-        """Return what `load` reads, by the name of the file in the model folder."""
+        """Return the input of `load`, by file name in the model folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpace:
-    """The features of queries on a graph: the columns of each part, one part after the other."""
+    """The features of queries on a graph: the columns of all parts, one part after the other."""
 
     graph: TemporalGraph
     parts: tuple[Part, ...]
@@ -106,26 +106,26 @@ class FeatureSpace:
 
     @property
     def history(self) -> History | None:
-        """The part `history`; None if the space has none."""
+        """The `history` part, or None if the space has none."""
         return next((part for part in self.parts if isinstance(part, History)), None)
 
     @property
     def traits(self) -> Traits | None:
-        """The part `traits`; None if the space has none."""
+        """The `traits` part, or None if the space has none."""
         return next((part for part in self.parts if isinstance(part, Traits)), None)
 
     @property
     def added(self) -> tuple[Any, ...]:
-        """The parts that families add: the last ones."""
+        """The parts added by families, which come last."""
         return tuple(part for part in self.parts if not isinstance(part, History | Traits))
 
     @property
     def first_added(self) -> int:
-        """The first column of the parts that families add."""
+        """The first column of the parts added by families."""
         return len(self) - sum(map(len, self.added))
 
     def added_at(self, column: int) -> tuple[Any, int]:
-        """Return the added part that a column belongs to, and its column there."""
+        """Return the added part that contains a column, and the column's index within the part."""
         part = next(part for part in reversed(self.added) if self.first(part.name) <= column)
         return part, column - self.first(part.name)
 
@@ -150,7 +150,7 @@ class FeatureSpace:
         return hstack([part.rows(queries) for part in self.parts])
 
     def copies(self) -> Copies | None:
-        """Return which features speak of a predicate: those of history, which come first."""
+        """Return which features refer to a predicate: the history features, which come first."""
         return None if self.history is None else self.history.copies()
 
 
@@ -162,10 +162,10 @@ def make_space(
     kinds: tuple[Kind, ...] = (),
     added: Sequence[Part] = (),
 ) -> FeatureSpace:
-    """Return the features that the settings ask for, on a graph as a view sees it.
+    """Return the features that the settings request, on a graph as a view sees it.
 
-    data   its training facts say which entities have a token, and whether all facts are dated
-    added  the parts that families have found, in the order of features.parts
+    data   its training facts determine which entities have a token, and whether all are dated
+    added  the parts that families found, in the order of features.parts
     """
     parts = list[Part]()
     if "history" in config.features.parts:
@@ -176,7 +176,7 @@ def make_space(
 
 
 class Found(NamedTuple):
-    """The context of a part: the graph of a view, the names of the predicates, all settings."""
+    """A part's context: the view's graph, the predicate names, and all settings."""
 
     graph: TemporalGraph
     predicates: Names
@@ -184,12 +184,12 @@ class Found(NamedTuple):
 
 
 class FamilyFit(NamedTuple):
-    """The inputs of a family's fit.
+    """The inputs for fitting a family.
 
-    folder     keeps expensive intermediate results; an interrupted fit resumes from there
-    stage      announces a stage of the fit and times it
-    progress   receives the progress of the agent's training
-    agent      the folder of a trained agent, if the user names one
+    folder     stores expensive intermediate results; an interrupted fit resumes from there
+    stage      announces and times a stage of the fit
+    progress   receives the agent's training progress
+    agent      the folder of a trained agent, if the user provides one
     """
 
     found: Found
@@ -209,26 +209,26 @@ class FeatureFamily(NamedTuple):
 
 
 _REGISTERED: dict[str, FeatureFamily] = {}
-_MODULES = {"topologies": "apptek.paper.features"}  # has a FAMILY; imported when it is named
+_MODULES = {"topologies": "apptek.paper.features"}  # contains a FAMILY; imported when named
 
 
 def register_features(name: str, family: FeatureFamily) -> None:
-    """Let `features.parts` name your own family; it lasts as long as the process.
+    """Make your own family available in `features.parts`, for as long as the process runs.
 
-    A package does the same for good by an entry point that names a FeatureFamily:
+    To register a family permanently, a package declares an entry point for a FeatureFamily:
 
         [project.entry-points."apptek.features"]
         mine = "my_package.my_module:FAMILY"
     """
     if name in ("history", "traits", *_MODULES):
-        raise ConfigError(f"there are features {name!r} already: choose another name")
+        raise ConfigError(f"there are already features {name!r}: choose another name")
     _REGISTERED[name] = family
     if name not in FEATURE_PARTS:
         FEATURE_PARTS.append(name)
 
 
 def find_family(name: str) -> FeatureFamily:
-    """Return a family by its name; ConfigError where no package adds it."""
+    """Return a family by name. Raise ConfigError if no package adds it."""
     if name in _MODULES:
         family: FeatureFamily = import_module(_MODULES[name]).FAMILY
         return family

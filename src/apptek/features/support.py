@@ -1,4 +1,4 @@
-"""How often training queries had some evidence, and which predicates followed.
+"""How often training queries had certain evidence, and which predicates followed.
 
 A piece of evidence is a topology, or a family of facts with a predicate at one of three *levels* of
 nearness to the query:
@@ -9,7 +9,7 @@ nearness to the query:
 | near  | none is, but one is near enough for the kernels `before`, `after` or `close`     |
 | far   | all are further away, or undated                                                 |
 
-The counted queries are training queries with their own fact hidden, as in the fit.
+Only training queries are counted, with their own fact hidden, as during fitting.
 """
 
 import math
@@ -28,20 +28,20 @@ from apptek.ragged import Ragged
 
 Level = Literal["same", "near", "far"]
 LEVELS: tuple[Level, ...] = ("same", "near", "far")
-MOST_QUERIES = 200_000  # limit; of more, every n-th is counted
+MOST_QUERIES = 200_000  # maximum; if there are more, every n-th query is counted
 CHUNK = 8192  # queries counted at a time
 NEAR_KERNELS = ("before", "after", "close")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SupportCounts:
-    """The training counts of one piece of evidence and one predicate.
+    """The training counts of a piece of evidence and a predicate.
 
     queries     training queries with this evidence
-    followed    those of them whose fact had the predicate
-    pairs       the number of pairs of entities in these queries
+    followed    how many of their facts had the predicate
+    pairs       the number of entity pairs in these queries
     confidence  followed / queries
-    lift        confidence / the predicate's share of all training queries
+    lift        confidence / the predicate's proportion of all training queries
     """
 
     queries: int
@@ -55,7 +55,7 @@ class SupportCounts:
 class Support:
     """For each piece of evidence, predicates[offsets[i] : offsets[i + 1]] and their counts.
 
-    totals  training queries of each predicate
+    totals  the number of training queries per predicate
     """
 
     offsets: Longs  # (evidence + 1,)
@@ -71,7 +71,7 @@ class Support:
         close_columns(self, *(column.name for column in fields(self)))
 
     def seen(self, evidence: int, predicate: int) -> SupportCounts:
-        """Return how often a piece of evidence was seen, and how often the predicate followed."""
+        """Return how often a piece of evidence occurred, and how often the predicate followed."""
         part = slice(int(self.offsets[evidence]), int(self.offsets[evidence + 1]))
         queries = int(self.counts[part].sum())
         at = np.flatnonzero(self.predicates[part] == predicate)
@@ -99,7 +99,7 @@ def history_evidence(history: History, family: str, predicate: int, level: Level
 
 
 def topology_evidence(space: FeatureSpace, topology: int) -> int:
-    """Return the index of a topology among the evidence."""
+    """Return a topology's index among the evidence."""
     return _history_count(space) + topology
 
 
@@ -111,7 +111,7 @@ def level_of(kernels: set[str]) -> Level:
 
 
 class Labelled(Protocol):
-    """Training queries: their features and their predicates."""
+    """Training queries with their features and predicates."""
 
     @property
     def rows(self) -> Ragged: ...  # noqa: D102
@@ -122,7 +122,7 @@ class Labelled(Protocol):
 def count_support(space: FeatureSpace, shards: Sequence[Labelled], pairs: Longs) -> Support:
     """Count evidence and predicates over training queries, one shard after the other.
 
-    pairs  the pair of entities of each training query
+    pairs  the pair of entities in each training query
     """
     predicate_count = space.graph.predicate_count
     count = _history_count(space) + len(space) - space.first_added
@@ -148,7 +148,7 @@ def count_support(space: FeatureSpace, shards: Sequence[Labelled], pairs: Longs)
 
 
 def _every(step: int, shards: Sequence[Labelled]) -> Iterator[tuple[Ragged, Ints, Longs]]:
-    """Yield every step-th query, in chunks: features, predicates, and indices among all queries."""
+    """Yield every step-th query in chunks: features, predicates, and indices among all queries."""
     first = 0
     for number in range(len(shards)):
         shard = shards[number]
@@ -157,14 +157,14 @@ def _every(step: int, shards: Sequence[Labelled]) -> Iterator[tuple[Ragged, Ints
             part = chosen[start : start + CHUNK]
             yield shard.rows.take(part), shard.labels[part], first + part
         first += len(shard.labels)
-        del shard  # before the next one is read
+        del shard  # frees memory before the next shard is read
 
 
 def _count_keys(keys: Longs, pair_count: int) -> tuple[Longs, Longs, Longs]:
-    """Count distinct keys without their pair: keys, occurrences, and the number of pairs.
+    """Count distinct keys, ignoring the pair. Return keys, occurrences, and numbers of pairs.
 
     A key is the counted item times pair_count, plus the pair. `keys` is sorted and changed in
-    place: there are too many to copy.
+    place, because there are too many to copy.
     """
     keys.sort()
     is_new_pair = np.ones(len(keys), np.bool_)
@@ -186,7 +186,7 @@ def _history_count(space: FeatureSpace) -> int:
 
 
 def _evidence(space: FeatureSpace, rows: Ragged) -> tuple[Longs, Longs]:
-    """Return the evidence of some queries: the query and the index of each piece."""
+    """Return the evidence in each query, as query indices and evidence indices."""
     queries, first = rows.row_of_each, space.first_added
     added = rows.columns >= first
     numbers = _history_count(space) + rows.columns[added].astype(np.int64) - first
@@ -203,7 +203,7 @@ def _of_history(history: History, rows: Ragged, queries: Longs) -> tuple[Longs, 
     if not len(keys):
         return queries, keys
     levels = np.asarray([LEVELS.index(level_of({kernel})) for kernel in history.kernels])[kernels]
-    # The kernels of one family and predicate are adjacent in a row.
+    # The kernels of a family and predicate are adjacent in a row.
     begins = np.ones(len(keys), np.bool_)
     begins[1:] = (keys[1:] != keys[:-1]) | (queries[1:] != queries[:-1])
     firsts = np.flatnonzero(begins)

@@ -1,13 +1,14 @@
-"""Traits: what the two entities of a query are, whatever its time.
+"""Traits: what a query's two entities are, whatever the time.
 
-A trait is a token, present or not. There are tokens for the entities themselves, for whether the
-query is dated, and for every *kind* of type (sector, country, or a column of the user's table): the
-subject's, the object's, both together, and whether they are the same. Types are read from names:
-"Police (India)" has the sector Police and the country India. A type needs at least three entities.
-An entity without a country takes the most frequent country among its neighbours in the training
-facts. That is a guess, a statistic about its facts: a kind lists the entities with a guess.
+A trait is a token, which is present or not. There are tokens for the entities themselves, for
+whether the query is dated, and for every *kind* of type (sector, country, or a column in the user's
+table). A kind has tokens for the subject's type, the object's, both together, and whether they are
+the same. Types are read from names: "Police (India)" has the sector Police and the country India. A
+type needs at least three entities. An entity without a country gets the most frequent country among
+its neighbours in the training facts. This is a guess based on its facts, so each kind lists the
+entities whose type is a guess.
 
-A name that the data does not know has an id below 0 that encodes the types in the name: see
+A name that is not in the data has an id below 0 that encodes the types in the name: see
 `new_names`.
 """
 
@@ -27,22 +28,22 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.ragged import Ragged
 
 SECTOR, COUNTRY = "sector", "country"
-THE_COUNTRY = "(the country itself)"  # the sector of an entity that is named like a country
+THE_COUNTRY = "(the country itself)"  # the sector of an entity whose name is a country
 LEAST_ENTITIES = 3  # entities that must share a type
-PART = 4_194_304  # facts that are processed at once
-LEAST_FACTS = 3  # training facts that a pair of types needs to get a token
+PART = 4_194_304  # facts processed at once
+LEAST_FACTS = 3  # training facts that a pair of types needs for a token
 SAME, NOT_SAME = "the same", "not the same"
-NAMED = (SECTOR, COUNTRY)  # the kinds that names have
-TOLD_BITS = 15  # bits of a new name's id for each kind
-MOST_TOLD = (1 << TOLD_BITS) - 1  # values of a kind that such an id can encode
-Origin = Literal["table", "name"]  # the user's table, or the names of the entities
+NAMED = (SECTOR, COUNTRY)  # the kinds that names contain
+TOLD_BITS = 15  # bits per kind in a new name's id
+MOST_TOLD = (1 << TOLD_BITS) - 1  # values per kind that such an id can encode
+Origin = Literal["table", "name"]  # the user's table, or the entities' names
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """One kind of type: its values, the value of each entity, and the pairs of values with a token.
+    """A kind of type: its values, each entity's value, and the pairs of values that have a token.
 
-    A pair is the subject's value * the number of values + the object's value; pairs ascend.
+    A pair is the subject's value * the number of values + the object's value. Pairs are ascending.
     """
 
     name: str
@@ -58,14 +59,14 @@ class Kind:
         close_columns(self, "of_entity", "pairs", "guessed")
 
     def value(self, entity: int) -> str | None:
-        """Return the type of an entity; None if it has none."""
+        """Return an entity's type, or None if it has none."""
         if entity >= len(self.of_entity):
             return None
         value = int(self.values_of(np.asarray([entity], np.int32))[0])
         return self.values[value] if value >= 0 else None
 
     def values_of(self, entities: AnyInts) -> Longs:
-        """Return the value of each entity, -1: none; a new name has its value in its id."""
+        """Return each entity's value, or -1 for none. A new name's id contains its value."""
         known = _take(self.of_entity, entities)
         if self.origin != "name" or self.name not in NAMED:
             return known
@@ -74,7 +75,7 @@ class Kind:
         return np.where(entities < 0, told, known)
 
     def is_guess(self, entity: int) -> bool:
-        """Return whether the type of an entity was guessed from its neighbours."""
+        """Return whether an entity's type was guessed from its neighbours."""
         return bool(find_sorted(self.guessed, np.asarray([entity]))[0] >= 0)
 
     def __len__(self) -> int:
@@ -82,7 +83,7 @@ class Kind:
         return 2 * len(self.values) + len(self.pairs) + 2
 
     def tokens(self, subjects: Ints, objects: Ints) -> list[Longs]:
-        """Return four columns of tokens, -1: none; an entity of -1 has none."""
+        """Return four columns of tokens, with -1 for none. An entity of -1 has none."""
         count = len(self.values)
         of_subject, of_object = self.values_of(subjects), self.values_of(objects)
         both = (of_subject >= 0) & (of_object >= 0)
@@ -118,7 +119,7 @@ class Trait:
 
     whose  subject, object, both, or question: the query itself
     kind   entity, dated, or a kind of type
-    value  of a kind; for both: the two values, or whether they are the same
+    value  the kind's value; for both: the two values, or whether they are the same
     """
 
     whose: str
@@ -128,17 +129,17 @@ class Trait:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """The tokens of a data set: entities as subjects, then as objects, dated or not, the kinds."""
+    """A data set's tokens: entities as subjects, then as objects, dated or not, then the kinds."""
 
     weight: float
     entities: Ints  # the entities that have a token, ascending
-    dating: bool  # whether being dated is a token: only if some facts are dated and some not
+    dating: bool  # whether being dated is a token; requires both dated and undated facts
     kinds: tuple[Kind, ...]
     name: str = "traits"
 
     @classmethod
     def of(cls, dataset: Dataset, config: TraitsConfig, kinds: Sequence[Kind] = ()) -> "Traits":
-        """Return traits for the entities with most training facts and for these kinds."""
+        """Return traits for the entities with the most training facts and for these kinds."""
         facts = dataset.train
         count = len(dataset.entities)
         degrees = np.bincount(facts.subjects, minlength=count)
@@ -177,7 +178,7 @@ class Traits:
         return Ragged(offsets, columns, len(self), values)
 
     def on(self, graph: TemporalGraph) -> "Traits":  # noqa: ARG002
-        """Return the same traits: they do not depend on the facts of a graph."""
+        """Return the same traits, because they do not depend on a graph's facts."""
         return self
 
     def trait(self, column: int, names: Names) -> Trait:
@@ -199,9 +200,9 @@ class Traits:
 
 
 def types_from_names(names: Names, train: Facts, *, from_neighbours: bool = True) -> list[Kind]:
-    """Return the kinds sector and country, if names have them; see the module's docstring.
+    """Return the kinds sector and country if names contain them; see the module's docstring.
 
-    from_neighbours  whether an entity without a country takes that of its neighbours
+    from_neighbours  whether an entity without a country gets its neighbours' country
     """
     parts = [split_name(name) for name in names]
     sectors = _shared(part[0] for part in parts if part)
@@ -225,7 +226,7 @@ def types_from_names(names: Names, train: Facts, *, from_neighbours: bool = True
 def types_from_table(
     table: Mapping[str, Mapping[str, str]], names: Names, train: Facts
 ) -> list[Kind]:
-    """Return the kinds of a user's table: kind -> name of an entity -> its type."""
+    """Return the kinds in a user's table: kind -> name of an entity -> its type."""
     kinds = []
     for kind, of_name in table.items():
         values = {value: index for index, value in enumerate(sorted(set(of_name.values())))}
@@ -239,7 +240,7 @@ def types_from_table(
 
 
 def split_name(name: str) -> tuple[str, str] | None:
-    """Return ("Police", "India") for "Police (India)" or "<Police_(India)>"; else None."""
+    """Return ("Police", "India") for "Police (India)" or "<Police_(India)>", otherwise None."""
     bare = name.removeprefix("<").removesuffix(">")
     if not bare.endswith(")"):
         return None
@@ -253,7 +254,7 @@ def split_name(name: str) -> tuple[str, str] | None:
 
 
 def _shared(values: Iterable[str]) -> dict[str, int]:
-    """Return the values that enough entities share, with their indices; THE_COUNTRY is last."""
+    """Return the values that enough entities share, with their indices. THE_COUNTRY is last."""
     counts = Counter(values)
     kept = sorted(value for value, count in counts.items() if count >= LEAST_ENTITIES)
     return {value: index for index, value in enumerate([*kept, THE_COUNTRY])}
@@ -262,7 +263,7 @@ def _shared(values: Iterable[str]) -> dict[str, int]:
 def _with_neighbours(of_entity: Ints, train: Facts, count: int) -> Ints:
     """Fill in missing values with the most frequent value among an entity's neighbours.
 
-    Ties: the first in the order of values.
+    On ties, the first value wins.
     """
     ends = (train.subjects, train.objects)
     keys, counts = _counted(
@@ -270,7 +271,7 @@ def _with_neighbours(of_entity: Ints, train: Facts, count: int) -> Ints:
         for entities, neighbours in (ends, ends[::-1])
         for part in _parts(train)
     )
-    order = np.lexsort((keys, -counts, keys // count))  # by entity, the commonest value first
+    order = np.lexsort((keys, -counts, keys // count))  # by entity, most common value first
     filled = of_entity.copy()
     owners, firsts = np.unique(keys[order] // count, return_index=True)
     filled[owners] = keys[order][firsts] % count
@@ -287,7 +288,7 @@ def _kind(name: str, values: Mapping[str, int], of_entity: Ints, train: Facts) -
 
 
 def _parts(facts: Facts) -> Iterator[slice]:
-    """Yield slices of the facts: processing all at once would need much memory."""
+    """Yield slices of the facts, because processing all at once would need much memory."""
     return (slice(start, start + PART) for start in range(0, len(facts), PART))
 
 
@@ -306,7 +307,7 @@ def _pairs_of_values(of_entity: Ints, subjects: Ints, objects: Ints, count: int)
 
 
 def _counted(parts: Iterable[Longs]) -> tuple[Longs, Longs]:
-    """Return the distinct keys of all parts, ascending, and their counts."""
+    """Return the distinct keys of all parts, ascending, with their counts."""
     found = [np.unique(part, return_counts=True) for part in parts]
     keys = np.concatenate([np.zeros(0, np.int64), *(keys for keys, _ in found)])
     counts = np.concatenate([np.zeros(0, np.int64), *(counts for _, counts in found)])

@@ -1,8 +1,8 @@
-"""Decayed counts: how much happened to a group before a moment, recent events counting more.
+"""Decayed counts: how much happened to a group before a given time. Recent events count more.
 
 The decayed count of a group at time t and scale c is the sum of exp(-(t - t_event) / c) over the
-group's events strictly before t. At an infinite scale it is the number of these events. The age of
-a group is the time since the last of these events, infinite where there is none.
+group's events strictly before t. At an infinite scale, it is the number of these events. A group's
+age is the time since the last of these events, or infinite if there are none.
 """
 
 import numpy as np
@@ -15,11 +15,11 @@ from apptek.facts.times import UNKNOWN
 def decayed_counts(
     event_groups: AnyInts, event_times: AnyInts, groups: AnyInts, times: AnyInts, scales: Doubles
 ) -> tuple[Doubles, Doubles]:
-    """Return the decayed counts of a group and its age for n queries: (n, scales) and (n,).
+    """Return the decayed counts of each query's group and its age: (n, scales) and (n,).
 
-    Times are positions on an axis, scales are in its unit. An event without a time is not counted,
-    a query without one finds nothing. One sweep through time, O(n log n); beside copies of its
-    arguments it keeps a few numbers for each group that is asked about.
+    Times are positions on an axis, and scales use its unit. Events without a time are not counted,
+    and queries without one have no counts. One sweep through time, O(n log n). Apart from copies of
+    its arguments, it stores only a few numbers for each queried group.
     """
     asked, slots = np.unique(groups, return_inverse=True)
     counts, ages = np.zeros((len(times), len(scales)), np.float64), np.full(len(times), np.inf)
@@ -54,11 +54,10 @@ def _sweep(
     event_slots: Longs, event_times: Longs, slots: Longs, times: Longs, rows: Longs,
     scales: Doubles, last: Longs, sums: Doubles, counts: Doubles, ages: Doubles,
 ) -> None:  # fmt: skip
-    """Fill in counts[rows] and ages[rows]; events and queries ascend in time.
+    """Fill in counts[rows] and ages[rows]. Events and queries are in ascending order of time.
 
-    `sums` holds each slot's decayed counts as they were at the time `last` of its latest event:
-    later ones follow from them by a single factor. `last` starts before all times, so that no
-    factor is above 1.
+    `sums` contains each slot's decayed counts at the time `last` of its latest event. Later counts
+    follow from a single factor. `last` starts before all times, so that no factor exceeds 1.
     """
     event = 0
     for query in range(len(times)):

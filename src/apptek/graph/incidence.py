@@ -1,4 +1,4 @@
-"""Facts by entity and time: for each direction, every entity's facts in one contiguous stretch."""
+"""Facts by entity and time: for each direction, every entity's facts are stored contiguously."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -9,28 +9,28 @@ import numpy as np
 from apptek.arrays import Ints, read_only
 from apptek.facts.times import UNKNOWN
 
-PART = 4_194_304  # facts that are sorted at a time
-FAN_OUT = 16  # entries that one maximum covers, at every level of `tops`
+PART = 4_194_304  # facts sorted at a time
+FAN_OUT = 16  # entries that each maximum covers, at every level of `tops`
 
 
 class Incidence(NamedTuple):
-    """The facts of many *slots*, in each slot by time, as kernels take them.
+    """The facts in many *slots*, sorted by time within each slot, in the form that kernels use.
 
     In a graph of n entities, entity e has two slots: e for its outgoing facts and n + e for its
-    incoming ones; in a PairIndex every pair has one. Slot s owns three stretches of `facts`,
+    incoming ones. In a PairIndex, every pair has one slot. Slot s owns three ranges of `facts`,
     between offsets[3s] and offsets[3s + 3]:
 
-    points     one known moment: a timestamp, or one known end; by (moment, fact)
+    points     a single known time: a timestamp, or one known end; by (time, fact)
     intervals  since < until; by (since, fact)
     undated    by fact
 
-    starts   the moment, since or UNKNOWN of each entry, so that a search stays in one array.
-    by_end   the facts of the intervals once more, by (slot, until, since, fact); those of slot s
-             start at interval_offsets[s].
+    starts   each entry's time, since or UNKNOWN, so that a search reads a single array.
+    by_end   the intervals again, sorted by (slot, until, since, fact); slot s starts at
+             interval_offsets[s].
     tops     the greatest `until` of every 16 intervals, then of every 16 of these maxima, and so
-             on: a tree that finds the intervals that contain a moment. Level l starts at
+             on: a tree for finding the intervals that contain a given time. Level l starts at
              level_offsets[l].
-    since, until, twins  of every fact, by its index: see TemporalGraph
+    since, until, twins  for every fact, by index: see TemporalGraph
     """
 
     offsets: Ints
@@ -46,7 +46,7 @@ class Incidence(NamedTuple):
 
 
 class FactColumns(NamedTuple):
-    """The three columns of facts that kernels look at beside their times."""
+    """The three columns of facts that kernels read in addition to times."""
 
     subjects: Ints
     predicates: Ints
@@ -56,11 +56,11 @@ class FactColumns(NamedTuple):
 def build_incidence(
     groupings: Sequence[Ints], group_count: int, since: Ints, until: Ints, twins: Ints
 ) -> Incidence:
-    """Build the incidence of facts that lie at these positions. O(n log n), all in numpy.
+    """Build the incidence of facts at these positions. O(n log n), all in numpy.
 
-    A grouping gives each fact a group below `group_count`. Every group of every grouping is a
-    slot; the slots of the first grouping come first. Some groups at a time: a sort of all facts at
-    once would need several times their memory.
+    A grouping assigns each fact a group below `group_count`. Every group in every grouping is a
+    slot, and the first grouping's slots come first. Groups are processed in parts, because sorting
+    all facts at once would need several times their memory.
     """
     moments = since if since is until else np.where(since == UNKNOWN, until, since)
     kinds = _kinds(since, until)
@@ -98,7 +98,7 @@ def build_incidence(
 
 
 def _cuts(grouping: Ints, group_count: int) -> list[int]:
-    """Return the groups at which a part begins, and their number: a part has about PART facts."""
+    """Return the groups at which parts of about PART facts begin, and the number of groups."""
     if len(grouping) <= PART:
         return [0, group_count]
     ends = np.cumsum(np.bincount(grouping, minlength=group_count))
@@ -108,7 +108,7 @@ def _cuts(grouping: Ints, group_count: int) -> list[int]:
 
 
 def _kinds(since: Ints, until: Ints) -> np.ndarray[tuple[int], np.dtype[np.int8]]:
-    """0 point, 1 interval, 2 undated."""
+    """Return each fact's kind: 0 point, 1 interval, 2 undated."""
     kinds = np.zeros(len(since), np.int8)
     if since is not until:
         kinds[(since != UNKNOWN) & (until != UNKNOWN) & (since < until)] = 1
@@ -117,10 +117,10 @@ def _kinds(since: Ints, until: Ints) -> np.ndarray[tuple[int], np.dtype[np.int8]
 
 
 def _order(groups: np.ndarray[tuple[int], np.dtype[np.int64]], starts: Ints) -> Ints:
-    """Rows by (group, start, row).
+    """Return the rows sorted by (group, start, row).
 
-    One sort of the three packed into 64 bits, several times as fast as a lexsort, which does it
-    where they do not fit.
+    One sort of all three packed into 64 bits is several times as fast as a lexsort, which is the
+    fallback if they do not fit.
     """
     known = starts[starts != UNKNOWN]
     low = int(known.min()) if len(known) else 0
@@ -129,7 +129,7 @@ def _order(groups: np.ndarray[tuple[int], np.dtype[np.int64]], starts: Ints) -> 
     if int(groups.max(initial=0)).bit_length() + span + row_bits > 63:
         return np.lexsort((starts, groups)).astype(np.int32)
     keys = groups << (span + row_bits)
-    moments = starts.astype(np.int64)  # in place, as there may be many
+    moments = starts.astype(np.int64)  # changed in place, because there may be many
     moments -= low - 1
     np.maximum(moments, 0, out=moments)  # UNKNOWN becomes 0
     moments <<= row_bits
@@ -142,16 +142,16 @@ def _order(groups: np.ndarray[tuple[int], np.dtype[np.int64]], starts: Ints) -> 
 
 
 def _by_end(by_start: Ints, interval_offsets: Ints, until: Ints) -> Ints:
-    """Reorders intervals from (slot, since, fact) to (slot, until, since, fact).
+    """Return intervals reordered from (slot, since, fact) to (slot, until, since, fact).
 
-    The sort is stable, so equal ends keep the order by (since, fact) in which they come.
+    The sort is stable, so equal ends keep their order by (since, fact).
     """
     slots = np.repeat(np.arange(len(interval_offsets) - 1), np.diff(interval_offsets))
     return by_start[np.lexsort((until[by_start], slots))]
 
 
 def _interval_offsets(offsets: Ints, interval_count: int) -> Ints:
-    """Where each slot's intervals start among all intervals; a single 0 where there are none."""
+    """Return where each slot's intervals start among all intervals, or a single 0 without any."""
     if not interval_count:
         return np.zeros(1, np.int32)
     sizes = offsets[2::3] - offsets[1::3]
@@ -159,9 +159,9 @@ def _interval_offsets(offsets: Ints, interval_count: int) -> Ints:
 
 
 def _tops(untils: Ints) -> tuple[Ints, Ints]:
-    """Return the levels of the tree of maxima, one after the other, and where each level starts.
+    """Return the concatenated levels of the tree of maxima, and where each level starts.
 
-    Blocks of 16 run across slots: a search stops at the end of its slot anyway.
+    Blocks of 16 may span several slots, because a search stops at the end of its slot anyway.
     """
     levels, level_offsets = [], [0]
     while len(untils) > 1:

@@ -1,4 +1,4 @@
-"""Look-ups by entity: its facts, the facts between two, and which answers the facts have."""
+"""Look-ups by entity: its facts, the facts between a pair, and which answers the facts contain."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from apptek.graph.incidence import PART, FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import lower_bound
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 
-SOME = 65_536  # facts that are looked at together
+SOME = 65_536  # facts looked at together
 
 
 def outgoing(graph: TemporalGraph, entity: int) -> Ints:
@@ -44,53 +44,53 @@ def between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
 
 
 def facts_of(graph: TemporalGraph, entity: int) -> Ints:
-    """All facts of an entity in order of time, undated ones last."""
+    """Return all facts of an entity in order of time, undated facts last."""
     received = incoming(graph, entity)
     from_others = received[graph.facts.subjects[received] != entity]  # count a self-loop once
     return by_time(graph, np.concatenate([outgoing(graph, entity), from_others]))
 
 
 def facts_between(graph: TemporalGraph, one: int, other: int) -> Ints:
-    """Return the facts between two entities in both directions, by time; undated ones last."""
-    directions = {(one, other), (other, one)}  # a single one where they are the same
+    """Return the facts between two entities in both directions, by time, undated facts last."""
+    directions = {(one, other), (other, one)}  # a single direction if the entities are the same
     return by_time(graph, np.concatenate([between(graph, *each) for each in directions]))
 
 
 def by_time(graph: TemporalGraph, facts: Ints) -> Ints:
-    """Return the facts in order of time, undated ones last."""
+    """Return the facts in order of time, undated facts last."""
     first, last = ends_of(graph, facts)
     return facts[np.lexsort((facts, last, first, first == UNKNOWN))]
 
 
 def dated_in(graph: TemporalGraph, facts: Ints, first: int, last: int) -> Ints:
-    """Return the dated facts that touch a span of time, in the order that they have."""
+    """Return the dated facts that overlap a span of time, in their given order."""
     starts, ends = ends_of(graph, facts)
     inside: Ints = facts[(starts != UNKNOWN) & (starts <= last) & (ends >= first)]
     return inside
 
 
 def is_timeless(graph: TemporalGraph) -> bool:
-    """Whether no fact has a date. Looks no further than up to the first that has one."""
+    """Return whether no fact is dated. The search stops at the first dated fact."""
     ends = graph.since, graph.until
     starts = range(0, len(graph.facts), SOME)
     return all(bool((end[at : at + SOME] == UNKNOWN).all()) for at in starts for end in ends)
 
 
 def ends_of(graph: TemporalGraph, facts: npt.NDArray[np.integer]) -> tuple[Ints, Ints]:
-    """Return the first and last position of each fact; the known end replaces an unknown one."""
+    """Return each fact's first and last position. A known end replaces an unknown one."""
     since, until = graph.since[facts], graph.until[facts]
     return np.where(since == UNKNOWN, until, since), np.where(until == UNKNOWN, since, until)
 
 
 def knows_end(graph: TemporalGraph, fact: int, moment: int) -> bool:
-    """Whether a query at a moment knows when a fact ends: looking ahead, no end that is to come."""
+    """Return whether a query at a given time knows a fact's end. past_only hides future ends."""
     if not graph.past_only or moment == UNKNOWN or graph.since[fact] == UNKNOWN:
         return True
     return bool(graph.until[fact] < moment)
 
 
 def time_distance(graph: TemporalGraph, fact: int, moment: int) -> int | None:
-    """Signed distance of a fact to a moment on the axis; below 0: before. None: undated."""
+    """Return a fact's signed distance to a time, negative if before. None for undated facts."""
     since, until = int(graph.since[fact]), int(graph.until[fact])
     if not knows_end(graph, fact, moment):
         until = int(FOR_EVER) if graph.open_end == "ongoing" else UNKNOWN
@@ -101,15 +101,15 @@ def time_distance(graph: TemporalGraph, fact: int, moment: int) -> int | None:
 
 
 def is_lasting(graph: TemporalGraph, fact: int) -> bool:
-    """Whether a fact is an interval, also one that lasts because its end is open."""
+    """Return whether a fact is an interval, including one with an open end."""
     since, until = int(graph.since[fact]), int(graph.until[fact])
     return since != until and UNKNOWN not in (since, until)
 
 
 class PairIndex(NamedTuple):
-    """Every ordered pair of entities that has a fact; pair p owns slot p of the incidence.
+    """Every ordered pair of entities that has facts. Pair p owns slot p of the incidence.
 
-    The pairs of subject s are firsts[s] to firsts[s + 1] - 1; their objects ascend.
+    The pairs with subject s are firsts[s] to firsts[s + 1] - 1. Their objects are ascending.
     """
 
     firsts: Ints  # (entities + 1,)
@@ -118,7 +118,7 @@ class PairIndex(NamedTuple):
 
     @classmethod
     def of(cls, graph: TemporalGraph) -> "PairIndex":
-        """Indexes the pairs of a graph, once for all of its views. O(n log n)."""
+        """Index the pairs of a graph, once for all of its views. O(n log n)."""
         return graph.derived.once("pairs", lambda: _index_pairs(graph))
 
 
@@ -130,9 +130,10 @@ def _index_pairs(graph: TemporalGraph) -> PairIndex:
 
 
 def _pairs(graph: TemporalGraph) -> tuple[Ints, Ints, Ints]:
-    """Where the pairs of each subject start, the objects of the pairs, and the pair of each fact.
+    """Return where each subject's pairs start, the pairs' objects, and each fact's pair.
 
-    Some subjects at a time: a sort of all facts at once would need several times their memory.
+    Subjects are processed in parts: sorting all facts at once would need several times their
+    memory.
     """
     width, facts = graph.entity_count, graph.incidence.facts
     starts = graph.incidence.offsets[: 3 * width + 1 : 3]  # of each entity's outgoing facts
@@ -156,7 +157,7 @@ def _pairs(graph: TemporalGraph) -> tuple[Ints, Ints, Ints]:
 
 @leaf
 def find_pair(pairs: PairIndex, subject: int, object_: int) -> int:
-    """Return the pair of two entities, -1 if they have no fact. O(log n) in subject's partners."""
+    """Return the index of a pair, or -1 if it has no fact. O(log n) in the subject's partners."""
     if subject < 0 or object_ < 0:
         return -1
     stop = pairs.firsts[subject + 1]
@@ -167,9 +168,9 @@ def find_pair(pairs: PairIndex, subject: int, object_: int) -> int:
 def known_among(
     graph: TemporalGraph, queries: Queries, ahead: Bools, predicates: npt.NDArray[np.int64]
 ) -> Bools:
-    """Which of the predicates that each query lists hold there: (B, k) -> (B, k).
+    """Return which of each query's listed predicates occur at its time: (B, k) -> (B, k).
 
-    At an unknown time, those of undated facts; ahead, those of facts that started before.
+    For an unknown time, undated facts count. With past_only, facts that started before count.
     """
     flags = np.zeros(predicates.shape, np.bool_)
     asked = queries.for_kernels(graph.axis)

@@ -1,19 +1,19 @@
-"""The k facts of one slot of an Incidence that are nearest in time, as numba kernels.
+"""The k facts in one slot of an Incidence that are nearest in time, as numba kernels.
 
-Nearest first, by (distance, start, fact). Distance is 0 inside [since, until], else to the nearest
-end; with one unknown end, to the known one; undated facts come last, but first for an undated
-query. `start` is since, else until. So of equally near facts the earlier comes first, then the
-lower index.
+Facts are sorted nearest first, by (distance, start, fact). The distance is 0 inside [since, until],
+and otherwise the distance to the nearest end. If one end is unknown, the known one counts. Undated
+facts come last, but first for an undated query. `start` is since, or until if since is unknown.
+Equally near facts are therefore sorted by time, then by index.
 
-Points are sorted by time, so their list grows outwards from the moment; with intervals it is merged
-from up to six streams, each already in order. A look-up allocates nothing and costs O(log n + k)
-whatever the size of the graph (an interval that contains the moment costs a climb in a tree,
-O(log n)).
+Points are sorted by time, so their list grows outwards from the query's time. With intervals, the
+list is merged from up to six streams, each already in order. A look-up allocates nothing and costs
+O(log n + k) for any graph size. Each interval that contains the query's time costs O(log n) for a
+search in a tree.
 
-A query with AHEAD (the view past_only) sees the facts that started strictly before its moment, and
-undated ones. If such a fact has not ended by then, its end counts as unknown. So it lies at its
-start, or, with ONGOING, at distance 0: it lasts. An undated query has no moment, and sees
-everything.
+A query with AHEAD (the view past_only) sees undated facts, and the facts that started strictly
+before its time. If such a fact has not ended by then, its end counts as unknown. Its distance is
+measured from its start, or with ONGOING it is 0, because the fact continues. An undated query has
+no time, and sees everything.
 """
 
 import numpy as np
@@ -24,16 +24,16 @@ from apptek.compiling import leaf
 from apptek.facts.times import UNKNOWN
 from apptek.graph.incidence import Incidence
 
-UNDATED = 1 << 40  # the distance of an undated fact: beyond that of every dated one
-AHEAD, ONGOING = 4, 8  # flags of a view, beside the directions of tknn.py
+UNDATED = 1 << 40  # the distance of an undated fact, larger than any dated fact's
+AHEAD, ONGOING = 4, 8  # flags of a view, in addition to the directions in tknn.py
 FAN_BITS = 4  # one maximum in `tops` covers 16 entries, see FAN_OUT in incidence.py
 
-# The kinds of streams: points and intervals from the moment on, points before it, intervals that
-# contain it, intervals that ended before it, undated facts, and intervals that have started and not
-# ended, by their start.
+# The kinds of streams: points and intervals from the query's time on, points before it, intervals
+# that contain it, intervals that ended before it, undated facts, and intervals that have started
+# but not ended, by start.
 ON, BACK, CONTAINING, ENDED, LISTED, STARTED = 0, 1, 2, 3, 4, 5
 # The fields of a stream, one row of the work space. The first three are the key of its next fact,
-# and the columns of a list of nearest facts, too; the others say how to go on from there.
+# and the columns of a list of nearest facts. The others store the position in the stream.
 DISTANCE, START, FACT, POSITION, STOP, GROUP, FIRST, KIND = 0, 1, 2, 3, 4, 5, 6, 7
 STREAMS, FIELDS = 6, 8
 
@@ -45,9 +45,9 @@ def nearest_in_slot(
     index: Incidence, slot: int, when: int, k: int, hidden: int, view: int, farthest: int,
     streams: Longs2, nearest: Longs2,
 ) -> int:  # fmt: skip
-    """List the k nearest facts of a slot as rows (distance, start, fact); return how many.
+    """List the k nearest facts in a slot as rows (distance, start, fact), and return their number.
 
-    `view` is 0, or AHEAD with or without ONGOING. None beyond `farthest` is needed, and a slot
+    `view` is 0, or AHEAD with or without ONGOING. Facts beyond `farthest` are not needed: a slot
     without intervals stops there.
     """
     if when == UNKNOWN or index.offsets[3 * slot + 1] < index.offsets[3 * slot + 2]:
@@ -60,24 +60,24 @@ def _nearest_points(
     index: Incidence, slot: int, when: int, k: int, hidden: int, view: int, farthest: int,
     nearest: Longs2,
 ) -> int:  # fmt: skip
-    """List the k nearest facts of a slot without intervals; return how many.
+    """List the k nearest facts in a slot without intervals, and return their number.
 
-    The list grows outwards from the moment. Later points are added one by one. Earlier ones are
-    added in groups of one time: within a group facts ascend, so walking back one by one would list
-    the highest index first, and at the edge of k would keep the wrong ones.
+    The list grows outwards from the query's time. Later points are added one by one. Earlier points
+    are added in groups of equal time. Facts ascend within a group, so walking back one by one would
+    list the highest index first, and keep the wrong facts at the edge of k.
     """
     offsets, starts = index.offsets, index.starts
     points, stop = offsets[3 * slot], offsets[3 * slot + 1]
     after = lower_bound(starts, points, stop, when)
     before, count = after, 0
     if view & AHEAD:
-        after = stop  # a point at the moment itself was not known before it
+        after = stop  # a point at the query's own time was not known before it
     while count < k and (before > points or after < stop):
         back = np.int64(when) - starts[before - 1] if before > points else UNDATED
         on = np.int64(starts[after]) - when if after < stop else UNDATED
         if min(back, on) > farthest:
             return count
-        if back <= on:  # a tie goes to the earlier fact
+        if back <= on:  # the earlier fact wins a tie
             group = before - 1
             if group > points and starts[group - 1] == starts[group]:
                 group = lower_bound(starts, points, before, starts[group])
@@ -95,7 +95,7 @@ def _nearest_points(
 def _append(
     index: Incidence, lo: int, hi: int, when: int, k: int, hidden: int, nearest: Longs2, count: int
 ) -> int:
-    """Append facts[lo:hi] to a list until it has k, without the hidden ones; its new length."""
+    """Append facts[lo:hi], without hidden ones, to a list until it has k. Return its new length."""
     position = lo
     while position < hi and count < k:
         fact = index.facts[position]
@@ -111,7 +111,7 @@ def _append(
 
 @leaf
 def _is_hidden(twins: Ints, fact: int, hidden: int) -> bool:
-    # `twins` is empty where no fact has one; -1 hides nothing and must not index it.
+    # `twins` is empty if no fact has any. -1 hides nothing and must not be used as an index.
     return fact == hidden or (hidden >= 0 and twins.size > 0 and twins[fact] == twins[hidden])
 
 
@@ -120,10 +120,10 @@ def _nearest_of_streams(
     index: Incidence, slot: int, when: int, k: int, hidden: int, view: int, streams: Longs2,
     nearest: Longs2,
 ) -> int:  # fmt: skip
-    """List the k nearest facts of a slot with intervals, or of any slot for an undated query.
+    """List the k nearest facts in a slot with intervals, or in any slot for an undated query.
 
-    A merge of the slot's streams. There are at most six, so the first is found by comparing them
-    all: a heap would cost more.
+    This merges the slot's streams. There are at most six, so comparing all of them is cheaper than
+    a heap.
     """
     open_count = _open_streams(index, slot, when, view if when != UNKNOWN else 0, streams)
     count = 0
@@ -135,7 +135,7 @@ def _nearest_of_streams(
             count += 1
         if not _advance(index, when, streams, best):
             open_count -= 1
-            _copy_stream(streams, open_count, best)  # the last one replaces the ended one
+            _copy_stream(streams, open_count, best)  # the last stream replaces the finished one
     return count
 
 
@@ -156,10 +156,10 @@ def _nearest_stream(streams: Longs2, open_count: int) -> int:
 
 @leaf
 def _open_streams(index: Incidence, slot: int, when: int, view: int, streams: Longs2) -> int:
-    """Open the streams of a slot that have any fact, each at its first one; return how many.
+    """Open the slot's streams that have facts, each at its first fact, and return their number.
 
-    For an undated query every dated fact is equally far, so the streams ON start at the beginning
-    and no stream goes back in time.
+    For an undated query, every dated fact is equally far away. The streams ON then start at the
+    beginning, and no stream goes back in time.
     """
     offsets, starts = index.offsets, index.starts
     points, intervals = offsets[3 * slot], offsets[3 * slot + 1]
@@ -167,14 +167,14 @@ def _open_streams(index: Incidence, slot: int, when: int, view: int, streams: Lo
     after, begun = points, intervals
     if when != UNKNOWN:
         after = lower_bound(starts, points, intervals, when)
-        # Looking ahead, an interval that starts at the moment itself is not known yet.
+        # With AHEAD, an interval that starts at the query's own time is not known yet.
         begun = lower_bound(starts, intervals, undated, when + (0 if view & AHEAD else 1))
     _start(streams, 0, ON, after, intervals, 0)
     _start(streams, 1, BACK, after, after, points)
     _start(streams, 2, ON, begun, undated, 0)
     _start(streams, 3, LISTED, undated, end, 0)
     stream_count = 4
-    if begun > intervals:  # intervals that began until then: they contain the moment or have ended
+    if begun > intervals:  # intervals that began by then either contain the time or have ended
         first, stop = index.interval_offsets[slot], index.interval_offsets[slot + 1]
         ended = _first_ending_from(index, first, stop, when)
         if view & AHEAD and not view & ONGOING:
@@ -203,9 +203,9 @@ def _copy_stream(streams: Longs2, source: int, target: int) -> None:
 def _start(streams: Longs2, row: int, kind: int, position: int, stop: int, first: int) -> None:
     """Set a stream to just before its first fact.
 
-    ON, CONTAINING and LISTED go up from `position` to `stop`. BACK, ENDED and STARTED go down from
-    `position` to `first`, one group of equal times after the other, and up within a group. For
-    CONTAINING `first` is the position in `facts` of the interval that is number 0 in `tops`.
+    ON, CONTAINING and LISTED ascend from `position` to `stop`. BACK, ENDED and STARTED descend from
+    `position` to `first` by groups of equal times, and ascend within each group. For CONTAINING,
+    `first` is the position in `facts` of interval 0 in `tops`.
     """
     streams[row, POSITION] = position - 1
     streams[row, STOP] = stop
@@ -216,7 +216,7 @@ def _start(streams: Longs2, row: int, kind: int, position: int, stop: int, first
 
 @leaf
 def _advance(index: Incidence, when: int, streams: Longs2, row: int) -> bool:
-    """Move a stream to its next fact; False where there is none."""
+    """Move a stream to its next fact. Return False if there is none."""
     kind, stop, first = streams[row, KIND], streams[row, STOP], streams[row, FIRST]
     position = streams[row, POSITION] + 1
     if kind == CONTAINING:
@@ -227,14 +227,14 @@ def _advance(index: Incidence, when: int, streams: Longs2, row: int) -> bool:
         stop = streams[row, GROUP]
         if (kind != BACK and kind != ENDED and kind != STARTED) or stop == first:
             return False
-        # The group is used up: go on with the group of equal times that lies before it.
+        # The group is finished: continue with the group of equal times before it.
         if kind == ENDED:
             latest = index.until[index.by_end[stop - 1]]
             position = _first_ending_from(index, first, stop, latest)
         else:
             position = lower_bound(index.starts, first, stop, index.starts[stop - 1])
         streams[row, GROUP], streams[row, STOP] = position, stop
-        if kind == STARTED:  # all intervals of a group may have ended: then the next group's turn
+        if kind == STARTED:  # if all of a group's intervals have ended, the next group follows
             position = _next_lasting(index, when, position, stop)
     fact = index.by_end[position] if kind == ENDED else index.facts[position]
     streams[row, POSITION] = position
@@ -249,7 +249,7 @@ def _advance(index: Incidence, when: int, streams: Longs2, row: int) -> bool:
 def _distance(kind: int, when: int, end: int) -> int:
     """Return the distance of a fact whose nearest end is `end`.
 
-    In 64 bits: two times may be more than 2**31 apart.
+    Computed in 64 bits, because two times may be more than 2**31 apart.
     """
     if kind == CONTAINING:
         return 0
@@ -272,7 +272,7 @@ def lower_bound(values: Ints, lo: int, hi: int, value: int) -> int:
 
 @leaf
 def _first_ending_from(index: Incidence, lo: int, hi: int, when: int) -> int:
-    """Return the first position in by_end[lo:hi] that ends at `when` or later; hi if none does."""
+    """Return the first position in by_end[lo:hi] that ends at `when` or later, or hi."""
     while lo < hi:
         middle = (lo + hi) >> 1
         if index.until[index.by_end[middle]] < when:
@@ -286,7 +286,7 @@ def _first_ending_from(index: Incidence, lo: int, hi: int, when: int) -> int:
 def _next_lasting(index: Incidence, when: int, position: int, stop: int) -> int:
     """Return the first interval in facts[position:stop] that ends at `when` or later, or stop.
 
-    One after the other: a group of equal starts is short.
+    Intervals are checked one by one, because a group of equal starts is short.
     """
     while position < stop and index.until[index.facts[position]] < when:
         position += 1
@@ -297,8 +297,8 @@ def _next_lasting(index: Incidence, when: int, position: int, stop: int) -> int:
 def _next_containing(index: Incidence, when: int, position: int, stop: int, shift: int) -> int:
     """Return the first interval in facts[position:stop] that ends at `when` or later, or stop.
 
-    A walk in the tree of maxima: along the entries of a level, up at the end of every 16, down
-    into the first maximum that reaches `when`. So long runs of ended intervals cost O(log n).
+    Walk through the tree of maxima: along the entries of a level, up at the end of every 16, and
+    down into the first maximum that reaches `when`. Long runs of ended intervals cost O(log n).
     """
     level, entry = 0, position - shift
     while (entry << (FAN_BITS * level)) < stop - shift:
@@ -313,7 +313,7 @@ def _next_containing(index: Incidence, when: int, position: int, stop: int, shif
             entry <<= FAN_BITS
         else:
             entry += 1
-            # Up only at the start of a group of 16: its parent covers no entry behind us.
+            # Go up only at the start of a group of 16, whose parent covers no earlier entries.
             if entry & ((1 << FAN_BITS) - 1) == 0 and level + 1 < index.level_offsets.size:
                 level += 1
                 entry >>= FAN_BITS

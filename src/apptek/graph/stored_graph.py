@@ -1,7 +1,7 @@
-"""A graph and the index of its pairs as named arrays, and back, every id and offset checked.
+"""Conversion of a graph and its pair index to named arrays and back, with all ids checked.
 
-Kernels index without looking: an id or offset out of range reads foreign memory, or crashes. So
-this is the one place where arrays from a disk become a graph.
+Kernels do not check indices: an id or offset out of range reads foreign memory or crashes. This is
+therefore the only place where arrays from disk become a graph.
 """
 
 from collections.abc import Iterator, Mapping
@@ -20,7 +20,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 
 
 def graph_arrays(graph: TemporalGraph) -> Arrays:
-    """Return every array of a graph and of its pairs under its name."""
+    """Return all arrays of a graph and its pairs by name."""
     pairs = PairIndex.of(graph)
     return {
         **facts_arrays("facts", graph.facts),
@@ -32,7 +32,7 @@ def graph_arrays(graph: TemporalGraph) -> Arrays:
 
 
 def graph_about(graph: TemporalGraph) -> dict[str, Any]:
-    """Return what else a graph is, ready for JSON."""
+    """Return the graph's other properties, ready for JSON."""
     return {
         "axis": asdict(graph.axis),
         "open_end": graph.open_end,
@@ -44,10 +44,10 @@ def graph_about(graph: TemporalGraph) -> dict[str, Any]:
 def graph_from(
     about: Mapping[str, Any], arrays: Arrays, *, every_value: bool = True
 ) -> TemporalGraph:
-    """Return the graph of these arrays; GraphError where a kernel would leave one of them.
+    """Return the graph in these arrays. Raise GraphError if a kernel would leave their bounds.
 
-    Without `every_value` only offsets are read (a few for each entity); with it, every id of every
-    fact as well.
+    Without `every_value`, only offsets are checked (a few per entity). With it, all ids of all
+    facts are checked too.
     """
     _check_about(about)
     graph = TemporalGraph(
@@ -69,12 +69,12 @@ def graph_from(
 
 
 def facts_arrays(name: str, facts: Facts) -> Arrays:
-    """Return the columns of some facts under their names."""
+    """Return the columns of some facts by name."""
     return {f"{name}.{column.name}": getattr(facts, column.name) for column in fields(Facts)}
 
 
 def facts_from(name: str, arrays: Arrays) -> Facts:
-    """Return the facts of these columns; their ids are not yet checked."""
+    """Return the facts in these columns. Their ids are not yet checked."""
     return Facts(**{c.name: _column(f"{name}.{c.name}", arrays) for c in fields(Facts)})
 
 
@@ -108,7 +108,7 @@ def _check_about(about: Mapping[str, Any]) -> None:
 
 
 def check_graph(graph: TemporalGraph, pairs: PairIndex, *, every_value: bool = True) -> None:
-    """Raise GraphError where a kernel would leave an array; see `graph_from`."""
+    """Raise GraphError if a kernel would leave an array's bounds; see `graph_from`."""
     fact_count, entity_count = len(graph.facts), graph.entity_count
     _check_size("pairs.firsts", pairs.firsts, entity_count + 1)
     _check_ascent("pairs.firsts", pairs.firsts, len(pairs.objects))
@@ -127,7 +127,7 @@ def check_graph(graph: TemporalGraph, pairs: PairIndex, *, every_value: bool = T
 
 
 def check_facts(name: str, facts: Facts, entity_count: int, predicate_count: int) -> None:
-    """Raise GraphError where a fact has an entity or a predicate that does not exist."""
+    """Raise GraphError if a fact has an entity or predicate that does not exist."""
     _check_ids(f"{name}.subjects", facts.subjects, entity_count)
     _check_ids(f"{name}.predicates", facts.predicates, predicate_count)
     _check_ids(f"{name}.objects", facts.objects, entity_count)
@@ -142,7 +142,7 @@ def _check_ids(name: str, ids: AnyInts, count: int) -> None:
 def _check_sizes(
     name: str, incidence: Incidence, slot_count: int, entry_count: int, fact_count: int
 ) -> None:
-    """Raise GraphError where an array has another size than kernels rely on."""
+    """Raise GraphError if an array's size differs from what kernels rely on."""
     sizes = {
         "offsets": 3 * slot_count + 1,
         "facts": entry_count,
@@ -166,17 +166,17 @@ def _check_offsets(name: str, incidence: Incidence) -> None:
     _check_ascent(f"{name}.offsets", offsets, len(incidence.facts))
     _check_ascent(f"{name}.interval_offsets", incidence.interval_offsets, intervals)
     sizes = offsets[2::3] - offsets[1::3]
-    # Where there are no intervals at all, interval_offsets is a single 0.
+    # Without any intervals, interval_offsets is a single 0.
     expected = np.diff(incidence.interval_offsets) if intervals else np.zeros_like(sizes)
     if not np.array_equal(sizes, expected):
-        raise GraphError(f"{name}.interval_offsets do not fit {name}.offsets")
+        raise GraphError(f"{name}.interval_offsets do not match {name}.offsets")
     if incidence.level_offsets.tolist() != list(_level_offsets(intervals)):
-        raise GraphError(f"{name}.level_offsets do not fit the intervals")
+        raise GraphError(f"{name}.level_offsets do not match the intervals")
     _check_size(f"{name}.tops", incidence.tops, int(incidence.level_offsets[-1]))
 
 
 def _check_ascent(name: str, offsets: Ints, stop: int) -> None:
-    """Offsets begin with 0, never descend, and end where the values do."""
+    """Raise GraphError unless offsets start at 0, never descend, and end at `stop`."""
     if not len(offsets) or offsets[0] != 0 or offsets[-1] != stop:
         raise GraphError(f"{name} do not go from 0 to {stop}")
     if np.any(offsets[1:] < offsets[:-1]):
@@ -184,7 +184,7 @@ def _check_ascent(name: str, offsets: Ints, stop: int) -> None:
 
 
 def _level_offsets(interval_count: int) -> Iterator[int]:
-    """Where each level of the tree of maxima starts, and where the last one stops."""
+    """Yield where each level of the tree of maxima starts, and where the last one ends."""
     size, offset = interval_count, 0
     yield offset
     while size > 1:

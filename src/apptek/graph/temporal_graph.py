@@ -16,24 +16,24 @@ from apptek.graph.incidence import FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import AHEAD, ONGOING
 from apptek.graph.tknn import BOTH, OUTGOING, STRICT
 
-FOR_EVER = np.int32(2**31 - 1)  # the end of a fact that lasts
+FOR_EVER = np.int32(2**31 - 1)  # the end of a fact that is still ongoing
 Made = TypeVar("Made")
-_DERIVING = RLock()  # of all graphs: a lock of each could not be pickled
+_DERIVING = RLock()  # shared by all graphs, because a lock per graph could not be pickled
 DIRECTIONS: dict[str, int] = {"both": BOTH, "outgoing": OUTGOING}
 
 
 class Derived:
-    """What others derive from the facts and times of a graph, each of it once for all threads."""
+    """Values derived from a graph's facts and times, each computed once for all threads."""
 
     def __init__(self) -> None:
         self._made: dict[Hashable, Any] = {}
 
     def __reduce__(self) -> tuple[type["Derived"], tuple[()]]:
-        """Pickle as empty: everything can be derived again."""
+        """Pickle as empty, because everything can be derived again."""
         return Derived, ()
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
-        """Return what was made under this key; make it if it is the first time."""
+        """Return the value stored under this key, creating it the first time."""
         if key not in self._made:
             with _DERIVING:
                 if key not in self._made:
@@ -46,13 +46,13 @@ class Derived:
 class TemporalGraph:
     """Facts, indexed by entity, direction and time.
 
-    incidence     the facts by entity and time; its since and until are positions on the axis (the
-                  facts themselves hold codes; mostly the same arrays). Its twins: for facts with
-                  one known end, the lowest index among those of the same triple, which are hidden
-                  together. Empty where no fact is of that kind.
-    open_end      ongoing: a fact without a known end lasts; point: it lies at its known end
+    incidence     the facts by entity and time. Its since and until are positions on the axis, while
+                  the facts themselves contain codes; mostly these are the same arrays. Its twins
+                  are, for facts with one known end, the lowest index among facts with the same
+                  triple, which are hidden together. Empty if there are no such facts.
+    open_end      ongoing: a fact without a known end continues; point: it is at its known end
     past_only     whether a query sees only the facts before its time, see `past_view`
-    derived       what others have derived from these facts and times, shared by the views
+    derived       values derived from these facts and times, shared by the views
     """
 
     facts: Facts
@@ -66,7 +66,7 @@ class TemporalGraph:
 
     @classmethod
     def of(cls, dataset: Dataset) -> "TemporalGraph":
-        """Build the graph of a data set from its training facts alone."""
+        """Build a data set's graph from its training facts alone."""
         return cls.build(
             dataset.train,
             dataset.axis,
@@ -99,7 +99,7 @@ class TemporalGraph:
         )
 
     def with_facts(self, facts: Facts, entity_count: int | None = None) -> "TemporalGraph":
-        """Build the graph of other facts on the same axis, perhaps of more entities."""
+        """Build the graph of other facts on the same axis, possibly with more entities."""
         count = self.entity_count if entity_count is None else entity_count
         sizes = (count, self.predicate_count)
         return TemporalGraph.build(facts, self.axis, *sizes, open_end=self.open_end)
@@ -119,11 +119,11 @@ class TemporalGraph:
         return self.past_view() if view == "past_only" else self
 
     def past_view(self) -> "TemporalGraph":
-        """Return the same graph as known before the time of each query, for forecasts.
+        """Return the same graph as it was known before each query's time, for forecasts.
 
-        A query sees the facts that started (since, else until) strictly before it, their ends
-        unknown where these lie at its time or later, and all undated facts. A coarse date counts
-        with its last day: "1998" is not before 1998-05-05.
+        A query sees all undated facts, and the facts that started (since, otherwise until) strictly
+        before it. Ends at its time or later are unknown. A coarse date counts as its last day:
+        "1998" is not before 1998-05-05.
         """
         if not self.axis.mixed:
             return replace(self, past_only=True)
@@ -134,28 +134,28 @@ class TemporalGraph:
         return replace(self, incidence=incidence, past_only=True, derived=Derived())
 
     def directions(self, traversal: str, *, strict: bool = False) -> int:
-        """Return the flags that the kernels take as `directions`."""
+        """Return the flags that kernels expect as `directions`."""
         view = (AHEAD if self.past_only else 0) | (STRICT if strict else 0)
         return DIRECTIONS[traversal] | view | (ONGOING if self.open_end == "ongoing" else 0)
 
     @property
     def last_start(self) -> int:
-        """The last position at which a fact is known to start; UNKNOWN where none is dated."""
+        """The last position at which a fact is known to start, or UNKNOWN if none is dated."""
         since, until = self.since, self.until
         starts = since if since is until else np.where(since == UNKNOWN, until, since)
-        return int(starts.max(initial=UNKNOWN))  # the unknown is below every time
+        return int(starts.max(initial=UNKNOWN))  # UNKNOWN is below every time
 
     def columns(self) -> FactColumns:
-        """Return the subjects, predicates and objects of the facts, as kernels take them."""
+        """Return the facts' subjects, predicates and objects, in the form that kernels use."""
         return FactColumns(self.facts.subjects, self.facts.predicates, self.facts.objects)
 
 
 def positions_of(
     facts: Facts, axis: TimeAxis, open_end: OpenEnd, *, last: bool = False
 ) -> tuple[Ints, Ints]:
-    """Since and until on the axis, by the first moment of what is written or by its `last`.
+    """Return since and until on the axis, using the first or the `last` day of a written time.
 
-    Where open ends are ongoing, a fact that started and has no known end lasts for ever.
+    If open ends are ongoing, a fact that started and has no known end lasts forever.
     """
 
     def locate(codes: Ints) -> Ints:
@@ -165,17 +165,17 @@ def positions_of(
 
     since = read_only(locate(facts.since))
     if facts.until is facts.since:
-        return since, since  # one array, so that points need one column in memory and on the disk
+        return since, since  # one array, so that points need one column in memory and on disk
     until = locate(facts.until)
     if open_end == "ongoing":
         until = np.where((until == UNKNOWN) & (since != UNKNOWN), FOR_EVER, until)
-    if axis.mixed:  # 2003-05 .. 2003 starts inside the year that it ends in
+    if axis.mixed:  # 2003-05 .. 2003 starts within the year in which it ends
         until = np.where(until == UNKNOWN, until, np.maximum(since, until))
     return since, read_only(until)
 
 
 def _twins(facts: Facts) -> Ints:
-    """For every fact with one known end the first one of the same triple; for others itself."""
+    """Return the first fact with the same triple for facts with one known end, else the fact."""
     half_open = (facts.since == UNKNOWN) != (facts.until == UNKNOWN)
     if facts.since is facts.until or not half_open.any():
         return read_only(np.empty(0, np.int32))

@@ -1,8 +1,8 @@
-"""N_tknn: the k facts of an entity that are nearest in time, as numba kernels over flat arrays.
+"""N_tknn: an entity's k facts that are nearest in time, as numba kernels over flat arrays.
 
-An entity has two slots in the graph's Incidence, one for each direction. slot_search.py lists the
-nearest facts of a slot; here the two lists become one. Both files use the same order: by
-(distance, start, fact), see slot_search.py.
+An entity has two slots in the graph's Incidence, one per direction. slot_search.py lists the
+nearest facts in a slot, and this module merges the two lists. Both use the same order, by
+(distance, start, fact); see slot_search.py.
 """
 
 from typing import NamedTuple
@@ -26,12 +26,12 @@ from apptek.graph.slot_search import (
 )
 
 OUTGOING, INCOMING, BOTH = 1, 2, 3
-VIEW = AHEAD | ONGOING  # together with a direction, see slot_search.py
-STRICT = 64  # together with a direction: only facts nearer than the k-th, as the paper writes it
+VIEW = AHEAD | ONGOING  # combined with a direction, see slot_search.py
+STRICT = 64  # combined with a direction: only facts nearer than the k-th, as the paper writes it
 
 
 class Space(NamedTuple):
-    """The work space of look-ups: allocating it for each would cost more than most of them do."""
+    """Work space for look-ups. Allocating it each time would cost more than most look-ups."""
 
     streams: Longs2  # (STREAMS, FIELDS)
     outgoing: Longs2  # (k, 3)
@@ -40,7 +40,7 @@ class Space(NamedTuple):
 
 @kernel
 def work_space(k: int) -> Space:
-    """Return the work space of look-ups of k facts."""
+    """Return the work space for look-ups of k facts."""
     lists = np.empty((2, k, 3), np.int64)
     return Space(np.empty((STREAMS, FIELDS), np.int64), lists[0], lists[1])
 
@@ -50,9 +50,9 @@ def nearest_facts(
     index: Incidence, directions: int, entity: int, when: int, hidden: int, space: Space,
     nearest: Ints,
 ) -> int:  # fmt: skip
-    """Write the nearest facts of `entity` to `nearest` (k,), nearest first; return how many.
+    """Write the nearest facts of `entity` to `nearest` (k,), in order, and return their number.
 
-    `hidden` and its twins are passed over (-1: nothing is). `directions` may include a VIEW.
+    `hidden` and its twins are skipped (-1: nothing). `directions` may include a VIEW.
     """
     k, streams, outgoing, incoming = nearest.size, space.streams, space.outgoing, space.incoming
     outgoing_count, incoming_count = 0, 0
@@ -61,9 +61,9 @@ def nearest_facts(
             index, entity, when, k, hidden, directions & VIEW, UNDATED, streams, outgoing
         )
     if directions & INCOMING:
-        # Once the first list is full, nothing beyond its last fact can enter the result.
+        # Once the first list is full, nothing beyond its last fact can be in the result.
         farthest = outgoing[k - 1, DISTANCE] if outgoing_count == k else UNDATED
-        slot = entity + (index.offsets.size - 1) // 6  # two slots per entity, three stretches
+        slot = entity + (index.offsets.size - 1) // 6  # two slots per entity, three ranges each
         incoming_count = nearest_in_slot(
             index, slot, when, k, hidden, directions & VIEW, farthest, streams, incoming
         )
@@ -78,7 +78,7 @@ def _merge(
 ) -> tuple[int, int]:  # fmt: skip
     """Write the first k facts of two ordered lists to `nearest`.
 
-    Returns how many, and how many of them are nearer than the last.
+    Return their number, and how many of them are nearer than the last.
     """
     count, i, j, nearer, distance = 0, 0, 0, 0, np.int64(-1)
     while count < k and (i < outgoing_count or j < incoming_count):
@@ -97,8 +97,8 @@ def _merge(
         if farther > distance:
             nearer, distance = count, farther
         count += 1
-        # A self-loop is in both lists with the same key: order is 0 and both move on, so that
-        # it counts once.
+        # A self-loop is in both lists with the same key: order is 0 and both advance, so it counts
+        # once.
         i += order <= 0
         j += order >= 0
     return count, nearer

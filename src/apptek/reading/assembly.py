@@ -1,4 +1,4 @@
-"""Collected rows become a Dataset: names in byte order, times on one axis, each fact once."""
+"""From collected rows to a Dataset: names in byte order, times on one axis, and each fact once."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -30,16 +30,16 @@ from apptek.reading.options import ReadOptions
 from apptek.reading.parts import NAME_ROLES, unify
 from apptek.reading.streams import one_line
 
-MANY_ROWS = 20  # if none of them has a name of the first, that is a header
-FIRST = 10  # facts that are kept as they were read
+MANY_ROWS = 20  # if none of these rows has a name from the first row, the first row is a header
+FIRST = 10  # facts kept as they were read
 
 
 def assemble(
     name: str, rows: FactCollector, *, has_splits: bool, named: Mapping[str, str] | None = None
 ) -> tuple[Dataset, bool]:
-    """Build the data set; return it, and whether the facts are split.
+    """Build the data set. Return it, and whether the facts are split.
 
-    named  alias -> name of a model: see Vocabulary.rename
+    named  alias -> name in a model: see Vocabulary.rename
     """
     splits = rows.settle(has_splits=has_splits)
     times, counts = rows.times, rows.count_times()
@@ -96,9 +96,9 @@ def assemble(
 def _check_first_rows(
     rows: FactCollector, facts: Facts, entities: Names, predicates: Names
 ) -> list[str]:
-    """Refuse a first row of undated data whose names no other row has: it looks like a header.
+    """Reject a first row of undated data if no other row has its names: it looks like a header.
 
-    Of few rows there is only a note.
+    If there are only a few rows, return a note instead.
     """
     firsts = [
         (int(row), batch)
@@ -117,7 +117,7 @@ def _check_first_rows(
         if most <= len(firsts) and not any(cell.strip().isdecimal() for cell in cells):
             notes.append(
                 f"{rows.files[batch.file]}:{batch.numbers[0]}: the first row looks like a header: "
-                f"{shown_row(cells)}; say --columns {COLUMNS_HELP}; or --read header=no if it is a "
+                f"{shown_row(cells)}; use --columns {COLUMNS_HELP}; or --read header=no if it is a "
                 "fact"
             )
     if notes and len(kept) >= MANY_ROWS:
@@ -126,12 +126,12 @@ def _check_first_rows(
 
 
 def _places(rows: FactCollector, splits: Ints | None) -> list[Any]:
-    """Return the rows of each split in the order of the files: a slice, or their numbers."""
+    """Return the rows of each split in file order, as a slice or as row numbers."""
     order = rows.order()
     if splits is None:
         sizes = np.diff(rows.starts())
         codes = np.asarray([SPLITS.index(batch.split) for batch in rows.batches], np.int8)
-        if order is None and rows.keep.all():  # files are read by split
+        if order is None and rows.keep.all():  # files are read split by split
             ends = np.cumsum([0, *np.bincount(codes, sizes, len(SPLITS)).astype(np.int64)])
             return [slice(start, stop) for start, stop in pairwise(ends)]
         splits = np.repeat(codes, sizes)
@@ -140,7 +140,7 @@ def _places(rows: FactCollector, splits: Ints | None) -> list[Any]:
 
 
 def _as_points(facts: Facts) -> Facts:
-    """Return the facts with one array of times where all are points."""
+    """Return the facts with a single array of times if all are points."""
     if facts.until is facts.since or not np.array_equal(facts.since, facts.until):
         return facts
     return Facts(facts.subjects, facts.predicates, facts.objects, facts.since, facts.since)
@@ -149,7 +149,7 @@ def _as_points(facts: Facts) -> Facts:
 def _used_names(
     entities: Names, predicates: Names, parts: list[Facts]
 ) -> tuple[Names, Names, list[Facts]]:
-    """Return the names without those that only bad rows, or no rows, have."""
+    """Return the names without those that occur only in bad rows or in no rows."""
     used = [np.zeros(len(names), np.bool_) for names in (entities, predicates)]
     for part in parts:
         used[0][part.subjects] = used[0][part.objects] = used[1][part.predicates] = True
@@ -169,12 +169,12 @@ def _used_names(
 def finish(
     dataset: Dataset, options: ReadOptions, *, has_splits: bool, is_benchmark: bool = False
 ) -> Dataset:
-    """Return the data set as the options want it: its open ends and its splits."""
+    """Return the data set with the open ends and splits that the options request."""
     name = dataset.name
     if is_benchmark and options.open_end == "ongoing":
-        raise DataError(f"{name} keeps open ends as points, so that its numbers stay comparable")
+        raise DataError(f"{name} always has open ends as points, so that results stay comparable")
     if options.open_end is not None and not has_open_ends(dataset.all_facts()):
-        raise DataError(f"--read open_end= has no effect on {name}: no fact has a start and no end")
+        raise DataError(f"--read open_end= has no effect on {name}: no fact has a start but no end")
     usual = "point" if is_benchmark else usual_open_end(dataset.train)
     dataset = replace(dataset, open_end=options.open_end or usual, read_with=options.to_remember())
     if not has_splits:
@@ -188,7 +188,7 @@ def finish(
 
 
 def _count_merged(facts: Facts, since: Ints, until: Ints) -> int:
-    """Count the facts that are like others only since their times were cut to the axis' unit."""
+    """Count the facts that became equal only because times were truncated to the axis' unit."""
     written = Facts(facts.subjects, facts.predicates, facts.objects, since, until)
     masks = [first_occurrences(*fact_keys(part)) for part in (written, facts)]
     apart, kept = (len(facts) if mask is None else int(mask.sum()) for mask in masks)
@@ -196,9 +196,10 @@ def _count_merged(facts: Facts, since: Ints, until: Ints) -> int:
 
 
 def _trim_names(rows: FactCollector) -> list[str]:
-    """Trim padded names in place, where a column holds numbers or has one width, and say so.
+    """Trim padded names in place and return a note.
 
-    No two names of one width become one, and nothing but ASCII spaces is left out.
+    Columns are padded if they contain numbers or names of equal width. No two names of equal width
+    become one, and only ASCII spaces are removed.
     """
     trimmed: dict[str, None] = {}
     for split, role in product(SPLITS, NAME_ROLES):
@@ -210,12 +211,12 @@ def _trim_names(rows: FactCollector) -> list[str]:
             trimmed[role] = None
             for number, texts in zip(batches, bare, strict=True):
                 columns[number] = pa.DictionaryArray.from_arrays(columns[number].indices, texts)
-    note = "the spaces that pad a column were left out of the names"
+    note = "padding spaces were removed from the names"
     return [f"{note}: {' and '.join(trimmed)}"] if trimmed else []
 
 
 def _are_padded(names: list[pa.Array], bare: list[pa.Array]) -> bool:
-    """Whether names are numbers, or several of one width with spaces at their ends alone."""
+    """Return whether names are numbers, or have equal width with spaces only at their ends."""
     if all(pc.all(pc.match_substring_regex(each, "^-?[0-9]+$")).as_py() for each in bare):
         return True
     widths = {width for each in names for width in pc.unique(pc.utf8_length(each)).to_pylist()}
@@ -226,7 +227,7 @@ def _are_padded(names: list[pa.Array], bare: list[pa.Array]) -> bool:
 
 
 def _broken_names(*names: Names) -> list[str]:
-    """Return a note on names with line breaks, which a stray quote may have made."""
+    """Return a note on names with line breaks, which a stray quote may have caused."""
     arrays = [each.array for each in names]
     parts = [array.filter(pc.match_substring(array, "\n")).to_pylist() for array in arrays]
     broken = [name for part in parts for name in part]
@@ -237,7 +238,7 @@ def _broken_names(*names: Names) -> list[str]:
 
 
 def _number_names(rows: FactCollector, roles: tuple[str, ...], what: str) -> tuple[Names, Ints]:
-    """Return the names in byte order, and the ids of all rows, of one role after the other."""
+    """Return the names in byte order, and the ids of all rows, one role after the other."""
     try:
         columns = [column for role in roles for column in rows.columns.pop(role, [])]
         names, ids = unify(columns, ordered=True)
@@ -248,7 +249,7 @@ def _number_names(rows: FactCollector, roles: tuple[str, ...], what: str) -> tup
 
 
 def _each_fact_once(parts: list[Facts]) -> tuple[list[Facts], ReadReport]:
-    """Return the splits without repeated facts, and how many there were."""
+    """Return the splits without repeated facts, and the number of repeats."""
     keys = fact_keys(*parts)
     masks = [first_occurrences(part) for part in keys]
     distinct = [
@@ -267,5 +268,5 @@ def _each_fact_once(parts: list[Facts]) -> tuple[list[Facts], ReadReport]:
 
 
 def _count_shared(keys: Longs, train: Longs) -> int:
-    """How many distinct facts of a split are also in train."""
+    """Return how many distinct facts of a split also occur in train."""
     return len(np.unique(train[is_among(train, keys)])) if len(keys) else 0

@@ -1,7 +1,7 @@
-"""Rows of all files of a data set become ids; what is wrong with a row is reported.
+"""Rows from all files of a data set become ids, and errors in rows are reported.
 
-What one row can tell is checked as it comes. What only all rows together tell, how times are
-written and whether a column says train, valid or test, is decided at the end.
+Errors that a single row shows are found as it is read. The format of times, and whether a column
+contains splits, depend on all rows and are decided at the end.
 """
 
 from collections import Counter
@@ -26,13 +26,13 @@ from apptek.reading.time_votes import TimeVotes
 from apptek.safe_text import counted
 
 MAX_DEFECTS_KEPT = 1000
-MAX_DEFECTS_COUNTED = 10_000  # without skip_bad: then it is a wrong file rather than a bad row
-FEW_OTHERS = 0.1  # of the rows say no split, or have another order of day and month: they are bad
+MAX_DEFECTS_COUNTED = 10_000  # without skip_bad; more suggest a wrong file rather than bad rows
+FEW_OTHERS = 0.1  # proportion of rows without a split, or in another date order, that counts as bad
 
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Some good rows of a file: their numbers there, and their columns as messages name them."""
+    """Some good rows of a file: their row numbers, and their columns as named in messages."""
 
     file: int
     split: Split
@@ -42,9 +42,9 @@ class Batch:
 
 @dataclass(slots=True)
 class FactCollector:
-    """The rows of a data set, and the bad ones among them.
+    """The rows of a data set, and the bad rows among them.
 
-    columns              by role, the texts of each batch; of points, since and until are one column
+    columns              by role, the texts of each batch; for points, since and until share one
     times, since, until  the distinct times, and their ids by row, once `settle` was called
     keep                 which rows are facts
     firsts               by file, the number of its first row if that may be a header: see Content
@@ -56,7 +56,7 @@ class FactCollector:
     files: list[str] = field(default_factory=list)
     firsts: list[int | None] = field(default_factory=list)
     defects: list[tuple[int, Defect]] = field(default_factory=list)  # by file
-    kinds: Counter[str] = field(default_factory=Counter)  # how many rows are bad, by kind
+    kinds: Counter[str] = field(default_factory=Counter)  # the number of bad rows, by kind
     how: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     dump_counts: DumpCounts = field(default_factory=DumpCounts)
@@ -70,11 +70,11 @@ class FactCollector:
     def read(
         self, name: str, split: Split, content: Content, progress: Callable[[int], None]
     ) -> bool:
-        """Read all rows of a file; return whether it has any."""
+        """Read all rows of a file. Return whether there are any."""
         file, row_count = len(self.files), 0
         self.files.append(name)
         self.firsts.append(content.first)
-        for key, value in content.how.items():  # of several files, all that occur
+        for key, value in content.how.items():  # for several files, all values that occur
             known = self.how.get(key, value)
             self.how[key] = known if value in known.split(" and ") else f"{known} and {value}"
         left_out = self.dump_counts.left_out
@@ -99,7 +99,7 @@ class FactCollector:
         if left_out := self.dump_counts.left_out - left_out:
             if left_out == row_count:
                 raise DataError(f"{name}: all rows lack an actor or a predicate; expected facts")
-            note = f"{name}: rows that lack an actor or a predicate, left out: {left_out:,}"
+            note = f"{name}: rows without an actor or a predicate, left out: {left_out:,}"
             self.notes.append(note)
         return row_count > 0
 
@@ -114,7 +114,7 @@ class FactCollector:
                 self.columns.setdefault(role, []).append(texts[role])
 
     def _report(self, file: int, defect: Defect, kind: str = "") -> None:
-        """Note a bad row; stop after MAX_DEFECTS_COUNTED unless they are skipped."""
+        """Record a bad row. Stop after MAX_DEFECTS_COUNTED unless bad rows are skipped."""
         role = defect.column.partition("(")[2].rstrip(")")
         kind = kind or f"bad {role or 'row'}"
         self.kinds[kind] += 1
@@ -125,14 +125,14 @@ class FactCollector:
             raise DataError(f"{self.sorted_defects()[0]} (and {more:,} more bad rows)")
 
     def sorted_defects(self) -> list[Defect]:
-        """Return the first bad rows, in the order of files and rows."""
+        """Return the first bad rows, ordered by file and row."""
         ordered = sorted(self.defects, key=lambda pair: (pair[0], pair[1].line))
         return [defect for _, defect in ordered[:MAX_DEFECTS_KEPT]]
 
     def settle(self, *, has_splits: bool) -> Ints | None:
-        """Decide what all rows together say: their times, and the splits that a column says.
+        """Decide what depends on all rows: the times, and the splits in a column.
 
-        DataError about bad rows unless they are skipped.
+        Raise DataError for bad rows unless they are skipped.
         """
         since, until = self.columns.pop("since", []), self.columns.pop("until", [])
         points = all(one is other for one, other in zip(since, until, strict=True))
@@ -153,11 +153,11 @@ class FactCollector:
 
     @property
     def ends(self) -> dict[str, Ints]:
-        """The ids of since and until; of points, only since."""
+        """The ids of since and until, or only since for points."""
         return {"since": self.since} | ({} if self.until is self.since else {"until": self.until})
 
     def count_times(self) -> Longs:
-        """Return the facts of each time; a point counts once, and a row with a bad time not."""
+        """Return the number of facts at each time. A point counts once, a bad time not at all."""
         counts, good = np.zeros(len(self.times.texts), np.int64), self.times.good
         keep = self.keep if good.all() else self.keep & good[self.since] & good[self.until]
         for end, ids in self.ends.items():
@@ -166,7 +166,7 @@ class FactCollector:
         return counts
 
     def _check_times(self) -> None:
-        """Report the rows whose times are none, or others than most."""
+        """Report rows whose times are invalid, or unlike most others."""
         if self.times.good.all():
             return
         for end, ids in self.ends.items():
@@ -180,9 +180,9 @@ class FactCollector:
         return str(self.times.texts[int(ids[row])].as_py())
 
     def _check_order(self) -> None:
-        """Raise DataError where more than a few dates of a file have another order than the others.
+        """Raise DataError if several dates in a file have a different order of day and month.
 
-        Also if bad rows are skipped: dates such as 02/03/2024 of that file would be misread.
+        This applies even if bad rows are skipped: dates such as 02/03/2024 would be misread.
         """
         times, files = self.times, self._files_of_rows()
         for ids in self.ends.values() if times.order else ():
@@ -225,7 +225,7 @@ class FactCollector:
         kind: str = "",
         fact: tuple[str, ...] = (),
     ) -> None:
-        """Report a row, which is no fact then."""
+        """Report a row, which is then not a fact."""
         batch, place, _ = self._locate(row)
         file, line = self.files[batch.file], int(batch.numbers[place])
         label = batch.labels.get(role) or batch.labels["time"]
@@ -234,17 +234,17 @@ class FactCollector:
         self._report(batch.file, defect, kind)
 
     def _locate(self, row: int) -> tuple[Batch, int, int]:
-        """Return the batch of a row, its place there, and the number of the batch."""
+        """Return a row's batch, its position in the batch, and the batch's number."""
         starts = self.starts()
         number = int(np.searchsorted(starts, row, side="right")) - 1
         return self.batches[number], row - int(starts[number]), number
 
     def starts(self) -> Longs:
-        """Return the first row of each batch, and the number of all rows."""
+        """Return the first row of each batch, and the total number of rows."""
         return np.cumsum([0, *(len(batch.numbers) for batch in self.batches)])
 
     def order(self) -> Longs | None:
-        """Return the rows in the order of their files, where batches are not."""
+        """Return the rows in file order if the batches are not in that order."""
         pairs = pairwise(self.batches)
         if all(a.file < b.file or a.numbers[-1] < b.numbers[0] for a, b in pairs):
             return None
@@ -256,10 +256,10 @@ class FactCollector:
         return np.repeat(files, np.diff(self.starts()))
 
     def _splits(self, *, has_splits: bool) -> Ints | None:
-        """Return the split of each row by what a column says; None where none is to be used.
+        """Return the split of each row from a column, or None if no column is used.
 
-        If the options split the facts otherwise, a column that only happens to be there is not
-        looked at. Where it was named, or nearly all rows say a split, the others are bad.
+        If the options split the facts in another way, a column called split is ignored unless it
+        was chosen. If it was, or if nearly all rows contain a split in it, other values are bad.
         """
         named = SPLIT in (self.options.column_of() or {})
         columns = self.columns.pop(SPLIT, [])
@@ -277,16 +277,16 @@ class FactCollector:
                 self._drop(row, SPLIT, found, "train, valid or test")
         elif count:
             rows = f"{count:,} of {total:,} rows"
-            note = f"the column split is not used: {rows} do not say train, valid or test"
+            note = f"the column split is not used: {rows} do not contain train, valid or test"
             self.notes.append(note)
             return None
         if not (splits[self.keep] == 0).any():
-            self.notes.append("the column split is not used: it has no train")
+            self.notes.append("the column split is not used: it does not contain train")
             return None
         return splits
 
     def check(self) -> None:
-        """Raise DataError about the first bad row; if they are skipped, where all of a file are."""
+        """Raise DataError for the first bad row, or, if skipped, for a file with only bad rows."""
         if not self.defects:
             return
         if self.options.skip_bad:
@@ -304,13 +304,13 @@ class FactCollector:
         more = f": {', '.join(f'{count:,} {kind}' for kind, count in self.kinds.items())}"
         advice = f"--skip-bad would leave {fact_count:,}"
         if bad_count == 1 and first.line == self.firsts[self.defects[0][0]]:
-            advice = "if it is a header, say --columns or --read header=yes"
+            advice = "if it is a header, use --columns or --read header=yes"
         raise DataError(
             f"{first} ({bad_count:,} bad of {rows}{more if bad_count > 1 else ''}; {advice})"
         )
 
 
 def _split_code(text: str) -> int:
-    """Return the number of the split that a word means; below 0 for other words."""
+    """Return the number of the split that a word means, or a number below 0 for other words."""
     word = text.strip().lower()
     return next((n for n, split in enumerate(SPLITS) if word in SPLIT_NAMES[split]), -1)

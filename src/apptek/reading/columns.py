@@ -1,4 +1,4 @@
-"""Which column of a file holds what: by `--columns`, by the header, or in the usual order."""
+"""Which columns of a file contain what: from `--columns`, the header, or the usual order."""
 
 import re
 from collections.abc import Mapping
@@ -10,9 +10,9 @@ from apptek.safe_text import counted
 
 ROLES = ("subject", "predicate", "object", "time", "since", "until", "split")
 COLUMNS_HELP = "subject=NAME,predicate=NAME,object=NAME,time=NAME (or since=, until=)"
-Roles = tuple[str, ...] | None  # the columns of queries or pairs; None: those of facts
-SPLIT = "split"  # the column, by its usual name, that says train, valid or test
-_HEADER_WORDS = {  # where several of a role occur, the first of these is taken
+Roles = tuple[str, ...] | None  # the columns of queries or pairs; None means the columns of facts
+SPLIT = "split"  # the usual name of the column that contains train, valid or test
+_HEADER_WORDS = {  # if several words for a role occur, the first of these is used
     "subject": ("subject", "head", "source", "actor1", "subj"),
     "predicate": ("predicate", "relation", "event", "rel"),
     "object": ("object", "tail", "target", "actor2", "obj"),
@@ -20,7 +20,7 @@ _HEADER_WORDS = {  # where several of a role occur, the first of these is taken
     "since": ("since", "start", "from", "begin"),
     "until": ("until", "end", "to"),
 }
-# Words of titles: a first row that has nothing else is a header, known or not.
+# Words of titles: a first row with no other words is a header, even an unknown one.
 _TITLE_WORDS = {
     *(word for words in _HEADER_WORDS.values() for word in words),
     *("actor", "action", "code", "class", "company", "country", "dst", "edge", "entity", "field"),
@@ -32,7 +32,7 @@ SINCE_MARKS = ("<occursSince>", "occursSince")
 UNTIL_MARKS = ("<occursUntil>", "occursUntil")
 _NEARLY_ALL = 0.9  # of the first rows
 _ROWS_SHOWN, _COLUMNS_SHOWN = 3, 12
-_HEADER_ROWS = 20  # the first ones, among which a header may stand below a title
+_HEADER_ROWS = 20  # the first rows, among which a header may follow a title
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +40,8 @@ class ColumnLayout:
     """The column of each role in rows of `width` cells, counted from 0.
 
     A *free* layout is the usual order without a header: subject, predicate, object, then nothing,
-    a time, or since and until; each row may have 3, 4 or 5 cells. A fourth cell <occursSince> or
-    <occursUntil> says which end the fifth one is.
+    a time, or since and until. Each row may have 3, 4 or 5 cells. If the fourth cell is
+    <occursSince> or <occursUntil>, the fifth is that end.
     """
 
     width: int
@@ -54,7 +54,7 @@ class ColumnLayout:
 
     @property
     def labels(self) -> dict[str, str]:
-        """The columns by role, as an error message names them."""
+        """The columns by role, as named in error messages."""
         return {role: f"column {column + 1} ({role})" for role, column in self.columns.items()}
 
 
@@ -68,9 +68,9 @@ FREE_LAYOUTS = {  # by width
 
 
 def parse_columns(text: str) -> dict[str, str]:
-    """Role -> column from `subject=Actor,...`, or from a plain list in the file's order.
+    """Return role -> column from `subject=Actor,...`, or from a plain list in file order.
 
-    A column is a name in the header, or a number counted from 1. In a plain list `-` skips one.
+    A column is a name in the header, or a number counted from 1. In a plain list, `-` skips one.
     """
     parts = [part.strip() for part in text.split(",")]
     if any("=" in part for part in parts):
@@ -82,21 +82,21 @@ def parse_columns(text: str) -> dict[str, str]:
         if role not in ROLES:
             raise DataError(f"--columns: {role!r} is not one of {', '.join(ROLES)}")
         if not column:
-            raise DataError(f"--columns: {role}= names no column; expected {COLUMNS_HELP}")
+            raise DataError(f"--columns: {role}= has no column; expected {COLUMNS_HELP}")
     column_of = dict(pairs)
     if len(column_of) < len(pairs):
-        raise DataError(f"--columns names a role twice: {text}")
+        raise DataError(f"--columns has a role twice: {text}")
     check_roles(column_of, "--columns")
     return column_of
 
 
 def check_roles(column_of: Mapping[str, str], where: str) -> None:
-    """Refuse columns that lack a role of facts, or have times of two kinds."""
+    """Reject columns that lack a role of facts, or that contain both kinds of times."""
     missing = [role for role in ROLES[:3] if role not in column_of]
     if missing:
         raise DataError(f"{where}: no {' and no '.join(missing)}; expected {COLUMNS_HELP}")
     if "time" in column_of and ("since" in column_of or "until" in column_of):
-        raise DataError(f"{where}: either time, or since and until, not both")
+        raise DataError(f"{where}: expected either time, or since and until, not both")
 
 
 def find_layout(
@@ -108,8 +108,8 @@ def find_layout(
 ) -> tuple[ColumnLayout, bool]:
     """Return the layout of a file that starts with `first_row`, and whether that row is a header.
 
-    `column_of` is what parse_columns gives, or names only the column of splits. A number there is a
-    position, unless the header has a column of that name. A column `split` is always read.
+    `column_of` is the result of parse_columns, or contains only the split column. A number in it is
+    a position, unless the header has a column with that name. A column `split` is always read.
     """
     if roles is not None:
         return _layout_of(roles, first_row, header, where)
@@ -137,10 +137,10 @@ def _chosen_layout(
     by_number = all(column.isdecimal() for column in column_of.values())
     if header is False and not by_number:
         raise UnfitOptionsError(
-            f"{where}: without a header, --columns takes column numbers: subject=1,..."
+            f"{where}: without a header, --columns needs column numbers: subject=1,..."
         )
     has_header = not by_number or (_is_header(first_row) if header is None else header)
-    names = first_row if has_header else []  # a cell of a first fact may look like a number, too
+    names = first_row if has_header else []  # a cell of a first fact may look like a number too
     columns = {
         role: find_column(column, names, first_row, where) for role, column in column_of.items()
     }
@@ -152,7 +152,7 @@ def _chosen_layout(
 def _layout_of(
     roles: tuple[str, ...], first_row: list[str], header: bool | None, where: str
 ) -> tuple[ColumnLayout, bool]:
-    """Find the columns of queries or pairs by a header, else in this order."""
+    """Find the columns of queries or pairs by their header, or in this order without one."""
     words = [cell.strip().lower() for cell in first_row]
     found = {
         role: words.index(word)
@@ -173,10 +173,10 @@ def _layout_of(
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """What the first rows of a file tell.
+    """What the first rows of a file reveal.
 
-    format        text, ids, or the name of a dump of event data
-    titles        by role, the cell of the header; none without a header
+    format        text, ids, or the name of an event data dump
+    titles        the header's cells by role; empty without a header
     first, names  see Content
     """
 
@@ -195,9 +195,9 @@ def examine_rows(
     file: str,
     roles: Roles = None,
 ) -> Beginning:
-    """Find the layout of a file by its first rows with their numbers, and whether it has a header.
+    """Find a file's layout from its first numbered rows, and whether it has a header.
 
-    DataError if the rows are not in the usual order, and nothing says which one they have.
+    Raise DataError if the rows are not in the usual order and their order is unknown.
     """
     line, cells = rows[0]
     where = f"{file}:{line}"
@@ -216,21 +216,21 @@ def examine_rows(
 
 
 def _refuse_rows_above(rows: list[tuple[int, list[str]]], file: str) -> None:
-    """DataError where a header of known words stands below other rows, such as a title."""
+    """Raise DataError if a header of known words follows other rows, such as a title."""
     known = {SPLIT, *(word for words in _HEADER_WORDS.values() for word in words)}
     for line, row in rows[1:]:
         if _is_header(row) and known.issuperset(cell.strip().lower() for cell in row):
             raise DataError(
                 f"{file}:{line}: found a header below {shown_row(rows[0][1])}; remove the rows "
-                "above it, or say --read header=no if it is a fact"
+                "above it, or use --read header=no if it is a fact"
             )
 
 
 def has_titles(rows: list[list[str]], layout: ColumnLayout) -> bool:
-    """Whether the first of these rows is a header, though not a known one.
+    """Return whether the first of these rows is a header, though not a known one.
 
-    It is if it has words of titles alone, none of them in its column again, or if it has a word
-    where nearly all other rows have a time.
+    It is a header if it has only title words that do not occur in their columns again, or if it has
+    a word where nearly all other rows have a time.
     """
     first, others = rows[0], rows[1:]
     if len(first) < 3:
@@ -245,16 +245,16 @@ def has_titles(rows: list[list[str]], layout: ColumnLayout) -> bool:
 
 
 def check_order(rows: list[list[str]], where: str) -> None:
-    """DataError, with the columns, where rows are not in the usual order or start with a header."""
+    """Raise DataError, showing the columns, for rows in an unusual order or below a header."""
     wide = sum(len(row) > 5 for row in rows) >= _NEARLY_ALL * len(rows)
     untimed = sum(_lacks_time(row, FREE) for row in rows) >= _NEARLY_ALL * len(rows)
     if has_titles(rows, FREE):
         what = "the first row looks like a header without the words subject, predicate and object"
-        advice = f"say --columns {COLUMNS_HELP}; or --read header=no if it is a fact"
+        advice = f"use --columns {COLUMNS_HELP}; or --read header=no if it is a fact"
     elif wide or (untimed and len(rows) > 1):
         columns = counted(len(rows[0]), "column")
         what = f"found {columns}, expected subject, predicate, object and a time"
-        advice = f"say --columns {COLUMNS_HELP}, or numbers from 1; or --format gdelt"
+        advice = f"use --columns {COLUMNS_HELP}, or numbers from 1; or --format gdelt"
     else:
         return
     below = "; ".join(shown_row(row) for row in rows[1 : 1 + _ROWS_SHOWN])
@@ -262,14 +262,14 @@ def check_order(rows: list[list[str]], where: str) -> None:
 
 
 def _is_title(cell: str) -> bool:
-    """Whether a cell has words of titles alone, such as Actor1Name or entity_a."""
+    """Return whether a cell has only title words, such as Actor1Name or entity_a."""
     words = re.split(r"[\W\d_]+|(?<=[a-z])(?=[A-Z])", cell.strip())
     long = [word.lower() for word in words if len(word) > 1]
     return bool(long) and _TITLE_WORDS.issuperset(long)
 
 
 def _lacks_time(row: list[str], layout: ColumnLayout) -> bool:
-    """Whether a row has a word, without any digit, where a time is expected."""
+    """Return whether a row has a word without digits where a time is expected."""
     columns = [layout.columns.get(role, len(row)) for role in ("time", "since", "until")]
     cells = row[3:5] if layout.free else [row[column] for column in columns if column < len(row)]
     texts = {cell.strip() for cell in cells} - UNKNOWN_TEXTS - {*SINCE_MARKS, *UNTIL_MARKS}
@@ -277,27 +277,27 @@ def _lacks_time(row: list[str], layout: ColumnLayout) -> bool:
 
 
 def shown_row(cells: list[str]) -> str:
-    """Return the cells of a row as a message shows them."""
+    """Return the cells of a row as shown in messages."""
     shown = [repr(cell if len(cell) <= 40 else f"{cell[:37]}...") for cell in cells]
     more = len(shown) - _COLUMNS_SHOWN
     return ", ".join(shown[:_COLUMNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | None:
-    """Return a warning where no column is taken for the time, though one is left out."""
+    """Return a warning if no column is used as the time although some columns are left out."""
     others = [cell for column, cell in enumerate(header) if column not in layout.columns.values()]
     if not others or layout.columns.keys() & {"time", "since", "until"}:
         return None
     return (
         f"{where}: no column is read as the time, so all its facts are undated; left out: "
-        f"{', '.join(others[:5])} (a header 'time', or --columns, says which is the time)"
+        f"{', '.join(others[:5])} (choose the time with a header 'time' or with --columns)"
     )
 
 
 def named_layout(
     names: list[str], column_of: Mapping[str, str] | None, where: str, roles: Roles = None
 ) -> tuple[ColumnLayout, list[str]]:
-    """Return the layout of columns that have names, and what is to be noted about it."""
+    """Return the layout of named columns, and notes about it."""
     layout, _ = find_layout(names, column_of, True, where, roles)
     note = None if column_of or roles else left_out_note(names, layout, where)
     return layout, [note] if note else []
@@ -322,9 +322,9 @@ def _columns_by_word(header: list[str], where: str) -> dict[str, int]:
 
 
 def find_column(column: str, names: list[str], first_row: list[str], where: str) -> int:
-    """Return the position of a column, which is one of the header's `names` or a number from 1."""
+    """Return the position of a column: one of the header's `names`, or a number from 1."""
     if names.count(column) > 1:
-        raise DataError(f"{where}: {names.count(column)} columns are called {column!r}")
+        raise DataError(f"{where}: {names.count(column)} columns have the name {column!r}")
     if column in names:
         return names.index(column)
     if column.isdecimal() and 1 <= int(column) <= len(first_row):

@@ -1,4 +1,4 @@
-"""Facts and queries from a table of a database, or from a user's SQL query."""
+"""Facts and queries from a database table, or from a user's SQL query."""
 
 import re
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ _DATE = re.compile("[0-9]{4}(-[0-9]{2}){0,2}(?![0-9])")  # a year, a month or a 
 
 
 def open_database(source: Any, options: ReadOptions, name: str, roles: Roles = None) -> Content:
-    """Open a table of a database, or a query. Only the columns that are needed are read."""
+    """Open a database table or a query. Only the columns that are needed are read."""
     database = find_database(source)
     assert database is not None
     if options.sql and database.table:
@@ -52,7 +52,7 @@ def _parts(
 def _statement(
     database: Database, query: str, schema: pa.Schema, layout: ColumnLayout, since: str
 ) -> str:
-    """Return the query with the columns of the layout alone, each named by its role."""
+    """Return the query with only the layout's columns, each named by its role."""
     selected, conditions = [], []
     for role, place in layout.columns.items():
         column = schema.field(place)
@@ -66,17 +66,17 @@ def _statement(
 
 
 def _value(database: Database, column: pa.Field) -> str:
-    """Return the SQL of a column's values such that Arrow has their texts."""
+    """Return SQL for a column's values that gives Arrow the right texts."""
     name, types = quoted(column.name), pa.types
-    if database.kind == SQLITE:  # whose values have types, not its columns
+    if database.kind == SQLITE:  # in SQLite, values have types and columns do not
         whole = f"cast({name} as integer)"
         return (
             f"case when typeof({name}) = 'real' and {name} = {whole} then cast({whole} as text) "
-            f"else coalesce(cast({name} as text), '') end"  # else ADBC takes NULLs for integers
+            f"else coalesce(cast({name} as text), '') end"  # otherwise ADBC reads NULLs as integers
         )
     if (column.metadata or {}).get(b"POSTGRESQL:type") == b"numeric":
         return f"cast(trim_scale({name}) as text)"
-    if isinstance(column.type, pa.BaseExtensionType):  # UUIDs, JSON, and what Arrow does not know
+    if isinstance(column.type, pa.BaseExtensionType):  # UUIDs, JSON, and types unknown to Arrow
         return f"cast({name} as text)"
     check_type(column.type, column.name, database.name)
     if types.is_date(column.type) or types.is_timestamp(column.type):
@@ -85,9 +85,9 @@ def _value(database: Database, column: pa.Field) -> str:
 
 
 def _condition(database: Database, column: pa.Field, since: str) -> str:
-    """Return a condition that all rows from a time on meet; earlier ones may meet it, too.
+    """Return a condition that all rows from a given time on meet. Earlier rows may meet it too.
 
-    It is empty where the times of the column cannot be compared by the database.
+    The condition is empty if the database cannot compare the column's times.
     """
     name, kind, types = quoted(column.name), column.type, pa.types
     if database.kind != SQLITE and types.is_integer(kind):

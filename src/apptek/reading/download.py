@@ -1,7 +1,7 @@
-"""Downloads a benchmark: each file is streamed, verified, and only then in its place.
+"""Downloads a benchmark. Each file is streamed and verified before it is moved into place.
 
-A file that is there and right is kept, without a request. One that is there and wrong is an error;
-it is not overwritten.
+A correct existing file is kept, without a request. An incorrect existing file is an error and is
+not overwritten.
 """
 
 import errno
@@ -17,16 +17,16 @@ from urllib.error import HTTPError, URLError
 from apptek.errors import DownloadError
 from apptek.facts.benchmarks import DATA_VARIABLE, Benchmark, PublicFile
 
-Progress = Callable[[str, int, int | None], None]  # file, bytes done, bytes in all if known
+Progress = Callable[[str, int, int | None], None]  # file, bytes so far, total bytes if known
 
 TIMEOUT_SECONDS = 60.0
 _CHUNK = 1 << 16
 
 
 def download(benchmark: Benchmark, home: Path, *, progress: Progress) -> Path:
-    """Fetch the files of a benchmark that are missing in home/<name>; return that folder.
+    """Download the missing files of a benchmark to home/<name> and return that folder.
 
-    Every failure is a DownloadError of one line. Whole files that were fetched until then stay.
+    Every failure raises a DownloadError with a one-line message. Complete files are kept.
     """
     folder = home / benchmark.name
     files = [(file, folder / f"{split}.txt") for split, file in benchmark.files.items()]
@@ -37,7 +37,7 @@ def download(benchmark: Benchmark, home: Path, *, progress: Progress) -> Path:
 
 
 def checksum_fault(file: PublicFile, path: Path) -> str | None:
-    """Return the wrong checksum of a file on disk, found and expected; None if it is right."""
+    """Return a file's wrong checksum and the expected one, or None if it is correct."""
     with path.open("rb") as content:
         if file.sha256:
             name, found = "sha256", hashlib.file_digest(content, "sha256").hexdigest()
@@ -80,7 +80,7 @@ def _fetch(file: PublicFile, path: Path, progress: Progress) -> None:
                 os.replace(part, path)  # noqa: PTH105 - the atomic one, by its name
             finally:
                 part.unlink(missing_ok=True)
-    except OSError as error:  # from the disk: network errors are DownloadErrors already
+    except OSError as error:  # from the disk, because network errors are already DownloadErrors
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DownloadError(f"the disk is full: make room for {path}, then try again") from None
         fix = f"set {DATA_VARIABLE} to a folder that can be written"
@@ -101,7 +101,7 @@ def _request(file: PublicFile, name: str) -> HTTPResponse:
 
 
 def _store(response: HTTPResponse, file: PublicFile, part: Path, progress: Progress) -> None:
-    """Write the response to a file; stop where it is longer than the published one."""
+    """Write the response to a file. Stop if it is longer than the published file."""
     name, done, cut = part.name.removesuffix(".part"), 0, "no more bytes came"
     total = file.size if response.length is None else response.length
     with part.open("wb") as out:
@@ -114,7 +114,7 @@ def _store(response: HTTPResponse, file: PublicFile, part: Path, progress: Progr
             out.write(chunk)
             done += len(chunk)
             if file.size is not None and done > file.size:
-                return  # not the file, and perhaps endless: the checksum will tell
+                return  # not the file, and perhaps endless; the checksum will show that
             if not chunk:
                 break
         out.flush()

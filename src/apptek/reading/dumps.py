@@ -1,6 +1,6 @@
-"""Files that are known by their columns: dumps of event data, and files of ids.
+"""Files recognised by their columns: event data dumps, and files of ids.
 
-The dumps are those of GDELT, ICEWS and ACLED, as their publishers write them:
+The dumps are those of GDELT, ICEWS and ACLED, in their publishers' formats:
 
 | dump    | subject     | predicate      | object         | time       | types           |
 |---------|-------------|----------------|----------------|------------|-----------------|
@@ -9,10 +9,9 @@ The dumps are those of GDELT, ICEWS and ACLED, as their publishers write them:
 | acled   | actor1      | sub_event_type | actor2         | event_date | sector          |
 
 GDELT has no header: 61 columns (version 1: 58, before April 2013: 57), separated by tabs. A row
-without one of its two actors, or without a predicate, is no fact; such rows are counted and left
-out.
+without an actor or without a predicate is not a fact. Such rows are counted and left out.
 
-Files of ids are what the research on forecasting shares (RE-Net, RE-GCN, TiRGN and others): rows of
+Files of ids are common in forecasting research (RE-Net, RE-GCN, TiRGN and others). Their rows are
 s r o t, often with a fifth column that is always 0. The names are in entity2id.txt and
 relation2id.txt.
 """
@@ -35,10 +34,10 @@ from apptek.reading.streams import read_blocks
 NOBODY = ("", "None", "NULL", "---")
 _ID_COLUMNS = {"subject": 0, "predicate": 1, "object": 2, "time": 3}
 _ID_TABLES = ("entity2id.txt", "relation2id.txt")
-_FIFTH = ("0", "-1")  # what the fifth column holds
+_FIFTH = ("0", "-1")  # the fifth column's possible values
 
 
-_GDELT = {  # by the numbers of its columns
+_GDELT = {  # by column number
     "subject": "7",
     "subject country": "8",
     "subject sector": "13",
@@ -66,18 +65,18 @@ _ACLED = {
     "subject sector": "inter1",
     "object sector": "inter2",
 }
-# By name the columns of a dump, by "role kind" those of types, which may be missing. A dump without
-# a header has numbers from 1.
+# A dump's columns by name, and columns of types by "role kind", which may be missing. For a dump
+# without a header, numbers from 1.
 DUMPS = {"gdelt": _GDELT, "icews": _ICEWS, "acled": _ACLED}
 
 
 def dump_layout(
     wanted: str, rows: list[list[str]], columns: Mapping[str, str] | None, where: str
 ) -> Beginning | None:
-    """Return the layout of the dump that is asked for, or that a file looks like; None if none.
+    """Return the layout of the requested dump, or of the dump that a file looks like, or None.
 
-    It has the column of each role, and of "role kind" for each type or class. `columns` (role ->
-    column) takes other columns for some roles.
+    The layout has each role's column, and a "role kind" column for each type or class. `columns`
+    (role -> column) replaces the columns of some roles.
     """
     header = [cell.lower() for cell in rows[0]]
     named = (name for name in ("icews", "acled") if _needed(name) <= set(header))
@@ -95,13 +94,13 @@ def dump_layout(
 
 
 def _needed(dump: str) -> set[str]:
-    """Return the columns that a dump must have, in small letters."""
+    """Return the columns that a dump must have, in lower case."""
     return {column.lower() for role, column in DUMPS[dump].items() if " " not in role}
 
 
 @dataclass(slots=True)
 class DumpCounts:
-    """How often each entity occurs with each type, and how many rows of dumps are no facts."""
+    """How often each entity occurs with each type, and how many rows of dumps are not facts."""
 
     types: Counter[tuple[str, str, str]] = field(default_factory=Counter)  # kind, entity, type
     left_out: int = 0
@@ -113,7 +112,7 @@ class DumpCounts:
         return part.without(lacking)
 
     def count(self, part: Part) -> None:
-        """Count the types of some good rows."""
+        """Count the types in a batch of good rows."""
         for title in part.table.column_names:
             role, _, kind = title.partition(" ")
             if not kind:
@@ -122,12 +121,12 @@ class DumpCounts:
             pairs = pa.table(columns, ["name", "value"]).group_by(["name", "value"])
             found = pairs.aggregate([([], "count_all")])
             for name, value, count in zip(*(c.to_pylist() for c in found.columns), strict=True):
-                first = value.partition(",")[0]  # of several sectors
+                first = value.partition(",")[0]  # there may be several sectors
                 if first not in NOBODY:
                     self.types[kind, name, first] += count
 
     def usual_types(self) -> dict[str, dict[str, str]]:
-        """Kind of type -> entity -> the type that it has most often, of several the first."""
+        """Return kind of type -> entity -> its most frequent type. On ties the first wins."""
         usual: dict[str, dict[str, str]] = {}
         for kind, name, value in sorted(self.types, key=lambda key: (-self.types[key], key)):
             usual.setdefault(kind, {}).setdefault(name, value)
@@ -135,7 +134,7 @@ class DumpCounts:
 
 
 def lacks_name(part: Part, roles: Sequence[str]) -> Bools:
-    """Return the rows of a dump in which a name of these roles means that there is none."""
+    """Return the rows of a dump in which a name of these roles means that the name is missing."""
     lacking = np.zeros(part.table.num_rows, np.bool_)
     for role in roles:
         column = texts_of(part.table.column(role))
@@ -144,10 +143,10 @@ def lacks_name(part: Part, roles: Sequence[str]) -> Bools:
 
 
 def find_ids(rows: list[list[str]], folder: Path) -> Beginning | None:
-    """Find a file of ids by its first rows and the tables beside it; None if it is none.
+    """Detect a file of ids by its first rows and the tables next to it. Return None for others.
 
-    With names of ids, all cells are numbers, four or five in a row; without, it is the fifth
-    column, always 0, that says that it is no interval.
+    If there are tables of names, every row must have four or five numbers. Without them, only a
+    fifth column that is always 0 distinguishes ids from an interval.
     """
     width = len(rows[0]) if rows else 0
     if width not in (4, 5) or not all(len(row) == width for row in rows):
@@ -169,14 +168,14 @@ def find_ids(rows: list[list[str]], folder: Path) -> Beginning | None:
 
 
 def _read_names(file: Path) -> dict[str, str]:
-    """Id -> name from rows of a name and an id, in this order or the other.
+    """Return id -> name from rows that contain a name and an id, in either order.
 
-    A name that several ids share gets its id, so that they stay apart.
+    A name shared by several ids is extended with the id, to keep the entities separate.
     """
     names: dict[str, str] = {}
     text = b"".join(block.text for block in read_blocks(file, None, None)).decode()
     for line, row in enumerate(text.replace("\r\n", "\n").split("\n"), 1):
-        if not row or (line == 1 and row.strip().isdecimal()):  # OpenKE begins with a count
+        if not row or (line == 1 and row.strip().isdecimal()):  # OpenKE files begin with a count
             continue
         cells = row.split("\t") if "\t" in row else row.rsplit(None, 1)
         name, key = [*cells, "", ""][:2]

@@ -1,7 +1,7 @@
-"""Columns of Arrow as texts: of Parquet files, of frames, and of tuples.
+"""Arrow columns as texts: from Parquet files, frames, and tuples.
 
-pandas, polars, DuckDB and pyarrow hand their tables over by `__arrow_c_stream__`, without a new
-dependency. Names and times become text, and take the way of a file from there: the same times, the
+pandas, polars, DuckDB and pyarrow export their tables with `__arrow_c_stream__`, so they need no
+extra dependency. Names and times become text and are then read like a file: the same times and the
 same errors.
 """
 
@@ -35,26 +35,26 @@ from apptek.reading.streams import DAMAGE, check_growth, damaged, one_line
 from apptek.reading.time_votes import without_midnights
 
 BATCH_ROWS = 1 << 19
-ROW_BYTES = 16  # what a row takes at least, however well it is compressed
+ROW_BYTES = 16  # minimum size of a row, however well it is compressed
 EXPECTED = "expected texts, integers, dates or timestamps"
 FrameKind = Literal["pandas", "polars", "arrow"]
-When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is a date, too
-_UNNAMED_INDEX = re.compile("__index_level_[0-9]+__")  # of pandas
+When = str | int | date | np.datetime64 | None  # a time in Python; a datetime is also a date
+_UNNAMED_INDEX = re.compile("__index_level_[0-9]+__")  # from pandas
 QUERY_ROLES = ("subject", "object", "time")
 
 
 def is_frame(source: object) -> bool:
-    """Whether an object hands over a table: a frame of pandas, polars, DuckDB or pyarrow."""
+    """Return whether an object exports a table: a pandas, polars, DuckDB or pyarrow frame."""
     return hasattr(source, "__arrow_c_stream__")
 
 
 def time_text(when: Any) -> str:
-    """Return a time of Python as the data would write it; empty where it is unknown."""
+    """Return a Python time in the data's format, or an empty text if it is unknown."""
     if isinstance(when, str):
         return when
     if when is None or when != when:  # noqa: PLR0124  NaN and NaT are unlike themselves
         return ""
-    if isinstance(when, datetime):  # and the Timestamp of pandas, which is one
+    if isinstance(when, datetime):  # including pandas' Timestamp
         return when.isoformat(timespec="seconds")
     if isinstance(when, date):
         return when.isoformat()
@@ -68,7 +68,7 @@ def time_text(when: Any) -> str:
 
 
 def frame_of(table: pa.Table, kind: FrameKind | None = None) -> Any:
-    """Return a table as a pandas, polars or Arrow frame; by default the first installed one."""
+    """Return a table as a pandas, polars or Arrow frame. The default is the first installed one."""
     if kind not in (None, "pandas", "polars", "arrow"):
         raise DataError(f"a frame of {kind!r}: expected pandas, polars or arrow")
     if kind == "pandas" or (kind is None and find_spec("pandas")):
@@ -81,14 +81,14 @@ def frame_of(table: pa.Table, kind: FrameKind | None = None) -> Any:
 
 
 def table_of(frame: Any, name: str = "frame") -> pa.Table:
-    """Return the whole frame as an Arrow table; DataError where it cannot be handed over."""
+    """Return the whole frame as an Arrow table. Raise DataError if it cannot be exported."""
     if not is_frame(frame):
         steps = [name for name in ("toArrow", "collect") if hasattr(frame, name)]  # Spark, polars
         advice = f"{steps[0]}() it first" if steps else "expected a frame"
-        raise DataError(f"{name}: {type(frame).__name__} hands over no Arrow data; {advice}")
+        raise DataError(f"{name}: {type(frame).__name__} does not export Arrow data; {advice}")
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # of names of columns that are no texts
+            warnings.simplefilter("ignore", UserWarning)  # about column names that are not texts
             table = pa.RecordBatchReader.from_stream(frame).read_all()
     except (pa.ArrowException, ValueError, TypeError) as error:
         reason = next(iter("; ".join(map(str, error.args)).splitlines()), type(error).__name__)
@@ -98,7 +98,7 @@ def table_of(frame: Any, name: str = "frame") -> pa.Table:
 
 
 def open_tuples(facts: Sequence[Sequence[Any]], _options: ReadOptions, name: str) -> Content:
-    """Open tuples (subject, predicate, object), with a time, or with since and until."""
+    """Open tuples (subject, predicate, object), optionally with a time or with since and until."""
     rows: list[Row] = []
     for number, fact in enumerate(facts, 1):
         if isinstance(fact, str) or not (isinstance(fact, Sized) and len(fact) in FREE_LAYOUTS):
@@ -115,7 +115,7 @@ def _name_text(value: Any) -> str:
 
 
 def open_frame(frame: Any, options: ReadOptions, name: str) -> Content:
-    """Open a frame, by its named columns or the usual ones, as in the header of a file."""
+    """Open a frame, by its named columns or by the usual names, as for the header of a file."""
     table, columns = table_of(frame, name), options.column_of()
     if not table.num_rows:
         raise NoFactsError(f"{name}: the frame is empty; expected a fact in each row")
@@ -126,7 +126,7 @@ def open_frame(frame: Any, options: ReadOptions, name: str) -> Content:
 
 
 def read_query_texts(frame: Any, roles: tuple[str, ...] = QUERY_ROLES) -> list[tuple[str, ...]]:
-    """Subject, object and time of each row of a frame, as texts; errors count rows from 1."""
+    """Return subject, object and time of each row of a frame as texts. Errors count rows from 1."""
     table, name = table_of(frame), "frame"
     layout, _ = named_layout([str(column) for column in table.column_names], None, name, roles)
     part = good_rows(part_of(table, layout, name), name, {})
@@ -157,7 +157,7 @@ def _parquet_parts(file: Path, layout: ColumnLayout, max_bytes: int | None) -> I
 
 
 def part_of(table: pa.Table, layout: ColumnLayout, name: str, number: int = 1) -> Part:
-    """Return the rows of a table as texts, numbered from `number` on."""
+    """Return the rows of a table as texts, numbered from `number`."""
     columns = {
         role: text_column(table.column(column), table.schema.field(column).name, name)
         for role, column in layout.columns.items()
@@ -168,9 +168,9 @@ def part_of(table: pa.Table, layout: ColumnLayout, name: str, number: int = 1) -
 
 @contextmanager
 def opened(path: Path, max_bytes: int | None) -> Iterator[parquet.ParquetFile]:
-    """Open a Parquet file; DataError where it is damaged or grows too large.
+    """Open a Parquet file. Raise DataError if it is damaged or grows too large.
 
-    Strings are dictionary-encoded: a long one that occurs often is stored only once.
+    Strings are dictionary-encoded, so a frequent long string is stored only once.
     """
     try:
         texts = [field.name for field in parquet.read_schema(path) if _is_text(field.type)]
@@ -187,7 +187,7 @@ def opened(path: Path, max_bytes: int | None) -> Iterator[parquet.ParquetFile]:
 
 
 def check_type(kind: pa.DataType, label: str, name: str) -> None:
-    """Refuse a type whose values are neither names nor times."""
+    """Reject a type whose values are neither names nor times."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     types = pa.types
@@ -203,7 +203,7 @@ def _is_text(kind: pa.DataType) -> bool:
 
 
 def text_column(column: pa.ChunkedArray, label: str, name: str) -> pa.DictionaryArray:
-    """Return a column as a dictionary of texts; what is missing becomes empty."""
+    """Return a column as a dictionary of texts. Missing values become empty texts."""
     check_type(column.type, label, name)
     try:
         if pa.types.is_null(column.type):
@@ -224,7 +224,7 @@ def text_column(column: pa.ChunkedArray, label: str, name: str) -> pa.Dictionary
 
 
 def _plain(values: pa.Array, label: str, name: str) -> pa.Array:
-    """Return distinct values such that they have the text that they should."""
+    """Return distinct values in a form that converts to the right text."""
     types = pa.types
     if types.is_date(values.type):
         return values.cast(pa.date32())
@@ -236,7 +236,7 @@ def _plain(values: pa.Array, label: str, name: str) -> pa.Array:
 
 
 def _timestamps(values: pa.Array) -> pa.Array:
-    """Return texts of timestamps: in UTC, but midnights in their own zone, where they are days."""
+    """Return timestamps as texts in UTC, except midnights in their own zone, which are days."""
     zone, form = values.type.tz, "%Y-%m-%dT%H:%M:%S"
     seconds = pc.floor_temporal(values, unit="second").cast(pa.timestamp("s", zone))
     if zone is None:
@@ -248,17 +248,17 @@ def _timestamps(values: pa.Array) -> pa.Array:
 
 
 def _whole_numbers(column: pa.Array, label: str, name: str) -> pa.Array:
-    """Return numbers without a fraction: pandas makes them of integers where one is missing."""
+    """Return whole numbers as integers. pandas uses floats if an integer is missing."""
     if pa.types.is_floating(column.type):
         column = pc.if_else(pc.is_nan(column), None, column)
         if pc.any(pc.greater_equal(pc.abs(column), float(EXACT))).as_py():
             raise DataError(
-                f"{name}: the column {label!r} holds fractional numbers beyond 2^53, which are not "
+                f"{name}: the column {label!r} contains floats beyond 2^53, which are not "
                 "exact: write such ids as text"
             )
     try:
         return column.cast(pa.int64())
     except pa.ArrowInvalid:
         raise DataError(
-            f"{name}: the column {label!r} holds numbers with a fraction; {EXPECTED}"
+            f"{name}: the column {label!r} contains numbers with a fraction; {EXPECTED}"
         ) from None

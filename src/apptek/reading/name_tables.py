@@ -1,8 +1,8 @@
 """A user's tables of names: aliases and types of entities, labels and classes of predicates.
 
-Each is a text file. Aliases: a name of the data, then others for it. Types: the
-entity, then a column for each kind of type. Predicates: columns in any order; only
-`predicate` is required.
+Each table is a text file. In aliases, each row has a name in the data, then other names for it. In
+types, each row has an entity, then a column for each kind of type. In predicates, columns may be
+in any order, and only `predicate` is required.
 
 name,alias                             entity,sector,country              predicate,class,label
 United States,USA,America              Reuters,Media,United Kingdom       040,Consult,Consult
@@ -27,7 +27,7 @@ PredicateLabels = PredicateTable | Mapping[str, Mapping[str, str]] | str | Path
 
 
 def _read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a text file with their numbers; the first one is the header."""
+    """Yield the rows of a text file with their numbers, starting with the header."""
     usual = TEXT_FORMATS.get(path.suffix.lower())
     if usual is None:
         raise DataError(f"{path.name}: expected a .csv, .tsv or .txt file")
@@ -40,7 +40,7 @@ def _read_rows(path: Path) -> Iterator[tuple[int, list[str]]]:
 
 
 def _read_table(path: Path) -> tuple[list[str], Iterator[tuple[str, dict[str, str]]]]:
-    """Return the header of a table, and each row by its columns, with its place in the file."""
+    """Return a table's header, and each row's place in the file and cells by column."""
     rows = _read_rows(path)
     _, header = next(rows, (1, []))
 
@@ -55,9 +55,9 @@ def _read_table(path: Path) -> tuple[list[str], Iterator[tuple[str, dict[str, st
 
 
 def read_aliases(path: Path) -> dict[str, str]:
-    """Alias -> name, from a text file; empty cells are skipped.
+    """Return alias -> name from a text file. Empty cells are skipped.
 
-    The first row is a header where its first cell is `name`. Rows may be of different lengths.
+    The first row is a header if its first cell is `name`. Rows may have different lengths.
     """
     aliases: dict[str, str] = {}
     for line, row in _read_rows(path):
@@ -69,7 +69,7 @@ def read_aliases(path: Path) -> dict[str, str]:
         for alias in filter(None, others):
             if aliases.setdefault(alias, name) != name:
                 raise DataError(
-                    f"{path.name}:{line}: {alias!r} stands for two names: {aliases[alias]!r} and "
+                    f"{path.name}:{line}: {alias!r} is an alias of both {aliases[alias]!r} and "
                     f"{name!r}"
                 )
     if not aliases:
@@ -78,7 +78,7 @@ def read_aliases(path: Path) -> dict[str, str]:
 
 
 def with_aliases(dataset: Dataset, given: Mapping[str, str] | str | Path | None) -> Dataset:
-    """Return the data set with further aliases: a table of them, or alias -> name."""
+    """Return the data set with additional aliases: a table, or alias -> name."""
     if given is None:
         return dataset
     aliases = dict(given) if isinstance(given, Mapping) else read_aliases(Path(given))
@@ -87,17 +87,17 @@ def with_aliases(dataset: Dataset, given: Mapping[str, str] | str | Path | None)
 
 
 def check_aliases(aliases: Mapping[str, str], entities: Names) -> None:
-    """Refuses an alias that is a name of the data: a name always means itself."""
+    """Reject an alias that is a name in the data, because a name always means itself."""
     for alias, name in aliases.items():
         if alias != name and entities.find(alias) is not None:
             raise DataError(
-                f"the alias {alias!r} of {name!r} is itself a name of the data, and means that: "
-                "take it out of the table of aliases"
+                f"the alias {alias!r} of {name!r} is itself a name in the data: "
+                "remove it from the table of aliases"
             )
 
 
 def read_types(path: Path) -> dict[str, dict[str, str]]:
-    """Kind of type -> entity -> type, from a text file; an empty cell gives no type."""
+    """Return kind of type -> entity -> type from a text file. An empty cell gives no type."""
     header, rows = _read_table(path)
     kinds = header[1:]
     if not kinds or not all(kinds) or len(set(header)) < len(header):
@@ -106,7 +106,7 @@ def read_types(path: Path) -> dict[str, dict[str, str]]:
     for where, cells in rows:
         entity = cells[header[0]]
         if not entity:
-            raise DataError(f"{where}: the first cell names no entity")
+            raise DataError(f"{where}: the first cell is empty, expected an entity")
         for kind in kinds:
             if cells[kind] and table[kind].setdefault(entity, cells[kind]) != cells[kind]:
                 raise DataError(
@@ -119,7 +119,7 @@ def read_types(path: Path) -> dict[str, dict[str, str]]:
 
 
 def read_predicates(path: Path) -> PredicateTable:
-    """Return a table of predicates from a text file; columns in any order."""
+    """Return a table of predicates from a text file. Columns may be in any order."""
     header, rows = _read_table(path)
     strange = [name for name in header if name not in _COLUMNS]
     if strange or len(set(header)) < max(len(header), 2) or "predicate" not in header:
@@ -136,9 +136,9 @@ def read_predicates(path: Path) -> PredicateTable:
 
 
 def as_predicate_table(given: PredicateLabels | None) -> PredicateTable | None:
-    """Return a table of predicates from what a user gives for one; `none` is the empty table.
+    """Return a table of predicates from the user's value for it. `none` is the empty table.
 
-    It may be a file, or a mapping from predicate to its cells: {"040": {"label": "Consult"}}.
+    The value may be a file, or a mapping from predicate to cells: {"040": {"label": "Consult"}}.
     """
     if given is None or isinstance(given, PredicateTable):
         return given

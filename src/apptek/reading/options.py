@@ -1,4 +1,4 @@
-"""The options with which files of facts are read."""
+"""The options for reading files of facts."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,31 +19,31 @@ OF_SOURCES = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReadOptions:
-    """How files of facts are read; every field is a keyword of read_dataset.
+    """How to read files of facts. Every field is a keyword of read_dataset.
 
-    columns          which column is what, see parse_columns (default: the header, or the order);
-                     or role -> column
-    split            the column that says train, valid or test (default: one that is called split)
-    header           True or False where the guess (known column names in the first row) is wrong
-    skip_bad         leave bad rows out and list them in `report`, instead of raising DataError
-    splitting        how a single file is split (default: 80/10/10 at random, seed 0)
+    columns          the column of each role, see parse_columns (default: from the header, or the
+                     usual order); or role -> column
+    split            the column that contains train, valid or test (default: one called split)
+    header           True or False if the guess (known column names in the first row) is wrong
+    skip_bad         leave out bad rows and list them in `report` instead of raising DataError
+    splitting        how to split a single file (default: 80/10/10 at random, seed 0)
     granularity      the unit of times: second, minute, hour, day, week, month or year (default: the
                      coarsest of day, hour, minute and second with at least 50 distinct values); or
-                     mixed: years beside days are meant, and each is read as it is written
-    date_format      a pattern of strptime, where dates may be read in two ways: %d/%m/%Y
-    format           gdelt, icews or acled, where a dump of event data is not recognised;
-                     nt, nq, ttl or trig, where the suffix does not say that a file is RDF
+                     mixed, which reads each time as written, for data with both years and days
+    date_format      a strptime pattern for dates that could be read in two ways: %d/%m/%Y
+    format           gdelt, icews or acled if an event data dump is not recognised;
+                     nt, nq, ttl or trig if the suffix does not show that a file is RDF
     sheet            the name or number of a sheet (default: the first)
-    delimiter        what separates cells (default: found by the first megabyte)
-    encoding         of text (default: found by the first megabyte)
-    max_bytes        what a compressed file may grow to (default: 256 MB, or 200 times its size)
-    lang             of the labels of RDF (default: en)
-    literals         make entities of the literals of RDF, too
-    prefixes         further prefixes that shorten IRIs: ex=http://example.org/ foo=urn:foo:
-    sql              a query, where the source is a database and names no table
-    since            the rows of a database before this time need not be read
-    open_end         what a fact with a start and no end means: it is ongoing, or a point at its
-                     start (default: ongoing where other facts have both ends; a point else)
+    delimiter        the separator of cells (default: detected from the first megabyte)
+    encoding         the text encoding (default: detected from the first megabyte)
+    max_bytes        the limit for a decompressed file (default: 256 MB, or 200 times its size)
+    lang             the language of RDF labels (default: en)
+    literals         also read RDF literals as entities
+    prefixes         additional prefixes for shortening IRIs: ex=http://example.org/ foo=urn:foo:
+    sql              a query, if the source is a database without a table name
+    since            database rows before this time need not be read
+    open_end         the meaning of a fact with a start and no end: ongoing, or a point at its start
+                     (default: ongoing if other facts have both ends, otherwise point)
     """
 
     columns: str | Mapping[str, Any] | None = None
@@ -66,13 +66,13 @@ class ReadOptions:
     open_end: OpenEnd | None = None
 
     def column_of(self) -> dict[str, str] | None:
-        """Role -> column, as far as the options say it."""
+        """Role -> column, where the options specify it."""
         columns = parse_columns(self.columns) if isinstance(self.columns, str) else self.columns
         named = {role: str(column) for role, column in (columns or {}).items()}
         return named | ({SPLIT: self.split} if self.split else {}) or None
 
     def to_remember(self) -> dict[str, Any]:
-        """Return what was chosen and is worth choosing again for further files of the same kind."""
+        """Return the chosen options that should also apply to further files of the same kind."""
         usual = ReadOptions()
         remembered = set(OF_SOURCES) - {"split", "max_bytes", "since"}
         chosen = {name: getattr(self, name) for name in sorted(remembered)}

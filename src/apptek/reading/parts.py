@@ -1,6 +1,6 @@
-"""What every source becomes: Arrow tables of text columns, named by role.
+"""The common form of every source: Arrow tables of text columns, named by role.
 
-A source of facts is one function that returns a Content; `reader.py` lists all of them.
+A source of facts is a function that returns a Content. `reader.py` lists all of them.
 """
 
 import json
@@ -27,8 +27,8 @@ from apptek.safe_text import counted
 
 NAME_ROLES = ("subject", "predicate", "object")
 TEXT_TYPE = pa.dictionary(pa.int32(), pa.string())
-EXACT = 2**53  # below it, floats hold every whole number
-Row = tuple[int, Sequence[Any]]  # its number, and its cells
+EXACT = 2**53  # below this, floats represent every whole number exactly
+Row = tuple[int, Sequence[Any]]  # its number and its cells
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,8 @@ class Part:
     """Some rows of a file: columns of TEXT_TYPE, named by role.
 
     numbers  the number of each row in the file
-    labels   role -> the column as an error message names it
-    defects  rows among them that are none
+    labels   role -> the column as named in error messages
+    defects  the bad rows among them
     """
 
     table: pa.Table
@@ -47,14 +47,14 @@ class Part:
     position: int = 0  # bytes read so far
 
     def without(self, rows: Bools) -> "Part":
-        """Return the part without some rows."""
+        """Return the part without some of its rows."""
         if not rows.any():
             return self
         table = self.table.filter(pa.array(~rows))
         return replace(self, table=table, numbers=np.asarray(self.numbers)[~rows])
 
     def shifted(self, by: int) -> "Part":
-        """Return the part with higher numbers of rows."""
+        """Return the part with row numbers increased by this amount."""
         if isinstance(self.numbers, range):
             numbers: range | Longs = range(self.numbers.start + by, self.numbers.stop + by)
         else:
@@ -65,12 +65,12 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """A source that was opened: its rows, and how it is read.
+    """An opened source: its rows, and how they are read.
 
-    first  the number of its first row, where that is no known header, but may be one
-    names  by role, the names for the ids in a column, where it has ids
-    dump   the name of the dump of event data that it is
-    vocabulary  of RDF: its names are IRIs, which become labels; complete like the notes
+    first  the number of its first row if that is not a known header but may be one
+    names  by role, the names for the ids in a column, if it contains ids
+    dump   the name of the event data dump, if it is one
+    vocabulary  for RDF: its names are IRIs, which become labels; complete once all parts were read
     """
 
     parts: Iterator[Part]
@@ -83,8 +83,8 @@ class Content:
 
 
 def without_titles(parts: Iterator[Part], begin: Beginning) -> Iterator[Part]:
-    """Yield the parts without the header, which may occur again, as in files that were joined."""
-    note, count = "the header occurs again further down; those rows are left out", 0
+    """Yield the parts without the header, which occurs again in concatenated files."""
+    note, count = "the header occurs again further down; the repeats are left out", 0
     for part in parts:
         rows = np.full(part.table.num_rows, bool(begin.titles))
         for role, title in begin.titles.items():
@@ -105,10 +105,10 @@ def parts_of_rows(
     position: int = 0,
     exact: bool = False,
 ) -> Iterator[Part]:
-    """Yield rows of Python values as texts, those of a free layout by their width.
+    """Yield rows of Python values as texts, grouped by width in a free layout.
 
-    defects  further rows of the file, which are none
-    exact    rows have the width of the layout; else they may have further cells
+    defects  additional rows of the file that are bad
+    exact    rows must have the layout's width; otherwise they may have more cells
     """
     by_width: dict[int, list[Row]] = {}
     for number, row in rows:
@@ -130,7 +130,7 @@ def parts_of_rows(
 
 
 def _part_of(rows: list[Row], layout: ColumnLayout, file: str, expected: str) -> Part:
-    """Return rows of one width as texts; a row with a value that has none is bad."""
+    """Return rows of one width as texts. A row with a value that has no text is bad."""
     columns, bad, labels = {}, dict[int, str](), layout.labels
     for role, place in layout.columns.items():
         columns[role] = pa.array([text_of(row[place]) for _, row in rows], pa.string())
@@ -147,7 +147,7 @@ def _part_of(rows: list[Row], layout: ColumnLayout, file: str, expected: str) ->
 
 
 def text_of(value: Any) -> str | None:
-    """Return the text of a value; None where it has none that could be a name or a time."""
+    """Return a value's text, or None if it cannot be a name or a time."""
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     if isinstance(value, float) and value.is_integer() and abs(value) < EXACT:
@@ -163,7 +163,7 @@ def text_of(value: Any) -> str | None:
 
 
 def by_mark(part: Part) -> list[Part]:
-    """Return the rows apart whose fourth cell says which end the fifth one is."""
+    """Separate the rows whose fourth cell is a mark for the end in the fifth cell."""
     if "until" not in part.labels:
         return [part]
     column = texts_of(part.table.column("since"))
@@ -185,7 +185,7 @@ def by_mark(part: Part) -> list[Part]:
 
 
 def texts_of(column: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
-    """Return a column of texts as one dictionary; what is missing becomes empty."""
+    """Return a column of texts as one dictionary. Missing values become empty texts."""
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
     if not pa.types.is_dictionary(column.type):
@@ -201,12 +201,12 @@ def texts_of(column: pa.ChunkedArray | pa.Array) -> pa.DictionaryArray:
 
 
 def unify(columns: list[pa.DictionaryArray], *, ordered: bool = False) -> tuple[pa.Array, Ints]:
-    """Return all distinct texts, and the id of the text of each row.
+    """Return all distinct texts, and the id of each row's text.
 
-    ordered  by their bytes; else an empty text comes first
+    ordered  sort texts by their bytes; otherwise an empty text comes first
 
-    Only the dictionaries of the columns are compared; the rows are mapped once. The list is empty
-    at the end, so that the memory of each column is free once it was mapped.
+    Only the dictionaries of the columns are compared, and the rows are mapped once. The list is
+    emptied in the process, so each column's memory is freed once it was mapped.
     """
     nothing = pa.array([""][ordered:], pa.string())
     unified = pa.concat_arrays([nothing, *(c.dictionary for c in columns)]).dictionary_encode()
@@ -227,7 +227,7 @@ def unify(columns: list[pa.DictionaryArray], *, ordered: bool = False) -> tuple[
 
 
 def rows_where(column: pa.DictionaryArray, texts: pa.Array) -> Bools:
-    """Return the rows whose distinct text is among some, which a mask says."""
+    """Return the rows whose distinct text is marked in a mask."""
     found = texts.to_numpy(zero_copy_only=False).astype(np.bool_)
     if not found.any():
         return np.zeros(len(column), np.bool_)
@@ -236,7 +236,7 @@ def rows_where(column: pa.DictionaryArray, texts: pa.Array) -> Bools:
 
 
 def shown(text: str) -> str:
-    """Return a cell as an error message shows it."""
+    """Return a cell as shown in error messages."""
     shown = repr(text)
     return shown if len(shown) <= 60 else shown[:57] + "..."
 
@@ -244,7 +244,7 @@ def shown(text: str) -> str:
 def good_rows(part: Part, file: str, names: Mapping[str, Mapping[str, str]]) -> Part:
     """Return the part without rows that have a NUL byte, an empty name or an unknown id.
 
-    names  see Content: the ids become names
+    names  see Content; the ids are replaced by names
     """
     columns = {role: texts_of(part.table.column(role)) for role in part.table.column_names}
     bad, defects = np.zeros(part.table.num_rows, np.bool_), list(part.defects)

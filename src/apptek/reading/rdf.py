@@ -1,13 +1,13 @@
-"""RDF: triples become facts, and annotations of a triple its time.
+"""RDF: triples become facts, and a triple's annotations become its time.
 
 A triple between two IRIs is a fact. Its time is the first of these:
 
-1. an annotation of RDF 1.2: `rdf:reifies` names the triple, `schema:startDate` and the like a time;
-2. a statement of Wikidata: `p:` and `ps:` name the triple, `pq:P580`, `P582` and `P585` a time;
-3. the time of its named graph, by the graph's metadata or by a date in the graph's IRI.
+1. an RDF 1.2 annotation: `rdf:reifies` refers to the triple, `schema:startDate` etc. give a time;
+2. a Wikidata statement: `p:` and `ps:` refer to the triple, `pq:P580`, `P582`, `P585` give a time;
+3. the time of its named graph, from the graph's metadata or from a date in the graph's IRI.
 
-Annotations may be anywhere in a file, so they are joined at its end. Until then triples are kept as
-the ids of their texts.
+Annotations may be anywhere in a file, so they are joined at the end. Until then, triples are stored
+as the ids of their texts.
 """
 
 import re
@@ -33,7 +33,7 @@ from apptek.reading.rdf_names import DIRECT, RDF, RDFS, SCHEMA, SKOS, WIKIDATA, 
 from apptek.reading.streams import read_pieces, stem_and_suffix
 from apptek.safe_text import counted
 
-# By suffix; .ntx are YAGO's N-Triples with << s p o >> as subjects, which only Turtle allows now.
+# By suffix. .ntx files are YAGO's N-Triples with << s p o >> as subjects, now valid only in Turtle.
 RDF_FORMATS = {
     ".nt": "N_TRIPLES",
     ".nq": "N_QUADS",
@@ -44,7 +44,7 @@ RDF_FORMATS = {
 _TOLD = 1 << 17  # triples after which progress is reported
 _ROLES = ("subject", "predicate", "object", "since", "until")
 _TITLES = {role: f"triple ({role})" for role in _ROLES}
-_SINCE, _UNTIL, _POINT, _GRAPH_TIME, _IN_IRI = range(5)  # what a time says; the last two of graphs
+_SINCE, _UNTIL, _POINT, _GRAPH_TIME, _IN_IRI = range(5)  # meanings; the last two are for graphs
 _EDGE, _LABEL, _REIFIES, _CLAIM, _VALUE, _RANK, _SKIPPED = range(5, 12)
 _LITERAL = "with a literal"
 _ABOUT = "about the vocabulary or about statements"
@@ -55,7 +55,7 @@ _PROPERTY = f"{WIKIDATA}prop/"
 _QUALIFIER = f"{_PROPERTY}qualifier/"
 _SAID: dict[
     int, list[tuple[Sequence[str], str]]
-] = {  # by what they say, the names of predicates in some namespaces
+] = {  # by meaning, the names of predicates in some namespaces
     _SINCE: [(SCHEMA, "startDate"), (_YAGO, "occursSince"), ([_QUALIFIER], "P580")],
     _UNTIL: [(SCHEMA, "endDate"), (_YAGO, "occursUntil"), ([_QUALIFIER], "P582")],
     _POINT: [([_QUALIFIER], "P585")],
@@ -86,7 +86,7 @@ _DAY = re.compile(r"\+?(-?\d{4,}(?:-\d\d){0,2})(?:-##)*(?:Z|[+-]\d\d:\d\d)?")
 
 
 def open_rdf(file: Path, options: ReadOptions, name: str, roles: Roles = None) -> Content:
-    """Open a file of N-Triples, N-Quads, Turtle or TriG."""
+    """Open an N-Triples, N-Quads, Turtle or TriG file."""
     if roles is not None:
         raise DataError(f"{name}: found RDF, expected rows (.csv, .parquet and the like)")
     if find_spec("pyoxigraph") is None:
@@ -97,13 +97,13 @@ def open_rdf(file: Path, options: ReadOptions, name: str, roles: Roles = None) -
 
 
 class _Bytes:
-    """The decompressed bytes of a file, as a parser reads them."""
+    """The decompressed bytes of a file, in the form that a parser reads."""
 
     def __init__(self, pieces: Iterator[tuple[bytes, int]]) -> None:
         self._pieces, self._piece, self.position = pieces, memoryview(b""), 0
 
     def read(self, size: int) -> bytes:
-        """Return the next bytes, at most `size`."""
+        """Return at most `size` of the next bytes."""
         if not self._piece:
             text, self.position = next(self._pieces, (b"", self.position))
             self._piece = memoryview(text)
@@ -117,13 +117,13 @@ def _longs() -> "array[int]":
 
 @dataclass(slots=True)
 class _Triples:
-    """The triples of a file: rows of ids of texts, one row after the other.
+    """The triples of a file, stored as consecutive rows of text ids.
 
-    ids     text -> its id; 0 is no text
-    facts   subject, predicate, object, graph, the node of the statement (0: the triple itself; the
-            subject of a statement of Wikidata is 0 until the end), the number of the triple
-    owners  the node of a statement of Wikidata, its subject
-    times   the node, what the time says, the time; _RANK: the statement is deprecated
+    ids     text -> its id; 0 means no text
+    facts   subject, predicate, object, graph, the statement's node (0: the triple itself; the
+            subject of a Wikidata statement is 0 until the end), the triple's number
+    owners  the node of a Wikidata statement, and its subject
+    times   the node, the meaning of the time, the time; _RANK: the statement is deprecated
     """
 
     file: Path
@@ -137,7 +137,7 @@ class _Triples:
     skipped: Counter[str] = field(default_factory=Counter)
 
     def parts(self) -> Iterator[Part]:
-        """Yield an empty part while the file is read, for its progress, and then all facts."""
+        """Yield empty parts to report progress while reading, and then all facts."""
         source, number = _Bytes(read_pieces(self.file, self.options.max_bytes)), 0
         for number in self._read(source):  # noqa: B007
             nothing = pa.table({role: pa.array([], pa.string()) for role in _ROLES})
@@ -152,11 +152,11 @@ class _Triples:
                 f"{advice * (_LITERAL in self.skipped)}"
             )
         if left_out:
-            self.notes.append(f"{self.file.name}: triples that are no facts: {left_out}")
+            self.notes.append(f"{self.file.name}: triples that are not facts: {left_out}")
         yield part
 
     def _read(self, source: _Bytes) -> Iterator[int]:
-        """Read the triples; yield how many were read, every now and then."""
+        """Read the triples, and yield the number read from time to time."""
         import pyoxigraph as ox
 
         suffix = f".{self.options.format}" if self.options.format else stem_and_suffix(self.file)[1]
@@ -187,14 +187,14 @@ class _Triples:
         return self.ids.setdefault(text, len(self.ids))
 
     def _graph(self, graph: str) -> int:
-        """Return the id of a graph; a new one may have a date in its IRI."""
+        """Return a graph's id. A new graph may have a date in its IRI."""
         is_new, found = graph not in self.ids, self._id(graph)
         if is_new and (date := _date_in(graph)):
             self.times.extend((found, _IN_IRI, self._id(date)))
         return found
 
     def _add(self, kind: int, subject: str, value: Any, *, is_text: bool) -> None:
-        """Add a triple that is no fact itself, but says something about one."""
+        """Add a triple that is not a fact but describes one."""
         if kind == _CLAIM:
             self.owners.extend((self._id(value.value), self._id(subject)))
         elif kind == _RANK:
@@ -212,9 +212,9 @@ class _Triples:
     def _add_fact(
         self, kind: int, subject: Any, name: str, value: Any, place: tuple[int, int], ox: Any
     ) -> None:
-        """Add a triple, one that is annotated, or one of Wikidata; count it where it is no fact.
+        """Add a plain, annotated or Wikidata triple. Count it if it is not a fact.
 
-        place  its graph and its number
+        place  the triple's graph and number
         """
         node = 0 if kind == _EDGE else self._id(subject.value)
         if kind == _REIFIES and type(value) is ox.Triple:
@@ -233,9 +233,9 @@ class _Triples:
         self.facts.extend((*triple, place[0], node, place[1]))
 
     def _joined(self) -> Part:
-        """Return all facts with their times, in the order of the file.
+        """Return all facts with their times, in file order.
 
-        A triple is left out where it is about a statement, or where a statement says the same.
+        A triple is left out if it describes a statement, or if a statement repeats it.
         """
         subjects, predicates, objects, graphs, nodes, numbers = _columns(self.facts, 6)
         owned, owners = _columns(self.owners, 2)
@@ -270,9 +270,9 @@ def _columns(rows: "array[int]", count: int) -> Longs:
 
 
 def _ends(times: Longs, nodes: Longs, *points: int) -> Longs:
-    """Return since and until of some nodes, (2, n); 0 is unknown.
+    """Return since and until of some nodes, (2, n), with 0 for unknown.
 
-    points  kinds of times that are both, where a node has neither; the first kind counts
+    points  kinds of times used for both ends of nodes with neither; earlier kinds take precedence
     """
     ends = np.zeros((2, len(nodes)), np.int64)
     for kind, rows in ((_SINCE, [0]), (_UNTIL, [1]), *((point, [0, 1]) for point in points)):
@@ -284,7 +284,7 @@ def _ends(times: Longs, nodes: Longs, *points: int) -> Longs:
 
 
 def _first(keys: Longs, values: Longs, wanted: Longs) -> Longs:
-    """Return the first value of each wanted key; 0 where there is none."""
+    """Return the first value of each wanted key, or 0 if it has none."""
     if not len(keys):
         return np.zeros(len(wanted), np.int64)
     distinct, rows = np.unique(keys, return_index=True)
@@ -304,23 +304,23 @@ def _repeats(triples: tuple[Longs, Longs, Longs], first: Bools, others: Bools) -
 
 
 def _compact(ids: Longs, texts: pa.Array) -> pa.DictionaryArray:
-    """Return the texts of ids as a dictionary of those that occur."""
+    """Return the texts of ids as a dictionary of the texts that occur."""
     used, codes = np.unique(ids, return_inverse=True)
     return pa.DictionaryArray.from_arrays(codes.astype(np.int32), texts.take(pa.array(used)))
 
 
 def _kind_of(predicate: str) -> int:
-    """Return what a predicate says."""
+    """Return the meaning of a predicate."""
     if predicate in _KINDS:
         return _KINDS[predicate]
-    if predicate.startswith(_PROPERTY):  # others of them describe statements and references
+    if predicate.startswith(_PROPERTY):  # other predicates here describe statements and references
         namespace = predicate.removeprefix(_PROPERTY).rpartition("/")[0]
         return _OF_WIKIDATA.get(namespace, _SKIPPED)
     return _SKIPPED if predicate.startswith(_VOCABULARIES) else _EDGE
 
 
 def _date_in(iri: str) -> str:
-    """Return the most exact date in an IRI, of several the last; empty where there is none."""
+    """Return the most precise date in an IRI (on ties the last), or an empty text."""
     dates = [
         "-".join(filter(None, (found[1], found[3] or found[5], found[4])))
         for found in _DATE_IN_IRI.finditer(iri)

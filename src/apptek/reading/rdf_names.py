@@ -1,7 +1,7 @@
-"""Names of IRIs: an entity is called by its label, and by its shortened IRI where it has none.
+"""Names for IRIs: an entity's name is its label, or its shortened IRI if it has no label.
 
-The shortened IRI stays an alias, so that a query may use it. A predicate keeps its shortened IRI
-as its name, and its label goes into the table of predicates.
+The shortened IRI is kept as an alias, so that queries can use it. A predicate's name is its
+shortened IRI, and its label goes into the table of predicates.
 """
 
 import re
@@ -21,7 +21,7 @@ SKOS = "http://www.w3.org/2004/02/skos/core#"
 SCHEMA = ("http://schema.org/", "https://schema.org/")
 WIKIDATA = "http://www.wikidata.org/"
 DIRECT = f"{WIKIDATA}prop/direct/"
-PREFIXES = {  # those that most files use; the prefixes of a file come first
+PREFIXES = {  # the prefixes that most files use; a file's own prefixes take precedence
     "wd": f"{WIKIDATA}entity/",
     "wdt": DIRECT,
     "yago": "http://yago-knowledge.org/resource/",
@@ -37,13 +37,13 @@ PREFIXES = {  # those that most files use; the prefixes of a file come first
     "dcterms": "http://purl.org/dc/terms/",
     "org": "http://www.w3.org/ns/org#",
 }
-LANGUAGE = "en"  # of labels, unless another is given
+LANGUAGE = "en"  # the default language of labels
 _UNIVERSAL = ("mul", "")  # Wikidata's label for all languages, and a label without a language
 _LOCAL = re.compile(r"(.*[/#:])([^/#:]+)", re.DOTALL)
 
 
 def parse_prefixes(text: str) -> dict[str, str]:
-    """Return prefix -> namespace of a text such as `ex=http://example.org/ foo=urn:foo:`."""
+    """Return prefix -> namespace from a text such as `ex=http://example.org/ foo=urn:foo:`."""
     prefixes = {}
     for word in text.split():
         prefix, equals, namespace = word.partition("=")
@@ -57,9 +57,9 @@ def parse_prefixes(text: str) -> dict[str, str]:
 
 @dataclass(slots=True)
 class Vocabulary:
-    """The labels and the prefixes of RDF files; complete once all of them were read.
+    """The labels and prefixes of RDF files, complete once all files were read.
 
-    labels     IRI -> rank and label: the label of the lowest rank is taken, the first of several
+    labels     IRI -> rank and label; the lowest rank wins, and on ties the first label
     """
 
     language: str = LANGUAGE
@@ -68,11 +68,11 @@ class Vocabulary:
 
     @classmethod
     def of(cls, language: str, prefixes: str) -> "Vocabulary":
-        """Return an empty one as a user's options want it."""
+        """Return an empty vocabulary with the user's options."""
         return cls(language.lower() or LANGUAGE, parse_prefixes(prefixes))
 
     def add(self, iri: str, label: str, language: str | None) -> None:
-        """Add a label, unless it has another language, or a better one is known."""
+        """Add a label, unless it has another language or a better label is known."""
         tag = (language or "").lower()
         if tag in _UNIVERSAL:
             rank = 2 + _UNIVERSAL.index(tag)
@@ -84,22 +84,22 @@ class Vocabulary:
             self.labels[iri] = (rank, label)
 
     def join(self, other: "Vocabulary") -> None:
-        """Add what another file says; of two meanings of a prefix the first one counts."""
+        """Add another file's labels and prefixes. If prefixes conflict, the first one counts."""
         self.prefixes = {**other.prefixes, **self.prefixes}
         for iri, label in other.labels.items():
             self.labels[iri] = min(self.labels.get(iri, label), label, key=lambda pair: pair[0])
 
     def shown_prefixes(self) -> str:
-        """Return the prefixes that not every file has, as `parse_prefixes` reads them."""
+        """Return the prefixes that are not in every file, in the format of `parse_prefixes`."""
         others = sorted(self.prefixes.items() - PREFIXES.items())
         return " ".join(f"{prefix}={namespace}" for prefix, namespace in others)
 
     def rename(
         self, columns: Mapping[str, list[pa.DictionaryArray]], known: Mapping[str, str]
     ) -> tuple[dict[str, str], PredicateTable | None]:
-        """Replace IRIs in columns by names; return aliases and the labels of predicates.
+        """Replace IRIs in columns with names. Return the aliases and the labels of predicates.
 
-        known  names of entities of a model by alias: an IRI among them keeps its name
+        known  names of a model's entities by alias; IRIs among them keep these names
         """
         entities = _distinct([*columns["subject"], *columns["object"]])
         predicates = _distinct(columns["predicate"])
@@ -125,7 +125,7 @@ class Vocabulary:
         return aliases, PredicateTable(entries, "the labels of the RDF") if entries else None
 
     def _label(self, iri: str) -> str:
-        """Return the label of an IRI; of a property of Wikidata, that of its entity."""
+        """Return an IRI's label. A Wikidata property has the label of its entity."""
         return self.labels.get(iri.replace(DIRECT, PREFIXES["wd"]), (0, ""))[1]
 
 
@@ -135,19 +135,19 @@ def _distinct(columns: Iterable[pa.DictionaryArray]) -> list[str]:
 
 
 class Shortener:
-    """Shortens IRIs by prefixes, `wd:Q42` for http://www.wikidata.org/entity/Q42, and back."""
+    """Shortens and expands IRIs, such as `wd:Q42` for http://www.wikidata.org/entity/Q42."""
 
     def __init__(self, prefixes: Mapping[str, str]) -> None:
         self.prefixes = {**PREFIXES, **prefixes}
         self._prefix_of = {namespace: prefix for prefix, namespace in self.prefixes.items()}
 
     def __call__(self, iri: str) -> str:
-        """Return the short form of an IRI, or what it is where no prefix fits."""
+        """Return the short form of an IRI, or the IRI itself if no prefix fits."""
         parts = _LOCAL.fullmatch(iri)
         prefix = self._prefix_of.get(parts[1]) if parts else None
         return iri if prefix is None or parts is None else f"{prefix}:{parts[2]}"
 
     def expand(self, name: str) -> str:
-        """Return the IRI of a short form, or what it is where it is none."""
+        """Return the IRI for a short form, or the name itself if it is not one."""
         prefix, colon, local = name.partition(":")
         return self.prefixes[prefix] + local if colon and prefix in self.prefixes else name

@@ -1,4 +1,4 @@
-"""Sources of facts become a Dataset: read_dataset."""
+"""`read_dataset`, which converts sources of facts to a Dataset."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -23,7 +23,7 @@ from apptek.reading.sources import (
     open_file,
 )
 
-Progress = Callable[[str, int, int | None], None]  # source, bytes read, bytes in all if known
+Progress = Callable[[str, int, int | None], None]  # source, bytes read, total bytes if known
 
 
 def read_dataset(
@@ -45,10 +45,10 @@ def read_dataset(
         read_dataset(frame, columns={"subject": "A", "predicate": "Event", "object": "B"})
         read_dataset([("Iran", "Consult", "China", "2014-02-02"), ...])
 
-    The options are the fields of ReadOptions; `remembered` are others, which are taken if they fit.
-    In RDF, an IRI whose short form is an alias in `named` gets that name.
-    A single file is split into train, valid and test, unless a column `split` says which row is
-    what; and so are several files that are read as one, and a frame.
+    The options are the fields of ReadOptions. `remembered` options apply only where they fit.
+    In RDF, an IRI whose short form is an alias in `named` gets the name given there.
+    Files that are not yet split, and frames, are split into train, valid and test, unless a column
+    `split` specifies the split of each row.
     """
     given, known = ReadOptions(**options), remembered or {}
     if (kind := object_kind(source)) is not None:
@@ -62,7 +62,7 @@ def read_dataset(
     if chosen != given:
         rows.notes.append("read like the files of the model: its --columns and other options")
     dataset, is_split = assemble(found.name, rows, has_splits=found.has_splits, named=named)
-    if rows.vocabulary is not None:  # so that further files have the same names
+    if rows.vocabulary is not None:  # gives further files the same names
         chosen = replace(chosen, prefixes=rows.vocabulary.shown_prefixes(), format="")
     give_memory_back()
     is_benchmark = str(source) in BENCHMARKS
@@ -72,7 +72,7 @@ def read_dataset(
 def _read_object(
     source: Any, kind: str, options: ReadOptions, known: Mapping[str, Any], report: Progress | None
 ) -> Dataset:
-    """Read a database, a frame or tuples; `kind` is a key of OBJECT_KINDS."""
+    """Read a database, a frame or tuples. `kind` is a key of OBJECT_KINDS."""
     name, database = kind, find_database(source)
     if database is not None:
         source, name, options = database, database.name, _like(options, database, known)
@@ -87,8 +87,8 @@ def _read_object(
 def _read_files(rows: FactCollector, found: Located, progress: Progress | None) -> None:
     """Read the rows of all files.
 
-    NoFactsError if all files of a split are empty. One empty file among others, such as that of a
-    quiet day, is noted.
+    Raise NoFactsError if all files of a split are empty. If only some are, for example for a day
+    without events, they are noted.
     """
     before = 0
     total = sum(f.stat().st_size for part in found.files.values() for f in part if f.is_file())
@@ -114,16 +114,16 @@ def _read_files(rows: FactCollector, found: Located, progress: Progress | None) 
 
 
 def as_dataset(data: Any, **options: Any) -> Dataset:
-    """Return the data set itself, or what `read_dataset` makes of a frame, tuples or a path."""
+    """Return the data set itself, or the result of `read_dataset` for a frame, tuples or a path."""
     if isinstance(data, Dataset):
         if named := [name for name, value in options.items() if value]:
-            raise DataError(f"{named[0]} has no meaning for a Dataset, which was read before")
+            raise DataError(f"{named[0]} has no effect on a Dataset, which was already read")
         return data
     return read_dataset(data, **options)
 
 
 def read_more(like: Dataset, source: Any, **options: Any) -> Dataset:
-    """Further facts for a data set, read like its own where nothing else is said."""
+    """Read more facts for a data set, with the same options unless others are given."""
     if isinstance(source, Dataset):
         return source
     options = like.axis.how_to_read() | options
@@ -133,7 +133,7 @@ def read_more(like: Dataset, source: Any, **options: Any) -> Dataset:
 def _like(
     options: ReadOptions, source: Path | Database, remembered: Mapping[str, Any]
 ) -> ReadOptions:
-    """Return the options, and those of earlier sources as far as they fit this one."""
+    """Return the options, completed with earlier sources' options that fit this one."""
     usual = ReadOptions()
     fresh = {
         name: value

@@ -1,6 +1,6 @@
-"""All kinds of sources, and where data is.
+"""All kinds of sources, and how to find the data.
 
-A kind of source is one function that makes Arrow tables of text columns of it: see SourceKind.
+A kind of source is a function that converts it to Arrow tables of text columns: see SourceKind.
 Paths, patterns, standard input or a benchmark's name become files by split.
 """
 
@@ -32,9 +32,9 @@ from apptek.reading.values import open_json, open_sheet
 class SourceKind:
     """A kind of source.
 
-    open   the function that opens it: (source, options, name); of files and databases also the
+    open   the function that opens it: (source, options, name), for files and databases also the
            roles of queries
-    heeds  the options of OF_SOURCES that have a meaning for it
+    heeds  the options of OF_SOURCES that apply to it
     """
 
     open: Callable[..., Content]
@@ -73,7 +73,7 @@ _KINDS |= {b"@prefix": ".ttl", b"PREFIX": ".ttl"}
 
 
 def object_kind(source: Any) -> str | None:
-    """Return the key of OBJECT_KINDS for a source; None for files."""
+    """Return the key of OBJECT_KINDS for a source, or None for files."""
     if find_database(source) is not None:
         return "database"
     if not isinstance(source, str | Path | list | tuple):
@@ -83,7 +83,7 @@ def object_kind(source: Any) -> str | None:
 
 
 def kind_of(file: Path | Database, options: ReadOptions) -> SourceKind:
-    """Return the kind of a file or a database; DataError if it is none."""
+    """Return the kind of a file or a database. Raise DataError for unknown kinds."""
     if isinstance(file, Database):
         return OBJECT_KINDS["database"]
     if f".{options.format}" in RDF_FORMATS:
@@ -103,17 +103,17 @@ def open_file(file: Path | Database, options: ReadOptions, roles: Roles = None) 
 
 
 def check_options(options: ReadOptions, kinds: Sequence[SourceKind], name: str) -> None:
-    """Refuse options that none of the sources can heed."""
+    """Reject options that do not apply to any of the sources."""
     usual, heeded = ReadOptions(), {option for kind in kinds for option in kind.heeds}
     for option in OF_SOURCES:
         if getattr(options, option) != getattr(usual, option) and option not in heeded:
             shown = option.replace("_", "-")
-            raise UnfitOptionsError(f"{name}: --{shown} has no meaning for this kind of source")
+            raise UnfitOptionsError(f"{name}: --{shown} does not apply to this kind of source")
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The files of a data set, by split; without splits of its own, all are train."""
+    """The files of a data set, by split. Without published splits, all files are train."""
 
     name: str
     files: dict[Split, list[Path]]
@@ -124,9 +124,9 @@ class Located:
 def located(
     source: str | Path | Sequence[str | Path], max_bytes: int | None = None
 ) -> Iterator[Located]:
-    """Return the files of `source`: a path, several, a pattern, - or the name of a benchmark.
+    """Yield the files of `source`: a path, several, a pattern, - or the name of a benchmark.
 
-    Standard input, or a pipe such as <(zcat ...), is kept in a file as long as the context lasts.
+    Standard input, or a pipe such as <(zcat ...), is stored in a file until the context ends.
     """
     sources = [source] if isinstance(source, str | Path) else list(source)
     if not sources:
@@ -154,7 +154,7 @@ def find_sources(source: str | Path) -> list[Path]:
         folder = find_benchmark(str(source))
         if folder is None:
             raise DataError(
-                f"{source} is not on this machine: set APPTEK_DATA to the folder that holds it, "
+                f"{source} is not on this machine: set APPTEK_DATA to the folder that contains it, "
                 f"or run 'apptek data download {source}'"
             )
         return [folder]
@@ -167,8 +167,8 @@ def find_sources(source: str | Path) -> list[Path]:
             return files
         raise DataError(f"{source}: no file matches this pattern")
     raise DataError(
-        f"{source}: no such file or folder, no benchmark of that name "
-        f"(known: {', '.join(sorted(BENCHMARKS))}), and no folder of that name in APPTEK_DATA"
+        f"{source}: no such file or folder, no benchmark with that name "
+        f"(known: {', '.join(sorted(BENCHMARKS))}), and no folder with that name in APPTEK_DATA"
     )
 
 
@@ -189,7 +189,7 @@ def dataset_name(path: Path) -> str:
 
 
 def find_split_files(path: Path) -> dict[Split, list[Path]]:
-    """Return the files of train, valid and test in a folder; a single file is all train."""
+    """Return a folder's files for train, valid and test. A single file is all train."""
     if not path.is_dir():
         return {"train": [path]}
     split_files: dict[Split, list[Path]] = {}
@@ -205,7 +205,7 @@ def find_split_files(path: Path) -> dict[Split, list[Path]]:
     if "train" not in split_files:
         raise DataError(
             f"{path}: there is no train file (train{', train'.join(SUFFIXES)}); "
-            f"to read all its files as one, say '{path}/*'"
+            f"to read all its files as one, use '{path}/*'"
         )
     return split_files
 
@@ -215,7 +215,7 @@ def _is_data(file: Path) -> bool:
 
 
 def _keep(stream: IO[bytes], path: Path, max_bytes: int | None) -> Path:
-    """Keep standard input or a pipe as a file; its suffix follows from its first bytes."""
+    """Save standard input or a pipe as a file, with a suffix that its first bytes determine."""
     path.parent.mkdir()
     size = 0
     with path.open("wb") as file:

@@ -1,4 +1,4 @@
-"""The bytes of a file: plain or compressed, in any encoding, as blocks of whole lines."""
+"""The bytes of a file, plain or compressed, in any encoding, as blocks of whole lines."""
 
 import codecs
 import lzma
@@ -16,13 +16,13 @@ from apptek.errors import DataError
 
 BLOCK_BYTES = 1 << 25
 LONGEST_LINE = 1 << 26
-LONGEST_ROW = 10_000  # lines in which a quote that one of them opens is looked for its end
+LONGEST_ROW = 10_000  # maximum number of lines to search for the end of a quote
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
-# What a compressed file may grow to, unless a limit is given: so many times its size, or so much.
+# The default limit for a decompressed file: this multiple of its size, or this number of bytes.
 MAX_EXPANSION = 200
 SMALL_BYTES = 1 << 28
 _CODECS = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz", ".zip": "zip"}
-# Whatever Arrow, a decompressor or a reader of sheets may raise about a damaged file.
+# What Arrow, a decompressor or a sheet reader may raise for a damaged file.
 DAMAGE = (
     *(OSError, ValueError, LookupError, TypeError, RuntimeError, ArithmeticError, MemoryError),
     *(
@@ -41,23 +41,23 @@ class Block:
     """Some whole lines of a file, each with its newline, as UTF-8."""
 
     text: bytes
-    position: int  # bytes of the file read so far, as they lie on the disk
-    is_cut: bool = False  # the file ends with this block, and not with a newline
+    position: int  # bytes of the file read so far, before decompression
+    is_cut: bool = False  # the file ends with this block and without a newline
 
 
 def stem_and_suffix(path: Path) -> tuple[str, str]:
-    """Return a file's name without suffixes, and the suffix of its format, not the compression."""
+    """Return a file's name without suffixes, and its format's suffix, ignoring compression."""
     inner = path.with_suffix("") if is_compressed(path) else path
     return inner.stem, inner.suffix.lower()
 
 
 def is_compressed(path: Path) -> bool:
-    """Return whether the file's name says that it is compressed."""
+    """Return whether a file's name indicates compression."""
     return path.suffix.lower() in _CODECS
 
 
 def check_growth(path: Path, size: int, max_bytes: int | None) -> None:
-    """Raise DataError where a compressed file grows beyond what is allowed."""
+    """Raise DataError if a compressed file grows beyond the limit."""
     allowed = max_bytes or max(SMALL_BYTES, MAX_EXPANSION * path.stat().st_size)
     if size > allowed:
         raise DataError(
@@ -77,21 +77,21 @@ def one_line(error: Exception) -> str:
 
 
 def undecodable(name: str, error: UnicodeError, encoding: str) -> DataError:
-    """Return the error for a file that is no text in an encoding."""
-    found, expected = one_line(error), f"text in {encoding} (--read encoding=NAME says otherwise)"
+    """Return the error for a file that is not text in this encoding."""
+    found, expected = one_line(error), f"text in {encoding} (--read encoding=NAME changes it)"
     return DataError(f"{name}: found {found}, expected {expected}")
 
 
 def read_start(path: Path, size: int) -> bytes:
-    """Return the first bytes of a file, decompressed, as they are encoded."""
+    """Return the first bytes of a file, decompressed but not decoded."""
     with _open(path) as (stream, _):
         return _read(path, stream, size)
 
 
 def read_pieces(path: Path, max_bytes: int | None) -> Iterator[tuple[bytes, int]]:
-    """Yield the decompressed bytes of a file, and how many were read from the disk.
+    """Yield the decompressed bytes of a file, and the number of bytes read from disk.
 
-    max_bytes  how large it may grow; None: as usual
+    max_bytes  the limit for the decompressed file; None means the default
     """
     total = 0
     with _open(path) as (stream, raw):
@@ -107,11 +107,11 @@ def read_blocks(
 ) -> Iterator[Block]:
     """Yield the lines of a file in blocks of about BLOCK_BYTES, as UTF-8.
 
-    Without an encoding it is UTF-8. Files that were joined may have byte order marks at the start
-    of lines, which are left out. In a quoted file, a block ends with a row, not within a cell that
-    has line breaks.
+    Without an encoding, the file is UTF-8. Concatenated files may have byte order marks at the
+    start of lines, which are removed. In a quoted file, a block ends at the end of a row, not
+    within a cell that has line breaks.
     """
-    rest, position, line = b"", 0, 1  # what was read but not handed out yet
+    rest, position, line = b"", 0, 1  # the bytes read but not yet yielded
     for text, now in _decoded(path, encoding, max_bytes):
         end = _end_of_rows(rest) if quoted else rest.rfind(b"\n") + 1
         if end:
@@ -130,7 +130,7 @@ def read_blocks(
 def _end_of_rows(text: bytes) -> int:
     """Return where the last whole row ends: after the last line break outside of quotes.
 
-    A row that does not end within LONGEST_ROW lacks a quote: then the last line ends there.
+    A row without an end within LONGEST_ROW lines lacks a quote. The last line ends it.
     """
     last = end = text.rfind(b"\n") + 1
     is_open = text.count(b'"', 0, end) % 2 == 1
@@ -144,7 +144,7 @@ def _end_of_rows(text: bytes) -> int:
 
 
 def _cleaned(text: bytes, path: Path, line: int) -> bytes:
-    """Return lines without byte order marks; DataError where they are no UTF-8."""
+    """Return lines without byte order marks. Raise DataError if they are not UTF-8."""
     text = text.removeprefix(BYTE_ORDER_MARK)
     if BYTE_ORDER_MARK in text:
         text = text.replace(b"\n" + BYTE_ORDER_MARK, b"\n")
@@ -179,7 +179,7 @@ def _decoded(
 
 @contextmanager
 def _open(path: Path) -> Iterator[tuple[Any, Any]]:
-    """Open the stream of a file's content, and the one of its bytes on the disk."""
+    """Open the streams of a file's content and of its bytes on disk."""
     codec = _CODECS.get(path.suffix.lower())
     try:
         raw = path.open("rb") if codec in ("xz", "zip") else pa.OSFile(str(path))

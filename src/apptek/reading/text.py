@@ -1,4 +1,4 @@
-"""Files of text: the delimiter is found, Arrow parses blocks of lines."""
+"""Text files: the delimiter is detected, and Arrow parses blocks of lines."""
 
 import codecs
 import csv
@@ -46,7 +46,7 @@ from apptek.safe_text import counted
 
 SAMPLE_BYTES = 1 << 20
 SAMPLE_LINES = 200
-LONGEST = 100  # lines of a row, where quotes are wrong
+LONGEST = 100  # maximum number of lines in a row with wrong quotes
 NEARLY_ALL = 0.9
 DELIMITERS = (",", "\t", ";", "|")
 _WORDS = {"tab": "\t", "\\t": "\t", "space": " ", "comma": ",", "semicolon": ";", "pipe": "|"}
@@ -59,7 +59,7 @@ class TextFormat:
     """How the cells of a text file are separated."""
 
     delimiter: str
-    quoted: bool  # .csv; in .txt and .tsv a quote is a character like any other
+    quoted: bool  # .csv; in .txt and .tsv files, a quote is an ordinary character
 
 
 _TABS = TextFormat("\t", quoted=False)
@@ -67,12 +67,12 @@ TEXT_FORMATS = {".txt": _TABS, ".tsv": _TABS, ".tab": _TABS, ".csv": TextFormat(
 
 
 def open_text(file: Path, options: ReadOptions, name: str, roles: Roles = None) -> Content:
-    """Open a file of text."""
+    """Open a text file."""
     encoding, form, rows = examine(file, options, 3 if roles is None else len(roles))
     if not rows:
         raise DataError(f"{name}:1: the file is empty; expected a fact on each line")
     begin = _begin(file, options, rows, roles)
-    widths = [len(row) for _, row in rows[:-1]]  # the last may be cut
+    widths = [len(row) for _, row in rows[:-1]]  # the last row may be cut off
     lines = _Lines(name, begin.layout, form, widths)
     blocks = read_blocks(file, encoding, options.max_bytes, quoted=form.quoted)
     return Content(
@@ -88,7 +88,7 @@ def open_text(file: Path, options: ReadOptions, name: str, roles: Roles = None) 
 def _begin(
     file: Path, options: ReadOptions, numbered: list[tuple[int, list[str]]], roles: Roles
 ) -> Beginning:
-    """Return what the first rows tell, of a dump of event data, of ids, or of another file."""
+    """Return what the first rows reveal about a dump of event data, ids, or another file."""
     rows, columns = [row for _, row in numbered], options.column_of()
     found = None
     if columns is None or options.format:
@@ -101,7 +101,7 @@ def _begin(
 def examine(
     file: Path, options: ReadOptions, fewest: int
 ) -> tuple[str | None, TextFormat, list[tuple[int, list[str]]]]:
-    """Return the encoding (None: UTF-8), the delimiter and the first rows of a file."""
+    """Return a file's encoding (None: UTF-8), delimiter and first rows."""
     sample = read_start(file, SAMPLE_BYTES)
     encoding = find_encoding(sample, options.encoding)
     start, form = lines_of(sample, encoding, file.name), TEXT_FORMATS[stem_and_suffix(file)[1]]
@@ -113,14 +113,14 @@ def examine(
             )
         form = TextFormat(delimiter, form.quoted or delimiter not in ("\t", " "))
     elif options.format == "gdelt":
-        form = _TABS  # under the suffix .CSV
+        form = _TABS  # with the suffix .CSV
     else:
         form = find_delimiter(start, form, fewest)
     return encoding, form, first_rows(start, form)
 
 
 def find_encoding(sample: bytes, given: str = "") -> str | None:
-    """Return the encoding that a user names, or UTF-16 by its byte order mark; None for UTF-8."""
+    """Return the user's encoding, or UTF-16 if there is a byte order mark, or None for UTF-8."""
     if not given:
         return "utf-16" if sample.startswith(_UTF16) else None
     try:
@@ -134,7 +134,7 @@ def find_encoding(sample: bytes, given: str = "") -> str | None:
 
 
 def lines_of(sample: bytes, encoding: str | None, name: str) -> str:
-    """Return the whole lines of a sample; bytes that cannot be decoded are replaced."""
+    """Return the whole lines of a sample. Bytes that cannot be decoded are replaced."""
     is_cut = len(sample) >= SAMPLE_BYTES
     if encoding is None:
         sample = sample.removeprefix(BYTE_ORDER_MARK)
@@ -151,9 +151,9 @@ def lines_of(sample: bytes, encoding: str | None, name: str) -> str:
 def find_delimiter(sample: str, usual: TextFormat, fewest: int = 3) -> TextFormat:
     """Return the format of a file that starts with `sample`.
 
-    It is the usual one for the file's suffix, unless that splits the first lines in fewer than
-    `fewest` cells and another delimiter splits nearly all of them: facts alike, rows of a small
-    table into any number.
+    It is the usual format for the file's suffix, unless that splits the first lines into fewer than
+    `fewest` cells and another delimiter splits nearly all of them. Facts must have equal numbers of
+    cells, rows of a small table may have any.
     """
     others = (TextFormat(mark, usual.quoted or mark != "\t") for mark in DELIMITERS)
     for form in (usual, *others):
@@ -169,13 +169,13 @@ def find_delimiter(sample: str, usual: TextFormat, fewest: int = 3) -> TextForma
 
 
 class _Unquoted(csv.excel):
-    """Cells in which a quote is a character like any other."""
+    """Cells in which a quote is an ordinary character."""
 
     quoting = csv.QUOTE_NONE
 
 
 def rows_of(text: str, form: TextFormat) -> Iterator[tuple[int, list[str]]]:
-    """Yield the rows of a small text with the number of their last line; blank ones are skipped."""
+    """Yield the rows of a small text with the number of their last line. Blank rows are skipped."""
     dialect = "excel" if form.quoted else _Unquoted
     reader = csv.reader(io.StringIO(text, ""), dialect, delimiter=form.delimiter)
     yield from ((reader.line_num, row) for row in reader if row)
@@ -188,7 +188,7 @@ def first_rows(sample: str, form: TextFormat) -> list[tuple[int, list[str]]]:
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """The lines of a file, parsed in blocks; `widths` are the cells of the first rows."""
+    """A file's lines, parsed in blocks. `widths` contains the cell counts of the first rows."""
 
     file: str
     layout: ColumnLayout
@@ -196,9 +196,9 @@ class _Lines:
     widths: list[int]
 
     def parts(self, blocks: Iterator[Block]) -> Iterator[Part]:
-        """Yield every block parsed, in order, while threads parse the next ones.
+        """Yield the parsed blocks in order, while threads parse the next ones.
 
-        Only a block or so per thread waits at a time, so that memory stays bounded.
+        Only about one block per thread is queued at a time, so that memory use is bounded.
         """
         workers, line = max(1, min(4, os.cpu_count() or 1)), 1
         waiting: deque[Future[tuple[list[Part], int]]] = deque()
@@ -218,7 +218,7 @@ class _Lines:
                 yield from done()
 
     def _parse(self, block: Block) -> tuple[list[Part], int]:
-        """Return the parts of a block, whose rows are counted from 0, and how many it has."""
+        """Return the parts of a block, with rows counted from 0, and the number of its rows."""
         text, faults = block.text, dict[int, str]()
         if self.form.quoted and not _are_clean(text, self.form.delimiter):
             text, faults = _without_bad_quotes(text, self.form)
@@ -230,7 +230,7 @@ class _Lines:
             numbers = np.delete(np.arange(row_count), [number for number, _, _ in others])
         expected = 'quotes around whole cells, doubled within them: ""'
         defects = [
-            Defect(self.file, row, "row", f"a quote that is wrong in {shown(line)}", expected)
+            Defect(self.file, row, "row", f"a misplaced quote in {shown(line)}", expected)
             for row, line in faults.items()
         ]
         if block.is_cut and self.layout.free and others and others[-1][0] == row_count - 1:
@@ -255,7 +255,7 @@ class _Lines:
         return parts, row_count
 
     def _usual_width(self) -> int:
-        """Return the number of cells that most of the first rows have."""
+        """Return the number of cells in most of the first rows."""
         usual = Counter(width for width in self.widths if width in FREE_LAYOUTS).most_common(1)
         return usual[0][0] if usual else 4
 
@@ -277,7 +277,7 @@ class _Lines:
 def parse_rows(
     text: bytes, width: int, form: TextFormat
 ) -> tuple[pa.Table, list[tuple[int, int, str]]]:
-    """Return the rows of this width, and of each other row its number from 0, width and text."""
+    """Return the rows with this width. For others, return number (from 0), width and text."""
     others: list[tuple[int, int, str]] = []
 
     def keep(row: arrow_csv.InvalidRow) -> str:
@@ -285,12 +285,12 @@ def parse_rows(
         return "skip"
 
     if text.startswith(BYTE_ORDER_MARK):
-        text = BYTE_ORDER_MARK + text  # Arrow removes one from the front of whatever it parses
+        text = BYTE_ORDER_MARK + text  # Arrow removes one from the front of any text
     types = {str(column): TEXT_TYPE for column in range(width)}
     if not text:
         return pa.schema(types.items()).empty_table(), others
-    # One thread and one Arrow block per text: blocks are parsed in parallel already, and a column
-    # of one chunk has one dictionary.
+    # One thread and one Arrow block per text: blocks are already parsed in parallel, and a column
+    # with one chunk has one dictionary.
     table = arrow_csv.read_csv(
         pa.BufferReader(text),
         arrow_csv.ReadOptions(
@@ -309,7 +309,7 @@ def parse_rows(
 
 
 def _are_clean(text: bytes, delimiter: str) -> bool:
-    """Return whether every quote opens or closes a whole cell: then Arrow reads it correctly."""
+    """Return whether every quote opens or closes a whole cell, so that Arrow reads it correctly."""
     if b'"' not in text:
         return True
     data = np.frombuffer(b"\n" + text, np.uint8)
@@ -323,9 +323,9 @@ def _are_clean(text: bytes, delimiter: str) -> bool:
 
 
 def _without_bad_quotes(text: bytes, form: TextFormat) -> tuple[bytes, dict[int, str]]:
-    """Return the rows with an empty one for each whose quotes are wrong, and the texts of those.
+    """Replace rows with misplaced quotes by empty rows. Return the text and the replaced rows.
 
-    A quote that is missing makes one bad row and swallows no other.
+    A missing quote makes one row bad and does not affect other rows.
     """
     lines, rows, faults, start = text.split(b"\n")[:-1], list[bytes](), dict[int, str](), 0
     while start < len(lines):
@@ -333,7 +333,7 @@ def _without_bad_quotes(text: bytes, form: TextFormat) -> tuple[bytes, dict[int,
         while (is_whole := _is_whole(row, form)) is None and stop < min(
             len(lines), start + LONGEST
         ):
-            row, stop = row + b"\n" + lines[stop], stop + 1  # a cell goes on in the next line
+            row, stop = row + b"\n" + lines[stop], stop + 1  # a cell continues on the next line
         if not is_whole:
             faults[len(rows)] = lines[start].decode()
             row, stop = b"", start + 1
@@ -343,7 +343,7 @@ def _without_bad_quotes(text: bytes, form: TextFormat) -> tuple[bytes, dict[int,
 
 
 def _is_whole(row: bytes, form: TextFormat) -> bool | None:
-    """Return whether the quotes of a row are around whole cells; None where one is still open."""
+    """Return whether a row's quotes surround whole cells, or None if a quote is still open."""
     if b'"' not in row:
         return True
     try:

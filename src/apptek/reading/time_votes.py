@@ -1,8 +1,8 @@
-"""What the times of a data set are: all distinct texts together decide, and the rest are bad.
+"""How to interpret a data set's times: all distinct texts vote, and those that disagree are bad.
 
-Calendar texts and integers do not mix, nor do times of day with an offset and without, nor dates
-with the day first and with the month first, nor (unless it is wanted) years and days. What most
-facts have is right; of two that are equally frequent it is dates, the day first, an offset.
+Calendar texts and integers do not mix. Nor do times of day with and without an offset, dates with
+the day first and with the month first, or (by default) years and days. The majority of the facts
+decides. On ties, dates, the day first, and an offset win.
 """
 
 import re
@@ -36,21 +36,21 @@ from apptek.facts.written_times import (
 )
 
 NEARLY_ALL = 0.9  # of distinct times
-END_OF_YEARS = 3000  # numbers of four digits below are years, if all are
-FEWEST_STEPS = 3  # distinct integers that show a stride
+END_OF_YEARS = 3000  # if all numbers have four digits and are below this, they are years
+FEWEST_STEPS = 3  # distinct integers required for a stride
 ENOUGH_VALUES = 50  # distinct times that make a unit fine enough
 _UNITS: tuple[Unit, ...] = ("year", "month", "day")  # by precision
 _MIDNIGHT = r"[0-9]{4}-[0-9]{2}-[0-9]{2}T00:00:00(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
-_FAR = 2**62  # an unknown end contradicts nothing
+_FAR = 2**62  # an unknown end does not contradict anything
 
 
 def without_midnight(text: str) -> str:
-    """Return the day of a time at midnight, in the zone in which it is written."""
+    """Return the day of a time at midnight, in the time's own zone."""
     return text[:10] if re.fullmatch(_MIDNIGHT, text) else text
 
 
 def without_midnights(texts: pa.Array) -> pa.Array:
-    """Return the days of times, if all times of day are midnight in the zone that is written."""
+    """Return the days of times if all times of day are midnight in their own zone."""
     at_midnight = pc.match_substring_regex(texts, f"^{_MIDNIGHT}$")
     has_clock = pc.match_substring(texts, ":")
     if not pc.any(at_midnight).as_py() or pc.any(pc.greater(has_clock, at_midnight)).as_py():
@@ -59,12 +59,12 @@ def without_midnights(texts: pa.Array) -> pa.Array:
 
 
 class TimeVotes:
-    """The distinct texts of times of a data set, and what they must look like.
+    """The distinct time texts of a data set, and the required format.
 
     written   see WRITTEN
-    good      which texts are right so far
-    expected  what is expected in the place of the others
-    kind      INTEGER, DATE or EITHER; given DATE, integers are bad
+    good      which texts are valid so far
+    expected  the expected format for each of the other texts
+    kind      INTEGER, DATE or EITHER; with DATE, integers are bad
     """
 
     def __init__(
@@ -98,13 +98,13 @@ class TimeVotes:
         return written
 
     def _refuse(self, texts: Bools, expected: str) -> None:
-        """Refuse known times that are right otherwise."""
+        """Mark known times as bad that were good so far."""
         refused = texts & self.good & (self.written["kind"] != NOTHING)
         self.expected |= dict.fromkeys(np.flatnonzero(refused).tolist(), expected)
         self.good &= ~refused
 
     def vote(self, counts: Longs) -> None:
-        """Settle the kind, the order of day and month, and offsets; counts: the facts by text."""
+        """Settle the kind, the order of day and month, and offsets; counts: facts per text."""
         used = self.good & (counts > 0) & (self.written["kind"] != NOTHING)
 
         def wins(one: Bools, other: Bools) -> tuple[bool, str]:
@@ -145,7 +145,7 @@ class TimeVotes:
             self._refuse(dates, f"an integer{as_others}")
 
     def bounds(self) -> tuple[Longs, Longs]:
-        """Return the first and last moment of each text, as numbers that can be compared."""
+        """Return the first and last moment of each text, as comparable numbers."""
         unknown = self.written["kind"] == NOTHING
         if self.kind == INTEGER:
             low = high = self.written["year"]
@@ -153,14 +153,14 @@ class TimeVotes:
             dates = as_dates(self.written, self.order)
             unknown = unknown | (dates["order"] == OPEN)
             year, month, day, second = (dates[p] for p in ("year", "month", "day", "second"))
-            # Month 0 and day 0 sort before, 15 and 31 after all that exist: a year holds its days.
+            # Month 0 and day 0 sort before all others, 15 and 31 after: a year contains its days.
             low = ((year * 16 + month) * 32 + day) * DAY_SECONDS + np.maximum(second, 0)
             high = (year * 16 + np.where(month, month, 15)) * 32 + np.where(day, day, 31)
             high = high * DAY_SECONDS + np.where(second < 0, DAY_SECONDS - 1, second)
         return np.where(unknown, -_FAR, low), np.where(unknown, _FAR, high)
 
     def vote_precision(self, counts: Longs) -> None:
-        """Refuse dates of another precision than most facts, unless some say by # that they are."""
+        """Mark dates whose precision differs from the majority's as bad, unless some contain #."""
         known = self.good & (counts > 0) & (self.written["kind"] != NOTHING)
         if self.granularity != "auto" or self.kind == INTEGER or not known.any():
             return
@@ -183,7 +183,7 @@ class TimeVotes:
         if not self.order and (used & (self.written["order"] == OPEN)).any():
             text = self._first_text(used & (self.written["order"] == OPEN))
             raise TimeFormatError(
-                f"the dates may be read in two ways, such as {text!r}: say --date-format "
+                f"some dates can be read in two ways, such as {text!r}: use --date-format "
                 f"{_pattern(text, 'dmy')} or --date-format {_pattern(text, 'mdy')}"
             )
         written = self.written.copy()
@@ -211,21 +211,21 @@ class TimeVotes:
         return TimeAxis(_UNITS[_commonest(weights)], mixed=mixed, date_format=how)
 
     def moments(self) -> Ints:
-        """Return a number for each text, the same for texts that mean the same time."""
+        """Return a number for each text. Texts that mean the same time have the same number."""
         times = self.written if self.kind == INTEGER else as_dates(self.written, self.order)
         times["order"] = 0
         return np.unique(times, return_inverse=True)[1].astype(np.int32)
 
     def notes(self, axis: TimeAxis) -> list[str]:
-        """Return a note where integers may be dates, such as 010224."""
+        """Return a note if integers may be dates, such as 010224."""
         if axis.unit != "integer":
             return []
         padded = self.texts.filter(pc.match_substring_regex(self.texts, "^0[0-9]{5}$"))
-        advice = "are read as integers; if they are dates, say --date-format %d%m%y or the like"
+        advice = "are read as integers; if they are dates, use --date-format %d%m%y or similar"
         return [f"times such as {text} {advice}" for text in padded[:1].to_pylist()]
 
     def describe(self, axis: TimeAxis, counts: Longs) -> dict[str, str]:
-        """Return the unit of times, and how those of facts are written; counts: facts by time."""
+        """Return the unit and written form of the facts' times. `counts` are facts per time."""
         good = self.good & (counts > 0)
         known = good & (self.written["kind"] != NOTHING)
         stamped = bool((good & (self.written["second"] >= 0)).any())
@@ -236,7 +236,7 @@ class TimeVotes:
         }
 
     def _date_pattern(self, known: Bools) -> str:
-        """Return a pattern of strptime, ISO 8601, or integer."""
+        """Return a strptime pattern, "ISO 8601" or "integer"."""
         ordered = known & (self.written["order"] > 0)
         if self.order and ordered.any():
             return _pattern(self._first_text(ordered), self.order)
@@ -248,15 +248,15 @@ class TimeVotes:
 
 
 def _pattern(text: str, order: str) -> str:
-    """Return the pattern of strptime of a date such as 13.05.2014."""
+    """Return the strptime pattern of a date such as 13.05.2014."""
     separator = next(c for c in text.strip('" ') if not c.isdigit())
     return separator.join(("%d", "%m", "%Y") if order == "dmy" else ("%m", "%d", "%Y"))
 
 
 def _are_dates(written: Written) -> bool:
-    """Return whether nearly all texts are days, or nearly all are years and the others far off.
+    """Return whether nearly all texts are days, or nearly all are years and the rest are far off.
 
-    Far off, because numbers that are counted up may pass 1000, and are no years then.
+    Far off, because sequence numbers may also exceed 1000.
     """
     kinds, numbers = written["kind"], written["year"]
     days = int(((kinds == DATE) | ((kinds == EITHER) & (numbers > 9999))).sum())
@@ -273,32 +273,32 @@ def _are_dates(written: Written) -> bool:
 
 
 def _stride(numbers: Longs) -> int:
-    """Return what divides all differences of some numbers; 1 where there are too few to say."""
+    """Return the greatest common divisor of the numbers' differences, or 1 for too few numbers."""
     distinct = np.unique(numbers)
     return int(np.gcd.reduce(np.diff(distinct))) if len(distinct) >= FEWEST_STEPS else 1
 
 
 def _weights(levels: Longs, counts: Longs) -> Any:
-    """Return the facts by precision; beside plain days, a time of day counts as its day."""
+    """Return the facts by precision. Among plain days, a time of day counts as its day."""
     return np.bincount(levels, counts, minlength=3)
 
 
 def _commonest(weights: Any) -> int:
-    """Return the precision of most facts; a tie goes to the finer, where both have positions."""
+    """Return the precision of most facts. On ties, the finer one that occurs wins."""
     return 2 - int(np.argmax(weights[::-1]))
 
 
 def _fine_enough(dates: Written) -> Unit:
     """Return the coarsest unit from day to second with enough distinct values.
 
-    Where there are too few times for that, the coarsest one that keeps them all apart.
+    If there are too few times for that, return the coarsest unit that keeps them all distinct.
     """
     days = position("day", dates["year"], dates["month"], dates["day"])
     moments = np.sort(days * DAY_SECONDS + dates["second"])
     steps: dict[Unit, int] = {"day": DAY_SECONDS, "hour": 3600, "minute": 60, "second": 1}
     if np.abs(moments).max() > LARGEST:
         del steps["second"]
-    # Of ascending numbers, the distinct ones are counted by where they change.
+    # In sorted numbers, count distinct ones by where the value changes.
     counts = {u: 1 + int(np.count_nonzero(np.diff(moments // s))) for u, s in steps.items()}
     enough = min(ENOUGH_VALUES, max(counts.values()))
     return next(unit for unit, count in counts.items() if count >= enough)

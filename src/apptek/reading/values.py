@@ -1,7 +1,7 @@
-"""Files whose cells are values, not texts: JSON, and a sheet of an .xlsx, .xls or .ods file.
+"""Files whose cells are values, not texts: JSON, and sheets in .xlsx, .xls or .ods files.
 
-JSON is one object on each line, or an array of objects or rows. In a sheet, a formula counts with
-the value that was stored for it, and a merged cell is the first of the cells that it covers.
+JSON has one object per line, or an array of objects or rows. In a sheet, a formula counts as its
+stored value, and a merged cell as the first of the cells that it covers.
 """
 
 import json
@@ -40,7 +40,7 @@ from apptek.reading.text import SAMPLE_BYTES, SAMPLE_LINES, find_encoding, lines
 from apptek.safe_text import counted
 
 EXPECTED = "a JSON object such as {...} on each line, or an array of them or of rows"
-CELL_BYTES = 32  # the least memory of a cell of a sheet, even if it is empty
+CELL_BYTES = 32  # minimum memory of a sheet's cell, even if it is empty
 _CELL = re.compile(rb'<c r="([A-Z]{1,3})([0-9]{1,7})"')
 _PIECE = 1 << 22
 _Chunk = tuple[list[tuple[int, Any]], int]  # numbered values, and the bytes read so far
@@ -48,7 +48,7 @@ _SHEET_VALUE = "a text, a whole number or a date (numbers beyond 2^53 as text)"
 
 
 def open_json(file: Path, options: ReadOptions, name: str, roles: Roles = None) -> Content:
-    """Open a file of JSON; the keys of the first objects are its columns."""
+    """Open a JSON file. The keys of the first objects are its columns."""
     start = read_start(file, SAMPLE_BYTES)
     encoding = find_encoding(start, options.encoding)
     blocks = read_blocks(file, encoding, options.max_bytes)
@@ -95,7 +95,7 @@ def _load_lines(blocks: Iterator[Block]) -> Iterator[_Chunk]:
 
 
 def _load(line: str) -> Any:
-    """Return the value of a line; the line itself where it is no JSON."""
+    """Return the value of a line, or the line itself if it is not JSON."""
     try:
         return json.loads(line)
     except (ValueError, RecursionError):
@@ -127,7 +127,7 @@ def _open_rows(
     how: dict[str, str],
     expected: str = "a text or a whole number",
 ) -> Content:
-    """Open rows of values in memory; the first may be a header that occurs again."""
+    """Open rows of values in memory. The first row may be a header that occurs again."""
     columns = options.column_of()
     rows = [(number, [_dated(cell) for cell in row]) for number, row in rows]
     samples = [(n, [text_of(cell) or "" for cell in row]) for n, row in rows[:SAMPLE_LINES]]
@@ -143,15 +143,15 @@ def _open_rows(
 
 
 def _dated(cell: Any) -> Any:
-    """Return a date of a sheet as a text, other values as they are.
+    """Return a date in a sheet as a text. Other values are unchanged.
 
-    A midnight comes as a date, also beside times of day. If all are midnights, they are days.
+    Midnight arrives as a date, even among times of day. If all times are midnight, they are days.
     """
     return datetime(*cell.timetuple()[:6]).isoformat() if isinstance(cell, date) else cell
 
 
 def open_sheet(file: Path, options: ReadOptions, title: str, roles: Roles = None) -> Content:
-    """Open a sheet: the one that is named or numbered, else the first."""
+    """Open a sheet by name or number, or the first sheet."""
     if find_spec("python_calamine") is None:
         raise DataError(f"{file.name}: sheets need python-calamine: pip install 'apptek[excel]'")
     from python_calamine import CalamineError, CalamineWorkbook
@@ -167,7 +167,7 @@ def open_sheet(file: Path, options: ReadOptions, title: str, roles: Roles = None
     except (*DAMAGE, CalamineError) as error:
         raise damaged(file, error) from None
     others = [repr(other) for other in names if other != name]
-    advice = f" (--read sheet=NAME takes another: {', '.join(others)})" if others else ""
+    advice = f" (--read sheet=NAME reads another: {', '.join(others)})" if others else ""
     filled = (n for _, row in rows[:SAMPLE_LINES] for n, cell in enumerate(row, 1) if cell != "")
     if (width := max(filled, default=0)) < len(NAME_ROLES):
         found = f"the sheet {name!r} has {counted(width, 'column')}"
@@ -188,7 +188,7 @@ def _choose(file: Path, names: list[str], wanted: str) -> str:
 
 
 def _check_size(file: Path, max_bytes: int | None) -> None:
-    """Refuse a file whose parts, or whose cells as a full table, would grow too large."""
+    """Reject a file whose parts, or whose cells as a full table, would grow too large."""
     if not zipfile.is_zipfile(file):
         return
     with zipfile.ZipFile(file) as archive:
@@ -200,7 +200,7 @@ def _check_size(file: Path, max_bytes: int | None) -> None:
 
 
 def _table_size(stream: Any) -> int:
-    """Return the cells of the table from A1 to the last cell that a sheet has."""
+    """Return the number of cells in the table from A1 to a sheet's last cell."""
     rest, width, height = b"", 0, 0
     while piece := stream.read(_PIECE):
         text = rest + piece
