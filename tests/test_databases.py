@@ -194,7 +194,7 @@ def test_what_is_wrong_is_said(url: str, words: list[str], expected: str) -> Non
 def test_a_table_or_a_query_but_not_both_and_one_source(url: str) -> None:
     with pytest.raises(DataError, match="expected a table after the URL or --sql, not both"):
         read_dataset(f"{url}#events", sql="select 1")
-    with pytest.raises(DatabaseError, match="a database is read alone"):
+    with pytest.raises(DatabaseError, match="a database must be the only source"):
         read_dataset(["events.csv", f"{url}#events"])
     with pytest.raises(DataError, match="--sql does not apply to this kind of source"):
         read_dataset(FACTS, sql="select 1")

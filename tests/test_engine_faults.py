@@ -181,7 +181,7 @@ def test_a_cluster_without_workers_ends_with_one_line_and_a_second_run_goes_on(
         time.sleep(0.02)
     os.kill(raylets[-1], signal.SIGKILL)
     *_, last = fit.end().splitlines()
-    assert last == "apptek: the cluster has no workers any more"
+    assert last == "apptek: the cluster no longer has any workers"
     assert not list(tmp_path.glob(SHARED))
     Fit(place, tmp_path / "model", "--engine", "processes", "--resume").end()
     assert files_of(tmp_path / "model") == files_of(place / "expected")

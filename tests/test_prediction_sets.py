@@ -120,7 +120,7 @@ def test_every_interface_gives_the_same_set(explored_model: Path, tmp_path: Path
 def test_a_coverage_that_is_no_share_is_refused(explored_model: Path, coverage: str) -> None:
     words = ["A", "B", "2019-01-01", "--allow-unknown", f"--coverage={coverage}"]
     said = refusal("predict", str(explored_model), *words)
-    assert "expected a share above 0 and below 1" in said
+    assert "expected a proportion above 0 and below 1" in said
 
 
 def test_evaluate_reports_coverage_and_size(explored_model: Path) -> None:

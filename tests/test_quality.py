@@ -234,7 +234,7 @@ def test_evaluate_names_the_splits_and_views_that_there_are(explored_model: Path
     predictor: Any = Predictor.load(explored_model)
     with pytest.raises(ApptekError, match="split is 'dev'; known: valid, test"):
         predictor.evaluate("dev")
-    with pytest.raises(ApptekError, match="not evaluated on train"):
+    with pytest.raises(ApptekError, match="not evaluated on its training set"):
         predictor.evaluate("train")
     with pytest.raises(ApptekError, match="view is 'foresight'; known: all_facts, past_only"):
         predictor.evaluate(view="foresight")

@@ -335,7 +335,7 @@ def test_a_predictor_is_fitted_by_a_column_of_splits() -> None:
     model = Predictor.fit(frame, split="fold").model
     assert [len(model.dataset.split(split)) for split in SPLITS] == [20, 5, 5]
     assert len(model.graph.facts) == 20
-    with pytest.raises(DataError, match="split has no meaning"):
+    with pytest.raises(DataError, match="split has no effect on a Dataset"):
         Predictor.fit(model.dataset, split="fold")
 
 

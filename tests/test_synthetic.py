@@ -54,7 +54,7 @@ def test_no_fact_occurs_twice_and_the_size_is_exact(facts: int) -> None:
     [
         *((facts, 0, "expected 200 to 100,000,000 facts, not") for facts in (-1, LARGEST + 1)),
         (SMALLEST - 1, 0, "expected 200 to 100,000,000 facts, not 199"),
-        (1000, -1, "a seed is 0 or more, not -1"),
+        (1000, -1, "a seed must be 0 or more, not -1"),
     ],
 )
 def test_a_senseless_size_or_seed_is_refused(facts: int, seed: int, message: str) -> None:

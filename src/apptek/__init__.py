@@ -9,14 +9,14 @@
     predictor.save("model")
 
 Dataset              facts in three splits
-Evaluator            ranks any scorer, also one of your own, as our own models are ranked
+Evaluator            ranks any scorer, including your own, in the same way as our models
 PredicateClassifier  a classifier with the scikit-learn API
 Predictor            fit, load, predict, explain, forecast, watch, evaluate, update, save
 UnknownName          raised for a name that is not in the data; its `suggestions` are similar names
 read_dataset         reads files, frames, tuples or a database
-register_baseline    lets a model of your own take part in fit, evaluate, contest and search
+register_baseline    makes your own model available in fit, evaluate, contest and search
 
-Names are imported when they are first asked for, so that `import apptek` costs nothing.
+Names are imported on first use, so that `import apptek` is fast.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -60,9 +60,9 @@ __all__ = [
 def lazy_names(
     package: str, modules: Mapping[str, Sequence[str]]
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """Return `__getattr__` and `__dir__` of a package that imports its names when asked for.
+    """Return `__getattr__` and `__dir__` for a package that imports its names on first use.
 
-    modules  the names of each module
+    modules  the names in each module
     """
     homes = {name: module for module, names in modules.items() for name in names}
 

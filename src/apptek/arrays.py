@@ -1,4 +1,4 @@
-"""The types of the arrays that modules exchange, and how they are closed and searched."""
+"""The array types that modules exchange, and how arrays are made read-only and searched."""
 
 import ctypes
 from contextlib import suppress
@@ -27,17 +27,17 @@ def read_only(array: npt.NDArray[Scalar]) -> npt.NDArray[Scalar]:
 
 
 def for_kernel(array: npt.NDArray[Any], kind: type[Scalar]) -> npt.NDArray[Scalar]:
-    """Return an array of this type, contiguous and read-only; the caller's stays writable.
+    """Return an array of this type, contiguous and read-only. The caller's array stays writable.
 
-    numba compiles another version of a kernel for arrays that are not.
+    For other arrays, numba would compile another version of the kernel.
     """
     return read_only(np.ascontiguousarray(array, kind).view())
 
 
 def close_columns(holder: object, *names: str) -> None:
-    """Make arrays of a frozen dataclass read-only; those that the caller has stay writable.
+    """Make a frozen dataclass's arrays read-only. The caller's arrays stay writable.
 
-    One array under several names stays one.
+    An array under several names remains a single array.
     """
     arrays = {name: getattr(holder, name) for name in names}
     views = {id(a): read_only(a.view()) if a.flags.writeable else a for a in arrays.values()}
@@ -46,7 +46,7 @@ def close_columns(holder: object, *names: str) -> None:
 
 
 def find_sorted(ascending: AnyInts, values: AnyInts) -> Longs:
-    """Return the index of each value in an ascending array; -1 if it is missing."""
+    """Return each value's index in an ascending array, or -1 if it is missing."""
     places = np.searchsorted(ascending, values)
     there = places < len(ascending)
     there[there] = ascending[places[there]] == values[there]
@@ -54,7 +54,7 @@ def find_sorted(ascending: AnyInts, values: AnyInts) -> Longs:
 
 
 def give_memory_back() -> None:
-    """Release freed memory to the system, where the allocators can do that."""
+    """Release freed memory to the system, if the allocators support that."""
     pa.default_memory_pool().release_unused()
-    with suppress(OSError, AttributeError):  # only some C libraries can
+    with suppress(OSError, AttributeError):  # only some C libraries support this
         ctypes.CDLL(None).malloc_trim(0)

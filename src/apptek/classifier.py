@@ -16,13 +16,13 @@ from apptek.safe_text import counted
 
 try:
     from sklearn.base import BaseEstimator, ClassifierMixin
-except ImportError:  # it fits and predicts without scikit-learn, too
+except ImportError:  # fitting and prediction work without scikit-learn too
 
     class BaseEstimator:  # type: ignore[no-redef]
-        """A substitute for that of scikit-learn."""
+        """A substitute for scikit-learn's class."""
 
     class ClassifierMixin:  # type: ignore[no-redef]
-        """A substitute for that of scikit-learn."""
+        """A substitute for scikit-learn's class."""
 
 
 class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
@@ -32,14 +32,14 @@ class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     classifier.predict([("Iran", "China", "2014-02-02")])
     classifier.predict_proba(rows)                         (n, R), a column for each of classes_
 
-    The rows are tuples, or a frame with the columns subject, object and time. A part of them is
-    kept aside to choose settings and to calibrate on; the fitted model answers from all of them.
-    Labels may be of any type, which they keep. `predictor_` is the fitted Predictor, which also
-    explains. It works with `cross_val_score`, `GridSearchCV` and pipelines of scikit-learn.
+    The rows are tuples, or a frame with the columns subject, object and time. Some rows are held
+    out for choosing settings and for calibration. The fitted model answers from all rows. Labels
+    may have any type, which is preserved. `predictor_` is the fitted Predictor, which also
+    explains. The class works with scikit-learn's `cross_val_score`, `GridSearchCV` and pipelines.
 
-    model     default, max or paper, as of Predictor.fit
-    valid     the share of rows that is kept aside
-    split_by  how these are chosen: at random, or the last ones by time
+    model     default, max or paper, as in Predictor.fit
+    valid     the proportion of rows to hold out
+    split_by  how to choose them: at random, or the last ones by time
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.model, self.valid, self.split_by, self.seed = model, valid, split_by, seed
 
     def fit(self, rows: Any, predicates: Any = None) -> "PredicateClassifier":
-        """Fits on rows and their predicates; a frame may have these as a column `predicate`."""
+        """Fit on rows and their predicates, which may also be the column `predicate` of a frame."""
         splitting = Splitting(
             by=self.split_by,  # type: ignore[arg-type]
             train=1 - self.valid,
@@ -82,7 +82,7 @@ class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         return labels
 
     def score(self, rows: Any, predicates: Any) -> float:
-        """Return the share of rows whose most probable predicate is the given one."""
+        """Return the proportion of rows whose most probable predicate is the given one."""
         return float(np.mean(self.predict(rows) == np.asarray(list(predicates), dtype=object)))
 
     def __sklearn_tags__(self) -> Any:
@@ -100,7 +100,7 @@ class PredicateClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _labels_of(rows: Any, predicates: Any) -> list[Any]:
-    """Return the labels as Python values, not as numpy's; all of them of one type."""
+    """Return the labels as Python values instead of numpy values. All must have the same type."""
     if predicates is not None:
         labels = [x.item() if isinstance(x, np.generic) else x for x in predicates]
     else:

@@ -38,9 +38,9 @@ from apptek.errors import (
 )
 from apptek.safe_text import encodable, printable, without_passwords
 
-# Newer versions of Typer include their own click: this class works with both.
+# Newer versions of Typer include their own click. This class works with both.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
-_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # of stdout
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # from writing to stdout
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 ABOUT = "What kind of relation holds between A and B at time t, and why?"
 
@@ -114,24 +114,24 @@ app.add_typer(research_app, name="research", rich_help_panel="Paper and research
 
 
 def main() -> None:
-    """Run a command; an error that the user can fix is one line on stderr.
+    """Run a command. An error that the user can fix is a single line on stderr.
 
-    The exit code is 2 for a wrong command line, 130 for a command that the user has stopped,
-    1 for every other error.
+    The exit code is 2 for a wrong command line, 130 for a command stopped by the user, and 1 for
+    every other error.
     """
     _collect_garbage_rarely()
-    # By default SIGTERM ends the process at once: temporary folders would stay.
-    with suppress(ValueError):  # only the main thread may say so
+    # By default, SIGTERM ends the process at once and would leave temporary folders behind.
+    with suppress(ValueError):  # allowed only in the main thread
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     encodable(sys.stdout)
     encodable(sys.stderr)
     try:
         code = app(standalone_mode=False)
-        if sys.stdout is not None:  # None: it was closed before the start
+        if sys.stdout is not None:  # None: stdout was closed before the start
             sys.stdout.flush()
         sys.exit(code)
     except USAGE_ERROR as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help
+        if type(error).__name__ == "NoArgsIsHelpError":  # its message is the help text
             error.show()
         else:
             _tell_usage_error(error)
@@ -145,7 +145,7 @@ def main() -> None:
     except MemoryError as error:
         _tell_error(f"not enough memory: {error}".removesuffix(": "))
         sys.exit(1)
-    except BrokenPipeError:  # the reader of stdout has gone, as in `apptek ... | head`
+    except BrokenPipeError:  # the reader of stdout has exited, as in `apptek ... | head`
         sys.stderr.close()
         sys.exit(1)
     except OSError as error:
@@ -155,16 +155,16 @@ def main() -> None:
 
 @cache
 def _collect_garbage_rarely() -> None:
-    """Skip cyclic garbage collection while a command imports, and when it ends.
+    """Skip cyclic garbage collection while a command's modules are imported, and at exit.
 
-    It takes a third of the processor time of a short command.
+    It takes a third of a short command's processor time.
     """
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     atexit.register(gc.freeze)
 
 
 def _tell_usage_error(error: Any) -> None:
-    """Print one line: what replaces an old option, or what is wrong."""
+    """Print one line: the replacement of an old option, or the error."""
     name = getattr(error, "option_name", None)
     if name in OPTIONS:
         _tell_error(f"{name} was removed; {OPTIONS[name]}")
@@ -175,12 +175,12 @@ def _tell_usage_error(error: Any) -> None:
 
 
 def _tell_os_error(error: OSError) -> None:
-    """Print one line about an output that is full, or a name that is too long; raise others."""
+    """Print one line about a full output or a name that is too long. Raise other errors."""
     if error.errno == errno.ENAMETOOLONG:
         _tell_error(f"{str(error.filename)[:60]}...: {error.strerror}")
         return
     if error.errno not in _UNWRITABLE or error.filename is not None:
         raise error
-    # Python must not try to write the rest of the buffer when it ends.
+    # Python must not try to write the rest of the buffer at exit.
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     _tell_error(f"the output could not be written: {error.strerror}")

@@ -1,10 +1,10 @@
-"""How kernels are compiled, where compiled code is kept, and how kernels run in threads.
+"""How kernels are compiled, where compiled code is cached, and how kernels run in threads.
 
-numba's cache looks only at the file that a kernel is in: after an edit to a function that a kernel
-in another file calls, the old code would still run. So every state of the kernels has a cache
-folder of its own: below $NUMBA_CACHE_DIR, else below the user's cache folder. numba unpickles what
-it finds in its cache, so a folder is used only if no other user can write to it or to the one
-around it; without such a folder, kernels are compiled again in each process.
+numba's cache checks only the file that contains a kernel. After an edit to a function that a kernel
+in another file calls, the old code would still run. Every state of the kernels therefore has its
+own cache folder, below $NUMBA_CACHE_DIR or the user's cache folder. numba unpickles the contents of
+its cache, so a folder is used only if no other user can write to it or to its parent. Without such
+a folder, each process compiles the kernels again.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _IMPORTED = re.compile(rb"^from apptek\.([\w.]+) import", re.MULTILINE)
 
 
 def kernels_digest(package: Path = _PACKAGE) -> str:
-    """Return a digest of numba's version, of every file with kernels, and of what these import."""
+    """Return a digest of numba's version, every file with kernels, and the modules they import."""
     sources = set()
     for path in package.rglob("*.py"):
         text = path.read_bytes()
@@ -46,7 +46,7 @@ def kernels_digest(package: Path = _PACKAGE) -> str:
 
 
 def cache_folder(digest: str, parent: Path) -> Path | None:
-    """Return the folder of this digest below a parent; None where it would not be safe to use."""
+    """Return the folder for this digest below a parent, or None if using it would not be safe."""
     with suppress(OSError):
         parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         folder = parent.resolve() / digest
@@ -62,7 +62,7 @@ def cache_folder(digest: str, parent: Path) -> Path | None:
 
 
 def _is_private(folder: Path) -> bool:
-    """Return whether this user alone can write a folder, which is no link."""
+    """Return whether a folder is not a link and only this user can write to it."""
     if not hasattr(os, "geteuid"):  # Windows: the folders are below the user's profile
         return True
     about = folder.lstat()
@@ -75,7 +75,7 @@ _PARENT = os.environ.get("NUMBA_CACHE_DIR") or platformdirs.user_cache_path("app
 _CACHE = cache_folder(kernels_digest(), Path(_PARENT))
 if _CACHE is None:
     sys.stderr.write(
-        f"compiled code cannot be cached: {_PARENT} is no folder that only you can write; "
+        f"compiled code cannot be cached: {_PARENT} is not a folder that only you can write; "
         "set NUMBA_CACHE_DIR to one\n"
     )
 else:
@@ -84,23 +84,23 @@ _OPTIONS: dict[str, Any] = {"cache": _CACHE is not None, "nogil": True}
 
 
 def kernel(function: Function) -> Function:
-    """Compiles a function that may allocate arrays."""
+    """Compile a function that may allocate arrays."""
     compiled: Function = njit(**_OPTIONS)(function)
     return compiled
 
 
 def fast(function: Function) -> Function:
-    """Compiles a function that divides as numpy does, without looking for zeros.
+    """Compile a function that divides like numpy, without checking for zeros.
 
-    Sums are added up in the order that is written. With fastmath the order would depend on the
-    width of the processor's vectors, and so would what is learned.
+    Sums are computed in the written order. With fastmath, the order would depend on the processor's
+    vector width, and so would the learned weights.
     """
     compiled: Function = njit(**_OPTIONS, error_model="numpy")(function)
     return compiled
 
 
 def processor() -> dict[str, Any]:
-    """Return the name of the processor, and which of the usual vector instructions it has."""
+    """Return the processor's name, and which of the usual vector instructions it supports."""
     from llvmlite import binding
 
     has = binding.get_host_cpu_features()
@@ -112,11 +112,10 @@ def processor() -> dict[str, Any]:
 
 
 def leaf(function: Function) -> Function:
-    """Compiles a function that allocates no array, without reference counting.
+    """Compile a function that does not allocate arrays, without reference counting.
 
-    At every call numba counts the references of each array that is passed. For a small function
-    over many arrays that is much of the time, and it needs no counting as long as it allocates
-    nothing.
+    At every call, numba counts the references to each array argument. For a small function with
+    many arrays, this takes much of the time. It is unnecessary if the function allocates nothing.
     """
     compiled: Function = njit(**_OPTIONS | {"_nrt": False})(function)
     return compiled
@@ -126,7 +125,7 @@ _most_threads = os.cpu_count()
 
 
 def limit_threads(count: int) -> None:
-    """Let `in_threads` use at most this many threads: for processes with one core each."""
+    """Limit `in_threads` to this many threads, for processes with one core each."""
     global _most_threads  # noqa: PLW0603  a property of the process, as the number of cores is
     _most_threads = count
 
@@ -134,9 +133,9 @@ def limit_threads(count: int) -> None:
 def in_threads(
     work: Callable[[int], Result], starts: range, threads: int | None = None
 ) -> list[Result]:
-    """Call `work` for every start and return the results in order; one thread for each core.
+    """Call `work` for every start and return the results in order, with one thread per core.
 
-    A single start is worked on in the calling thread: a pool would cost more.
+    A single start is processed in the calling thread, because a pool would cost more.
     """
     if len(starts) < 2:
         return [work(start) for start in starts]

@@ -1,7 +1,7 @@
-"""Databases by their URLs: PostgreSQL, SQLite and DuckDB, read and written as Arrow tables.
+"""Databases by URL: PostgreSQL, SQLite and DuckDB, read and written as Arrow tables.
 
-The drivers are those of ADBC, the extra `sql`. A URL may hold a password: no text that is made here
-has it, and what libpq looks up itself (PGPASSWORD, .pgpass, a service file) works as usual.
+The drivers are from ADBC, in the extra `sql`. A URL may contain a password, which never appears in
+messages. libpq's own settings (PGPASSWORD, .pgpass, a service file) work as usual.
 """
 
 import re
@@ -24,19 +24,19 @@ POSTGRESQL, SQLITE, DUCKDB = "postgresql", "sqlite", "duckdb"
 SCHEMES = {"postgresql": POSTGRESQL, "postgres": POSTGRESQL, "sqlite": SQLITE, "duckdb": DUCKDB}
 EXPECTED = "postgresql://USER@HOST/DATABASE, sqlite:///FILE or duckdb:///FILE"
 DRIVERS = "adbc_driver_manager"
-RUN_AT = "run_at"  # the column of a written table that says when the command ran
-RUN_DATE = "run_date"  # the column of the date of a daily run, by which its rows are replaced
+RUN_AT = "run_at"  # a written table's column with the start time of the command
+RUN_DATE = "run_date"  # the column with the date of a daily run, whose rows are replaced by date
 _URL = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*)://")
-# What ADBC puts before the reason.
+# What ADBC writes before the reason.
 _STATUS = re.compile(r"^(?:[A-Z_]+: )?(?:\[\w+\] )?(?:Failed to prepare query: )?(?:ERROR:\s+)?")
-_ROWS = 1 << 18  # of a table, at least: some drivers send batches of 1,024
+_ROWS = 1 << 18  # minimum rows in a table; some drivers send batches of 1,024
 
 
 @dataclass(frozen=True, slots=True)
 class Database:
-    """A database, and perhaps one of its tables.
+    """A database, and optionally one of its tables.
 
-    url    without the table; it may hold a password: print the database itself
+    url    without the table; it may contain a password, so print the database itself instead
     table  its name, or SCHEMA.NAME
     """
 
@@ -49,19 +49,19 @@ class Database:
 
     @property
     def name(self) -> str:
-        """The table, or else the database, as data sets and messages about rows are called."""
+        """The table or the database, as named in data sets and messages about rows."""
         last = self.url.partition("?")[0].partition("://")[2].rpartition("/")[2]
         return self.table or (last if self.kind == POSTGRESQL else Path(last).stem) or self.kind
 
     @property
     def file(self) -> Path:
-        """The file of a database that is one."""
+        """The file of a file-based database."""
         return Path(self.url.partition(":///")[2])
 
     def query(self, sql: str) -> str:
-        """Return what is to be read: the user's query, or the table; DatabaseError if it is open.
+        """Return the user's query or the table. Raise DatabaseError unless exactly one is given.
 
-        It is used as a subquery: so it cannot change anything.
+        It is used as a subquery, so it cannot change anything.
         """
         if bool(sql) == bool(self.table):
             found = "found both" if sql else "found neither"
@@ -77,7 +77,7 @@ class Database:
             return cursor.fetch_record_batch().schema
 
     def tables(self, query: str) -> Iterator[pa.Table]:
-        """Yield the rows of a query as they arrive, all as of one moment: it is one statement."""
+        """Yield a query's rows as they arrive. A single statement gives a consistent snapshot."""
         with self._errors(), self._cursor() as cursor:
             cursor.execute(query)
             batches: list[pa.RecordBatch] = []
@@ -90,7 +90,7 @@ class Database:
                 yield pa.Table.from_batches(batches)
 
     def check_writable(self) -> None:
-        """Raise DatabaseError where no table can be written: to be asked before long work."""
+        """Raise DatabaseError if no table can be written, as a check before long work."""
         self._require_driver()
         if not self.table:
             raise DatabaseError(f"{self}: expected a table after the URL (#TABLE)")
@@ -101,13 +101,13 @@ class Database:
 
     @contextmanager
     def appending(self) -> Iterator[Callable[[pa.Table], None]]:
-        """Yield a function that appends rows to the table, in one transaction."""
+        """Yield a function that appends rows to the table, in a single transaction."""
         with self.transaction() as connection:
             yield self.appender(connection)
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """Yield a connection; its writes are committed at the end, and lost if anything fails."""
+        """Yield a connection. Its writes are committed at the end, or rolled back on failure."""
         with ExitStack() as stack:
             with self._errors():
                 connection = stack.enter_context(self._connect(write=True))
@@ -116,10 +116,10 @@ class Database:
                 connection.commit()
 
     def appender(self, connection: Any, run: str = "") -> Callable[[pa.Table], None]:
-        """Return a function that appends rows to the table, which is made if it is missing.
+        """Return a function that appends rows to the table, which is created if it does not exist.
 
-        All rows get the time of the run. With the date of a `run`, they get that, too, and replace
-        the rows of that run.
+        All rows get the time of the run. If `run` contains the run's date, they also get that date
+        and replace the rows from that run.
         """
         run_at, (schema, _, table) = datetime.now(UTC), self.table.rpartition(".")
         schema = schema or ("main" if self.kind == DUCKDB else "")
@@ -142,7 +142,7 @@ class Database:
         return append
 
     def _columns(self, cursor: Any, schema: str, table: str) -> list[str]:
-        """Return the columns of a table; none if there is no such table."""
+        """Return a table's columns, or none if the table does not exist."""
         if self.kind == SQLITE:
             cursor.execute("select name from pragma_table_info($1)", (table,))
         else:
@@ -172,7 +172,7 @@ class Database:
             raise DatabaseError(f"{self} needs {needed}: pip install 'apptek[sql]'")
 
     def _connect(self, *, write: bool) -> Any:
-        """Connect; what was written and not committed is lost when the connection is closed."""
+        """Connect. Uncommitted writes are rolled back when the connection is closed."""
         if self.kind == POSTGRESQL:
             from adbc_driver_postgresql import dbapi as postgresql
 
@@ -193,7 +193,7 @@ class Database:
 
     @contextmanager
     def _errors(self) -> Iterator[None]:
-        """Turn what a driver raises within the block into a DatabaseError of one line."""
+        """Convert exceptions that a driver raises within the block to one-line DatabaseErrors."""
         self._require_driver()
         from adbc_driver_manager import Error
 
@@ -205,21 +205,21 @@ class Database:
 
 
 def find_database(source: Any) -> Database | None:
-    """Return the database that a source names; None where the source is no URL.
+    """Return the database that a source refers to, or None if the source is not a URL.
 
-    DatabaseError for other URLs, and for a database among several sources.
+    Raise DatabaseError for other URLs, and for a database among several sources.
     """
     if isinstance(source, list | tuple):
         urls = [one for one in source if isinstance(one, str) and _URL.match(one)]
         if urls and len(source) > 1:
-            raise DatabaseError(f"{without_passwords(urls[0])}: a database is read alone")
+            raise DatabaseError(f"{without_passwords(urls[0])}: a database must be the only source")
         source = urls[0] if urls else None
     if isinstance(source, Database) or not isinstance(source, str):
         return source if isinstance(source, Database) else None
     if (match := _URL.match(source)) is None:
         return None
     kind, (url, mark, table) = SCHEMES.get(match[1].lower()), source.rpartition("#")
-    if not mark or "@" in table:  # a password may have the mark, too
+    if not mark or "@" in table:  # a password may contain this character too
         url, table = source, ""
     is_file_without_path = kind in (SQLITE, DUCKDB) and not url.partition(":///")[2]
     if kind is None or is_file_without_path:
@@ -230,5 +230,5 @@ def find_database(source: Any) -> Database | None:
 
 
 def quoted(name: str) -> str:
-    """Return the name of a column, a table or a schema as SQL writes it."""
+    """Return the name of a column, table or schema quoted for SQL."""
     return '"' + name.replace('"', '""') + '"'

@@ -1,18 +1,17 @@
-"""The errors that a user can cause; the message of each is one line that says what to do."""
+"""The errors that a user can cause. Each message is one line that says what to do."""
 
 from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
-NOT_NAMES = ("?", "*", "")  # never names of entities, unless the data itself has one
-_LONGEST_NAME = 80  # characters of a name that a message repeats
+NOT_NAMES = ("?", "*", "")  # never names of entities, unless the data contains such a name
+_LONGEST_NAME = 80  # maximum characters of a name in a message
 
 
 class ApptekError(Exception):
-    """Base of all errors here. The command line prints the message and exits with code 1.
+    """The base class of all errors here. The command line prints the message and exits with code 1.
 
-    The code is 2 for an invalid setting, time or predicate, as for any invalid argument of a
-    command.
+    For an invalid setting, time or predicate, the exit code is 2, as for any invalid argument.
     """
 
 
@@ -21,14 +20,14 @@ class ArgumentError(ApptekError, ValueError):
 
 
 class DataError(ApptekError):
-    """Facts that cannot be read, or that are too few for the task.
+    """Facts that cannot be read, or too few facts for the task.
 
-    A message names the options of the command line; in Python they are keywords.
+    Messages mention command-line options, which are keywords in Python.
     """
 
 
 class NoFactsError(DataError):
-    """A file or table without any row of facts: a header, or less."""
+    """A file or table without any facts: only a header, or nothing."""
 
 
 class UnfitOptionsError(DataError):
@@ -36,7 +35,7 @@ class UnfitOptionsError(DataError):
 
 
 class TimeFormatError(DataError):
-    """A text that is not a time, or not in the format of the data; `expected` is what would be."""
+    """A text that is not a time, or not in the data's format. `expected` describes the format."""
 
     def __init__(self, expected: str, text: str | None = None) -> None:
         self.expected = expected
@@ -52,17 +51,17 @@ class DatabaseError(ApptekError):
 
 
 class GraphError(ApptekError):
-    """A saved graph that is damaged or of another format, or a wrong look-up in a graph."""
+    """A saved graph that is damaged or has another format, or an invalid look-up in a graph."""
 
 
 class UnknownName(ApptekError):  # noqa: N818 - its name in the public interface
     """An unknown or ambiguous name of an entity.
 
-    name         as it was given
-    suggestions  similar names of the data
-    others       the errors of further unknown names of the same question
-    sentence     what is wrong with the names; the message adds the suggestions of each
-    where        the row of a list that has the name; empty for a single question
+    name         the name as given
+    suggestions  similar names in the data
+    others       the errors for other unknown names in the same question
+    sentence     what is wrong with the names; the message adds each name's suggestions
+    where        the row of a list that contains the name; empty for a single question
     """
 
     def __init__(
@@ -90,11 +89,11 @@ class UnknownName(ApptekError):  # noqa: N818 - its name in the public interface
 
 
 class UnknownPredicateError(ApptekError):
-    """The name of a predicate that the model does not know."""
+    """A predicate name that the model does not know."""
 
 
 class ConfigError(ApptekError):
-    """An unknown setting, or an invalid value of one."""
+    """An unknown setting, or an invalid value for a setting."""
 
 
 class CheckpointError(ApptekError):
@@ -102,11 +101,11 @@ class CheckpointError(ApptekError):
 
 
 class ModelError(ApptekError):
-    """A model folder that is missing, damaged or of another format."""
+    """A model folder that is missing, damaged or in another format."""
 
 
 class DivergedError(ApptekError):
-    """A training run that has diverged; it needs other settings."""
+    """A training run that has diverged and needs other settings."""
 
 
 class BeingChangedError(ApptekError):
@@ -114,7 +113,7 @@ class BeingChangedError(ApptekError):
 
 
 class StoppedError(ApptekError):
-    """A command that the user has stopped; the message says how to continue."""
+    """A command that the user stopped. The message says how to continue."""
 
 
 def check_count(name: str, count: Any, least: int = 1) -> None:

@@ -1,4 +1,4 @@
-"""Optional libraries: what to install when one is missing, and how torch is used."""
+"""Optional libraries: what to install if one is missing, and how torch is used."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,9 +14,9 @@ def has_torch() -> bool:
 
 
 def require(who: str, extra: str, *libraries: str) -> None:
-    """Raise ApptekError with the command that installs libraries, if one of them is missing.
+    """Raise ApptekError with an installation command if any of the libraries is missing.
 
-    who  what needs them, with its verb: "the service needs"
+    who  what needs them, including the verb: "the service needs"
     """
     missing = [name for name in libraries if find_spec(name) is None]
     if missing:
@@ -24,17 +24,17 @@ def require(who: str, extra: str, *libraries: str) -> None:
 
 
 def require_torch(who: str = "the agent") -> None:
-    """Raise ApptekError with the command that installs PyTorch, if it is missing."""
+    """Raise ApptekError with an installation command if PyTorch is missing."""
     require(f"{who} needs", "agent", "torch", "safetensors")
 
 
 def require_trees(who: str = "boosted trees need") -> None:
-    """Raise ApptekError with the command that installs LightGBM, if it is missing."""
+    """Raise ApptekError with an installation command if LightGBM is missing."""
     require(who, "max", "lightgbm")
 
 
 def require_matplotlib() -> None:
-    """Raise ApptekError with the command that installs Matplotlib, if it is missing."""
+    """Raise ApptekError with an installation command if Matplotlib is missing."""
     require("figures need", "figures", "matplotlib")
 
 

@@ -1,8 +1,8 @@
-"""Which run a record belongs to, and how a run that was stopped goes on.
+"""Which run a record belongs to, and how a stopped run continues.
 
-A run's *identity* is what its result depends on: data, settings, seed. Whatever a run leaves on the
-disk - a checkpoint, a work folder, a result - carries its identity, and is used again only by a run
-of the same identity.
+A run's *identity* is what its result depends on: data, settings, seed. Everything that a run
+writes to disk (a checkpoint, a work folder, a result) includes its identity. It is reused only by a
+run with the same identity.
 """
 
 import json
@@ -27,15 +27,15 @@ from apptek.files import (
 )
 
 Identity = Mapping[str, Any]
-RECORD = "fit.json"  # of a work folder: the identity of its run
-_SHOWN = 3  # differences that an error names
+RECORD = "fit.json"  # in a work folder: its run's identity
+_SHOWN = 3  # differences listed in an error
 
 
 def differences(expected: Identity, recorded: Identity) -> list[str]:
-    """Return the entries in which a record is not what is expected of it, as "seed 1, not 0".
+    """Return the entries in which a record differs from what is expected, as "seed 1, not 0".
 
-    Entries of sections are compared one by one and named section.key. Both sides are compared as
-    JSON has them, so that a tuple equals a list. What the record holds beyond is not compared.
+    Section entries are compared one by one and named section.key. Both sides are compared as JSON,
+    so a tuple equals a list. Additional entries in the record are ignored.
     """
     wanted: dict[str, Any] = json.loads(json.dumps(expected))
     different = []
@@ -49,7 +49,7 @@ def differences(expected: Identity, recorded: Identity) -> list[str]:
 
 
 def check_same_run(expected: Identity, recorded: Identity, place: Path, advice: str) -> None:
-    """Raise CheckpointError where the record at `place` is of another run; say what to do."""
+    """Raise CheckpointError, with advice, if the record at `place` belongs to another run."""
     different = differences(expected, recorded)
     if different:
         named = "; ".join(different[:_SHOWN])
@@ -57,7 +57,7 @@ def check_same_run(expected: Identity, recorded: Identity, place: Path, advice: 
 
 
 def read_record(path: Path, advice: str) -> dict[str, Any]:
-    """Return the JSON object that a run has left; CheckpointError where it is damaged."""
+    """Return the JSON object that a run wrote. Raise CheckpointError if it is damaged."""
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:
@@ -68,7 +68,7 @@ def read_record(path: Path, advice: str) -> dict[str, Any]:
 
 
 def claim(path: Path, identity: Identity, advice: str) -> None:
-    """Write an identity, or check that the one in the file is the same."""
+    """Write an identity, or check that the file contains the same one."""
     if path.exists():
         check_same_run(identity, read_record(path, advice), path, advice)
         return
@@ -80,28 +80,28 @@ def claim(path: Path, identity: Identity, advice: str) -> None:
 
 
 class StageCache:
-    """What the stages of a run have left in its work folder, each in a file of arrays and a record.
+    """The results of a run's stages in its work folder, each a file with arrays and a record.
 
-    CheckpointError where a file is damaged. `open_work` has compared the identity of the run.
+    Damaged files raise CheckpointError. `open_work` has already compared the run's identity.
     """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
     def path(self, stage: str) -> Path:
-        """Return where the result of a stage is."""
+        """Return the path of a stage's result."""
         return self.folder / f"{stage}.safetensors"
 
     def save(self, stage: str, arrays: Arrays, record: Mapping[str, Any] | None = None) -> None:
-        """Keep the result of a stage; an earlier one stays intact until this one is on the disk."""
+        """Store a stage's result. An earlier result stays intact until this one is on disk."""
         path = self.path(stage)
         with new_file(path) as temporary, writing(path):
             write_arrays(temporary, arrays, record)
 
     def load(self, stage: str, *, check: bool = True) -> tuple[Arrays, dict[str, Any]] | None:
-        """Return the arrays, mapped from the disk, and the record; None where there are none.
+        """Return the memory-mapped arrays and the record, or None if there are none.
 
-        Without `check` the arrays are not compared with their checksums: they were before.
+        Without `check`, the arrays are not compared with their checksums, as they were earlier.
         """
         path = self.path(stage)
         if not path.exists():
@@ -115,9 +115,9 @@ class StageCache:
 
 @contextmanager
 def work_folder(folder: str | Path | None, *, replace: bool = False) -> Iterator[Path]:
-    """Where the stages of a fit leave their results: beside its folder, gone when it ends well.
+    """Yield a folder next to a fit's folder for the results of stages, removed if the fit succeeds.
 
-    Only one run at a time has it. With `replace`, the folder may be a model that is to go.
+    Only one run at a time can use it. With `replace`, the fit's folder may be a model to replace.
     """
     if folder is None:
         with TemporaryDirectory(prefix="apptek-fit-") as temporary:
@@ -144,11 +144,11 @@ def work_folder(folder: str | Path | None, *, replace: bool = False) -> Iterator
 
 
 def open_work(work: Path, identity: Identity, *, resume: bool) -> None:
-    """Return a new work folder, or with `resume` that of a stopped run of the same fit."""
+    """Prepare a new work folder, or with `resume` the folder of a stopped run of the same fit."""
     record, advice = work / RECORD, f"remove {work} to start again"
     if record.exists() and not resume:
         check_same_run(identity, read_record(record, advice), record, advice)
-        raise CheckpointError(f"{work} holds a fit that was stopped: continue it with --resume")
+        raise CheckpointError(f"{work} contains a stopped fit: continue it with --resume")
     if not record.exists() and any(not path.name.startswith(".") for path in work.glob("*")):
         raise CheckpointError(f"{record} is missing: {advice}")
     claim(record, identity, advice)

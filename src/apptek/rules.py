@@ -1,7 +1,7 @@
-"""The rules of a model: every weight that is large enough, with its support in training.
+"""A model's rules: every weight that is large enough, with its support in training.
 
-Where the body of a rule holds, the score of its head grows by weight * the value of the body.
-A body is one feature of a view:
+If a rule's body holds, the score of its head increases by weight * the value of the body. A body is
+one feature of a view:
 
 | part     | where                                     | what               | when               |
 |----------|-------------------------------------------|--------------------|--------------------|
@@ -26,14 +26,14 @@ from apptek.models.linear_softmax import SparseWeights
 from apptek.models.model import Model, with_training_facts
 from apptek.present.tables import check_suffix, write_result
 
-LEAST = 0.2  # of a weight, either way, that makes a rule, unless said otherwise
+LEAST = 0.2  # default minimum of a rule's absolute weight
 CHUNK = 8192  # training queries counted at a time
 ENDINGS = (".jsonl", ".parquet")
 Body = tuple[str, str, tuple[str, ...], str]  # part, where, what, when
 
 
 def write_rules(model: Model, path: Path, least: float = LEAST) -> int:
-    """Write the rules of a model to a .jsonl or .parquet file; return how many there are."""
+    """Write a model's rules to a .jsonl or .parquet file and return their number."""
     check_suffix(path, ENDINGS)
     check_target(path)
     rules = rules_of(model, least)
@@ -42,19 +42,19 @@ def write_rules(model: Model, path: Path, least: float = LEAST) -> int:
 
 
 def rules_of(model: Model, least: float = LEAST) -> pa.Table:
-    """Return the rules of all views with a weight of at least `least` either way, not 0.
+    """Return the rules of all views with an absolute weight of at least `least` and not 0.
 
-    By view; the commonest heads first; of each head, the rules with the largest weight * log(1 +
-    queries) first, so that those without support come last. The columns:
+    Rules are sorted by view, then by how common the head is. For each head, rules with the largest
+    weight * log(1 + queries) come first, and rules without support last. The columns:
 
-    view, part, where, what, when   the body; see the head of this file
-    head                 the predicate that it supports or contradicts
-    weight               what it adds to the score of the head, for a body of value 1
+    view, part, where, what, when   the body; see this module's docstring
+    head                 the predicate that the rule supports or contradicts
+    weight               what it adds to the head's score for a body of value 1
     queries              training queries in which the body holds, each with its own fact hidden
-    followed             those of them whose fact has the head
+    followed             how many of their facts have the head
     confidence           followed / queries
-    lift                 confidence / the share of the head among all training queries
-    what_label, head_label   how to show predicates
+    lift                 confidence / the head's proportion of all training queries
+    what_label, head_label   how to display predicates
     """
     if any(isinstance(each.classifier.weights, SparseWeights) for each in model.views.values()):
         raise ApptekError("rules are not listed for a model with so many predicates")
@@ -97,7 +97,7 @@ def _rules_of_view(model: Model, view: View, least: float) -> pa.Table:
 
 
 def bodies_of(model: Model, space: FeatureSpace) -> list[Body]:
-    """Return the body of every column."""
+    """Return every column's body."""
     data, bodies = model.dataset, list[Body]()
     if space.history is not None:
         for column in range(len(space.history)):
@@ -115,7 +115,7 @@ def bodies_of(model: Model, space: FeatureSpace) -> list[Body]:
 
 
 def _count(model: Model, space: FeatureSpace) -> tuple[Longs, Doubles]:
-    """Count training queries by feature and predicate, (F, R), and the share of each predicate."""
+    """Count training queries by feature and predicate, (F, R), and each predicate's proportion."""
     train = model.dataset.train
     queries, count = training_queries(train), len(model.dataset.predicates)
     usable = askable(train)

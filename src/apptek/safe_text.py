@@ -1,4 +1,4 @@
-"""Text that is shown: counts in words, and text of others, which must not command a program."""
+"""Text for display: counts in words, and untrusted text that must not control a program."""
 
 import codecs
 import io
@@ -7,17 +7,17 @@ import unicodedata
 from typing import Any, TextIO
 
 REPLACEMENT = "\N{REPLACEMENT CHARACTER}"
-_UNSAFE = frozenset({"Cc", "Cs", "Cn", "Co"})  # controls, surrogates, no characters
+_UNSAFE = frozenset({"Cc", "Cs", "Cn", "Co"})  # controls, surrogates, unassigned, private use
 _TURNING = frozenset("\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 _PLAIN = {"\N{MINUS SIGN}": "-", "\N{EN DASH}": "-", "█": "#", "…": "...", "→": "->"}
-# In postgresql://user:password@host; a password may have all of : / @ #, though it should not.
+# In postgresql://user:password@host. A password may contain : / @ #, although it should not.
 _PASSWORD = re.compile(r"(\w://[^\s/:@?#]*):\S*@")
 _PARAMETER = re.compile(r"(\bpassword=)[^&\s#'\"]+", re.IGNORECASE)
-_FORMULA = r"^([=+\-@\t\r])"  # how a cell begins that a spreadsheet would compute
+_FORMULA = r"^([=+\-@\t\r])"  # the start of a cell that a spreadsheet would compute
 
 
 def counted(number: int, noun: str) -> str:
-    """1 fact, 2 facts; topologies and entities as well."""
+    """Return a count with its noun: 1 fact, 2 facts; also topologies and entities."""
     if number == 1:
         return f"1 {noun}"
     plural = f"{noun[:-1]}ies" if re.search("[^aeiou]y$", noun) else f"{noun}s"
@@ -25,13 +25,13 @@ def counted(number: int, noun: str) -> str:
 
 
 def without_passwords(text: str) -> str:
-    """Return a text, such as a command line, without the passwords of the URLs in it."""
+    """Return a text, such as a command line, with passwords removed from its URLs."""
     return _PARAMETER.sub(r"\1", _PASSWORD.sub(r"\1@", text))
 
 
 def printable(text: str) -> str:
     """Return a name for terminals, XML and HTML, with unprintable characters replaced."""
-    if text.isprintable():  # nearly always, and many times faster
+    if text.isprintable():  # almost always true, and many times faster
         return text
     return "".join(
         REPLACEMENT if c in _TURNING or unicodedata.category(c) in _UNSAFE else c for c in text
@@ -39,14 +39,14 @@ def printable(text: str) -> str:
 
 
 def printable_lines(text: str) -> str:
-    """Return the same for a text of several lines."""
+    """Apply `printable` to a text with several lines."""
     return "\n".join(map(printable, text.split("\n")))
 
 
 def without_formulas(table: Any) -> Any:
-    """Return a table for CSV; cells that a spreadsheet would compute get an apostrophe.
+    """Return a table for CSV in which cells that a spreadsheet would compute get an apostrophe.
 
-    That is how people write such a cell as text.
+    Users type such a cell as text in the same way.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -61,14 +61,14 @@ def without_formulas(table: Any) -> Any:
 
 
 def encodable(stream: TextIO | None) -> None:
-    """Make a stream write what its encoding lacks in other characters, instead of failing."""
+    """Make a stream replace characters that its encoding lacks, instead of failing."""
     if isinstance(stream, io.TextIOWrapper):
         codecs.register_error("apptek.nearest", _nearest)
         stream.reconfigure(errors="apptek.nearest")
 
 
 def _nearest(error: UnicodeError) -> tuple[str, int]:
-    """Replace characters that an encoding lacks; a minus sign must not be lost."""
+    """Replace characters that an encoding lacks, but keep minus signs."""
     if not isinstance(error, UnicodeEncodeError):
         raise error
     lacking = error.object[error.start : error.end]

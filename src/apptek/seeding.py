@@ -1,4 +1,4 @@
-"""Random numbers: one seed gives many independent streams, each with a name."""
+"""Random numbers: one seed provides many independent streams, each with a name."""
 
 import zlib
 
@@ -6,5 +6,5 @@ import numpy as np
 
 
 def generator(seed: int, name: str) -> np.random.Generator:
-    """Return the generator of one stream: always the same for the same name and seed."""
+    """Return the generator for a stream, always the same for the same name and seed."""
     return np.random.default_rng(np.random.SeedSequence([seed, zlib.crc32(name.encode())]))

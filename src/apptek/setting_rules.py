@@ -1,11 +1,11 @@
-"""How settings are declared, checked, changed by `--set section.key=value`, and kept as JSON.
+"""How settings are declared, checked, changed with `--set section.key=value`, and stored as JSON.
 
-A section is a frozen dataclass whose settings have a default, a description and rules, which
-pydantic checks:
+A section is a frozen dataclass. Each setting has a default, a description and rules, which pydantic
+checks:
 
     @checked_dataclass
     class MiningConfig:
-        top: int = setting(25, "most frequent topologies kept for each predicate", ge=1)
+        top: int = setting(25, "number of most frequent topologies per predicate", ge=1)
 
 A config is a `checked_dataclass` whose fields are sections.
 """
@@ -30,13 +30,13 @@ _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 @dataclass_transform(kw_only_default=True, frozen_default=True)
 def checked_dataclass(kind: type[Value]) -> type[Value]:
-    """Make a frozen dataclass; it raises pydantic's ValidationError for a value it cannot have."""
+    """Make a frozen dataclass that raises pydantic's ValidationError for invalid values."""
     strict = dataclass(frozen=True, slots=True, kw_only=True, config=_STRICT)
     return strict(kind)  # type: ignore[return-value]
 
 
 def setting(default: Value, description: str, **rules: Any) -> Value:
-    """Declare a setting; `rules` are those of pydantic.Field, such as ge and lt."""
+    """Declare a setting. `rules` are arguments of pydantic.Field, such as ge and lt."""
     declared: Value = Field(default, description=description, **rules)
     return declared
 
@@ -47,12 +47,12 @@ def _check_different(values: tuple[Value, ...]) -> tuple[Value, ...]:
     return values
 
 
-# A list of at least one value, no two of them equal.
+# A list of at least one value, all different.
 Different = Annotated[tuple[Value, ...], AfterValidator(_check_different)]
 
 
 def with_settings(config: Config, settings: Sequence[str]) -> Config:
-    """Return the config with some settings changed, given as texts such as agent.tknn=5."""
+    """Return the config with changed settings, given as texts such as agent.tknn=5."""
     values: dict[str, Any] = asdict(config)  # type: ignore[call-overload]
     for text in settings:
         name, equals, written = text.partition("=")
@@ -66,16 +66,16 @@ def with_settings(config: Config, settings: Sequence[str]) -> Config:
                 raise ConfigError(f"--set {text}: there is no {word!r}; {hint}")
         value: Any = written
         if not isinstance(values[section][key], str):
-            with suppress(ValueError):  # words that are no JSON break a rule below
+            with suppress(ValueError):  # words that are not JSON violate a rule below
                 value = json.loads(written)
         values[section][key] = value
     return config_from_json(type(config), values)
 
 
 def config_from_json(kind: type[Config], stored: Mapping[str, Any]) -> Config:
-    """Return the config that `dataclasses.asdict` turned into JSON; ConfigError for a bad value.
+    """Return the config that `dataclasses.asdict` converted to JSON. Bad values raise ConfigError.
 
-    A setting that the JSON does not have gets its default.
+    A setting missing from the JSON gets its default.
     """
     try:
         return TypeAdapter(kind).validate_json(json.dumps(stored), strict=True)
@@ -89,7 +89,7 @@ def config_from_json(kind: type[Config], stored: Mapping[str, Any]) -> Config:
 
 
 def changed_settings(config: Any, base: Any) -> dict[str, Any]:
-    """Return the settings, by section.key, in which a config differs from another of its kind."""
+    """Return the settings, by section.key, that differ between two configs of the same type."""
     before = asdict(base)
     return {
         f"{section}.{key}": value
@@ -100,7 +100,7 @@ def changed_settings(config: Any, base: Any) -> dict[str, Any]:
 
 
 def setting_texts(settings: Mapping[str, Any]) -> list[str]:
-    """Return values by section.key as the texts that `with_settings` takes."""
+    """Return values by section.key as texts for `with_settings`."""
     return [
         f"{key}={value if isinstance(value, str) else json.dumps(value)}"
         for key, value in settings.items()

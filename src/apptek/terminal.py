@@ -1,4 +1,4 @@
-"""What commands show: results as tables on stdout, progress and messages on stderr."""
+"""The output of commands: results as tables on stdout, progress and messages on stderr."""
 
 import shlex
 from collections.abc import Callable, Iterator, Sequence
@@ -27,19 +27,19 @@ from rich.text import Text
 from apptek.safe_text import printable, printable_lines
 
 BAR = "█"
-LONGEST_CELL = 1_000  # characters of a cell that are shown
-LONGEST_WORD = 24  # letters of a word that is never broken
-ByteReport = Callable[[str, int, int | None], None]  # file, bytes done, bytes in total
-StepReport = Callable[[str, int, int], None]  # state, steps done, steps in total
+LONGEST_CELL = 1_000  # maximum characters of a cell to show
+LONGEST_WORD = 24  # letters in a word that is never broken
+ByteReport = Callable[[str, int, int | None], None]  # file, bytes done, total bytes
+StepReport = Callable[[str, int, int], None]  # state, steps done, total steps
 
 
 class SafeConsole(Console):
-    """A console that shows control characters of names as replaced, and obeys none of them."""
+    """A console that replaces control characters in names instead of obeying them."""
 
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterator[Segment]:
-        """Return the segments to show; rich's control codes are segments of their own."""
+        """Return the segments to show. rich's control codes are separate segments."""
         for segment in super().render(renderable, options):
             text, style, control = segment
             yield segment if control else Segment(printable_lines(text), style)
@@ -57,24 +57,24 @@ def messages() -> Console:
 
 def _console(*, stderr: bool) -> Console:
     console = SafeConsole(stderr=stderr, highlight=False)
-    if console.width < 1:  # COLUMNS=0: the width is not known
+    if console.width < 1:  # COLUMNS=0: the width is unknown
         console.width = 80
     return console
 
 
 def tell(text: str) -> None:
-    """Print a line on stderr as it is, brackets included."""
+    """Print a line on stderr unchanged, including brackets."""
     messages().print(text, soft_wrap=True, markup=False)
 
 
 def tell_next(*commands: Sequence[str]) -> None:
-    """Print one line on stderr with the commands that are usual next steps."""
+    """Print one line on stderr with commands for the usual next steps."""
     tell(f"next: {', or '.join(shlex.join(['apptek', *words]) for words in commands)}")
 
 
 @contextmanager
 def progress_bar(*columns: ProgressColumn) -> Iterator[Progress]:
-    """Show a progress bar on stderr during the block; show nothing if stderr is no terminal."""
+    """Show a progress bar on stderr during the block, or nothing if stderr is not a terminal."""
     console = messages()
     with Progress(
         *columns, console=console, transient=True, disable=not console.is_terminal
@@ -83,12 +83,12 @@ def progress_bar(*columns: ProgressColumn) -> Iterator[Progress]:
 
 
 def byte_progress(verb: str) -> AbstractContextManager[ByteReport]:
-    """Show a progress bar of bytes while the block runs."""
+    """Show a progress bar in bytes during the block."""
     return _reports(verb, DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
 
 
 def step_progress(verb: str) -> AbstractContextManager[StepReport]:
-    """Show a progress bar of steps while the block runs."""
+    """Show a progress bar in steps during the block."""
     return _reports(verb, MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
 
 
@@ -105,7 +105,7 @@ def _reports(verb: str, *columns: ProgressColumn) -> Iterator[ByteReport]:
 
 @contextmanager
 def stage_progress(what: str) -> Iterator[StepReport]:
-    """Print a line for each stage as it begins, and show a progress bar of its steps."""
+    """Print a line when each stage begins, and show a progress bar for its steps."""
     last = ""
     with step_progress(what) as show:
 
@@ -121,7 +121,7 @@ def stage_progress(what: str) -> Iterator[StepReport]:
 
 @contextmanager
 def working(what: str) -> Iterator[None]:
-    """Show a spinner while the block runs."""
+    """Show a spinner during the block."""
     columns = (SpinnerColumn(), TextColumn("{task.description}"), TimeElapsedColumn())
     with progress_bar(*columns) as bar:
         bar.add_task(what, total=None)
@@ -132,7 +132,7 @@ def table_text(
     title: str, header: Sequence[str], rows: Sequence[Sequence[object]], width: int
 ) -> str:
     """Return a table as plain text."""
-    # Not as in Jupyter, where rich would show an empty output beside the table.
+    # Not as in Jupyter, where rich would also show an empty output.
     console = SafeConsole(
         file=StringIO(), width=width, highlight=False, color_system=None, force_jupyter=False
     )
@@ -142,11 +142,11 @@ def table_text(
 
 
 def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -> Table:
-    """Return a table with its numbers right-aligned; brackets are text, not markup.
+    """Return a table with right-aligned numbers. Brackets are text, not markup.
 
-    A cell that is a tuple has details: its further parts, indented below the first one.
+    A tuple as a cell has details: its other items are shown indented below the first.
     """
-    # What cannot be shown is replaced before widths are measured: its own width may be 0.
+    # Replace unprintable characters before measuring widths, because their own width may be 0.
     texts = [[_texts(cell) for cell in row] for row in rows]
     shown = Table(title=Text(title, style="bold"), title_justify="left")
     first = rows[0] if rows else [""] * len(header)
@@ -163,7 +163,7 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -
 
 
 def _texts(value: object) -> list[str]:
-    """Return the text of a cell, and its details."""
+    """Return a cell's text and details."""
     if isinstance(value, tuple):
         return [_shown(str(part)) for part in value if part]
     return [f"{value:,}" if isinstance(value, int) else _shown(str(value))]
@@ -175,6 +175,6 @@ def _cell(texts: list[str]) -> RenderableType:
 
 
 def _shown(cell: str) -> str:
-    """Return the text of a cell; one that would take minutes to wrap is cut."""
+    """Return a cell's text, cut if wrapping it would take minutes."""
     cut = cell if len(cell) <= LONGEST_CELL else cell[: LONGEST_CELL - 1] + "…"
     return printable(cut)

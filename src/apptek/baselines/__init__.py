@@ -1,1 +1,1 @@
-"""The baselines: counting, and trained embeddings, which answer the same queries as our models."""
+"""The baselines, counting and trained embeddings, which answer the same queries as our models."""

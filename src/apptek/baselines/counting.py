@@ -28,7 +28,7 @@ from apptek.models.scorers import BaselineDefinition, FitTask, SavedScorer, Scor
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CountingSettings:
-    """Every setting of the counting baselines."""
+    """All settings of the counting baselines."""
 
     counting: CountingConfig = field(default_factory=CountingConfig)
 

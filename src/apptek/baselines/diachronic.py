@@ -30,18 +30,18 @@ from apptek.setting_rules import checked_dataclass, setting
 
 @checked_dataclass
 class DiachronicConfig:
-    """The size of the embedding, its dropout and its initial numbers."""
+    """The size of the embedding, its dropout and its initial values."""
 
-    size: int = setting(100, "numbers of an entity", ge=1)
-    temporal_share: float = setting(0.64, "share of them that depends on the time", ge=0, le=1)
-    dropout: float = setting(0.4, "share of the numbers that are dropped", ge=0, le=0.99)
-    scale: float = setting(0.1, "standard deviation of the other initial numbers", ge=0)
+    size: int = setting(100, "size of an entity's vector", ge=1)
+    temporal_share: float = setting(0.64, "proportion that depends on the time", ge=0, le=1)
+    dropout: float = setting(0.4, "dropout rate", ge=0, le=0.99)
+    scale: float = setting(0.1, "standard deviation of the other initial values", ge=0)
     frequency: float = setting(3.0, "standard deviation of the initial frequencies", ge=0)
 
 
 @checked_dataclass
 class DiachronicSettings:
-    """Every setting of the diachronic baselines."""
+    """All settings of the diachronic baselines."""
 
     model: DiachronicConfig = DiachronicConfig()
     training: TrainingConfig = TrainingConfig(
@@ -56,7 +56,7 @@ class EntityTable(nn.Module):
         self, count: int, features: int, config: DiachronicConfig, *, rng: np.random.Generator
     ) -> None:
         super().__init__()
-        moving = round(config.size * config.temporal_share)  # numbers that depend on the time
+        moving = round(config.size * config.temporal_share)  # values that depend on the time
         self.still = normal(count, config.size - moving, scale=config.scale, rng=rng)
         shape, scale = (count, features, moving), config.scale
         self.amplitudes = normal(*shape, scale=scale, rng=rng)
@@ -72,14 +72,14 @@ class EntityTable(nn.Module):
 
 
 class Diachronic(Embedding):
-    """What the three have in common: the features of a time, and the parameters."""
+    """The common parts of the three models: time features and parameters."""
 
     def __init__(
         self, graph: TemporalGraph, config: DiachronicConfig, *, rng: np.random.Generator
     ) -> None:
         super().__init__(graph.facts, graph.entity_count)
         self.config, self._features = config, TimeFeatures(graph)
-        # The names of parameters are the keys of a weights file: they cannot be changed.
+        # The parameters' names are keys in weights files and cannot be changed.
         self.first = self._table(graph, rng)
         self.predicates = normal(graph.predicate_count, config.size, scale=config.scale, rng=rng)
         self.bias = nn.Parameter(torch.zeros(graph.predicate_count))
@@ -89,13 +89,13 @@ class Diachronic(Embedding):
         return EntityTable(count, features, self.config, rng=rng)
 
     def moments(self, codes: Ints) -> Tensor:
-        """Time features, (B, F)."""
+        """Return time features, (B, F)."""
         return torch.from_numpy(self._features.of(codes))
 
     def ends(
         self, queries: EncodedQueries, of_subjects: EntityTable, of_objects: EntityTable
     ) -> tuple[Tensor, Tensor]:
-        """Return the vectors of subjects and objects at the times of the queries."""
+        """Return the vectors of subjects and objects at the queries' times."""
         moments = queries.moments
         return of_subjects.at(queries.subjects, moments), of_objects.at(queries.objects, moments)
 
@@ -175,11 +175,11 @@ def root(squares: Tensor) -> Tensor:
 
 
 class TimeFeatures:
-    """Time codes as numbers: year, month, day and time of day, as far as the axis has them.
+    """Time codes as numbers: year, month, day and time of day, if the axis has them.
 
-    The year, or the number on an axis of integers, goes from 1 to 2 over the training facts. The
-    others lie between 0 and 1. All features of an undated query are 0, so that its entities
-    depend on their phases alone.
+    The year, or the number on an integer axis, is scaled to run from 1 to 2 over the training
+    facts. The others are between 0 and 1. All features of an undated query are 0, so that its
+    entities depend only on their phases.
     """
 
     def __init__(self, graph: TemporalGraph) -> None:
@@ -191,7 +191,7 @@ class TimeFeatures:
 
     @property
     def count(self) -> int:
-        """One feature for each unit from the coarsest to that of the axis."""
+        """The number of features: one for each unit, from the coarsest to the axis' own."""
         return {"integer": 1, "year": 1, "month": 2, "week": 3, "day": 3}.get(self._axis.unit, 4)
 
     def of(self, codes: Ints) -> Floats:

@@ -1,6 +1,6 @@
-"""The learned baselines: an embedding that scores the predicates of queries, and its training.
+"""The learned baselines: an embedding that scores predicates of queries, and its training.
 
-Training stops early by the MRR on valid.
+Training uses early stopping on the validation MRR.
 """
 
 from abc import ABC, abstractmethod
@@ -24,10 +24,10 @@ from apptek.seeding import generator
 from apptek.setting_rules import checked_dataclass, setting
 from apptek.terminal import tell
 
-CHUNK = 4096  # queries that are scored at a time
+CHUNK = 4096  # queries scored at once
 Objective = Literal["predicates", "entities"]
 Optimizer = Literal["adagrad", "adam"]
-MASKED = -1e30  # the logit of a predicate that takes no part in the softmax
+MASKED = -1e30  # the logit of a predicate excluded from the softmax
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class EncodedQueries:
     moments: Tensor  # (B, ...)
 
     def take(self, rows: Tensor) -> "EncodedQueries":
-        """Return the queries of these rows."""
+        """Return the queries in these rows."""
         return EncodedQueries(self.subjects[rows], self.objects[rows], self.moments[rows])
 
     def to(self, device: torch.device) -> "EncodedQueries":
@@ -51,8 +51,8 @@ class EncodedQueries:
 class Embedding(nn.Module, ABC):
     """A model of (subject, predicate, object, time) that is trained by gradient descent.
 
-    Entities without a training fact share one row, the last: `unseen`. It is used for every
-    new name in a query, and trained by replacing a few entities of the training queries with it.
+    Entities without a training fact share the last row, `unseen`. It is used for every new name in
+    a query. To train it, a few entities in the training queries are replaced with it.
     """
 
     def __init__(self, facts: Facts, entity_count: int) -> None:
@@ -72,7 +72,7 @@ class Embedding(nn.Module, ABC):
 
     @abstractmethod
     def moments(self, codes: Ints) -> Tensor:
-        """Time codes as the model encodes them, (B, ...)."""
+        """Return time codes as the model encodes them, (B, ...)."""
 
     @abstractmethod
     def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
@@ -83,21 +83,21 @@ class Embedding(nn.Module, ABC):
         """Return the score of one predicate for each query, (B,); with entities (B, N), (B, N)."""
 
     def penalty(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:  # noqa: ARG002
-        """Return the regularisation that is added to the loss of a batch."""
+        """Return the regularisation to add to a batch's loss."""
         return torch.zeros((), device=predicates.device)
 
     def training_facts(self, facts: Facts) -> Facts:
-        """Return the facts to learn from, given those of the train split."""
+        """Return the facts to learn from, given the training facts."""
         return facts
 
     def extra_metrics(self, dataset: Dataset) -> dict[str, float]:  # noqa: ARG002
-        """Further metrics on valid for the report."""
+        """Return additional validation metrics for the report."""
         return {}
 
     def batches(
         self, queries: EncodedQueries, size: int, *, rng: np.random.Generator
     ) -> Iterator[Tensor]:
-        """Return the rows of each batch of an epoch, in a random order."""
+        """Yield the rows of each batch in an epoch, in random order."""
         order = torch.from_numpy(rng.permutation(len(queries.subjects)))
         yield from torch.split(order, size)
 
@@ -106,8 +106,8 @@ class Embedding(nn.Module, ABC):
 def embedding_scores(model: Embedding, queries: Queries) -> Floats:
     """Return the scores of all predicates, (B, R).
 
-    Queries are scored in the order of their times: RE-GCN evolves its embedding once for each time
-    in a chunk.
+    Queries are scored in order of time, because RE-GCN evolves its embedding once for each time in
+    a chunk.
     """
     device, encoded = next(model.parameters()).device, model.encode(queries)
     order = torch.from_numpy(np.argsort(queries.times, kind="stable"))
@@ -118,10 +118,10 @@ def embedding_scores(model: Embedding, queries: Queries) -> Floats:
 
 
 def dropout(values: Tensor, share: float, noise: torch.Generator | None) -> Tensor:
-    """Set a share of the values to 0 and scale up the others; without noise, change nothing."""
+    """Set a proportion of the values to 0 and scale up the rest. Without noise, do nothing."""
     if noise is None or not share:
         return values
-    # Drawn on the noise's own device, so that a seed means the same on every device.
+    # Drawn on the noise's own device, so that a seed has the same meaning on every device.
     kept = torch.rand(values.shape, generator=noise, device=noise.device) >= share
     return values * kept.to(values.device) / (1 - share)
 
@@ -134,26 +134,26 @@ def normal(*shape: int, scale: float, rng: np.random.Generator) -> nn.Parameter:
 
 @checked_dataclass
 class TrainingConfig:
-    """How an embedding is trained."""
+    """How to train an embedding."""
 
     objective: Objective = setting(
-        "predicates", "a softmax over all predicates, or the true entity among corrupted ones"
+        "predicates", "softmax over all predicates, or the true entity among corrupted ones"
     )
     mask_known: bool = setting(
-        True, "other training predicates of the same (s, o, t) take no part in the softmax"
+        True, "exclude other training predicates of the same (s, o, t) from the softmax"
     )
-    negatives: int = setting(20, "corrupted subjects, and objects, of each fact", ge=1)
-    unseen_share: float = setting(0.02, "share of entities replaced by the unseen one", ge=0, lt=1)
+    negatives: int = setting(20, "corrupted subjects and corrupted objects per fact", ge=1)
+    unseen_share: float = setting(0.02, "rate of replacing entities with `unseen`", ge=0, lt=1)
     epochs: int = setting(30, "passes over the training facts", ge=1)
-    batch_size: int = setting(1000, "facts of an update", ge=1)
-    optimizer: Optimizer = setting("adagrad", "how an update follows its gradient")
-    learning_rate: float = setting(0.1, "of the optimizer", gt=0)
-    patience: int = setting(3, "epochs without a better MRR on valid before stopping", ge=1)
-    valid_queries: int = setting(20_000, "most queries of valid, spread evenly over it", ge=1)
+    batch_size: int = setting(1000, "facts per update", ge=1)
+    optimizer: Optimizer = setting("adagrad", "update rule")
+    learning_rate: float = setting(0.1, "learning rate of the optimizer", gt=0)
+    patience: int = setting(3, "epochs without a better validation MRR before stopping", ge=1)
+    valid_queries: int = setting(20_000, "max. validation queries, sampled evenly", ge=1)
 
 
 def choose_device() -> torch.device:
-    """Return the GPU if torch has one, which a line on stderr says; else the CPU."""
+    """Return the GPU if torch has one, and print a line on stderr. Otherwise return the CPU."""
     if not torch.cuda.is_available():
         return torch.device("cpu")
     tell("training on the GPU; set CUDA_VISIBLE_DEVICES= to use the CPU")
@@ -162,7 +162,7 @@ def choose_device() -> torch.device:
 
 @dataclass(slots=True)
 class TrainingRecord:
-    """What a training run has reached: loss and MRR of each epoch, and the best epoch's weights."""
+    """The progress of a training run: each epoch's loss and MRR, and the best epoch's weights."""
 
     epochs: list[dict[str, float]]
     best_epoch: int  # counted from 1; 0 before the first
@@ -170,15 +170,15 @@ class TrainingRecord:
 
     @property
     def best_mrr(self) -> float:
-        """The MRR on valid after the best epoch."""
+        """The validation MRR after the best epoch."""
         return self.epochs[self.best_epoch - 1]["valid_mrr"] if self.best_epoch else 0.0
 
 
 class EmbeddingTrainer:
-    """One training run.
+    """A training run.
 
-    Every epoch draws from random streams of its own, so that a run resumed after any epoch gives
-    the same bytes as one that was never stopped.
+    Every epoch draws from its own random streams, so that a run resumed after any epoch gives the
+    same bytes as an uninterrupted run.
     """
 
     def __init__(
@@ -206,7 +206,7 @@ class EmbeddingTrainer:
         return done >= self.config.epochs or done - best >= self.config.patience
 
     def run_epoch(self) -> None:
-        """Learns from every fact once, then computes the MRR on valid."""
+        """Learn from every fact once, then compute the validation MRR."""
         number = len(self.record.epochs) + 1
         rng = generator(self.seed, f"epoch {number}")
         noise = torch.Generator().manual_seed(int(rng.integers(2**63)))
@@ -223,7 +223,7 @@ class EmbeddingTrainer:
         if improved or number == 1:
             self.record.best_epoch = number
             state = self.model.state_dict()
-            # Clones: the optimizer goes on changing the tensors in place.
+            # Cloned, because the optimizer keeps changing the tensors in place.
             self.record.best_weights = {name: t.detach().clone() for name, t in state.items()}
 
     def loss(self, rows: Tensor, noise: torch.Generator) -> Tensor:
@@ -242,7 +242,7 @@ class EmbeddingTrainer:
         return loss + self.model.penalty(queries, labels)
 
     def valid_mrr(self) -> float:
-        """Return the MRR on valid; DivergedError if the scores are no longer finite."""
+        """Return the validation MRR. Raise DivergedError if the scores are no longer finite."""
         scores = embedding_scores(self.model, self.tuning.queries)
         if not np.isfinite(scores).all():
             raise DivergedError("training has diverged: choose a lower training.learning_rate")
@@ -250,14 +250,14 @@ class EmbeddingTrainer:
 
 
 def make_optimizer(model: Embedding, config: TrainingConfig) -> torch.optim.Optimizer:
-    """Return the optimizer of the settings. `fused` updates each parameter in one pass over it."""
+    """Return the optimizer in the settings. `fused` updates each parameter in a single pass."""
     if config.optimizer == "adam":
         return torch.optim.Adam(model.parameters(), config.learning_rate, fused=True)
     return torch.optim.Adagrad(model.parameters(), config.learning_rate, fused=True)
 
 
 def mask_known(logits: Tensor, known: Ragged, rows: Tensor) -> Tensor:
-    """Return the logits (B, R) of these training rows, with their other known predicates masked."""
+    """Return the logits (B, R) of these training rows with their other known predicates masked."""
     of_rows = known.take(rows.cpu().numpy())
     mask = np.zeros(logits.shape, np.bool_)
     mask[of_rows.row_of_each, of_rows.columns] = True
@@ -285,9 +285,9 @@ def entity_loss(
     negatives: int,
     noise: torch.Generator,
 ) -> Tensor:
-    """Return the cross entropy of the true subject among corrupted ones, plus that of the object.
+    """Return the cross entropy of the true subject among corrupted ones, plus the object's.
 
-    A corrupted entity is drawn from all of them; now and then it is the true one.
+    Corrupted entities are drawn from all entities, so occasionally one is the true entity.
     """
     drawn = torch.randint(model.unseen, (2, len(labels), negatives), generator=noise)
     drawn = drawn.to(labels.device)

@@ -1,4 +1,4 @@
-"""Baselines that are trained embeddings: fitting with checkpoints, weights as safetensors."""
+"""Trained embeddings as baselines: fitting with checkpoints, and weights as safetensors."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -36,11 +36,11 @@ Build = Callable[..., Embedding]  # graph, the section `model` of the settings, 
 Tensors = dict[str, torch.Tensor]
 STAGE = "training"
 WEIGHTS = "weights.safetensors"
-CHECKPOINT_SECONDS = 15.0  # the least time between two checkpoints, which follow an epoch
+CHECKPOINT_SECONDS = 15.0  # minimum time between two checkpoints, which are written after an epoch
 
 
 class EmbeddingScorer:
-    """A trained embedding. It has learned every training fact: `hidden` has no effect."""
+    """A trained embedding. It has learned every training fact, so `hidden` has no effect."""
 
     def __init__(self, model: Embedding) -> None:
         self.model = model
@@ -51,16 +51,16 @@ class EmbeddingScorer:
         return embedding_scores(self.model, queries)
 
     def save(self, folder: Path, view: View) -> None:  # noqa: ARG002
-        """Write the weights as safetensors: there is one view."""
+        """Write the weights as safetensors. There is only one view."""
         (folder / WEIGHTS).write_bytes(save(_detached(self.model.state_dict())))
 
 
 def embedding_baseline(
     build: Build, presets: Mapping[str, Any], space: Space
 ) -> BaselineDefinition:
-    """Return the definition of a baseline from the class of its embedding.
+    """Return the definition of a baseline from its embedding class.
 
-    Its settings have a section `model`, for that class, and a section `training`.
+    Its settings have a section `model` for that class, and a section `training`.
     """
     return BaselineDefinition(
         presets=presets,
@@ -93,7 +93,7 @@ def _fit(build: Build, task: FitTask) -> tuple[Scorer, dict[str, Any]]:
 
 
 def _load(build: Build, saved: SavedScorer) -> Scorer:
-    # The weights replace whatever the seed gives: it only has to be some seed.
+    # The weights replace the initial values, so any seed will do.
     model = build(saved.graph, saved.config.model, rng=generator(0, "embedding"))
     try:
         model.load_state_dict(load((saved.folder / WEIGHTS).read_bytes()))
@@ -103,7 +103,7 @@ def _load(build: Build, saved: SavedScorer) -> Scorer:
 
 
 def save_checkpoint(trainer: EmbeddingTrainer, cache: StageCache) -> None:
-    """Write the state of a run after an epoch, atomically."""
+    """Write a run's state after an epoch, atomically."""
     tensors = {f"model.{name}": tensor for name, tensor in trainer.model.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in trainer.record.best_weights.items()}
     for number, state in trainer.optimizer.state_dict()["state"].items():
@@ -114,7 +114,7 @@ def save_checkpoint(trainer: EmbeddingTrainer, cache: StageCache) -> None:
 
 
 def load_checkpoint(trainer: EmbeddingTrainer, cache: StageCache) -> None:
-    """Bring a new trainer to the state of a checkpoint, if there is one."""
+    """Restore a new trainer to the state in a checkpoint, if there is one."""
     stored = cache.load(STAGE)
     if stored is None:
         return
@@ -139,10 +139,10 @@ def _optimizer_state(trainer: EmbeddingTrainer, tensors: Tensors) -> dict[str, A
 
 
 def _with_prefix(tensors: Tensors, prefix: str) -> Tensors:
-    """Return the tensors whose names begin with a prefix, without it."""
+    """Return the tensors whose names begin with a prefix, with the prefix removed."""
     return {n.removeprefix(prefix): t for n, t in tensors.items() if n.startswith(prefix)}
 
 
 def _detached(tensors: Mapping[str, torch.Tensor]) -> Tensors:
-    """Copy tensors to the CPU so that they share no memory, as safetensors requires."""
+    """Copy tensors to the CPU without shared memory, as safetensors requires."""
     return {name: tensor.detach().cpu().clone().contiguous() for name, tensor in tensors.items()}

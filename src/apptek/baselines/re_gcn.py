@@ -3,13 +3,13 @@
 The embedding starts from one table for all times. Each of the last snapshots before the query's
 time updates it:
 
-predicates  GRU([table, mean of the entities that take part in the predicate], previous value)
+predicates  GRU([table, mean of the entities that occur with the predicate], previous value)
 entities    a relation-aware GCN over the snapshot's facts, in both directions, gated with the
             previous values
 
-A convolution over the two entities of the query then gives a vector, whose product with each
-predicate is the score. A query sees no snapshot of its own time or later. The static graph
-constraint of the paper is left out.
+A convolution over the query's two entities then gives a vector, whose product with each predicate
+is the score. A query sees no snapshot at its own time or later. The paper's static graph constraint
+is omitted.
 """
 
 import math
@@ -41,12 +41,12 @@ SLOPE = 0.23  # of the leaky rectifier below 0: the mean of the authors' random 
 class ReGcnConfig:
     """The size of the embedding, and how many snapshots it sees."""
 
-    size: int = setting(100, "numbers of an entity", ge=1)
-    history: int = setting(3, "snapshots before the query's time that it sees", ge=1)
+    size: int = setting(100, "size of an entity's vector", ge=1)
+    history: int = setting(3, "snapshots that a query sees before its time", ge=1)
     layers: int = setting(2, "layers of the GCN in each snapshot", ge=1)
     channels: int = setting(50, "channels of the convolution", ge=1)
     kernel: Literal[1, 3, 5, 7, 9] = setting(3, "width of the convolution")
-    dropout: float = setting(0.2, "share of the numbers that are dropped", ge=0, lt=1)
+    dropout: float = setting(0.2, "dropout rate", ge=0, lt=1)
     inverse_candidates: bool = setting(
         False, "train as its authors do: each fact in both directions, 2 R candidates"
     )
@@ -54,7 +54,7 @@ class ReGcnConfig:
 
 @checked_dataclass
 class ReGcnSettings:
-    """Every setting of RE-GCN."""
+    """All settings of RE-GCN."""
 
     model: ReGcnConfig = ReGcnConfig()
     training: TrainingConfig = TrainingConfig(
@@ -68,17 +68,17 @@ class ReGcnSettings:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The facts of one time as E edges: each fact, and its inverse with predicate + R."""
+    """The facts with one time as E edges: each fact, and its inverse with predicate + R."""
 
     heads: Tensor  # (E,)
     predicates: Tensor
     tails: Tensor
     shares: Tensor  # (E, 1): 1 / number of edges into the tail
-    members: Tensor  # (P,) each entity that takes part in a predicate, once
+    members: Tensor  # (P,) each entity that occurs with a predicate, once
     member_predicates: Tensor  # (P,) that predicate
 
     def within(self, rows: Tensor) -> "Snapshot":
-        """Return the same with entities as indices into the ascending `rows`, which has all."""
+        """Return the snapshot with entities as indices into the ascending, complete `rows`."""
         heads, tails, members = (
             torch.searchsorted(rows, entities)
             for entities in (self.heads, self.tails, self.members)
@@ -91,7 +91,7 @@ class Snapshot:
 
 
 class ReGcn(Embedding):
-    """Each distinct time of the training facts is a snapshot. An undated query sees none."""
+    """The model. Each distinct training time is a snapshot. Undated queries see none."""
 
     def __init__(
         self, graph: TemporalGraph, config: ReGcnConfig, *, rng: np.random.Generator
@@ -137,10 +137,10 @@ class ReGcn(Embedding):
     def batches(
         self, queries: EncodedQueries, size: int, *, rng: np.random.Generator
     ) -> Iterator[Tensor]:
-        """Batches of whole snapshots, in a random order, with at least `size` facts each.
+        """Yield batches of whole snapshots, in random order, with at least `size` facts each.
 
-        The snapshots before a time are evolved once for all its queries in a batch: dividing a
-        snapshot doubles that cost. Only one of more than ten times `size` facts is divided.
+        The snapshots before a time are evolved once for all its queries in a batch, so dividing a
+        snapshot doubles that cost. Only those with more than ten times `size` facts are divided.
         """
         moments, rows = torch.sort(queries.moments.cpu(), stable=True)
         counts = torch.unique_consecutive(moments, return_counts=True)[1].tolist()
@@ -170,14 +170,14 @@ class ReGcn(Embedding):
         return scores
 
     def training_facts(self, facts: Facts) -> Facts:
-        """With inverse candidates, each fact in both directions."""
+        """Return each fact, in both directions if there are inverse candidates."""
         if not self.config.inverse_candidates:
             return facts
         return with_inverses(facts, self._predicate_count)
 
     @torch.inference_mode()
     def extra_metrics(self, dataset: Dataset) -> dict[str, float]:
-        """With inverse candidates, the MRR on valid in both directions among all 2 R of them."""
+        """Return the validation MRR in both directions among all 2 R, with inverse candidates."""
         if not self.config.inverse_candidates:
             return {}
         splits = (dataset.valid, dataset.train, dataset.valid, dataset.test)
@@ -194,7 +194,7 @@ class ReGcn(Embedding):
     def _decode(
         self, queries: EncodedQueries, moment: int, noise: torch.Generator | None
     ) -> Tensor:
-        """Return the scores of all predicates and inverses for queries of one moment, (B, 2 R)."""
+        """Return the scores of all predicates and inverses for simultaneous queries, (B, 2 R)."""
         share, named = self.config.dropout, torch.cat([queries.subjects, queries.objects])
         rows, entities, predicates = self.evolve(moment, named, noise)
         pair = entities[torch.searchsorted(rows, named)].view(2, len(queries.subjects), -1)
@@ -207,14 +207,14 @@ class ReGcn(Embedding):
     def evolve(
         self, moment: int, named: Tensor, noise: torch.Generator | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the embedding before a moment: rows, their entities, predicates.
+        """Return the embedding before a given time: rows, their entities, predicates.
 
-        Only the rows of `named` entities and of those in the snapshots are computed, ascending. No
-        other entity sends a message, so that leaving them out changes nothing.
+        Only the rows of `named` entities and of entities in the snapshots are computed, ascending.
+        No other entity sends messages, so leaving them out changes nothing.
         """
         seen = self._snapshots[max(moment - self.config.history, 0) : moment]
         seen = [snapshot.to(named.device) for snapshot in seen]
-        # The heads are all entities of a snapshot: every fact is there in both directions.
+        # The heads are all entities in a snapshot, because every fact occurs in both directions.
         rows = torch.unique(torch.cat([named, *(snapshot.heads for snapshot in seen)]))
         entities = functional.normalize(self.entities[rows])
         predicates: Tensor = self.predicates
@@ -274,7 +274,7 @@ def make_snapshot(graph: TemporalGraph, rows: np.ndarray) -> Snapshot:
 
 
 def gru(seen: Tensor, before: Tensor, weights: Tensor, hidden: Tensor, bias: Tensor) -> Tensor:
-    """One step of a gated recurrent unit: (B, in), (B, size) -> (B, size)."""
+    """Apply one step of a gated recurrent unit: (B, in), (B, size) -> (B, size)."""
     of_seen = (seen @ weights.T + bias[0]).chunk(3, dim=-1)
     of_before = (before @ hidden.T + bias[1]).chunk(3, dim=-1)
     reset, update = (torch.sigmoid(of_seen[k] + of_before[k]) for k in range(2))

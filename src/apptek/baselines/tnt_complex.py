@@ -21,25 +21,25 @@ from apptek.setting_rules import checked_dataclass, setting
 class TntComplExConfig:
     """The size of the embedding and its regularisation."""
 
-    rank: int = setting(200, "complex numbers of an entity", ge=1)
+    rank: int = setting(200, "complex numbers per entity", ge=1)
     n3: float = setting(0.02, "weight of the cubed moduli of what a fact uses", ge=0)
-    smoothness: float = setting(0.01, "weight of the differences of neighbouring times", ge=0)
-    scale: float = setting(0.01, "standard deviation of the initial numbers", ge=0)
+    smoothness: float = setting(0.01, "weight of the differences between adjacent times", ge=0)
+    scale: float = setting(0.01, "standard deviation of the initial values", ge=0)
 
 
 @checked_dataclass
 class TntComplExSettings:
-    """Every setting of TNTComplEx."""
+    """All settings of TNTComplEx."""
 
     model: TntComplExConfig = TntComplExConfig()
     training: TrainingConfig = TrainingConfig()
 
 
 class TntComplEx(Embedding):
-    """The first `rank` columns of a table are real parts, the others imaginary parts.
+    """The model. The first `rank` columns of a table are real parts, the others imaginary parts.
 
-    There is a row for each time of the training facts, and a last one for undated queries. A query
-    uses the row of the nearest time.
+    There is a row for each time in the training facts, and a last row for undated queries. A query
+    uses the row with the nearest time.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class TntComplEx(Embedding):
         self.bias = nn.Parameter(torch.zeros(predicates))
 
     def moments(self, codes: Ints) -> Tensor:
-        """Return the rows of the nearest training times, (B,)."""
+        """Return the rows with the nearest training times, (B,)."""
         return torch.from_numpy(nearest_rows(self._times, self._axis.positions(codes)))
 
     def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:  # noqa: ARG002
@@ -112,9 +112,9 @@ def cubed_moduli(numbers: Tensor) -> Tensor:
 
 
 def nearest_rows(known: np.ndarray, positions: Ints) -> np.ndarray:
-    """Return the row of the known position nearest to each; the number of rows for an unknown one.
+    """Return the row of the nearest known position, or the number of rows for unknown positions.
 
-    `known` ascends. Of two equally near the earlier one is taken.
+    `known` is ascending. On ties, the earlier position wins.
     """
     if not len(known):
         return np.zeros(len(positions), np.int64)

@@ -1,7 +1,7 @@
-"""Where queries are worked on: threads of this process, local processes, or a Ray cluster.
+"""Where queries are processed: threads in this process, local processes, or a Ray cluster.
 
-Queries are independent of each other, so each chunk of them can be worked on anywhere. The chunks
-are the same for every engine, and so are the results, byte for byte.
+Queries are independent of each other, so each chunk can be processed anywhere. The chunks are the
+same for every engine, and so are the results, byte for byte.
 """
 
 from collections.abc import Callable, Iterator
@@ -19,10 +19,10 @@ from apptek.facts.queries import Queries
 from apptek.files import folder_beside
 
 EngineName = Literal["threads", "processes", "ray"]
-MOST_CHUNKS = 16  # of a shard
-SHARDS = 4  # for each worker, where there are enough chunks: the last ones end at the same time
+MOST_CHUNKS = 16  # per shard
+SHARDS = 4  # per worker, if there are enough chunks, so that all workers finish at the same time
 Start = Callable[[], tuple[Any, Shelf]]  # Processes or RayCluster, and the shared folder
-_start: Start | None = None  # of this process; None: threads
+_start: Start | None = None  # for this process; None: threads
 Model = TypeVar("Model")
 Result = TypeVar("Result")
 
@@ -30,31 +30,31 @@ Result = TypeVar("Result")
 def map_queries(
     model: Model, queries: Queries, work: Callable[[Model, Queries], Result]
 ) -> list[Result]:
-    """Return work(model, chunk) of each chunk of the queries, in their order.
+    """Return work(model, chunk) for each chunk of the queries, in order.
 
     model  anything that answers queries; workers map its arrays from files
-    work   a function or method of a module; its result for a query depends on no other query
+    work   a module-level function or a method; its result for a query must not depend on others
     """
     if _start is None or len(queries) <= CHUNK:
         chunks = chunks_of(queries)
         return in_threads(lambda number: work(model, chunks[number]), range(len(chunks)))
     runner, shelf = _start()
-    work(model, queries.part(slice(0, 1)))  # what it derives from the graph is shared, too
+    work(model, queries.part(slice(0, 1)))  # so that values derived from the graph are shared too
     content, kept = shelf.dump((model, work))
     chunk_count = -(-len(queries) // CHUNK)
     size = CHUNK * min(-(-chunk_count // (SHARDS * runner.worker_count)), MOST_CHUNKS)
     parts = (queries.part(slice(at, at + size)) for at in range(0, len(queries), size))
     results = runner.run([(version(), content, np.stack(part.columns())) for part in parts])
-    del kept  # until here, what the workers have opened
+    del kept  # keeps everything that workers opened until here
     return list(chain.from_iterable(results))
 
 
 @contextmanager
 def use_engine(name: EngineName, beside: Path) -> Iterator[None]:
-    """Let an engine work on the queries that are asked within the block.
+    """Use an engine for the queries that are asked within the block.
 
-    beside  the shared folder is made beside this path, and removed at the end. All workers must see
-            it, and the model folder, under the same names.
+    beside  create the shared folder next to this path, and remove it at the end. All workers must
+            see this folder and the model folder under the same paths
     """
     global _start  # noqa: PLW0603  a property of the process, as the number of threads is
     before = _start
@@ -67,7 +67,7 @@ def use_engine(name: EngineName, beside: Path) -> Iterator[None]:
 
 
 def _starter(name: EngineName, beside: Path, stack: ExitStack) -> Start:
-    """Return what starts the workers when there is the first work for them; the stack ends them."""
+    """Return a function that starts the workers for the first work. The stack stops them."""
     if name == "ray":
         from apptek.engine.ray_cluster import RayCluster as Runner
 

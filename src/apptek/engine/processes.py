@@ -18,28 +18,28 @@ _set_mask = getattr(signal, "pthread_sigmask", lambda *_: None)  # not on every 
 
 
 class Processes:
-    """Processes of this machine, one for each core, each with one thread."""
+    """Processes on this machine, one per core, each with one thread."""
 
     def __init__(self) -> None:
         self.worker_count = os.cpu_count() or 1
-        # Nothing is ever sent: the processes end when it is closed, by hand or with the driver.
+        # Nothing is ever sent: the processes exit when it is closed, explicitly or with the driver.
         self._held_by_workers, self._line = multiprocessing.Pipe(duplex=False)
         self._pool = self._new_pool()
 
     def _new_pool(self) -> ProcessPoolExecutor:
-        # Spawned, not forked: the driver has threads.
+        # Spawned, not forked, because the driver has threads.
         context = multiprocessing.get_context("spawn")
         return ProcessPoolExecutor(
             self.worker_count, context, initializer=begin, initargs=(self._held_by_workers,)
         )
 
     def run(self, shards: Sequence[Shard]) -> list[list[Any]]:
-        """Return the results of each shard; a shard whose process has died is done again."""
+        """Return the results of each shard. Shards of crashed processes are repeated."""
         done: dict[int, list[Any]] = {}
         deaths = 0
         while len(left := set(range(len(shards))) - done.keys()):
             futures: dict[Future[list[Any]], int] = {}
-            # Processes that are started here do not hear Ctrl-C, from their first moment on.
+            # Processes started here ignore Ctrl-C from the beginning.
             mask = _set_mask(signal.SIG_BLOCK, [signal.SIGINT])
             with suppress(BrokenProcessPool):
                 futures.update((self._pool.submit(run_shard, shards[i]), i) for i in left)
@@ -47,7 +47,7 @@ class Processes:
             for future in as_completed(futures):
                 if not isinstance(future.exception(), BrokenProcessPool):
                     done[futures[future]] = future.result()
-            if len(done) < len(shards):  # a process has died, and the pool with it
+            if len(done) < len(shards):  # a process has died, which breaks the pool
                 deaths = deaths + 1 if left.isdisjoint(done) else 1
                 if deaths == DEATHS:
                     raise ApptekError(TOO_MANY_DEATHS)
@@ -56,16 +56,16 @@ class Processes:
         return [done[number] for number in range(len(shards))]
 
     def close(self) -> None:
-        """End the processes at once."""
+        """Stop the processes at once."""
         self._line.close()
         self._pool.shutdown(wait=True, cancel_futures=True)
         self._held_by_workers.close()
 
 
 def begin(line: Connection) -> None:
-    """Prepare a process: it leaves Ctrl-C to its driver, and ends with it."""
+    """Prepare a process: it leaves Ctrl-C to its driver, and exits with it."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     driver: Any = multiprocessing.parent_process()
     ends = [line, driver.sentinel]
-    # The line ends when the driver closes it, the sentinel when the driver is killed.
+    # The line closes when the driver closes it, the sentinel when the driver is killed.
     threading.Thread(target=lambda: wait(ends) and os._exit(1), daemon=True).start()

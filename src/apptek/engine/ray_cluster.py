@@ -1,4 +1,4 @@
-"""The workers of a Ray cluster: of the one that $RAY_ADDRESS names, or of one of our own."""
+"""The workers of a Ray cluster: the one at $RAY_ADDRESS, or a new one."""
 
 import os
 import secrets
@@ -15,9 +15,9 @@ from unittest.mock import patch
 from apptek.engine.sharing import DEATHS, TOO_MANY_DEATHS, Shard, run_shard
 from apptek.errors import ApptekError
 
-NOBODY = 60.0  # seconds without any worker in a cluster, after which a run gives up
-LOOK = 5.0  # seconds between two looks at the cluster
-# Ray's head asks the metadata services of three clouds where it runs: send these to a dead end.
+NOBODY = 60.0  # seconds without any worker in a cluster after which a run gives up
+LOOK = 5.0  # seconds between two checks of the cluster
+# Ray's head asks three clouds' metadata services where it runs: redirect the requests to nowhere.
 _PROXIES = ("http_proxy", "https_proxy", "HTTP_PROXY", "HTTPS_PROXY")
 _OFFLINE = dict.fromkeys(_PROXIES, "http://127.0.0.1:9")
 _OFFLINE |= dict.fromkeys(("no_proxy", "NO_PROXY"), "localhost,127.0.0.1,::1")
@@ -25,10 +25,10 @@ _OFFLINE["RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"] = "0"  # off: it stays on loopback
 
 
 class RayCluster:
-    """Gives shards to the workers of a cluster, as Ray tasks; Ray does lost ones again.
+    """Sends shards to a cluster's workers as Ray tasks. Ray repeats lost tasks.
 
-    A cluster of our own has as many workers as this machine has cores. It listens on the loopback
-    interface alone, wants a token from whoever connects, and has no dashboard.
+    A new cluster has as many workers as this machine has cores. It listens only on the loopback
+    interface, requires a token for connections, and has no dashboard.
     """
 
     @staticmethod
@@ -49,11 +49,11 @@ class RayCluster:
         how: dict[str, Any] = {"log_to_driver": False, "logging_level": "ERROR"}
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         if address is None:
-            # Ray reads these when it is imported.
+            # Ray reads these variables when it is imported.
             os.environ.setdefault("RAY_AUTH_MODE", "token")
             os.environ.setdefault("RAY_AUTH_TOKEN", secrets.token_hex(32))
-            # Ray opens its folder to everybody: it lies in one that only this user can enter.
-            # Not in the shared folder, whose path may be too long for the sockets in it.
+            # Everyone can access Ray's folder, so it is inside a folder only for this user. It is
+            # not in the shared folder, whose path may be too long for the sockets in it.
             private = tempfile.TemporaryDirectory(prefix="apptek-ray-", ignore_cleanup_errors=True)
             how["_temp_dir"] = f"{self._stack.enter_context(private)}/ray"
             how["include_dashboard"] = False
@@ -62,7 +62,7 @@ class RayCluster:
                 import ray
 
                 ray.init(address or "local", **how)
-        except Exception as error:  # of many kinds, some of them bare
+        except Exception as error:  # many types, some without a message
             self._stack.close()
             hint = "; are RAY_ADDRESS, RAY_AUTH_TOKEN and versions right?" if address else ""
             raise ApptekError(f"Ray: {_first_line(error)}{hint}") from None
@@ -76,43 +76,43 @@ class RayCluster:
         """Return the results of each shard."""
         ray = self._ray
         try:
-            # Ray reports dead workers on stdout, which is for results.
+            # Ray reports dead workers on stdout, which is reserved for results.
             with redirect_stdout(sys.stderr):
                 self._has_workers()
                 tasks = [self._run.remote(shard) for shard in shards]
                 left, seen = tasks, time.monotonic()
                 while left:
                     ended, left = ray.wait(left, num_returns=len(left), timeout=LOOK)
-                    ray.get(ended)  # raises what a task has raised
+                    ray.get(ended)  # raises the task's error
                     seen = time.monotonic() if not left or self._has_workers() else seen
                     if time.monotonic() - seen > NOBODY:
-                        raise ApptekError("the cluster has no workers any more")
+                        raise ApptekError("the cluster no longer has any workers")
                 return list(ray.get(tasks))
         except (ray.exceptions.RayError, ConnectionError, RuntimeError, ValueError) as error:
-            cause = getattr(error, "cause", error)  # what the task has raised
+            cause = getattr(error, "cause", error)  # the task's error
             if isinstance(cause, ApptekError):
                 raise cause from None
             died = isinstance(error, ray.exceptions.WorkerCrashedError)
             raise ApptekError(TOO_MANY_DEATHS if died else f"Ray: {_first_line(cause)}") from None
 
     def _has_workers(self) -> bool:
-        """Whether a node of the cluster has a core; ApptekError where its head is gone.
+        """Return whether a node in the cluster has a core. Raise ApptekError if its head is lost.
 
-        Left alone, Ray would end this process after a minute, without a word.
+        Otherwise, Ray would end this process after a minute without a message.
         """
         try:
             _knock(self._head)
         except OSError:
-            raise ApptekError("the head of the cluster is gone") from None
+            raise ApptekError("the head of the cluster is not responding") from None
         return bool(self._ray.cluster_resources().get("CPU", 0) > 0)
 
     def close(self) -> None:
-        """Leave the cluster, or end it if it is our own."""
+        """Disconnect from the cluster, or shut it down if we started it."""
         self._stack.close()
 
 
 def _knock(address: str) -> None:
-    """Raise OSError if the address does not answer: Ray itself would wait for long."""
+    """Raise OSError if the address does not respond. Ray itself would wait for a long time."""
     host, _, port = address.rpartition(":")
     socket.create_connection((host, int(port)), timeout=10).close()
 

@@ -1,9 +1,9 @@
 """What a worker does: open the model that the driver shares, and work on a shard of queries.
 
-Arrays of the model are mapped from files, the rest travels with the shard.
-An array that the driver has mapped from a file, such as one of a model folder, is opened by workers
-from the same file. Other large arrays and texts are written to the shared folder, once. No pickle
-is stored: the few kilobytes that are pickled go straight from the driver to its workers.
+A model's arrays are mapped from files. The rest is sent with the shard. If the driver has mapped an
+array from a file, such as one in a model folder, workers open the same file. Other large arrays and
+texts are written to the shared folder once. No pickle is stored: the few kilobytes that are pickled
+are sent directly from the driver to its workers.
 """
 
 import io
@@ -26,66 +26,66 @@ from apptek.facts.queries import Queries
 from apptek.files import writing
 from apptek.graph.temporal_graph import Derived
 
-CHUNK = 1024  # queries of one call of the work, whoever does it
-DEATHS = 5  # of workers without any shard done in between, after which a run gives up
+CHUNK = 1024  # queries per call of the work, on any engine
+DEATHS = 5  # consecutive worker deaths without a finished shard, after which a run gives up
 TOO_MANY_DEATHS = f"workers died {DEATHS} times: is there enough memory?"
-LARGE = 1 << 16  # bytes from which something has a file of its own
+LARGE = 1 << 16  # minimum size in bytes of something with its own file
 Shard = tuple[str, bytes, Any]  # version of the driver, model and work, queries
-Stored = tuple[str, int, int, int]  # path; size and time of change of the file (0: any); offset
+Stored = tuple[str, int, int, int]  # path; the file's size and modification time (0: any); offset
 
 
 def version() -> str:
-    """Return what must be the same for the driver and its workers."""
+    """Return the versions that must be equal for the driver and its workers."""
     python = ".".join(platform.python_version_tuple()[:2])
     return f"apptek {import_module('apptek').__version__} with Python {python}"
 
 
 def run_shard(shard: Shard) -> list[Any]:
-    """Return the results of the work on each chunk of a shard."""
+    """Return the results of the work on each chunk in a shard."""
     limit_threads(1)
     wanted, content, columns = shard
     if version() != wanted:
         words = f"the worker on {platform.node()} has {version()}, this machine has {wanted}"
-        raise ApptekError(f"{words}: install the same on all")
+        raise ApptekError(f"{words}: install the same version everywhere")
     model, work = _open_model(content)
     return [work(model, part) for part in chunks_of(Queries(*columns))]
 
 
 def chunks_of(queries: Queries) -> list[Queries]:
-    """Cut queries into chunks; without queries, there is one that is empty."""
+    """Split queries into chunks. Without queries, there is a single empty chunk."""
     starts = range(0, max(1, len(queries)), CHUNK)
     return [queries.part(slice(start, start + CHUNK)) for start in starts]
 
 
 @lru_cache(maxsize=2)
 def _open_model(content: bytes) -> Any:
-    """Open a model; a worker keeps the last two open: those of two views."""
+    """Open a model. A worker keeps the last two open, because a model may have two views."""
     return Unpickler(content).load()
 
 
 class Shelf:
-    """The shared folder, and what was written to it; a file goes when its array is freed."""
+    """The shared folder and the files in it. A file is deleted when its array is freed."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self._count = folder, 0
         self._stored: dict[int, tuple[Any, Path]] = {}
 
     def dump(self, model: Any) -> tuple[bytes, list[Any]]:
-        """Return a model as workers open it, and what must not be freed while they do."""
+        """Return a model in the form that workers open, and what must not be freed meanwhile."""
         stream = io.BytesIO()
         pickler = _Pickler(stream, self)
         pickler.dump(model)
         return stream.getvalue(), pickler.kept
 
     def store(self, thing: npt.NDArray[Any] | str) -> Stored:
-        """Return the file of an array or a text; write it if it is the first time."""
+        """Return the file of an array or a text, writing it the first time."""
         key = id(thing)
         if key not in self._stored:
             path, self._count = self.folder / str(self._count), self._count + 1
             text = thing.encode() if isinstance(thing, str) else None
             with writing(path):
                 path.write_bytes(np.ascontiguousarray(thing).data if text is None else text)
-            # Texts cannot be referred to weakly. There are few: the trees of a model.
+            # Texts do not support weak references. There are only a few: a model's trees.
             kept = weakref.ref(thing, lambda _: self._drop(key)) if text is None else thing
             self._stored[key] = kept, path
         path = self._stored[key][1]
@@ -101,7 +101,7 @@ class _Pickler(pickle.Pickler):
         self._shelf, self._numbers, self.kept = shelf, dict[int, int](), list[Any]()
 
     def persistent_id(self, obj: Any) -> Any:
-        """Return a number for an array or a large text; with the first one, where it is."""
+        """Return a number for an array or a large text. The first use includes its location."""
         is_text = isinstance(obj, str) and len(obj) >= LARGE
         if not is_text and not isinstance(obj, np.ndarray):
             return None
@@ -116,12 +116,12 @@ class _Pickler(pickle.Pickler):
         return number, where, obj.dtype, obj.shape
 
     def reducer_override(self, obj: Any) -> Any:
-        """Take along what was derived from a graph, which an ordinary pickle leaves out."""
+        """Include the values derived from a graph, which an ordinary pickle omits."""
         return (Derived, (), vars(obj)) if isinstance(obj, Derived) else NotImplemented
 
 
 def _mapped_from(array: npt.NDArray[Any]) -> Stored | None:
-    """Return the file that an array is mapped from; None if it lies in memory alone."""
+    """Return the file that an array is mapped from, or None if it is only in memory."""
     root: Any = array
     while isinstance(root, np.ndarray) and not isinstance(root.base, mmap.mmap):
         root = root.base
@@ -129,7 +129,7 @@ def _mapped_from(array: npt.NDArray[Any]) -> Stored | None:
         return None
     try:
         about = Path(root.filename).stat()
-    except OSError:  # replaced by another model since it was opened
+    except OSError:  # another model has replaced it
         return None
     offset = root.offset + array.ctypes.data - root.ctypes.data
     return str(root.filename), about.st_size, about.st_mtime_ns, offset

@@ -1,1 +1,1 @@
-"""The quality of any scorer: ranks, filters, groups of queries and calibration."""
+"""The quality of any scorer: ranks, filters, query groups and calibration."""

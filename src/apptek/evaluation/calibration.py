@@ -1,6 +1,6 @@
-"""Calibrated probabilities: a fitted temperature, and the calibration error that remains.
+"""Calibrated probabilities: a fitted temperature, and the remaining calibration error.
 
-Below: logistic regression, and metrics of forecasts whether something happens.
+Also logistic regression, and metrics for forecasts of whether something happens.
 """
 
 import math
@@ -15,15 +15,15 @@ from apptek.results import ReliabilityBin, YesNoFigures
 BINS = 15
 # Bins of a reliability diagram: finer near 0, where most forecasts are.
 BIN_EDGES = (0.0, 0.01, 0.02, 0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
-COLDEST, HOTTEST = 0.05, 20.0  # bounds of fitted temperatures
+COLDEST, HOTTEST = 0.05, 20.0  # bounds for fitted temperatures
 _LOG_RANGE = (math.log(COLDEST), math.log(HOTTEST))
-_MOST_ROWS = 20_000  # rows that a calibration is fitted on, evenly spaced
-_START_COUNT = 13  # temperatures that are tried; Newton's method starts from the best
+_MOST_ROWS = 20_000  # maximum number of evenly spaced rows for fitting a calibration
+_START_COUNT = 13  # temperatures to try; Newton's method starts from the best
 # Of a balanced calibration: the weights of the squared conditions, by the norms of the curves
 _NORMS, _STEEPNESS = np.asarray([1.0, 3.0, 5.0, 7.0]), 1e3
 # Newton's method: the step of the differences, iterations, the move that ends it, most damping
 _DIFFERENCE, _STEPS, _ENOUGH, _MOST_DAMPING = 1e-2, 25, 1e-3, 1e3
-_LOGISTIC_STEPS, _LAST_STEP = 50, 1e-7  # of the logistic regression
+_LOGISTIC_STEPS, _LAST_STEP = 50, 1e-7  # for the logistic regression
 
 
 def softmax(scores: Matrix, temperature: float | Matrix = 1.0) -> Matrix:
@@ -36,13 +36,13 @@ def softmax(scores: Matrix, temperature: float | Matrix = 1.0) -> Matrix:
 
 
 def log_softmax(scores: Floats) -> Floats:
-    """Return the logarithm of the softmax of each row."""
+    """Return the logarithm of each row's softmax."""
     shifted = scores - scores.max(axis=1, keepdims=True)
     return np.asarray(shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True)), np.float32)
 
 
 def top_predictions(probabilities: Matrix) -> tuple[Ints, Doubles]:
-    """Return the most probable predicate of each row and its probability; ties: the lowest id."""
+    """Return each row's most probable predicate and its probability; on ties, the lowest id."""
     best = probabilities.argmax(axis=1)
     return best.astype(np.int32), probabilities[np.arange(len(best)), best].astype(np.float64)
 
@@ -67,13 +67,13 @@ def expected_calibration_error(
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """Scores to probabilities, by a temperature that may depend on how undecided the scores are.
+    """A map from scores to probabilities, whose temperature may depend on how undecided a row is.
 
     The temperature of a row is temperature * e^(tilt * v + bend * (3 v^2 - 1) / 2 + twist * (5 v^3
-    - 3 v) / 2). v is -1 for a row whose softmax is sure of one predicate, and 1 for a row without a
-    favourite. If several predicates hold at once, the top answer of an undecided row is right more
-    often than its probability says. Tilt, bend and twist correct that, which no single temperature
-    can. The order of a row's predicates does not change.
+    - 3 v) / 2). v is -1 for a row whose softmax is certain of one predicate, and 1 for a row
+    without a favourite. If several predicates hold at once, the top answer of an undecided row is
+    correct more often than its probability suggests. Tilt, bend and twist correct this, which a
+    single temperature cannot do. The order of a row's predicates does not change.
     """
 
     temperature: float = 1.0
@@ -107,24 +107,23 @@ class Calibration:
 def _undecided(scores: Matrix) -> Doubles:
     """Return the Legendre polynomials of v, how undecided each row is: (B, R) -> (3, B).
 
-    Legendre polynomials are orthogonal, so that tilt, bend and twist can be fitted almost
-    independently.
+    Legendre polynomials are orthogonal, so tilt, bend and twist can be fitted almost independently.
     """
     _, best = top_predictions(softmax(scores))
     return _curves(1.0 - 2.0 * best)
 
 
 def _curves(v: Doubles) -> Doubles:
-    """Return the Legendre polynomials of degree 1 to 3: (B,) -> (3, B)."""
+    """Return the Legendre polynomials of degrees 1 to 3: (B,) -> (3, B)."""
     return np.stack([v, (3.0 * v**2 - 1.0) / 2.0, (5.0 * v**3 - 3.0 * v) / 2.0])
 
 
 def fit_calibration(scores: Matrix, correct: Bools) -> Calibration:
-    """Return the calibration under which the correct top answers are likeliest.
+    """Return the calibration that maximises the likelihood of the top answers being correct or not.
 
-    This is what the calibration error measures. (The likelihood of the one true predicate leaves
-    the top answer underconfident, because several predicates hold at once.) The targets are
-    smoothed by one further answer of each kind, as Platt does, so that nothing becomes certain.
+    The calibration error measures the same thing. (The likelihood of the one true predicate leaves
+    the top answer underconfident, because several predicates hold at once.) As in Platt scaling,
+    one additional answer of each kind smooths the targets, so that nothing becomes certain.
     """
     top_odds, correct = _odds_of_others(scores, correct, degree=2)
     right = int(correct.sum())
@@ -142,12 +141,12 @@ def fit_calibration(scores: Matrix, correct: Bools) -> Calibration:
 
 
 def balance_calibration(scores: Matrix, correct: Bools, start: Calibration) -> Calibration:
-    """Return the calibration whose confidences are right on average, both low and high ones.
+    """Return the calibration whose confidences, both low and high, are right on average.
 
-    The likelihood weighs a row by how much the temperature moves it. If trees have changed the
-    scores, rows that the temperature hardly moves remain underconfident. Here, confidence minus
-    correctness is uncorrelated with the confidence, its square and its cube: as many conditions as
-    parameters, including the twist. If the conditions cannot be met, return `start`.
+    The likelihood weights a row by how much the temperature changes it. If trees have changed the
+    scores, rows that the temperature hardly changes remain underconfident. Here, confidence minus
+    correctness is uncorrelated with the confidence, its square and its cube. There are as many
+    conditions as parameters, including the twist. If they cannot be met, return `start`.
     """
     top_odds, correct = _odds_of_others(scores, correct, degree=3)
 
@@ -170,14 +169,14 @@ def _odds_of_others(
 ) -> tuple[Callable[[Doubles], Doubles], Bools]:
     """Return a function from parameters to the odds against each top answer, and `correct`.
 
-    The parameters are the logarithm of the temperature and its shape up to a degree. Of many rows,
-    every n-th is used.
+    The parameters are the logarithm of the temperature and its shape up to a degree. If there are
+    many rows, every n-th is used.
     """
     step = -(-len(scores) // _MOST_ROWS)
     scores, correct = scores[::step], correct[::step]
     best = scores.argmax(axis=1)
     gaps = scores - scores.max(axis=1, keepdims=True)
-    gaps[np.arange(len(best)), best] = -np.inf  # leaves the odds of the others
+    gaps[np.arange(len(best)), best] = -np.inf  # leaves the odds of the other predicates
     shapes = np.stack([np.ones(len(scores)), *_undecided(scores)[:degree]])
 
     def odds(parameters: Doubles) -> Doubles:
@@ -191,9 +190,9 @@ def _odds_of_others(
 
 
 def newton(loss: Callable[[Doubles], float], start: Doubles) -> Doubles:
-    """Minimise a smooth loss of a few numbers by damped Newton's method with finite differences.
+    """Minimise a smooth loss of a few numbers with damped Newton's method and finite differences.
 
-    A library's optimiser would be a dependency for these lines.
+    An optimiser from a library would be an extra dependency for a few lines.
     """
     point, value, size, damping = start, loss(start), len(start), 1e-3
     moves = np.eye(size) * _DIFFERENCE
@@ -226,7 +225,7 @@ def fit_logistic(
     """Fit a logistic regression by maximum likelihood: P(hit) = 1 / (1 + e^-(offset + x b)).
 
     The penalty (penalty / 2 * b b) keeps the coefficients finite for separable data. A step is
-    halved until it descends. Sums are made by einsum: those of BLAS depend on its threads.
+    halved until it descends. Sums use einsum, because BLAS results depend on the number of threads.
     """
 
     def loss(at: Doubles) -> float:
@@ -256,7 +255,7 @@ def fit_logistic(
 
 
 def yes_no_figures(probabilities: Doubles, happened: Bools) -> YesNoFigures:
-    """Return the metrics of some forecasts; ValueError if there is none."""
+    """Return the metrics of some forecasts. Raise ValueError if there are none."""
     chances = np.clip(probabilities, 1e-12, 1 - 1e-12)
     logs = np.where(happened, np.log(chances), np.log1p(-chances))
     return YesNoFigures(
@@ -270,7 +269,7 @@ def yes_no_figures(probabilities: Doubles, happened: Bools) -> YesNoFigures:
 
 
 def area_under_curve(values: Doubles, happened: Bools) -> float | None:
-    """Return P(value of a hit > value of a miss), with ties as one half; None without both."""
+    """Return P(value of a hit > value of a miss), counting ties as 1/2, or None without both."""
     hits = int(happened.sum())
     misses = len(happened) - hits
     if not hits or not misses:
@@ -281,7 +280,7 @@ def area_under_curve(values: Doubles, happened: Bools) -> float | None:
 
 
 def reliability(probabilities: Doubles, happened: Bools) -> list[ReliabilityBin]:
-    """Return the bins of a reliability diagram that are not empty; finer near 0.
+    """Return the non-empty bins of a reliability diagram, which are narrower near 0.
 
     A bin includes its lower end, and the last one includes 1.
     """

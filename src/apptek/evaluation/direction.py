@@ -1,9 +1,9 @@
-"""The direction prior: in which direction something happens between two entities.
+"""The direction prior: which of two entities acts on the other.
 
 Forecasts among the predicates of both directions compare (s, r, o) with (o, r, s). A model's
-probabilities for an ordered pair say nothing about the direction. So P(direction) is a separate
-logistic regression over earlier activity: the pair against the reversed pair, the subject against
-the object as a source, and the subject against the object as a target.
+probabilities for an ordered pair contain no information about the direction. P(direction) is
+therefore a separate logistic regression over earlier activity. It compares the pair with the
+reversed pair, and the subject with the object, both as a source and as a target.
 """
 
 import math
@@ -23,9 +23,9 @@ _L2 = 1.0  # the penalty
 def direction_features(queries: Facts, facts: Facts, data: Dataset) -> Doubles:
     """Return the evidence for (s, ?, o) against (o, ?, s) in strictly earlier facts: (n, 18).
 
-    Differences of log(1 + decayed count), by scale: of the pair and the reversed pair, then of the
-    facts that go out from each entity, then of those that come in to each. Exchanging subject and
-    object changes the sign of every feature.
+    The features are differences of log(1 + decayed count), by scale: first of the pair and the
+    reversed pair, then of each entity's outgoing facts, then of its incoming facts. Swapping
+    subject and object changes the sign of every feature.
     """
     moments, events = (data.axis.positions(part.times) for part in (queries, facts))
 
@@ -48,17 +48,17 @@ def direction_features(queries: Facts, facts: Facts, data: Dataset) -> Doubles:
 
 
 def fit_direction(features: Doubles) -> Doubles:
-    """Return the weight of each feature by maximum likelihood, without a bias: (n, F) -> (F,).
+    """Return each feature's weight by maximum likelihood, without a bias: (n, F) -> (F,).
 
     Every row is a fact in the direction in which it happened. A small penalty keeps the weights
-    finite if the features decide every direction.
+    finite if the features determine every direction.
     """
     every, none = np.ones(len(features)), np.zeros(len(features))
     return fit_logistic(features, every > 0, every, offsets=none, penalty=_L2)
 
 
 def direction_logs(weights: Doubles, features: Doubles) -> Doubles:
-    """Return log P(s -> o) and log P(o -> s) of each row: (n, F) -> (n, 2)."""
+    """Return log P(s -> o) and log P(o -> s) for each row: (n, F) -> (n, 2)."""
     odds: Doubles = np.einsum("nf,f->n", features, weights)
     return -np.logaddexp(0.0, np.stack([-odds, odds], axis=1))
 

@@ -1,15 +1,15 @@
 """Known predicates and groups of queries.
 
-The known predicates of a query are filters of ranks, masks of a loss, and right answers.
+A query's known predicates are used to filter ranks, to mask a loss, and as correct answers.
 
 | filter     | r' is known for the query (u, ?, v, t) if the facts contain          |
 |------------|----------------------------------------------------------------------|
 | raw        | nothing is known                                                     |
 | static     | (u, r', v) at any time                                               |
-| time-aware | (u, r', v) with the same since and the same until, unknown ends too  |
+| time-aware | (u, r', v) with the same since and until, even if they are unknown   |
 
-So a since line equals neither the until line nor the point of the same date, and an undated fact
-equals only undated ones. Times are compared as they are written (codes).
+A since line therefore matches neither the until line nor the point of the same date, and an undated
+fact matches only undated facts. Times are compared as written (codes).
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from apptek.facts.facts import Facts, Names
 from apptek.ragged import Ragged
 
 Filter = Literal["raw", "static", "time-aware"]
-# Predicates that mirror each other, so that either one follows from the other; every other
-# predicate is its own mirror.
+# Predicates that mirror each other, so that either follows from the other. Every other predicate
+# is its own mirror.
 MIRRORS = (("Host a visit", "Make a visit"),)
 
 
@@ -33,8 +33,8 @@ def known_predicates(
 ) -> Ragged:
     """Return the known predicates of each query, other than its own. O(n log n).
 
-    They are distinct and ascend within a query. For ranking, the facts are train, valid and test;
-    for the loss, only train.
+    They are distinct and ascending within a query. For ranking, the facts are the training,
+    validation and test facts. For the loss, they are only the training facts.
     """
     if filtering == "raw" or not len(queries):
         return Ragged.empty(len(queries))
@@ -45,7 +45,7 @@ def known_predicates(
     )
     keys, key_of_query = np.unique(query_keys, return_inverse=True)
     starts, by_key = _predicates_by_key(keys, keys_of_facts, [part.predicates for part in facts])
-    # Copy the predicates of each query's key, row by row, then drop its own one.
+    # Copy the predicates under each query's key, row by row, then drop the query's own predicate.
     counts = np.diff(starts)[key_of_query]
     rows = np.repeat(np.arange(len(queries)), counts)
     within_row = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -57,9 +57,9 @@ def known_predicates(
 
 
 def _without_predicate(facts: Facts, filtering: Filter) -> Facts:
-    """Set all predicates to 0, and for the static filter also all times.
+    """Set all predicates to 0, and also all times for the static filter.
 
-    Facts that are equal afterwards have the same query.
+    Facts that are then equal have the same query.
     """
     zeros = np.zeros(len(facts), np.int32)
     since, until = (zeros, zeros) if filtering == "static" else (facts.since, facts.until)
@@ -71,7 +71,7 @@ def _predicates_by_key(
 ) -> tuple[Longs, Ints]:
     """Return the distinct predicates of the facts under each ascending key: bounds, predicates."""
     span = 1 + max((int(part.max(initial=0)) for part in predicates_of_facts), default=0)
-    # A key's position and a predicate as one number, so that one `unique` makes pairs distinct.
+    # Combine a key's position and a predicate in one number, so that one `unique` finds the pairs.
     pairs = [np.zeros(0, np.int64)]
     for part, predicates in zip(keys_of_facts, predicates_of_facts, strict=True):
         positions = np.minimum(np.searchsorted(keys, part), len(keys) - 1)
@@ -85,10 +85,10 @@ def _predicates_by_key(
 def groups(queries: Facts, train: Facts, predicates: Names) -> dict[str, Bools]:
     """Return which queries belong to which group. O(n log n).
 
-    unseen_entity  subject or object occurs in no training fact
+    unseen_entity  the subject or object occurs in no training fact
     unseen_pair    both occur, but never as this pair in this direction
-    seen_pair      the pair occurs: so each query is in exactly one of these three
-    mirrored       train holds the reversed fact of the same time, with the mirror predicate
+    seen_pair      the pair occurs; each query is in exactly one of these three groups
+    mirrored       train contains the reversed fact with the same time and the mirror predicate
     not_mirrored   all others
     dated, undated whether the query has a time
     """

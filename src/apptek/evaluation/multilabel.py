@@ -1,10 +1,11 @@
 """Several predicates on one day: precision, recall and F1 of the predicted set.
 
-A question is a (subject, object, time) of a split; its truth is the set of all its predicates. The
-predicted set has every predicate, or class of predicates, whose probability reaches a threshold,
-and always the most probable one. The thresholds maximise F1 on valid. Precision, recall and F1 are
-computed per question and averaged. At a horizon of h days, the information ends h days before: a
-question is moved h - 1 days back, and its answer sees only facts before that time.
+A question is a (subject, object, time) in a split. Its true answer is the set of all its
+predicates. The predicted set contains every predicate, or class of predicates, whose probability
+reaches a threshold, and always the most probable one. The thresholds maximise F1 on the validation
+set. Precision, recall and F1 are computed per question and averaged. At a horizon of h days, the
+information ends h days earlier: a question is moved back h - 1 days, and its answer uses only facts
+before that time.
 """
 
 from collections.abc import Callable
@@ -26,7 +27,7 @@ THRESHOLDS = np.round(np.geomspace(0.01, 0.9, 40), 4)
 
 @dataclass(frozen=True, slots=True)
 class SetMetrics:
-    """Means over questions, and the threshold of the sets; `size` is their mean size."""
+    """Means over questions, and the threshold of the sets. `size` is their mean size."""
 
     questions: int
     precision: float
@@ -39,9 +40,9 @@ class SetMetrics:
 def evaluate_sets(
     probabilities: Callable[[Queries], Matrix], data: Dataset, split: Split
 ) -> dict[str, dict[str, Any]]:
-    """Return the metrics at each horizon of predicates, their classes and groups, for JSON.
+    """Return the metrics at each horizon for predicates, classes and groups, as JSON.
 
-    probabilities  of all predicates for some queries, from the facts before their time
+    probabilities  computes the probabilities of all predicates from the facts before each query
     """
     if not len(data.valid):
         raise ApptekError(
@@ -61,7 +62,7 @@ def evaluate_sets(
 def _levels(
     probabilities: Callable[[Queries], Matrix], data: Dataset, facts: Facts, horizon: int
 ) -> dict[str, tuple[Matrix, Bools]]:
-    """Return, for each level, the probabilities of a split's questions and which are true."""
+    """Return, for each level, the probabilities of a split's questions and the true predicates."""
     facts = facts.take(facts.dated)
     columns = np.stack([facts.subjects, facts.objects, facts.times])
     asked, question = np.unique(columns, axis=1, return_inverse=True)
@@ -81,7 +82,7 @@ def _levels(
 
 
 def _earlier(axis: TimeAxis, codes: Any, steps: int) -> Any:
-    """Return the codes of the times that lie so many steps earlier."""
+    """Return the codes of the times that are this many steps earlier."""
     if not steps:
         return codes
     whole, code_of = TimeAxis(axis.unit), dict[int, int]()
@@ -92,7 +93,7 @@ def _earlier(axis: TimeAxis, codes: Any, steps: int) -> Any:
 
 
 def _best(valid: tuple[Matrix, Bools], asked: tuple[Matrix, Bools]) -> SetMetrics:
-    """Return the metrics of the questions, with the threshold that is best on valid."""
+    """Return the metrics of the questions, using the best threshold on the validation set."""
     tried = [_metrics(*valid, float(threshold)) for threshold in THRESHOLDS]
     return _metrics(*asked, max(tried, key=lambda metrics: metrics.f1).threshold)
 

@@ -13,19 +13,19 @@ from apptek.facts.predicate_table import PredicateTable
 
 Level = Literal["class", "group"]
 LEVELS: tuple[Level, ...] = ("class", "group")
-Shares = tuple[tuple[str, float], ...]  # names with their probabilities, the largest first
+Shares = tuple[tuple[str, float], ...]  # names with their probabilities, largest first
 
 
 @dataclass(frozen=True)
 class PredicateClasses:
-    """The classes of one level, in byte order; a predicate belongs to one class or to none."""
+    """The classes in one level, in byte order. A predicate belongs to at most one class."""
 
     names: tuple[str, ...]
-    of_predicate: Ints  # (R,): the class of each predicate, -1 where it has none
+    of_predicate: Ints  # (R,): the class of each predicate, or -1 if it has none
 
     @classmethod
     def of(cls, found: Sequence[str]) -> "PredicateClasses":
-        """Return the distinct classes; found: the class of each predicate, empty if it has none."""
+        """Return the distinct classes. `found` is each predicate's class, empty without one."""
         names = sorted(set(found) - {""}, key=str.encode)
         ids = {name: number for number, name in enumerate(names)}
         return cls(tuple(names), np.asarray([ids.get(name, -1) for name in found], np.int32))
@@ -35,19 +35,19 @@ class PredicateClasses:
 
     @cached_property
     def _columns(self) -> Longs:
-        """The predicates that have a class, ordered by it."""
+        """The predicates that have a class, ordered by class."""
         by_class = np.argsort(self.of_predicate, kind="stable")
         return by_class[self.of_predicate[by_class] >= 0]
 
     @cached_property
     def _starts(self) -> Longs:
-        """Where the predicates of each class start in `_columns`."""
+        """Where each class's predicates start in `_columns`."""
         return np.searchsorted(self.of_predicate[self._columns], np.arange(len(self)))
 
     def sums(self, probabilities: Matrix) -> Doubles:
         """Return the probability of each class: (B, R) -> (B, C).
 
-        A matrix product is not used: its last digits depend on B.
+        This avoids a matrix product, whose last digits depend on B.
         """
         ordered = probabilities[:, self._columns].astype(np.float64)
         sums = np.add.reduceat(ordered, self._starts, axis=1)
@@ -61,10 +61,10 @@ class PredicateClasses:
 
 @dataclass(frozen=True)
 class PredicateWords:
-    """The predicates of a data set as lists, by id: names, labels, classes and groups.
+    """A data set's predicates as lists, by id: names, labels, classes and groups.
 
-    A missing class or group is empty. `levels` has the classes and groups as arrays, if there are
-    any.
+    A missing class or group is empty. `levels` contains the classes and groups as arrays, if there
+    are any.
     """
 
     names: list[str]
@@ -75,7 +75,7 @@ class PredicateWords:
 
     @classmethod
     def of(cls, data: Dataset) -> "PredicateWords":
-        """Return the texts of a data set; without a predicate table there are no classes."""
+        """Return a data set's texts. Without a predicate table, there are no classes."""
         names, table = list(data.predicates), data.labels or PredicateTable()
         labels = [table.label(name) for name in names]
         by_level = {
@@ -87,7 +87,7 @@ class PredicateWords:
         return cls(names, labels, by_level["class"], by_level["group"], known)
 
     def shares(self, probabilities: Matrix, level: Level) -> list[Shares]:
-        """Return the classes of a level with their probabilities, for each row of (B, R)."""
+        """Return the classes in a level with their probabilities, for each row of (B, R)."""
         classes = self.levels.get(level)
         if classes is None:
             return [()] * len(probabilities)

@@ -1,9 +1,9 @@
 """Prediction sets: the smallest sets of predicates that contain the truth with a given coverage.
 
-Split conformal prediction. In each stratum of the tuning queries, the probabilities of the truths
-are kept, in order. The set of a query has every predicate whose probability reaches their (1 -
-coverage) quantile. So the truth of a similar query is in its set with that coverage, whatever the
-model is. The most probable predicate is always in the set.
+This is split conformal prediction. For each stratum of the tuning queries, the probabilities of the
+true predicates are stored in order. A query's set contains every predicate whose probability
+reaches their (1 - coverage) quantile. The truth of a similar query is therefore in its set with
+that coverage, whatever the model. The most probable predicate is always in the set.
 """
 
 from collections.abc import Callable, Mapping
@@ -17,21 +17,21 @@ from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 
 STRATA = ("seen_pair", "unseen_pair", "unseen_entity")
-LEAST_QUERIES = 100  # a stratum with fewer uses the queries of all strata
+LEAST_QUERIES = 100  # a stratum with fewer queries uses those of all strata
 USUAL_COVERAGE = 0.9
 # Probabilities (B, R), strata and times of queries -> sizes of their sets of the usual coverage
 SetSizes = Callable[[Matrix, Ints, Ints], Longs]
 
 
 def check_coverage(coverage: float) -> None:
-    """Raise ArgumentError for a coverage that no set can be made for."""
+    """Raise ArgumentError for an impossible coverage."""
     if not 0 < coverage < 1:
-        raise ArgumentError(f"coverage is {coverage:g}: expected a share above 0 and below 1")
+        raise ArgumentError(f"coverage is {coverage:g}: expected a proportion above 0 and below 1")
 
 
 @dataclass(frozen=True, slots=True)
 class PredictionSets:
-    """The probabilities of the truths of tuning queries, ascending, in each stratum."""
+    """The probabilities of the tuning queries' true predicates, ascending, in each stratum."""
 
     seen_pair: Floats
     unseen_pair: Floats
@@ -50,8 +50,8 @@ class PredictionSets:
     ) -> "PredictionSets":
         """Return the sets for queries like these.
 
-        strata   numbers of STRATA
-        instead  earlier sets, which serve a stratum that has too few of these queries
+        strata   indices into STRATA
+        instead  earlier sets, used for strata with too few of these queries
         """
         of_truth = probabilities[np.arange(len(truths)), truths].astype(np.float32)
         parts = [np.sort(of_truth[strata == number]) for number in range(len(STRATA))]
@@ -62,7 +62,7 @@ class PredictionSets:
         return cls(*parts)
 
     def thresholds(self, coverage: float) -> Doubles:
-        """Return, for each stratum, the smallest probability that puts a predicate into a set."""
+        """Return, for each stratum, the smallest probability that adds a predicate to a set."""
         check_coverage(coverage)
         parts = [getattr(self, name) for name in STRATA]
         pooled = np.sort(np.concatenate(parts))
@@ -70,20 +70,20 @@ class PredictionSets:
         return np.asarray([_threshold(part, coverage) for part in used])
 
     def sizes(self, probabilities: Matrix, strata: Ints, coverage: float) -> Longs:
-        """Return how many predicates, the most probable ones, are in the set of each query."""
+        """Return how many of the most probable predicates are in each query's set."""
         least = self.thresholds(coverage)[strata].astype(np.float32)
         sizes: Longs = np.maximum((probabilities >= least[:, None]).sum(axis=1), 1)
         return sizes
 
 
 def _threshold(probabilities: Floats, coverage: float) -> float:
-    """Return the largest probability that leaves out few enough truths; 0: none may be left out."""
+    """Return the largest probability that misses few enough truths, or 0 if it may miss none."""
     number = int(np.floor((len(probabilities) + 1) * (1 - coverage) + 1e-9))
     return float(probabilities[number - 1]) if number else 0.0
 
 
 class Strata:
-    """How often the entities and the pair of a query occur in the training facts."""
+    """How often a query's entities and pair occur in the training facts."""
 
     def __init__(self, train: Facts, entity_count: int) -> None:
         self._width = entity_count
@@ -95,7 +95,7 @@ class Strata:
         return asked.subjects.astype(np.int64) * self._width + asked.objects
 
     def of(self, queries: Queries) -> Ints:
-        """Return the number of each query's stratum; the fact that a query hides does not count."""
+        """Return each query's stratum index, ignoring the fact that it hides."""
         hidden_count = (queries.hidden >= 0).astype(np.int64)
         seen = np.ones(len(queries), np.bool_)
         for ids in (queries.subjects, queries.objects):
@@ -107,6 +107,6 @@ class Strata:
 
 
 def strata_of(groups: Mapping[str, np.ndarray]) -> Ints:
-    """Return the number of each query's stratum from the masks of its groups."""
+    """Return each query's stratum index from the masks of its groups."""
     strata: Longs = np.argmax([groups[name] for name in STRATA], axis=0)
     return strata.astype(np.int32)

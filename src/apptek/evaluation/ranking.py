@@ -1,8 +1,8 @@
-"""The rank of the truth among all predicates, and the metrics made of it.
+"""The rank of the truth among all predicates, and the metrics computed from it.
 
-The rank is the *expected* one over ties: 1 + the number of better candidates + half the number of
-equal ones, so that a constant scorer gets the middle. The truth's score is read from the same
-matrix as the others'. Hits@k counts expected ranks of at most k.
+The rank is the *expected* rank over ties: 1 + the number of better candidates + half the number of
+equal ones. A constant scorer therefore gets the middle rank. The truth's score comes from the same
+matrix as the others. Hits@k counts expected ranks of at most k.
 """
 
 from collections.abc import Callable
@@ -27,19 +27,19 @@ from apptek.facts.queries import Queries, held_out_queries
 from apptek.ragged import Ragged
 from apptek.results import Result, record
 
-MOST_CALIBRATED = 20_000  # queries of valid that the calibration of a scorer is fitted on
-CHUNK = 4096  # queries that are scored at once
+MOST_CALIBRATED = 20_000  # validation queries for fitting a scorer's calibration
+CHUNK = 4096  # queries scored at once
 Scorer = Callable[[int, int], Matrix]  # queries from start to stop -> (stop - start, R)
 
 
 def expected_ranks(scores: Matrix, truths: Ints, known: Ragged) -> Doubles:
-    """Return the rank of each row's truth, without its known predicates: (B, R) -> (B,)."""
+    """Return the rank of each row's truth, ignoring its known predicates: (B, R) -> (B,)."""
     if (is_nan := np.isnan(scores)).any():
         row = int(is_nan.any(axis=1).argmax())
         raise ValueError(f"the scores of row {row} contain NaN, which cannot be ranked")
     count, rows, others = len(scores), known.row_of_each, known.flat_columns
     true_scores = scores[np.arange(count), truths]
-    # The known predicates are few: count all candidates first, then subtract these.
+    # There are few known predicates: count all candidates first, then subtract these.
     rows, others = rows[others != truths[rows]], others[others != truths[rows]]
     better, equal = (
         np.count_nonzero(compare(scores, true_scores[:, None]), axis=1)
@@ -51,15 +51,15 @@ def expected_ranks(scores: Matrix, truths: Ints, known: Ragged) -> Doubles:
 
 
 def filtered_mrr(scores: Matrix, truths: Ints, known: Ragged) -> float:
-    """Return the mean of 1 / rank. On the tuning split, it chooses settings and epochs."""
+    """Return the mean of 1 / rank. On the tuning split, it selects settings and epochs."""
     return float(np.mean(1 / expected_ranks(scores, truths, known)))
 
 
 @dataclass(frozen=True, slots=True)
 class Metrics:
-    """Means over queries: of 1 / rank, and of rank <= k; ece if there are probabilities.
+    """Means over queries of 1 / rank and of rank <= k, and ece if there are probabilities.
 
-    coverage, set_size  how often prediction sets of 90 % contain the truth, and their mean size
+    coverage, set_size  how often 90 % prediction sets contain the truth, and their mean size
     """
 
     queries: int
@@ -73,7 +73,7 @@ class Metrics:
 
 
 def metrics_of(ranks: Doubles, *more: float | None) -> Metrics | None:
-    """Return the metrics of these ranks; None without ranks."""
+    """Return the metrics of these ranks, or None without ranks."""
     if not len(ranks):
         return None
     at_1, at_3, at_10 = (float(np.mean(ranks <= k)) for k in (1, 3, 10))
@@ -82,11 +82,11 @@ def metrics_of(ranks: Doubles, *more: float | None) -> Metrics | None:
 
 @dataclass(frozen=True, slots=True)
 class EvaluationQueries:
-    """The facts of a split as queries: the filter, the right answers, the groups.
+    """A split's facts as queries, with their filter, correct answers and groups.
 
     facts  the facts to predict; their predicates are the truths
     known  predicates that the filter excludes from each query's ranking
-    right  predicates that a calibrated top answer may name beside the truth (time-aware)
+    right  predicates, other than the truth, that count as a correct top answer (time-aware)
     """
 
     facts: Facts
@@ -117,14 +117,14 @@ class EvaluationQueries:
 
 @record
 class Evaluation(Result):
-    """The quality of a scorer: the rank of each query, and the metrics of all and of each group."""
+    """A scorer's quality: each query's rank, and the metrics of all queries and of each group."""
 
     ranks: Doubles
     metrics: Metrics
-    groups: dict[str, Metrics | None]  # None: no query belongs to the group
+    groups: dict[str, Metrics | None]  # None: the group has no queries
 
     def as_json(self) -> dict[str, Any]:
-        """Return the metrics of all queries, and of each group under its name."""
+        """Return the metrics of all queries, and of each group by name."""
         parts = {name: part and asdict(part) for name, part in self.groups.items()}
         return asdict(self.metrics) | parts
 
@@ -136,10 +136,10 @@ def evaluate_scores(
     probabilities: Callable[[Matrix], Matrix] | None = None,
     set_sizes: SetSizes | None = None,
 ) -> Evaluation:
-    """Return the ranks and metrics of a scorer, which is called in chunks of queries.
+    """Return a scorer's ranks and metrics. The scorer is called on chunks of queries.
 
-    `probabilities` turns its scores into probabilities; without it there is no calibration error,
-    and without `set_sizes` no coverage.
+    `probabilities` converts its scores to probabilities. Without it there is no calibration error,
+    and without `set_sizes` there is no coverage.
     """
     if not len(queries):
         raise DataError("there are no queries to evaluate")
@@ -156,9 +156,9 @@ def evaluate_scores(
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """The rank of each truth, the confidence of each top answer, and whether it is right.
+    """The rank of each truth, the confidence of each top answer, and whether it is correct.
 
-    sizes, covered  of prediction sets, if any, and whether the truth is in them
+    sizes, covered  the sizes of prediction sets, if any, and whether they contain the truth
     """
 
     ranks: Doubles
@@ -216,26 +216,26 @@ class TuningQueries:
 
     @classmethod
     def of(cls, dataset: Dataset, most: int) -> "TuningQueries":
-        """Take every n-th fact of valid, with the smallest n that leaves at most `most` queries."""
+        """Return every n-th validation fact, for the smallest n with at most `most` queries."""
         facts = dataset.valid.take(_spread(len(dataset.valid), most))
         known = known_predicates(facts, (dataset.train, dataset.valid, dataset.test))
         return cls(held_out_queries(facts), facts.predicates, known)
 
     def spread(self, most: int) -> "TuningQueries":
-        """Return at most so many of the queries, evenly spread."""
+        """Return at most this many of the queries, evenly spread."""
         rows = _spread(len(self.truths), most)
         return TuningQueries(self.queries.take(rows), self.truths[rows], self.known.take(rows))
 
     def ranks(self, scores: Matrix) -> Doubles:
-        """Return the ranks of the truths by the scores of these queries, (B, R)."""
+        """Return the ranks of the truths in the scores of these queries, (B, R)."""
         return expected_ranks(scores, self.truths, self.known)
 
     def mrr(self, scores: Matrix) -> float:
-        """Return the filtered MRR of the scores of these queries, (B, R)."""
+        """Return the filtered MRR for the scores of these queries, (B, R)."""
         return filtered_mrr(scores, self.truths, self.known)
 
     def calibration(self, scores: Matrix) -> Calibration:
-        """Return the calibration of the scores of these queries, (B, R)."""
+        """Return the calibration for the scores of these queries, (B, R)."""
         return calibrate(scores, self.truths, self.known)[0]
 
 
@@ -246,12 +246,12 @@ def _spread(count: int, most: int) -> Longs:
 def calibrate(
     scores: Matrix, truths: Ints, known: Ragged, *, balanced: bool = False
 ) -> tuple[Calibration, float, float]:
-    """Return the calibration of the scores of queries, and the error without and with it.
+    """Return the calibration of some queries' scores, and the error without and with it.
 
-    balanced  whether it is the one that is right on average, not the likeliest one
+    balanced  return the calibration that is right on average, instead of the most likely one
     """
     best, _ = top_predictions(scores)
-    # Another predicate that holds for the same (s, o, t) is also a right answer.
+    # Another predicate that holds for the same (s, o, t) also counts as correct.
     correct = (best == truths) | known.contains(best)
     calibration = fit_calibration(scores, correct)
     if balanced:

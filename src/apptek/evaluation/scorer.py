@@ -1,4 +1,4 @@
-"""The one way to rank a scorer on a split: our models, baselines, and your own model."""
+"""The common way to rank a scorer on a split: our models, baselines, and your own model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -18,17 +18,17 @@ from apptek.facts.facts import SPLITS, Dataset, Split, with_inverses
 from apptek.facts.queries import Queries, draw_evenly, held_out_queries
 from apptek.seeding import generator
 
-Scores = Callable[[Queries], Matrix]  # scores of all predicates for some queries: (B, R)
+Scores = Callable[[Queries], Matrix]  # the scores of all predicates for some queries: (B, R)
 
-_LARGE = 1e30  # differences of such scores are finite in single precision
+_LARGE = 1e30  # differences between such scores are finite in single precision
 
 
 @dataclass(frozen=True, slots=True)
 class ViewScorer:
-    """A scorer of one view, with the function that turns its scores into probabilities.
+    """A scorer in one view, with the function that converts its scores to probabilities.
 
-    at_once  score all queries of a split in one call, for scorers that are faster so; then all
-             scores are in memory at once
+    at_once  score all queries of a split in one call, for scorers that are faster that way; all
+             scores are then in memory at once
     """
 
     scores: Scores
@@ -40,7 +40,7 @@ class ViewScorer:
 def check_evaluated(split: str, view: str | None) -> None:
     """Raise ApptekError for a split that cannot be evaluated, or a view that does not exist."""
     if split == "train":
-        raise ApptekError("a model is not evaluated on train, which it learned from: valid or test")
+        raise ApptekError("a model is not evaluated on its training set: use valid or test")
     check_one_of("split", split, SPLITS[1:])
     if view is not None:
         check_one_of("view", view, VIEWS)
@@ -60,9 +60,9 @@ def evaluate_split(
     *,
     most: int | None = None,
 ) -> Evaluation:
-    """Return the ranking metrics of a scorer on a split, among the predicates of (s, ?, o, t).
+    """Return a scorer's ranking metrics on a split, among the predicates of (s, ?, o, t).
 
-    most  the limit of queries, drawn evenly over predicates and time; by default all
+    most  the maximum number of queries, sampled evenly over predicates and time; default: all
     """
     facts = data.split(split)
     rows = np.arange(len(facts))
@@ -81,7 +81,7 @@ def _reversed(queries: Queries) -> Queries:
 
 
 def _both_directions(shares: Sequence[Matrix], priors: Doubles) -> Doubles:
-    """Return log P of the facts of both directions: P of predicates (B, R), twice -> (B, 2 R)."""
+    """Return log P of the facts in both directions: P of predicates (B, R), twice -> (B, 2 R)."""
     tiny = np.finfo(np.float64).tiny  # so that the logarithm of 0 is finite
     logs = [np.log(np.maximum(share.astype(np.float64), tiny)) for share in shares]
     return np.concatenate([logs[i] + priors[:, i : i + 1] for i in range(2)], axis=1)
@@ -95,20 +95,20 @@ def evaluate_forecast(
     rolling: bool,
     priors: Doubles | None = None,
 ) -> dict[str, dict[str, Any]]:
-    """Return the metrics of the forecasting literature's four ways to rank, ready for JSON.
+    """Return metrics for the four rankings in the forecasting literature, ready for JSON.
 
     raw_r, filtered_r    among the R predicates of (s, ?, o, t)
     raw_2r, filtered_2r  among 2 R: (s, r, o, t) and (o, r, s, t) for each r
 
-    Filtered: other known facts of the same time are excluded from the ranking. Of 2 R candidates,
-    log P(direction) + log P(r | direction) is ranked: the prior plus the scorer's probability for
-    that ordered pair.
+    Filtered rankings exclude other known facts with the same time. The 2 R candidates are ranked by
+    log P(direction) + log P(r | direction): the prior plus the scorer's probability for that
+    ordered pair.
 
-    priors  log P(s -> o) and log P(o -> s) of each fact: (n, 2). By default they are fitted, from
-            every earlier fact if `rolling`, else from the training facts
+    priors  log P(s -> o) and log P(o -> s) for each fact: (n, 2). By default they are fitted, on
+            every earlier fact if `rolling`, otherwise on the training facts
 
-    The caller must ensure that no query sees a fact of its own time or later. `rolling`: whether
-    the scorer sees every earlier fact, including those of valid and test.
+    The caller must ensure that no query sees a fact with its own time or later. `rolling` means
+    that the scorer sees every earlier fact, including validation and test facts.
     """
     if priors is None:
         priors = direction_priors(data, split, rolling=rolling)
@@ -147,7 +147,7 @@ def _by_rows(scorer: ViewScorer, queries: Queries) -> Callable[[int, int], Matri
 
 
 def checked_scores(scores: Any, queries: Queries, width: int) -> Matrix:
-    """Return the output of a foreign scorer as a matrix; ApptekError if its shape is wrong.
+    """Return a third-party scorer's output as a matrix. Raise ApptekError if its shape is wrong.
 
     Torch tensors are accepted too.
     """

@@ -1,1 +1,1 @@
-"""An invented world whose events follow planted rules, so that right answers are known."""
+"""A synthetic dataset whose events follow planted rules, so that the right answers are known."""

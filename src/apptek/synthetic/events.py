@@ -1,4 +1,4 @@
-"""Who lives in the synthetic world, and what they do: spontaneously, as noise, and by rules."""
+"""The synthetic world's entities and their actions: spontaneous, as noise, and by rules."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,8 +33,8 @@ FIRST_DAY = 17897  # code of 2019-01-01
 ALLY_COUNT = 2
 _LEAGUE_SIZE = 6
 _DECAY = 0.8  # the k-th most active country has activity k ** -0.8
-# How often the threat, the aid or the retaliation is the one fact of an episode that may be held
-# out of train: mostly the retaliation, which takes two hops to predict.
+# How often the threat, the aid or the retaliation is the one fact in an episode that may be held
+# out: mostly the retaliation, which takes two hops to predict.
 _HELD_OUT = (0.1, 0.1, 0.8)
 # key = (day * entities + subject) * entities + object; origin: a position in RULES; pinned events
 # must stay in train.
@@ -45,30 +45,30 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True, slots=True)
 class People:
-    """C countries of SLOT_COUNT entities each, in L leagues.
+    """C countries with SLOT_COUNT entities each, in L leagues.
 
-    Entity = country * SLOT_COUNT + slot, and the slot says what the entity is in its country. The
-    leagues themselves come after all countries.
+    Entity = country * SLOT_COUNT + slot. The slot determines the entity's role in its country. The
+    leagues themselves follow all countries.
     """
 
     names: tuple[str, ...]
-    bounds: Longs  # (L + 1,) a league is the countries bounds[i] .. bounds[i + 1] - 1
+    bounds: Longs  # (L + 1,) a league consists of the countries bounds[i] .. bounds[i + 1] - 1
     activity: Doubles  # (C + 1,) cumulative; countries are drawn in proportion to it
-    changes: Ints  # (C, 2) days on which the office of the head of government passes on
-    allies: Longs  # (C, FORCES, ALLY_COUNT) entities of the same league that stand by a force
+    changes: Ints  # (C, 2) days on which a new head of government takes office
+    allies: Longs  # (C, FORCES, ALLY_COUNT) entities in the same league that support a force
 
     def weights(self, *, even: bool) -> Doubles:
-        """Cumulative weights of the countries."""
+        """Return the cumulative weights of the countries."""
         return np.arange(len(self.activity), dtype=np.float64) if even else self.activity
 
     def partners(self, countries: Longs, scope: Scope, weights: Doubles, *, rng: Rng) -> Longs:
-        """Draw for each country another one in the scope; itself where that is the country."""
+        """Draw a country in the scope for each country: itself if the scope leaves no other."""
         if scope == "country":
             return countries
         league = np.searchsorted(self.bounds, countries, side="right") - 1
         first, stop = self.bounds[league], self.bounds[league + 1]
         lo, hi = weights[first], weights[stop]
-        if scope == "abroad":  # a point outside of the league, by skipping its weight
+        if scope == "abroad":  # a point outside the league, by skipping its weight
             points = rng.random(len(first)) * (weights[-1] - (hi - lo))
             return _index_at(weights, np.where(points < lo, points, points + (hi - lo)))
         if scope == "host":
@@ -76,23 +76,23 @@ class People:
         else:
             points = lo + rng.random(len(first)) * (hi - lo)
             others = np.clip(_index_at(weights, points), first, stop - 1)
-        # A country that drew itself takes the next one of its league.
+        # A country that drew itself gets the next country in its league.
         following = np.where(countries + 1 < stop, countries + 1, first)
         return np.where(others == countries, following, others)
 
     def members(self, countries: Longs, slots: Longs, days: Longs) -> Longs:
-        """Return the entities in these slots; a leader is the one in office that day."""
+        """Return the entities in these slots. For leaders, return the one in office that day."""
         passed = (days[:, None] >= self.changes[countries]).sum(axis=1)
         return countries * SLOT_COUNT + slots + np.where(slots == LEADER, passed, 0)
 
 
 def _index_at(weights: Doubles, points: Doubles) -> Longs:
     indices = np.searchsorted(weights, points, side="right") - 1
-    return np.minimum(indices, len(weights) - 2)  # rounding may take a point to the end
+    return np.minimum(indices, len(weights) - 2)  # rounding may move a point to the end
 
 
 def make_people(country_count: int, *, rng: Rng) -> People:
-    """Make that many countries in leagues of about six; at least two leagues of two."""
+    """Create this many countries in leagues of about six, with at least two leagues of two."""
     league_count = max(2, country_count // _LEAGUE_SIZE)
     bounds = np.linspace(0, country_count, league_count + 1).astype(np.int64)
     activity = rng.permutation((1.0 + np.arange(country_count)) ** -_DECAY)
@@ -129,7 +129,7 @@ def _entity_names(country_count: int, league_count: int, *, rng: Rng) -> tuple[s
 
 
 def _draw_names(blocks: Any, count: int, *, rng: Rng) -> list[str]:
-    """Draw distinct names, those of the first block first."""
+    """Draw distinct names, using the first block first."""
     names: dict[str, None] = {}
     for block in blocks:
         names.update(dict.fromkeys(rng.permutation(block).tolist()))
@@ -139,26 +139,26 @@ def _draw_names(blocks: Any, count: int, *, rng: Rng) -> list[str]:
 
 
 class Ledger:
-    """The distinct events of each predicate while they are generated, by key."""
+    """Each predicate's distinct events while they are generated, by key."""
 
     def __init__(self, entity_count: int) -> None:
         self.entity_count = entity_count
         self.events: dict[str, Events] = dict.fromkeys(PLANTED, np.empty(0, EVENT))
 
     def add(self, predicate: str, events: Events) -> None:
-        """Add events; of equal ones the first origin stays, and a pin on any of them."""
+        """Add events. For equal events, the first origin and any pin are kept."""
         known = self.events.get(predicate, np.empty(0, EVENT))
         self.events[predicate] = _distinct(np.concatenate([known, events]))
 
     def pack(self, days: Longs, subjects: Longs, objects: Longs, origin: str) -> Events:
-        """Return events of one origin, not pinned."""
+        """Return events with one origin, not pinned."""
         events = np.zeros(len(days), EVENT)
         events["key"] = (days * self.entity_count + subjects) * self.entity_count + objects
         events["origin"] = ORIGIN[origin]
         return events
 
     def unpack(self, events: Events) -> tuple[Longs, Longs, Longs]:
-        """Return days, subjects, objects."""
+        """Return days, subjects and objects."""
         rest, objects = np.divmod(events["key"], self.entity_count)
         days, subjects = np.divmod(rest, self.entity_count)
         return days, subjects, objects
@@ -176,7 +176,7 @@ def _distinct(events: Events) -> Events:
 
 
 def make_events(people: People, count: int, seed: int) -> Ledger:
-    """Make exactly `count` distinct events: spontaneous ones, noise, heads of rules, filling."""
+    """Create exactly `count` distinct events: spontaneous, noise, heads of rules, filling."""
     ledger = Ledger(len(people.names))
     for number, stream in enumerate(STREAMS):
         rng = generator(seed, f"world.stream.{number}")
@@ -192,10 +192,10 @@ def make_events(people: People, count: int, seed: int) -> Ledger:
 
 
 def _spontaneous(ledger: Ledger, people: People, stream: Stream, count: int, *, rng: Rng) -> Events:
-    """Draw `count` events of a stream; they may repeat."""
+    """Draw `count` events from a stream. They may repeat."""
     days = rng.integers(DAY_COUNT, size=count)
     seasonal = np.zeros(count, np.bool_)
-    if stream.season:  # some of the events fall into its months by rule
+    if stream.season:  # by rule, some of the events fall in the season's months
         season = RULES[ORIGIN[stream.season]]
         dates = np.arange(FIRST_DAY, FIRST_DAY + DAY_COUNT).astype("datetime64[D]")
         months = dates.astype("datetime64[M]").astype(np.int64) % 12 + 1
@@ -215,7 +215,7 @@ def _spontaneous(ledger: Ledger, people: People, stream: Stream, count: int, *, 
 
 
 def _add_noise(ledger: Ledger, people: People, count: int, *, rng: Rng) -> None:
-    """Add random events of the planted predicates, between any two entities on any day."""
+    """Add random events with planted predicates, between any two entities on any day."""
     size = round(RULES[ORIGIN["noise"]].probability * count)
     entity_count = len(people.changes) * SLOT_COUNT  # leagues do not act
     subjects = rng.integers(entity_count, size=size)
@@ -227,7 +227,7 @@ def _add_noise(ledger: Ledger, people: People, count: int, *, rng: Rng) -> None:
 
 
 def _apply_rule(ledger: Ledger, rule: Rule, *, rng: Rng) -> None:
-    """Apply a rule with one body pattern to all events that match it."""
+    """Apply a rule with a single body pattern to all matching events."""
     assert rule.head is not None
     bodies = ledger.events[rule.body[0].predicate]
     rows, lags = _draw_heads(rule, len(bodies), rng=rng)
@@ -238,15 +238,15 @@ def _apply_rule(ledger: Ledger, rule: Rule, *, rng: Rng) -> None:
 
 
 def _draw_heads(rule: Rule, count: int, *, rng: Rng) -> tuple[Longs, Longs]:
-    """Return the rows of the `count` bodies that the head follows, and after how many days."""
+    """Return the rows of the `count` bodies that the head follows, and the lags in days."""
     rows = np.flatnonzero(rng.random(count) < rule.probability)
     return rows, rng.integers(rule.lags[0], rule.lags[1] + 1, size=len(rows))
 
 
 def _form_episodes(ledger: Ledger, people: People, *, rng: Rng) -> None:
-    """Add episodes: a threat (a, b), aid (c, b) by one ally c of b, retaliation (c, a).
+    """Add episodes: a threat (a, b), aid (c, b) from one ally c of b, retaliation (c, a).
 
-    Only one ally, since two would explain each other. Two of the three facts are pinned.
+    Only one ally, because two would explain each other. Two of the three facts are pinned.
     """
     predicate = ALLY_AIDS.body[0].predicate
     threats = ledger.events[predicate]
@@ -260,7 +260,7 @@ def _form_episodes(ledger: Ledger, people: People, *, rng: Rng) -> None:
     for number, rule in enumerate((ALLY_AIDS, ALLY_RETALIATES), start=1):
         assert rule.head is not None
         rows, lags = _draw_heads(rule, len(days), rng=rng)
-        # Only an episode that got its aid can go on to the retaliation.
+        # Only episodes with aid can continue with retaliation.
         days, attackers, victims, allies, unpinned = (
             column[rows] for column in (days, attackers, victims, allies, unpinned)
         )
@@ -274,16 +274,16 @@ def _form_episodes(ledger: Ledger, people: People, *, rng: Rng) -> None:
 
 
 def _fill(ledger: Ledger, people: People, count: int, *, rng: Rng) -> None:
-    """Add exactly `count` distinct events in the shares of FILLING.
+    """Add exactly `count` distinct events in the proportions of FILLING.
 
-    No rule makes these predicates, and two streams of one predicate have different scopes, so no
-    event of the filling equals one that is there already.
+    No rule creates these predicates, and two streams with one predicate have different scopes.
+    Filling events therefore never equal existing ones.
     """
     shares = np.cumsum([0.0, *(stream.share for stream in FILLING)])
     counts = np.diff(np.round(count * shares / shares[-1]).astype(np.int64)).tolist()
     for stream, size in zip(FILLING, counts, strict=True):
         events, drawn = np.empty(0, EVENT), size
-        while len(events) < size:  # draw more each time, until enough of them are distinct
+        while len(events) < size:  # keep drawing until enough are distinct
             drawn += drawn // 4 + 8
             events = _distinct(_spontaneous(ledger, people, stream, drawn, rng=rng))
         ledger.add(stream.predicate, events[np.sort(rng.permutation(len(events))[:size])])

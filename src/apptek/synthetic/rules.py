@@ -1,7 +1,7 @@
-"""The rules of the synthetic world: who does what spontaneously, and what follows from it.
+"""The rules of the synthetic world: spontaneous events, and what follows from them.
 
-Shares are fractions of the world's events. They are so small that the planted facts fit even if
-every rule fires at every chance; `FILLING` makes up the rest.
+Shares are fractions of the world's events. They are small enough for the planted facts to fit even
+if every rule fires at every opportunity. `FILLING` supplies the rest.
 """
 
 from dataclasses import dataclass
@@ -45,17 +45,17 @@ class Pattern:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Where facts come from: if `body` holds, `head` follows, `lags` days after its last fact.
+    """The origin of facts: if `body` holds, `head` follows, `lags` days after the body's last fact.
 
-    The lag is uniform over lags[0]..lags[1], both included. A rule acts once on every fact that
-    matches the dated part of its body, whatever made it, but not on facts that it made itself.
+    The lag is uniform over lags[0]..lags[1], inclusive. A rule acts once on every fact that matches
+    the dated part of its body, whatever its origin, but not on facts that the rule itself created.
 
     | kind                              | probability                                         |
     |-----------------------------------|-----------------------------------------------------|
     | reciprocity, escalation, alliance | that the head follows a given body                  |
     | season                            | that such an event falls into `months`              |
-    | noise                             | share of the events that are completely random      |
-    | background, term, undated         | 1: no rule draws them                               |
+    | noise                             | proportion of the events that are entirely random   |
+    | background, term, undated         | 1: not drawn by a rule                              |
     """
 
     name: str
@@ -69,10 +69,10 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Spontaneous events: one of a country's `actors` does it to one of the `targets` in scope.
+    """Spontaneous events: one of a country's `actors` acts on one of the `targets` in scope.
 
-    Scopes: the same country; another one of its league; the league's host; a country of another
-    league. Countries are drawn by their heavy-tailed activity, or all alike where `even`.
+    The scope is the same country, another country in its league, the league's host, or a country in
+    another league. Countries are drawn by their heavy-tailed activity, or uniformly if `even`.
     """
 
     predicate: str
@@ -99,8 +99,8 @@ _AID = Pattern("c", "Provide military aid", "b")
 
 ALLY_AIDS = Rule("ally-aids", "alliance", (_THREAT, _ALLIED), _AID, 0.95, (1, 2))
 # The two-hop rule. Nothing connects c and a directly: a threatens b, and c is an ally of b. The
-# undated alliance would not be among the facts nearest in time, so the aid makes it visible on a
-# day between the two. The rule acts on aid that follows a threat.
+# undated alliance would not be among the facts nearest in time, so the aid makes it visible
+# between the two days. The rule acts on aid that follows a threat.
 _BREAK = Pattern("c", "Reduce or break diplomatic relations", "a")
 ALLY_RETALIATES = Rule("ally-retaliates", "alliance", (_THREAT, _AID), _BREAK, 0.85, (1, 2))
 
@@ -108,7 +108,7 @@ _INTENT = "Express intent to cooperate"
 _RIOT = "Protest violently, riot"
 _ARREST = "Arrest, detain, or charge with legal action"
 _TALKS = "Engage in negotiation"
-# In the order in which they are applied: each rule comes before the rules that build on its facts.
+# In order of application: each rule comes before the rules that build on its facts.
 _BACK: Kind = "reciprocity"
 _ON: Kind = "escalation"
 FOLLOWING = (
@@ -152,8 +152,8 @@ STREAMS = (
     Stream(_THREAT.predicate, 0.03, FORCES, FORCES, "abroad", even=True),
 )
 
-# Shares of the rest; no rule and no noise makes these predicates. Forces are mostly busy at home,
-# so that the nearest facts of two of them hold few threats and few meaningless paths.
+# Proportions of the rest. No rule and no noise creates these predicates. Forces mostly act at
+# home, so the nearest facts of two forces include few threats and few meaningless paths.
 FILLING = (
     Stream("Make statement", 0.25, _DIPLOMATS, _DIPLOMATS, "abroad"),
     Stream("Make statement", 0.25, FORCES, (STATE, *_SOCIETY), "country", even=True),

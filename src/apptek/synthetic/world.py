@@ -1,7 +1,7 @@
 """A planted world: a plausible data set whose regularities are known by construction.
 
-Spontaneous events and noise come first, then every rule of `rules.py` is applied to the facts that
-match its body, then ordinary events fill the world up to its size.
+Spontaneous events and noise come first. Then every rule in `rules.py` is applied to the facts that
+match its body. Finally, ordinary events fill the world up to its size.
 """
 
 import json
@@ -45,15 +45,15 @@ from apptek.synthetic.rules import (
 
 SMALLEST, LARGEST = 200, 100_000_000  # facts
 HEADER = b"subject\tpredicate\tobject\tsince\tuntil\trule\n"
-_BATCH = 1_000_000  # rows written at once
+_BATCH = 1_000_000  # rows written at a time
 _TSV = pa.csv.WriteOptions(include_header=False, delimiter="\t", quoting_style="none")
 
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """A data set, the rules planted in it, and which of them made each fact.
+    """A data set, the rules planted in it, and the rule behind each fact.
 
-    `origins[split][i]` is the index in `rules` of the rule that made fact i of that split.
+    `origins[split][i]` is the index in `rules` of the rule that created fact i in that split.
     """
 
     dataset: Dataset
@@ -71,19 +71,19 @@ _FACT = np.dtype(
 
 
 def make_world(facts: int = 20_000, seed: int = 0) -> World:
-    """Make a world of exactly that many facts, always the same for the same seed.
+    """Create a world with exactly this many facts. The same seed always gives the same world.
 
-    It has about 3 * facts ** 0.6 entities. Valid and test are a random tenth of the facts each,
-    with one restriction: of the threat, the aid and the retaliation that form one episode of the
-    two-hop rule at most one is held out, so that train always has the other two. Each split has its
-    events by time, then the terms of office, then the undated facts. Takes about a second per
-    million facts.
+    It has about 3 * facts ** 0.6 entities. The validation and test sets are a random tenth of the
+    facts each, with one restriction: of the threat, the aid and the retaliation in an episode of
+    the two-hop rule, at most one is held out, so train always contains the other two. Each split
+    lists its events by time, then the terms of office, then the undated facts. This takes about a
+    second per million facts.
     """
     if not SMALLEST <= facts <= LARGEST:
         raise DataError(f"expected {SMALLEST:,} to {LARGEST:,} facts, not {facts:,}")
     if seed < 0:
-        raise DataError(f"a seed is 0 or more, not {seed}")
-    country_count = max(4, int(0.2 * float(facts) ** 0.6))  # of SLOT_COUNT entities each
+        raise DataError(f"a seed must be 0 or more, not {seed}")
+    country_count = max(4, int(0.2 * float(facts) ** 0.6))  # with SLOT_COUNT entities each
     people = make_people(country_count, rng=generator(seed, "world.people"))
     lasting = [_terms(people, rng=generator(seed, "world.terms")), *_undated(people)]
     event_count = facts - sum(map(len, lasting))
@@ -98,7 +98,7 @@ def _lasting(
     since: Any = UNKNOWN,
     until: Any = UNKNOWN,
 ) -> _Rows:
-    """Return facts of one predicate between pairs (n, 2) of entities."""
+    """Return facts with one predicate between pairs (n, 2) of entities."""
     rows = np.zeros(len(pairs), _FACT)
     rows["subject"], rows["object"] = pairs.T
     rows["predicate"], rows["origin"] = PREDICATES.index(predicate), ORIGIN[origin]
@@ -107,9 +107,9 @@ def _lasting(
 
 
 def _terms(people: People, *, rng: np.random.Generator) -> _Rows:
-    """Return the terms of each country's leaders, one after the other; the last has an open end.
+    """Return the consecutive terms of each country's leaders. The last has an open end.
 
-    The first starts before the first day; for one in eight it is unknown when.
+    The first starts before the first day. For one in eight, its start is unknown.
     """
     states = np.arange(len(people.changes)) * SLOT_COUNT
     first_days = FIRST_DAY - rng.integers(1, 2000, len(states))
@@ -122,12 +122,12 @@ def _terms(people: People, *, rng: np.random.Generator) -> _Rows:
 
 
 def _pairs(subjects: Longs, objects: Longs) -> Longs:
-    """(n * m, 2): the m subjects of each row (n, m) with the row's object (n,)."""
+    """Return pairs (n * m, 2): the m subjects in each row (n, m) with the row's object (n,)."""
     return np.column_stack([subjects.ravel(), np.repeat(objects, subjects.shape[1])])
 
 
 def _undated(people: People) -> list[_Rows]:
-    """Organs are located in their states, states are part of leagues, forces have allies."""
+    """Return undated facts: organs belong to states, states to leagues, and forces have allies."""
     states = np.arange(len(people.changes)) * SLOT_COUNT
     leagues = np.searchsorted(people.bounds, np.arange(len(people.changes)), side="right") - 1
     forces = (states[:, None] + np.asarray(FORCES)).ravel()
@@ -135,12 +135,12 @@ def _undated(people: People) -> list[_Rows]:
     return [
         _lasting(LOCATED, _pairs(states[:, None] + np.arange(1, LEADER), states)),
         _lasting(PART_OF, _pairs(states[:, None], len(people.changes) * SLOT_COUNT + leagues)),
-        _lasting(ALLIED, np.unique(pledges, axis=0)),  # a force may draw one ally twice
+        _lasting(ALLIED, np.unique(pledges, axis=0)),  # a force may draw the same ally twice
     ]
 
 
 def _dated(ledger: Ledger) -> _Rows:
-    """Return all events of the ledger, by time."""
+    """Return all events in the ledger, by time."""
     rows, start = np.zeros(sum(map(len, ledger.events.values())), _FACT), 0
     for number, predicate in enumerate(PREDICATES):
         events = ledger.events.pop(predicate, None)
@@ -157,7 +157,7 @@ def _dated(ledger: Ledger) -> _Rows:
 
 
 def _world(people: People, rows: _Rows, seed: int) -> World:
-    """Names in byte order, ids to match, and three splits."""
+    """Return the world with names in byte order, matching ids, and three splits."""
     entities, entity_order = _sorted_names(people.names)
     predicates, predicate_order = _sorted_names(PREDICATES)
     facts = Facts(
@@ -181,7 +181,7 @@ def _world(people: People, rows: _Rows, seed: int) -> World:
 
 
 def _sorted_names(names: tuple[str, ...]) -> tuple[Names, Ints]:
-    """Return the names in byte order, and for each position in `names` the id there."""
+    """Return the names in byte order, and the new id for each position in `names`."""
     order = sorted(range(len(names)), key=lambda index: names[index].encode())
     ids = np.empty(len(names), np.int32)
     ids[order] = np.arange(len(names), dtype=np.int32)
@@ -189,7 +189,7 @@ def _sorted_names(names: tuple[str, ...]) -> tuple[Names, Ints]:
 
 
 def _split(pinned: Bools, *, rng: np.random.Generator) -> dict[Split, Longs]:
-    """Return the ascending rows of each split; valid and test have a tenth each, none pinned."""
+    """Return each split's rows, ascending. Valid and test have a tenth each, none pinned."""
     tenth = len(pinned) // 10
     held_out = rng.permutation(np.flatnonzero(~pinned))[: 2 * tenth]
     in_train = np.ones(len(pinned), np.bool_)
@@ -202,7 +202,7 @@ def _split(pinned: Bools, *, rng: np.random.Generator) -> dict[Split, Longs]:
 
 
 def write_world(world: World, folder: Path) -> None:
-    """Write train.tsv, valid.tsv, test.tsv and rules.json into a new folder, all or nothing."""
+    """Write train.tsv, valid.tsv, test.tsv and rules.json to a new folder, atomically."""
     with new_folder(folder) as building:
         for split in SPLITS:
             with (building / f"{split}.tsv").open("wb") as file:
@@ -214,7 +214,7 @@ def write_world(world: World, folder: Path) -> None:
 
 
 def _table(world: World, split: Split, rows: slice) -> pa.Table:
-    """Rows in readable form: names, ISO dates, the name of the rule."""
+    """Return rows in readable form: names, ISO dates, and the rule's name."""
     subjects, predicates, objects, since, until = (
         column[rows] for column in world.dataset.split(split).columns()
     )
