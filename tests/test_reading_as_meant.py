@@ -373,11 +373,11 @@ def test_options_of_files_are_refused_for_tuples_and_frames(option: str, value: 
     facts = [("a", "p", "b", DAY), ("b", "p", "c", DAY)]
     options: dict[str, Any] = {option: value}
     for source in (facts, pd.DataFrame(facts, columns=["subject", "predicate", "object", "time"])):
-        with pytest.raises(DataError, match=f"--{option} has no meaning"):
+        with pytest.raises(DataError, match=f"--{option} does not apply"):
             read_dataset(source, **options)
         with pytest.raises(DataError, match="no fact has a start but no end"):
             read_dataset(source, open_end="ongoing")
-    with pytest.raises(DataError, match="--columns has no meaning"):
+    with pytest.raises(DataError, match="--columns does not apply"):
         read_dataset(facts, columns="subject,predicate,object")
 
 

@@ -1,16 +1,18 @@
-"""The fit of the occurrence model: snapshots, regressions, calibration, bursts.
+"""Fitting the occurrence model: snapshots, regressions, calibration, bursts.
 
-Facts are taken in time order, whatever the split: a random split would thin the rates. Snapshots
-start when a third of the facts is known, so that there is a past to count. The last snapshots are
-kept for the calibration.
+Facts are used in time order, whatever the split, because a random split would thin out the rates.
+Snapshots start once a third of the facts is known, so that there is a past to count. The last
+snapshots are reserved for calibration.
 
-The effect of a lead is a difference between two corrections of the log-odds, on the same pairs and
-moments: the correction for windows a lead later, minus the correction for windows at once. The
-second one removes the error of the model at these moments, which are before its calibration. Facts
-of a long time are counted with decay: a count of all facts grows, and so would the effect.
+The effect of a lead is the difference between two corrections of the log-odds, for the same pairs
+and times: the correction for windows a lead later, minus the correction for immediate windows. The
+second correction removes the model's error at these times, which are before its calibration. Facts
+over a long time are counted with decay, because a count of all facts grows, and so would the
+effect.
 
-Overlapping windows repeat information. Each counts as much as the share of it that no other window
-has, so that a few days at the end of small data do not decide the level of all forecasts.
+Overlapping windows repeat information. Each window is weighted by the proportion of it that no
+other window covers, so that a few days at the end of small data do not determine the level of all
+forecasts.
 """
 
 import math
@@ -102,7 +104,7 @@ class Period:
         return cls(first, cut, int(events.times[-1]) if last is None else last, stride)
 
     def moments(self, window: int) -> Moments | None:
-        """Return snapshots whose windows of this length end within their part; None: too long."""
+        """Return snapshots whose windows of this length fit in their part, or None."""
         last_fit, last = self.cut - window, self.last - window + self.stride
         if last_fit < self.first or last < self.cut:
             return None
@@ -110,25 +112,25 @@ class Period:
         return fit, self._spread(self.cut, last, CALIBRATION_SNAPSHOTS)
 
     def lead_moments(self, window: int, lead: int) -> list[int]:
-        """Return the snapshots for the effect of a lead on a window length; none: too long."""
+        """Return the snapshots for a lead's effect on a window length, or none if too long."""
         last = self.last - lead - window + self.stride
         return self._spread(self.first, last, LEAD_SNAPSHOTS) if last > self.first else []
 
     def _spread(self, first: int, last: int, count: int) -> list[int]:
-        """Return at most `count` evenly spaced moments, whole strides apart."""
+        """Return at most `count` evenly spaced times, whole strides apart."""
         strides = np.round(np.linspace(0, (last - first) // self.stride, count))
         moments: list[int] = (first + np.unique(strides.astype(np.int64)) * self.stride).tolist()
         return moments
 
 
 def windows_of(axis: TimeAxis, clock: Clock) -> tuple[int, ...]:
-    """Return the window lengths that are fitted, in the unit of the axis, ascending."""
+    """Return the window lengths to fit, in the axis' unit, ascending."""
     scales = (clock.brief, clock.short, clock.middle, clock.long)
     return WINDOWS[axis.unit] if axis.unit in WINDOWS else _whole_strides(scales, axis.stride)
 
 
 def leads_of(axis: TimeAxis, clock: Clock) -> tuple[int, ...]:
-    """Return the leads whose effect is fitted, in the unit of the axis, ascending."""
+    """Return the leads whose effect is fitted, in the axis' unit, ascending."""
     scales = (clock.short, clock.middle, clock.long)
     return LEADS[axis.unit] if axis.unit in LEADS else _whole_strides(scales, axis.stride)
 
@@ -145,7 +147,7 @@ def fit_occurrence(
     seed: int,
     leads: tuple[int, ...] = (),
 ) -> OccurrenceModel | None:
-    """Fit the model of a period; None if too little happens in it to learn from."""
+    """Fit the model for a period, or return None if it has too few events to learn from."""
     horizons = list[Horizon]()
     for window in windows:
         moments = period.moments(window)
@@ -177,7 +179,7 @@ def fit_horizon(
     shorter: Sequence[Horizon] = (),
     stride: int = 1,
 ) -> Horizon | None:
-    """Fit the model of one window length; None if too little happens."""
+    """Fit the model for one window length, or return None if there are too few events."""
     rng = generator(seed, f"occurrence {window // stride}")
     known = [
         draw_acquainted(counts.candidates, part, window, rng=rng).weighted(_apart(part, window))
@@ -207,14 +209,14 @@ def fit_horizon(
 
 
 def _apart(moments: list[int], window: int) -> float:
-    """Return which share of their windows' facts no other window has, on average."""
+    """Return the average proportion of a window's facts that no other window contains."""
     return min(1.0, ((moments[-1] - moments[0]) / window + 1) / len(moments))
 
 
 def _fit_busy(
     acquainted: Regression, features: list[Doubles], parts: list[Outcomes]
 ) -> Regression | None:
-    """Return how busy pairs differ from all that have met; None: too few of them have a fact."""
+    """Return how busy pairs differ from all seen pairs, or None if too few have a fact."""
     rows = [np.flatnonzero(is_busy(part)) for part in features]
     busy = [part.take(some) for part, some in zip(parts, rows, strict=True)]
     if min(int(part.hits.sum()) for part in busy) < BUSY_HITS:
@@ -226,7 +228,7 @@ def _fit_busy(
 def _fit_lead(
     counts: PairCounts, horizon: Horizon, period: Period, lead: int, *, seed: int
 ) -> tuple[int, Effects] | None:
-    """Fit the effect of a lead on each group of pairs; None: too little happens."""
+    """Fit a lead's effect on each group of pairs, or return None for too few events."""
     window = horizon.window
     rng = generator(seed, f"occurrence {window // period.stride} after {lead // period.stride}")
     moments, events = period.lead_moments(window, lead), counts.candidates

@@ -1,4 +1,4 @@
-"""A horizon of the occurrence model: its regressions for one length of the window.
+"""A horizon of the occurrence model: its regressions for one window length.
 
 There are three logistic regressions over the features of pair_counts.py: for seen pairs, for the
 busy ones among them, and for unseen pairs. The features are those of the moment until which facts
@@ -20,14 +20,14 @@ from apptek.arrays import Bools, Doubles
 from apptek.models.occurrence.pair_counts import GAP, NAMES
 
 PAIR_LONG, PAIR_EVER, PAIR_GAP = map(NAMES.index, ("pair long", "pair ever", GAP))
-BUSY = 8  # an ordered pair with as many times with a fact is busy
-LEAST = 1e-9  # the least probability and hazard
-SATURATED = 3.0  # cumulative hazard (P = 95 %) above which outcomes say little about it
+BUSY = 8  # an ordered pair with facts at this many times is busy
+LEAST = 1e-9  # minimum probability and hazard
+SATURATED = 3.0  # cumulative hazard (P = 95 %) above which outcomes carry little information
 
 
 @dataclass(frozen=True, slots=True)
 class Regression:
-    """A calibrated logistic regression; `means` are the mean features of the fitted pairs."""
+    """A calibrated logistic regression. `means` contains the fitted pairs' mean features."""
 
     weights: Doubles  # (28,)
     bias: float
@@ -40,7 +40,7 @@ class Regression:
         return odds
 
     def contributions(self, features: Doubles) -> Doubles:
-        """Return what each feature adds to an average pair's log-odds, which come last: (n, 29)."""
+        """Return each feature's contribution, then an average pair's log-odds: (n, 29)."""
         base = self.bias + float(self.means @ self.weights)
         added = (features - self.means) * self.weights
         return np.concatenate([added, np.full((len(features), 1), base)], axis=1)
@@ -54,7 +54,7 @@ class LeadEffect(NamedTuple):
     long: float = 0.0
 
     def log_odds(self, odds: Doubles, features: Doubles) -> Doubles:
-        """Return the changed log-odds of each row."""
+        """Return each row's log-odds with the effect."""
         changed: Doubles = self.shift + self.slope * odds + self.long * features[:, PAIR_LONG]
         return changed
 
@@ -70,7 +70,7 @@ class LeadEffect(NamedTuple):
 
 
 def is_busy(features: Doubles) -> Bools:
-    """Return which ordered pairs had facts at BUSY times or more."""
+    """Return which ordered pairs had facts at BUSY or more times."""
     busy: Bools = features[:, PAIR_EVER] > math.log(BUSY + 0.5)
     return busy
 
@@ -81,9 +81,9 @@ Effects = tuple[LeadEffect, LeadEffect, LeadEffect]  # on the three groups of pa
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
-    """The fitted parts for one length of the window.
+    """The fitted parts for one window length.
 
-    busy     the regression of pairs with many facts; None: too few of them to learn from
+    busy     the regression for pairs with many facts, or None if there are too few
     effects  of a few leads, ascending: on seen pairs, on unseen pairs, and on busy pairs
     """
 
@@ -95,7 +95,7 @@ class Horizon:
     busy: Regression | None = None
 
     def log_odds(self, features: Doubles, met: Bools, lead: int = 0) -> Doubles:
-        """Return the log-odds of any fact in the window, which begins a lead after the features."""
+        """Return the log-odds of any fact in the window that begins a lead after the features."""
         odds = np.empty(len(features))
         groups = zip(self._groups(features, met), self.effects_of(lead), strict=True)
         for (rows, fitted), effect in groups:
@@ -103,7 +103,7 @@ class Horizon:
         return odds
 
     def contributions(self, features: Doubles, met: Bools, lead: int) -> Doubles:
-        """Return what each feature adds to the log-odds, then the base: (n, 29)."""
+        """Return each feature's contribution to the log-odds, then the base: (n, 29)."""
         added = np.empty((len(features), len(NAMES) + 1))
         groups = zip(self._groups(features, met), self.effects_of(lead), strict=True)
         for (rows, fitted), effect in groups:
@@ -118,7 +118,7 @@ class Horizon:
         return [(met & ~busy, self.acquainted), (~met, self.strangers), (busy, often)]
 
     def effects_of(self, lead: int) -> Effects:
-        """Return the effects of a lead on the three groups of pairs."""
+        """Return a lead's effects on the three groups of pairs."""
         return _effects_of(self.effects, lead)
 
 

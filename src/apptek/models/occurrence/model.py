@@ -59,7 +59,7 @@ def coherent(chances: Doubles, numbers: Doubles, anything: Doubles) -> Doubles:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """The chance and the expected number of facts of some pairs in a window."""
+    """The chance and expected number of facts for some pairs in a window."""
 
     probabilities: Doubles  # of at least one fact
     expected: Doubles  # the number of facts, not below the probability
@@ -71,10 +71,10 @@ class Occurrence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OccurrenceModel:
-    """The regressions by length of the window, and what they need to know of the data.
+    """The regressions by window length, and the properties of the data that they need.
 
     fitted_until  the last position whose facts the model was fitted or calibrated on
-    all_facts     whether the model's graph includes the facts of valid and test
+    all_facts     whether the model's graph includes the validation and test facts
     predicates    a and b of a predicate's probability, see `predicate_probabilities`
     either        from 0 to 1: how independent the two directions of a pair are
     stride        the distance between two successive times, in the unit of the axis
@@ -92,23 +92,23 @@ class OccurrenceModel:
 
     @property
     def longest(self) -> int:
-        """The longest window that was fitted."""
+        """The longest fitted window."""
         return self.horizons[-1].window
 
     @property
     def knows_busy(self) -> bool:
-        """Whether pairs with many facts have a separate regression, for some length."""
+        """Whether pairs with many facts have a separate regression for any window length."""
         return any(horizon.busy is not None for horizon in self.horizons)
 
     @property
     def leads(self) -> list[int]:
-        """The leads that were fitted, ascending from 0."""
+        """The fitted leads, ascending from 0."""
         return sorted({0, *(lead for horizon in self.horizons for lead, _ in horizon.effects)})
 
     def occurrence(self, features: Doubles, met: Bools, window: int, lead: int = 0) -> Occurrence:
         """Return the chance of any fact in a window of this length, and the expected number.
 
-        lead  the time between the moment of the features and the window
+        lead  the time between the features and the window
         """
         return self.occurrences(features, met, [window], lead)[0]
 
@@ -139,7 +139,7 @@ class OccurrenceModel:
         return Occurrence(chances, np.maximum(expected, chances))
 
     def contributions(self, features: Doubles, met: Bools, window: int, lead: int = 0) -> Doubles:
-        """Return what each feature adds to the log-odds, the base, and the rest: (n, 30).
+        """Return each feature's contribution to the log-odds, the base, and the rest: (n, 30).
 
         The rest is what the other lengths change: bounds, interpolation, a length beyond all.
         """
@@ -172,9 +172,9 @@ class OccurrenceModel:
     def class_probabilities(
         self, occurrence: Occurrence, shares: Doubles, classes: PredicateClasses
     ) -> Doubles:
-        """Return P(at least one fact of the class), by the same rule.
+        """Return P(at least one fact with a predicate in the class), by the same rule.
 
-        It is not below the largest chance of its predicates, or above their sum.
+        It is at least the largest chance of the class's predicates and at most their sum.
         """
         of_predicates = self.predicate_probabilities(occurrence, shares)
         numbers = occurrence.expected[:, None] * classes.sums(shares)
@@ -214,7 +214,7 @@ class OccurrenceModel:
 
     @classmethod
     def from_json(cls, about: Mapping[str, Any]) -> "OccurrenceModel":
-        """Return the model of `to_json`."""
+        """Return the model from the result of `to_json`."""
         if tuple(about["features"]) != NAMES:
             raise ValueError("the occurrence model has other features than this version")
         windows = [0, *(entry["window"] for entry in about["horizons"])]

@@ -16,7 +16,7 @@ middle, long, and ever), then log(time since the last):
 Then the time since the last fact of the pair in either direction, the common partners, and the
 rhythm of the pair: log(its mean gap between two times), and how many such gaps were missed since
 the last time: age / gap - 1, from 0 to 20. One gap of the long scale is added to the mean.
-Nothing at or after the moment counts.
+Nothing at or after the forecast's time counts.
 """
 
 import math
@@ -79,11 +79,11 @@ class Events:
         return len(self.times)
 
     def before(self, moment: int) -> "Events":
-        """Return the events strictly before a moment."""
+        """Return the events strictly before a given time."""
         return self._part(0, int(np.searchsorted(self.times, moment)))
 
     def within(self, first: int, last: int) -> "Events":
-        """Return the events from one moment to another, both included."""
+        """Return the events between two times, inclusive."""
         start, stop = np.searchsorted(self.times, [first, last + 1]).tolist()
         return self._part(start, stop)
 
@@ -105,7 +105,7 @@ class Events:
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """Ordered pairs of entities, each with the moment of its forecast.
+    """Ordered pairs of entities, each with the time of its forecast.
 
     An entity of -1 is unknown to the data.
     """
@@ -133,11 +133,11 @@ class Pairs:
         return Pairs(self.subjects[rows], self.objects[rows], self.times[rows])
 
     def later(self, steps: int) -> "Pairs":
-        """Return the pairs with their moments `steps` later."""
+        """Return the pairs with their times moved `steps` later."""
         return Pairs(self.subjects, self.objects, self.times + np.int32(steps))
 
     def reversed(self) -> "Pairs":
-        """Return the pairs with subject and object exchanged."""
+        """Return the pairs with subject and object swapped."""
         return Pairs(self.objects, self.subjects, self.times)
 
     def keys(self, width: int) -> Longs:
@@ -151,7 +151,7 @@ def pair_keys(subjects: Longs, objects: Longs, width: int) -> Longs:
 
 
 class Meetings:
-    """The ordered pairs with an event in either direction, and the time of the first one."""
+    """The ordered pairs with an event in either direction, and the first event's time."""
 
     def __init__(self, events: Events) -> None:
         own, back = events.keys(), pair_keys(events.objects, events.subjects, events.width)
@@ -171,7 +171,7 @@ class Meetings:
         return met
 
     def common_partners(self, pairs: Pairs) -> Longs:
-        """Count the other entities that both of a pair had met before its moment."""
+        """Count the other entities that both entities in a pair had met before its time."""
         counts, entities = np.zeros(len(pairs), np.int64), self.keys // self.width - 1
         columns: Any = (
             *(np.searchsorted(entities, ends, side)
@@ -269,7 +269,7 @@ def count_and_age(features: Doubles, evidence: str) -> tuple[int, float]:
 
 
 def age_of_last(features: Doubles) -> float:
-    """Return how long before the moment the last fact between the two was."""
+    """Return the time since the pair's last fact in either direction."""
     return math.exp(features[_PLACES[EITHER]])
 
 

@@ -1,8 +1,8 @@
-"""Snapshots: at some moments, which pairs could have had a fact in the window, and which had one.
+"""Snapshots: at some times, the pairs that could have a fact in the window, and those that had one.
 
-Candidates are the seen pairs, which had a fact in either direction before the moment, and the
-unseen pairs, all others. Almost all of them have no event, so only some are drawn, each weighted by
-its inverse sampling probability. The window begins a *lead* after the moment.
+Candidates are the seen pairs, which had an earlier fact in either direction, and all other pairs,
+the unseen pairs. Almost none of them have an event, so only a sample is drawn, weighted by the
+inverse sampling probability. The window begins a *lead* after the snapshot's time.
 """
 
 from dataclasses import dataclass, replace
@@ -12,13 +12,13 @@ import numpy as np
 from apptek.arrays import Bools, Doubles, Longs, find_sorted
 from apptek.models.occurrence.pair_counts import Events, Meetings, Pairs, pair_keys
 
-MOST_ROWS = 100_000  # seen pairs that are drawn from all snapshots
-STRANGERS = 20_000  # unseen pairs without an event that are drawn
+MOST_ROWS = 100_000  # seen pairs to draw from all snapshots
+STRANGERS = 20_000  # unseen pairs without an event to draw
 
 
 @dataclass(frozen=True, slots=True)
 class Outcomes:
-    """Pairs at moments, the number of their facts in the window, and the weight of each row."""
+    """Pairs with times, their numbers of facts in the window, and the rows' weights."""
 
     pairs: Pairs
     counts: Longs  # facts in the window
@@ -39,7 +39,7 @@ class Outcomes:
 
 
 def counts_in(events: Events, keys: Longs, first: int, last: int) -> Longs:
-    """Return the number of facts of each ordered pair between two moments, both included."""
+    """Return each ordered pair's number of facts between two times, inclusive."""
     happened, counts = np.unique(events.within(first, last).keys(), return_counts=True)
     places = find_sorted(happened, keys)
     return np.where(places >= 0, counts[places], 0) if len(happened) else np.zeros_like(keys)
@@ -64,10 +64,10 @@ def draw_acquainted(
     rng: np.random.Generator,
     most: int | None = None,
 ) -> Outcomes:
-    """Return some of the seen pairs at all moments, those with a fact first.
+    """Return a sample of the seen pairs at all times, those with a fact first.
 
-    lead  a fact in the window that begins so much later makes a pair one with a fact, too
-    most  about how many; by default MOST_ROWS
+    lead  pairs with a fact in the window that begins this much later also count
+    most  the approximate number of pairs, by default MOST_ROWS
     """
     most = MOST_ROWS if most is None else most
     meetings, shares = Meetings(events), np.ones(2)
@@ -108,10 +108,10 @@ def draw_strangers(
     rng: np.random.Generator,
     members: Longs | None = None,
 ) -> Outcomes:
-    """Return all unseen pairs with an event in a window, and some of those without.
+    """Return all unseen pairs with an event in a window, and a sample of the others.
 
-    lead     also include pairs with an event in the window that begins so much later
-    members  the entities of the events; by default all that there are
+    lead     also include pairs with an event in the window that begins this much later
+    members  the entities in the events, by default all entities
 
     Of those without, half are drawn uniformly from all entities, and half in proportion to how
     often the two acted or were acted upon so far: active entities are the ones to tell apart.

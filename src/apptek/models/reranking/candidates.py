@@ -34,7 +34,7 @@ STANDING = ("rank", "gap", "log_probability")
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The candidates of n queries, the best first, and their features."""
+    """The candidates for n queries, best first, and their features."""
 
     predicates: Ints  # (n, C)
     features: Floats  # (n, C, F)
@@ -59,7 +59,7 @@ class Mirrors:
         known = known_predicates(back, (train,))
         forth_of = train.predicates[known.row_of_each].astype(np.int64) * predicate_count
         pairs, times = np.unique(forth_of + known.flat_columns, return_counts=True)
-        # The most frequent pair of each predicate comes last; ties: the first one.
+        # Each predicate's most frequent pair comes last. On ties, the first wins.
         last = np.lexsort((-pairs, times))
         firsts, seconds = np.divmod(pairs[last], predicate_count)
         of = np.full(predicate_count, -1, np.int32)
@@ -85,7 +85,7 @@ def names_of(space: FeatureSpace) -> list[str]:
 
 
 def _names_of_weighed(space: FeatureSpace) -> list[str]:
-    """Return the names of the features that come from the linear model's rows and weights."""
+    """Return the names of the features from the linear model's rows and weights."""
     assert space.history is not None
     families, kernels = space.history.families, space.history.kernels
     return [
@@ -131,7 +131,7 @@ def describe_candidates(
 
 
 def _index(names: tuple[str, ...], name: str) -> int:
-    """Return the index of a name; -1 if it is missing."""
+    """Return the index of a name, or -1 if it is missing."""
     return names.index(name) if name in names else -1
 
 

@@ -1,10 +1,10 @@
-"""The re-ranker: boosted trees reorder the most probable predicates of the linear model.
+"""Fitting the re-ranker: boosted trees reorder the linear model's most probable predicates.
 
-It is trained on the scores of linear models for training queries that they have not seen. All
-queries of two entities at one time share a fold, and the mirrors are also learned without the fold.
-The loss is a listwise softmax over the candidates of a query, starting from the linear
-log-probability. Other training predicates of the same (u, v, t) are masked, as in the linear fit. A
-predicate that is no candidate keeps its linear log-probability.
+The trees are trained on scores from linear models that have not seen the training queries. All
+queries about a pair at the same time share a fold, and the mirrors are also learned without the
+fold. The loss is a listwise softmax over a query's candidates, starting from the linear
+log-probability. Other training predicates with the same (u, v, t) are masked, as in the linear fit.
+Predicates that are not candidates keep their linear log-probability.
 """
 
 from dataclasses import dataclass
@@ -59,7 +59,7 @@ class RerankerTask:
 
 
 def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Reranker | None:
-    """Fit trees that order the candidates of queries that their linear model has not seen.
+    """Fit trees that order the candidates of queries that the linear model has not seen.
 
     Return None if there is nothing to learn from: a single fold, or no predicate among the
     candidates.
@@ -146,9 +146,9 @@ def _describe_out_of_fold(
 
 
 def folds_of(facts: Facts, count: int, rng: np.random.Generator) -> Longs:
-    """Draw a fold for each fact; facts of the same two entities at one time share it.
+    """Draw a fold for each fact. Facts about the same pair at the same time share a fold.
 
-    A pair's facts of one time, in either direction, would leak each other.
+    Otherwise, a pair's facts at one time, in either direction, would leak into each other.
     """
     lower, higher = (
         order(facts.subjects, facts.objects).astype(np.int32) for order in (np.minimum, np.maximum)
