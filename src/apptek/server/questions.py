@@ -93,9 +93,9 @@ def search(served: ServedModel, asked: SearchQuery) -> Questions:
 def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
     """Return the pairs whose facts match all words of a text, by their names or the predicate.
 
-    "korea visit" finds the visits of pairs with Korea in a name, those with the most first. Of a
-    pair, the question has the direction and the predicate with the most matching facts. Names that
-    match are returned in any case.
+    "korea visit" finds pairs with Korea in a name and visits among their facts, most visits first.
+    The question about a pair uses the direction and predicate with the most matching facts.
+    Matching names are always returned.
     """
     words = [word for word in key_of(text).split(" ") if word and word not in STOP_WORDS][:WORDS]
     graph = served.model.graph
