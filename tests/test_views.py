@@ -39,7 +39,7 @@ def test_the_view_ahead_is_what_a_fit_for_the_past_alone_gives(
     assert np.array_equal(ours.classifier.weights, theirs.classifier.weights)
     assert ours.classifier.calibration == theirs.classifier.calibration
     assert alone.views_of("test") == ("past_only",)
-    with pytest.raises(ApptekError, match="cannot be evaluated 'all_facts' on test"):
+    with pytest.raises(ApptekError, match="cannot be evaluated with 'all_facts' on test"):
         alone.evaluate("test", "all_facts")
 
 
@@ -52,7 +52,8 @@ def test_a_split_beyond_train_can_only_be_looked_at_ahead(
     assert forecaster.views_of("test") == ("past_only",)
     assert forecaster.evaluate("test").metrics == forecaster.evaluate("test", "past_only").metrics
     with pytest.raises(
-        ApptekError, match="cannot be evaluated 'all_facts' on test, only 'past_only': the test"
+        ApptekError,
+        match="cannot be evaluated with 'all_facts' on test, only with 'past_only': the test",
     ):
         forecaster.evaluate("test", "all_facts")
 

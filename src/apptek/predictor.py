@@ -569,10 +569,10 @@ class Predictor:
         known: tuple[View, ...] = ("past_only",) if rolling else self.views_of(split)
         if view is not None and view not in known:
             beyond = self.model.dataset.lies_beyond_train(split)
-            reason = f": the {split} facts lie after the training facts" if beyond else ""
+            reason = f": the {split} facts are later than the training facts" if beyond else ""
             names, which = " or ".join(map(repr, known)), self.model.baseline or "this model"
             raise ApptekError(
-                f"{which} cannot be evaluated {view!r} on {split}, only {names}{reason}"
+                f"{which} cannot be evaluated with {view!r} on {split}, only with {names}{reason}"
             )
         name = view or known[0]
         model = with_earlier_facts(self.model) if rolling else with_training_facts(self.model)

@@ -130,9 +130,9 @@ def make_world(options: WorldOptions) -> None:
     from apptek.terminal import tell, tell_next, working
 
     facts, folder = options.facts, options.folder
-    with working(f"making a world of {facts:,} facts"):
+    with working(f"generating {facts:,} facts"):
         write_world(make(facts, options.seed), folder)
-    tell(f"A world of {facts:,} facts is in {folder}")
+    tell(f"{facts:,} facts written to {folder}")
     tell_next(["fit", str(folder), "--out", "model"])
 
 

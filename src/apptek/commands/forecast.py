@@ -65,7 +65,7 @@ def forecast(options: ForecastOptions, window: opt.WindowOptions) -> None:
     if options.object_ is None:
         opt.refuse(options, ["allow_unknown"], "is for two entities")
     else:
-        opt.refuse(options, ["members"], "is for one entity, without B")
+        opt.refuse(options, ["members"], "is only for a forecast without B")
     predictor = Predictor.load(options.model, past_only=True)
     names = ("predicate", "class_", "group", "members", "top", "allow_unknown")
     keywords = {name: getattr(options, name) for name in names} | asdict(window)

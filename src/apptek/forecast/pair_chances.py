@@ -100,8 +100,8 @@ def watched_entities(
         members = members_of(answerer, country)
         if not members:
             raise DataError(
-                f"no entity is from the country {country!r}; expected the name in the brackets of "
-                "names such as 'Police (India)'"
+                f"no entity is from the country {country!r}; expected a name in brackets, "
+                "as in 'Police (India)'"
             )
         chosen[members] = True
     return chosen

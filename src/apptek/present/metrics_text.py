@@ -171,7 +171,10 @@ def statistics_text(
 
 def summary_text(title: str, summary: Mapping[str, Any], *, width: int) -> str:
     """Describe a model, line by line."""
-    titles = {"views": "views, with their MRR on the tuning queries"}
+    titles = {
+        "views": "views, with their MRR on the tuning queries",
+        "observed_until": "observed through",
+    }
     quality = dict(summary.get("quality", {}))
     if summary["first"] == "?":  # undated data has no past
         quality.pop("past_only", None)

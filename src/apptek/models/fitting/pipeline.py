@@ -62,7 +62,8 @@ def _check_model(data: Dataset, options: FitOptions) -> None:
             raise DataError("there is nothing to re-rank: the data has a single predicate")
     if not options.config.agent.hide_query:
         raise ConfigError(
-            "agent.hide_query=false is for `paper train` alone: features would see their answers"
+            "agent.hide_query=false is only for `paper train`: here, features would contain the "
+            "answers"
         )
     if not np.any(data.train.subjects != data.train.objects):
         raise DataError("there is no query to fit on: subject and object are always the same")
