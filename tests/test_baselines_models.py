@@ -142,7 +142,7 @@ def test_a_stopped_fit_of_other_valid_facts_is_not_resumed(data: Dataset, tmp_pa
 
 def test_places_for_models_that_are_none_are_refused(data: Dataset, tmp_path: Path) -> None:
     file = write(tmp_path / "file", "mine")
-    with pytest.raises(ApptekError, match="exists already"):
+    with pytest.raises(ApptekError, match="already exists"):
         Predictor.fit(data, model="pair", folder=file)
     assert file.read_text() == "mine"
     work = tmp_path / ".model-fit"

@@ -352,7 +352,7 @@ def test_what_is_wrong_in_the_project_file_is_said_with_its_line(
         (f'{DATA}[watch]\npairs = "nowhere.csv"', "nowhere.csv: there is no such file"),
         (f'{DATA}[outputs]\nwatch = ["nowhere/watch.html"]', "there is no folder nowhere"),
         (f'{DATA}[outputs]\nalerts = ["alerts.html"]', "unknown kind of file"),
-        (f'{DATA}[model]\nfolder = "."', "exists already"),
+        (f'{DATA}[model]\nfolder = "."', "already exists"),
         (DATA, "but the last fact is from 2021-12-30: give --observed-until"),
     ],
 )  # fmt: skip

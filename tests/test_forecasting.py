@@ -327,11 +327,11 @@ def test_windows(
     ("start", "length", "message"),
     [
         ("2014-05-01", Length(until="2014-04-01"), "before it begins"),
-        ("2014-05-01", Length(days=3, until="2014-06-01"), "given twice"),
-        ("2014-05-01", Length(days=10**12), "longer than the time of all facts"),
-        ("2099-05-01", Length(days=3), "beyond what 365 days of facts"),
+        ("2014-05-01", Length(days=3, until="2014-06-01"), "given more than once"),
+        ("2014-05-01", Length(days=10**12), "longer than the whole data"),
+        ("2099-05-01", Length(days=3), "too far ahead for 365 days of data"),
         ("2014-01-01", Length(days=3), "nothing is known before"),
-        ("?", Length(days=3), "known times"),
+        ("?", Length(days=3), "a known start and end"),
         ("soon", Length(days=3), "expected"),
     ],
 )

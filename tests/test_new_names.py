@@ -139,7 +139,7 @@ def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, past_onl
     words = f"the name {NEW} suggests 'Navy'"
     assert words in sentences
     assert [note.data["name"] for note in explained.notes if note.kind == "from_name"] == [NEW]
-    assert "read from its name" in explanation_text(explained)
+    assert "comes from its name" in explanation_text(explained)
     unread = model.explain((NOTHING, KNOWN, DAY), allow_unknown=True)
     assert not any(note.kind == "from_name" for note in unread.notes)
     assert f"what {NEW} usually does" not in sentences

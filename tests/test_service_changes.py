@@ -131,7 +131,7 @@ def test_a_replaced_folder_changes_no_answer(
 def test_fit_replaces_a_model_in_one_step(model: Path, world: Path) -> None:
     old = model_digest(model)
     words = ("fit", str(world), "--out", str(model), "--set", "classifier.epochs=1")
-    assert "exists already" in refusal(*words)
+    assert "already exists" in refusal(*words)
     assert model_digest(model) == old
     succeeds(*words, "--replace")
     assert model_digest(model) != old
@@ -141,7 +141,7 @@ def test_fit_replaces_a_model_in_one_step(model: Path, world: Path) -> None:
 
 def test_only_a_model_is_replaced(world: Path, tmp_path: Path) -> None:
     (tmp_path / "thesis.tex").write_text("years of work")
-    assert "exists already" in refusal("fit", str(world), "--out", str(tmp_path), "--replace")
+    assert "already exists" in refusal("fit", str(world), "--out", str(tmp_path), "--replace")
     assert (tmp_path / "thesis.tex").exists()
 
 

@@ -130,6 +130,6 @@ def test_a_fact_that_training_hides_is_not_said_to_speak_against_itself(
                 assert "hidden during training" in support.words
                 is_asked = part.topology[0] == why.predicate
                 assert ("the fact you asked about" in support.words) == is_asked
-                assert ("a fact of the runner-up" in support.words) != is_asked
+                assert ("records the runner-up" in support.words) != is_asked
                 assert "away" in support.when
     assert found > 5

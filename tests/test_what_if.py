@@ -149,7 +149,7 @@ def test_a_fact_more_changes_the_answer_as_told(data: Dataset, predictor: Predic
             if predictor.answerer.past_only:
                 assert each.date < query.time
     unknown = Query("nobody", query.object, query.time)
-    with pytest.raises(ApptekError, match="between two entities that the model knows"):
+    with pytest.raises(ApptekError, match="between two entities that are in the data"):
         predictor.counterfactual(unknown, add=True, allow_unknown=True)
 
 
