@@ -269,7 +269,7 @@ def test_fit_says_which_trees_are_left_out(tmp_path: Path) -> None:
         path = tmp_path / f"{name}.csv"
         path.write_text("subject,predicate,object,time\n" + "".join(rows), encoding="utf-8")
         done = succeeds("fit", str(path), "--model", "max", "--out", str(tmp_path / name))
-        assert f"trees of the re-ranker are left out, because {why}" in done.stderr
+        assert f"the re-ranker's trees are left out, because {why}" in done.stderr
 
 
 @pytest.mark.slow
