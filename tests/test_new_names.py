@@ -146,7 +146,7 @@ def test_its_types_are_told_as_read_from_the_name(predictor: Predictor, past_onl
     assert not any(reason.family.startswith("subject") for reason in explained.reasons)
     parts = explained.contributions()
     assert explained.bias + sum(p.log_odds for p in parts) == pytest.approx(explained.log_odds)
-    assert sum("read from the name" in text for text in sentences) >= 2
+    assert sum(f"the name {NEW} suggests" in text for text in sentences) >= 2
 
 
 def test_a_forecast_reads_the_name_too(predictor: Predictor) -> None:
