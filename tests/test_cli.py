@@ -219,6 +219,11 @@ def test_a_width_of_0_is_an_unknown_width(monkeypatch: pytest.MonkeyPatch) -> No
     output().print(table("title", ("word " * 30, "b"), [("x" * 90, "y")]))
 
 
+def test_no_progress_bar_goes_into_a_pipe_even_where_colours_are_forced(world: Path) -> None:
+    done = succeeds("data", "stats", str(world), FORCE_COLOR="1")
+    assert "\x1b[?25l" not in done.stderr  # the cursor is hidden while a bar is drawn
+
+
 def test_a_name_that_is_too_long_is_one_line(tmp_path: Path) -> None:
     done = apptek("data", "make-world", str(tmp_path / ("x" * 300)), "--facts", "200")
     assert done.returncode == 1

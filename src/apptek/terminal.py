@@ -1,6 +1,7 @@
 """The output of commands: results as tables on stdout, progress and messages on stderr."""
 
 import shlex
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from io import StringIO
@@ -75,10 +76,9 @@ def tell_next(*commands: Sequence[str]) -> None:
 @contextmanager
 def progress_bar(*columns: ProgressColumn) -> Iterator[Progress]:
     """Show a progress bar on stderr during the block, or nothing if stderr is not a terminal."""
-    console = messages()
-    with Progress(
-        *columns, console=console, transient=True, disable=not console.is_terminal
-    ) as bar:
+    # The stream decides: with FORCE_COLOR, as in Jupyter, rich takes a pipe for a terminal.
+    is_shown = sys.stderr.isatty()
+    with Progress(*columns, console=messages(), transient=True, disable=not is_shown) as bar:
         yield bar
 
 
