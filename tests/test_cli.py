@@ -166,6 +166,27 @@ def test_a_table_in_a_narrow_window_breaks_no_number() -> None:
     assert all(word in text for word in ("[title]", "12,345", "0.7056", "0.1234"))
 
 
+def test_a_table_with_many_columns_of_numbers_fits_a_terminal() -> None:
+    header = (
+        "",
+        "queries",
+        "MRR",
+        "Hits@1",
+        "Hits@3",
+        "Hits@10",
+        "ECE",
+        "in 90 % sets",
+        "set size",
+    )
+    row = ("unseen entity", 9_073, *["0.7056"] * 5, "0.9012", "3.0")
+    text = table_text("A title", header, [row], 80)
+    assert all(len(line) <= 80 for line in text.splitlines())
+    assert text.split().count("0.7056") == 5
+    assert {"unseen", "entity", "9,073", "Hits@10", "0.9012", "3.0"} <= set(text.split())
+    narrow = table_text("A title", ("number",), [["12345678901234567890"]], 12)
+    assert "".join(re.findall(r"\d", narrow)) == "12345678901234567890"  # broken, but not cut
+
+
 def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
     done = succeeds("data", "stats", str(tmp_path), "--skip-bad", "--json")

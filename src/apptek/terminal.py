@@ -7,6 +7,7 @@ from contextlib import AbstractContextManager, contextmanager
 from io import StringIO
 from typing import Literal
 
+from rich import box
 from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.padding import Padding
 from rich.progress import (
@@ -136,8 +137,14 @@ def table_text(
     console = SafeConsole(
         file=StringIO(), width=width, highlight=False, color_system=None, force_jupyter=False
     )
+    shown, unbounded = table(title, header, rows), console.options.update(max_width=100_000)
+    if console.measure(shown, options=unbounded).minimum > width:  # words would be cut
+        shown.box, shown.padding, shown.pad_edge = box.SIMPLE_HEAD, (0, 1, 0, 0), False
+    if console.measure(shown, options=unbounded).minimum > width:
+        for column in shown.columns:
+            column.min_width = 1  # broken, but not cut
     with console.capture() as capture:
-        console.print(table(title, header, rows), markup=False)
+        console.print(shown, markup=False)
     return capture.get().rstrip("\n")
 
 
@@ -151,12 +158,14 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -
     shown = Table(title=Text(title, style="bold"), title_justify="left")
     first = rows[0] if rows else [""] * len(header)
     for name, value, *cells in zip(header, first, *texts, strict=True):
-        # Rich shrinks whatever may wrap, and would break words of a column that has no spaces. Long
-        # words may break: what does not fit and may not wrap would be cut.
-        longest = max([name, *(text for cell in cells for text in cell)], key=len)
-        is_word = len(longest) <= LONGEST_WORD and " " not in longest and BAR not in longest
+        # Rich breaks words of columns that may wrap; only long words may be broken.
+        words = [
+            word for text in (name, *(t for cell in cells for t in cell)) for word in text.split()
+        ]
+        width = max((len(word) for word in words if len(word) <= LONGEST_WORD), default=0)
+        is_bar = any(BAR in word for word in words)
         justify: Literal["left", "right"] = "right" if isinstance(value, int) else "left"
-        shown.add_column(name, justify=justify, overflow="fold", no_wrap=is_word)
+        shown.add_column(name, justify=justify, overflow="fold", min_width=1 if is_bar else width)
     for row in texts:
         shown.add_row(*map(_cell, row))
     return shown
