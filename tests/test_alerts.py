@@ -142,6 +142,16 @@ def test_an_earlier_list_marks_new_dropped_up_and_down(
     assert CUT_BEFORE in repr(shorter)
     whole = predictor.watch(most=10_000, days=30)
     assert {row.status for row in predictor.watch(most=5, days=30, since=whole).rows} == {"same"}
+    short = predictor.watch(most=2, days=30, since=whole)
+    assert short.cut
+    assert short.dropped == ()  # the pairs below the limit still change
+    gone = predictor.watch(most=2, days=30, since=replace(earlier, rows=(*rows, *whole.rows)))
+    assert [pair.subject for pair in gone.dropped] == ["Gone"]
+    entity = whole.rows[0].subject
+    others = predictor.watch(most=1, days=30, entity=entity, since=whole)
+    assert {(pair.subject, pair.object) for pair in others.dropped} == {
+        pair for pair in pairs_of(whole) if entity not in pair
+    }
     with pytest.raises(
         DataError, match=r"that something happens in 30 days, but this one .* of verbal"
     ):
@@ -161,6 +171,14 @@ def test_the_command_exits_with_3_on_alerts(forecast_model: Path, tmp_path: Path
     written = json.loads(file.read_text())
     assert written["version"] == 1
     assert {"rule", "subject", "object", "value", "sentence"} == set(written["alerts"][0])
+
+
+def test_the_command_says_that_no_alert_was_met(forecast_model: Path) -> None:
+    words = ("watch", str(forecast_model), "--days", "30", "--top", "3")
+    rule = ("--alert", "chance > 99.99", "--exit-code")
+    assert "No alerts." in apptek(*words, *rule).stderr
+    done = apptek(*words, *rule, "--json")
+    assert (done.returncode, "No alerts." in done.stderr) == (0, False)
 
 
 def test_a_list_may_be_empty(predictor: Predictor, tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """Forecasts: what a fit learns for them, windows, what is forecast of a pair, and bad input."""
 
 import json
+from copy import copy
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,6 +20,7 @@ from apptek.explain.explainer import strongest_reason
 from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.protocols import Splitting, split_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.features.clock import Clock
 from apptek.forecast import pairs
 from apptek.forecast.learning import learn_occurrence, predicates_in
 from apptek.forecast.pairs import forecast_pairs
@@ -27,7 +29,7 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.stages import FitOptions
 from apptek.models.manifest import json_bytes
 from apptek.models.occurrence.model import Occurrence
-from apptek.models.occurrence.pair_counts import Pairs
+from apptek.models.occurrence.pair_counts import OLDEST, Pairs
 from apptek.predictor import Predictor, Query
 from apptek.present.forecast_words import expected_words
 from apptek.present.wording import GIVEN
@@ -225,8 +227,27 @@ def test_a_last_fact_long_ago_is_pointed_out(predictor: Predictor) -> None:
         age = window.first - int(times[times != UNKNOWN].max())
         subject, object_ = (names[entity] for entity in ends)
         made = predictor.forecast(subject, object_, days=7)
-        said = [note.text for note in made.notes if note.kind == "far"]
+        said = [note for note in made.notes if note.kind == "far"]
         assert bool(said) == (age > forecaster.occurrence.clock.long)
+        assert [note.data["age"] for note in said] == [age] * len(said)
+        assert all(f" was {counted(age, 'day')} before the window" in note.text for note in said)
+
+
+def test_the_age_of_the_last_fact_is_not_bounded_as_the_features_are(predictor: Predictor) -> None:
+    forecaster, (subject, object_) = copy(predictor.forecaster), busiest(predictor)
+    brief = Clock(1.0, 1.0, 2.0, 7.0)
+    forecaster.occurrence = replace(forecaster.occurrence, clock=brief)
+    axis, age = predictor.model.dataset.axis, round(OLDEST * brief.long) + 192
+    facts, ids = predictor.model.graph.facts, forecaster.ids([subject, object_])
+    between = np.isin(facts.subjects, ids) & np.isin(facts.objects, ids)
+    between &= facts.subjects != facts.objects
+    last = int(axis.positions(facts.times[between]).max())
+    forecaster.observed = last + age - 1
+    window = forecaster.window(axis.format(last + age), Length(days=7))
+    (made,) = forecast_pairs(forecaster, [(subject, object_)], window)
+    (far,) = [note for note in made.notes if note.kind == "far"]
+    assert far.data == {"age": age}
+    assert far.text.startswith(f"The last fact between the pair was {age} days before the window: ")
 
 
 def test_of_equally_probable_predicates_the_larger_share_comes_first(

@@ -489,7 +489,7 @@ class Predictor:
         from apptek.forecast.alerts import compared, read_earlier, read_rule
         from apptek.forecast.event_filter import read_filter
         from apptek.forecast.pair_chances import watched_entities
-        from apptek.forecast.watch import watch_list
+        from apptek.forecast.watch import changed_pairs, watch_list
 
         check_count("most", most)
         earlier = None if since is None else read_earlier(since)
@@ -500,12 +500,18 @@ class Predictor:
             [given] if isinstance(given, str) else given for given in (entity, country, alerts)
         )
         event = read_filter(self.forecaster, predicate, class_, group)
+        watched = watched_entities(self.forecaster, entities, countries)
         listed = watch_list(
             self.forecaster, window, pairs, most=most, event=event,
-            rules=[read_rule(self.forecaster, text, event) for text in texts],
-            watched=watched_entities(self.forecaster, entities, countries),
+            rules=[read_rule(self.forecaster, text, event) for text in texts], watched=watched,
         )  # fmt: skip
-        return listed if earlier is None else compared(listed, earlier)
+        if earlier is None:
+            return listed
+        return compared(
+            listed,
+            earlier,
+            lambda absent: changed_pairs(self.forecaster, window, absent, event, watched),
+        )
 
     def _window(self, start: When, length: dict[str, Any]) -> "Window":
         from apptek.forecast.window import Length

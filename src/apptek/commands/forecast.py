@@ -169,6 +169,8 @@ def watch(options: WatchOptions, window: opt.WindowOptions) -> None:
         tell(f"{counted(len(listed.rows), 'pair')}, {len(skipped):,} skipped: {file}")
     opt.write_mail(options.mail, listed)
     _print(listed, options.top, as_file=bool(options.out), as_json=options.as_json)
+    if options.alert and not listed.alerts and not options.as_json:
+        tell("No alerts.")
     if options.exit_code and listed.alerts:
         raise typer.Exit(ALERTED)
 

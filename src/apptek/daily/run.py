@@ -38,7 +38,7 @@ from apptek.files import (
     sole_writer,
     writing,
 )
-from apptek.forecast.alerts import compared, parse_rule, read_earlier, read_rule
+from apptek.forecast.alerts import parse_rule, read_rule
 from apptek.forecast.event_filter import read_filter
 from apptek.forecast.pair_chances import watched_entities
 from apptek.forecast.pair_files import read_pairs
@@ -286,16 +286,20 @@ class _Run:
         watch, pairs = self.project.watch, None
         if watch.pairs is not None:
             pairs, _ = read_pairs(_target(watch.pairs), predictor.answerer.entities)
-        listed = predictor.watch(
-            pairs, most=watch.top, entity=watch.entity, country=watch.country,
-            predicate=watch.predicate, class_=watch.class_, group=watch.group,
-            alerts=watch.alerts, **watch.length(),
-        )  # fmt: skip
         names = [file.name for file in self.project.state.glob(f"*{WATCH}")]
         before = [in_time(n) for n in names if in_time(n) < in_time(file_name(self.day, WATCH))]
-        if before:
-            with suppress(DataError):  # a list with other events or another window length
-                listed = compared(listed, read_earlier(self.project.state / max(before)[1]))
+
+        def listed_since(since: Path | None) -> WatchList:
+            return predictor.watch(
+                pairs, most=watch.top, entity=watch.entity, country=watch.country,
+                predicate=watch.predicate, class_=watch.class_, group=watch.group,
+                alerts=watch.alerts, since=since, **watch.length(),
+            )  # fmt: skip
+
+        try:
+            listed = listed_since(self.project.state / max(before)[1] if before else None)
+        except DataError:  # a list with other events or another window length
+            listed = listed_since(None)
         window = predictor.forecaster.window(None, Length(**watch.length()))
         return listed, forecast_table(predictor.forecaster, window, self.day, listed)
 

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from apptek.errors import ArgumentError, DataError
 from apptek.forecast.event_filter import EventFilter, read_filter
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.pair_chances import LEAST, PairChances
+from apptek.forecast.pair_files import Pair
 from apptek.present import watch_words as words
 from apptek.results import DroppedPair, WatchList, to_dict
 
@@ -85,9 +86,14 @@ def read_earlier(source: Any) -> Mapping[str, Any]:
         raise DataError(f"{source}: {expected}") from None
 
 
-def compared(listed: WatchList, earlier: Mapping[str, Any]) -> WatchList:
+def compared(
+    listed: WatchList,
+    earlier: Mapping[str, Any],
+    changed: Callable[[Sequence[Pair]], Collection[Pair]],
+) -> WatchList:
     """Return a list whose rows show what changed since an earlier list.
 
+    changed  returns those of some pairs that the list would have if it were not cut
     DataError if the lists cover different events or windows of different lengths.
     """
     if (earlier["event"], earlier["length"]) != (listed.event, listed.length):
@@ -101,6 +107,8 @@ def compared(listed: WatchList, earlier: Mapping[str, Any]) -> WatchList:
         moved = "up" if step >= LEAST else "down" if step <= -LEAST else "same"
         rows.append(replace(row, status=absent if since is None else moved, since=since))
     here = {frozenset((row.subject, row.object)) for row in listed.rows}
+    absent_pairs = [(r["subject"], r["object"]) for pair, r in there.items() if pair not in here]
+    here |= {frozenset(pair) for pair in changed(absent_pairs)} if listed.cut else set()
     dropped = tuple(
         DroppedPair(row["subject"], row["object"], float(row["probability"]))
         for pair, row in there.items()

@@ -140,6 +140,17 @@ class Forecaster:
         """Return P(an event in either direction) from the chances in both: (2 n,) -> (n,)."""
         return self.occurrence.either_way(*chances.reshape(2, -1))
 
+    def last_between(self, pair: Pairs) -> int:
+        """Return when the last fact before a seen pair's time was, in either direction.
+
+        The ages among the features are bounded; this one is not.
+        """
+        subject, object_ = int(pair.subjects[0]), int(pair.objects[0])
+        events = self._events_of(pair).before(int(pair.times[0]))
+        forward = (events.subjects == subject) & (events.objects == object_)
+        backward = (events.subjects == object_) & (events.objects == subject)
+        return int(events.times[forward | backward].max())
+
     def _events_of(self, pairs: Pairs) -> Events:
         """Return the events of the entities in these pairs; for many pairs, all events."""
         if len(pairs) > FEW:

@@ -4,7 +4,6 @@ The median time to the next event is the length of the shortest window with a ch
 half. It is undefined beyond the longest window that was learned.
 """
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,7 +20,7 @@ from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.learning import codes_at
 from apptek.forecast.window import Window, time_of, unit_word
 from apptek.models.occurrence.horizon import is_busy
-from apptek.models.occurrence.pair_counts import EVIDENCE, LENGTH, OLDEST, Pairs, age_of_last
+from apptek.models.occurrence.pair_counts import EVIDENCE, LENGTH, Pairs, age_of_last
 from apptek.present import forecast_words as words
 from apptek.present.wording import read_as_notes
 from apptek.results import (
@@ -137,7 +136,8 @@ def _old_pair(forecaster: Forecaster, made: PairForecasts) -> list[Note]:
     if not made.met[0] or age + window.lead <= long:
         return []
     since = time_of(axis, window.moment) if window.lead else "the window"
-    return [words.old_pair_note(age, math.floor(OLDEST * long), unit_word(axis.unit), since)]
+    exact = window.moment - forecaster.last_between(made.pairs.take(np.asarray([0])))
+    return [words.old_pair_note(exact, unit_word(axis.unit), since)]
 
 
 def _direction(

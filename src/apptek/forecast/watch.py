@@ -15,7 +15,7 @@ from apptek.forecast.pair_chances import PairChances, seen_pairs
 from apptek.forecast.pair_files import Pair
 from apptek.forecast.pairs import forecast_pairs
 from apptek.forecast.window import Window, unit_word
-from apptek.models.occurrence.pair_counts import EVIDENCE, LENGTH
+from apptek.models.occurrence.pair_counts import EVIDENCE, LENGTH, Meetings, pair_keys
 from apptek.present import watch_words as words
 from apptek.present.sentences import clause
 from apptek.present.tables import PREDICATES
@@ -76,6 +76,29 @@ def watch_list(
     )
     told = tuple(alert for _, alert in alerts)
     return replace(listed, rows=tuple(marked), alerts=told, cut=is_cut)
+
+
+def changed_pairs(
+    forecaster: Forecaster,
+    window: Window,
+    pairs: Sequence[Pair],
+    event: EventFilter,
+    watched: Bools | None = None,
+) -> list[Pair]:
+    """Return those of some pairs that a list without a limit would have; see `watch_list`."""
+    ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
+    moment = window.before().moment
+    kept = (ids >= 0).all(axis=1)
+    kept &= Meetings(forecaster.events).had_met(
+        pair_keys(ids[:, 0], ids[:, 1], forecaster.events.width), moment
+    )
+    if watched is not None:
+        kept &= watched[ids].any(axis=1)
+    rows = np.flatnonzero(kept)
+    if not len(rows):
+        return []
+    changed = PairChances.of(forecaster, ids[rows], window).most_changed(event, len(rows))
+    return [pairs[row] for row in rows[changed].tolist()]
 
 
 def watch(

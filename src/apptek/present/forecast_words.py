@@ -163,14 +163,13 @@ def unknown_name_notes(unseen: tuple[str, ...]) -> list[results.Note]:
     return [results.Note("unknown_name", text, data) for text in texts]
 
 
-def old_pair_note(age: float, oldest: int, unit: str, since: str) -> results.Note:
-    """Return a note that the pair's last fact is old; ages beyond `oldest` count as equal.
+def old_pair_note(age: int, unit: str, since: str) -> results.Note:
+    """Return a note that the pair's last fact is old.
 
     since  the time from which the age is counted, as in the reasons
     """
-    when = f"{'at least ' if age >= oldest else ''}{counted(min(round(age), oldest), unit)}"
-    text = f"The last fact between the pair was {when} before {since}: {CHANGED}"
-    return results.Note("far", text, {"age": min(round(age), oldest)})
+    text = f"The last fact between the pair was {counted(age, unit)} before {since}: {CHANGED}"
+    return results.Note("far", text, {"age": age})
 
 
 def lead_notes(lead: int, longest: int, unit: str, observed: str) -> list[results.Note]:
