@@ -9,6 +9,7 @@ import pytest
 from fact_files import write
 
 from apptek.errors import ApptekError
+from apptek.explain.reasons import Keyed, split_parts
 from apptek.facts.times import TimeAxis
 from apptek.predictor import Predictor, Query
 from apptek.present import wording
@@ -22,7 +23,7 @@ from apptek.present.wording import (
     share_lines,
 )
 from apptek.reading.reader import read_dataset
-from apptek.results import Explanation, Group, Share, Support, to_dict
+from apptek.results import Contribution, Explanation, Group, Share, Support, to_dict
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
 EVENTS = """\
@@ -106,6 +107,18 @@ def test_the_short_forms_have_no_jargon_and_the_three_lengths_grow(predictor: Pr
             assert short.endswith(".")
             plain = to_dict(found)
             assert (plain["sentence"], plain["paragraph"]) == (found.sentence, found.paragraph)
+
+
+def test_a_reason_that_rounds_to_nothing_is_not_listed() -> None:
+    values = (2.0, 0.4, 0.004, 0.0, -0.0, -0.004, -0.6)
+    parts: list[Keyed] = [
+        (("history", "pair", number), Contribution("history", "pair", "between", (), "", value))
+        for number, value in enumerate(values)
+    ]
+    for_it, against, further = split_parts(parts, 5)
+    assert [part.log_odds for _, part in for_it] == [2.0, 0.4]
+    assert [part.log_odds for _, part in against] == [-0.6]
+    assert [part.log_odds for part in further] == [0.004, 0.0, -0.0, -0.004]
 
 
 def test_every_small_reason_is_in_a_group_that_adds_it_up(predictor: Predictor) -> None:

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { served, timeless } from "./without_browser.js";
 import { noteTexts } from "../../src/apptek/server/explorer/notices.js";
 import { rankingOf, withSelected } from "../../src/apptek/server/explorer/ranking.js";
-import { aboutOf, chosenOf, pathFirst } from "../../src/apptek/server/explorer/reasons.js";
+import { aboutOf, chosenOf, pathFirst, rowsOf } from "../../src/apptek/server/explorer/reasons.js";
 import { isAbout, isOnlyAhead, notesOf, Tones } from "../../src/apptek/server/explorer/story.js";
 import { changeText, WhatIf } from "../../src/apptek/server/explorer/what_if.js";
 
@@ -181,4 +181,27 @@ Deno.test("of data without times, all facts are used", () => {
   timeless(() => {
     assert.ok(!isOnlyAhead("all_facts", { time: "?" }, axis));
   });
+});
+
+Deno.test("evidence is ordered by size, counting included, without rows of 0.00", () => {
+  const counting = { kind: "counting", log_odds: 2.01, sentence: "counts" };
+  const usual = { kind: "trait", log_odds: 0.002, sentence: "usual" };
+  const group = (name, log_odds, ...members) => ({ name, title: name, log_odds, members });
+  const names = (rows) => rows.map(({ name, number }) => name ?? number);
+  const further = [counting, usual, { ...usual, log_odds: 0.1 }];
+  const groups = [group("counting", 2.01, 0), group("usual", 0.002, 1), group("types", 0.1, 2)];
+  const alone = rowsOf({ reasons: [], against: [], groups: groups.slice(0, 2), further });
+  assert.deepEqual(names(alone.forIt), ["counting"]);
+  assert.deepEqual(alone.smaller, []);
+  const reasons = [
+    { number: 1, log_odds: 3 },
+    { number: 2, log_odds: 0.4 },
+    { number: 3, log_odds: 0.004 },
+  ];
+  const both = rowsOf({ reasons, against: [], groups, further });
+  assert.deepEqual(names(both.forIt), [1, "counting", 2]);
+  assert.deepEqual(names(both.smaller), ["types"]);
+  const known = rowsOf({ reasons, against: [], groups: [group("recorded", -2, 0)], further });
+  assert.deepEqual(known.against, []); // the fact itself is not evidence against it
+  assert.deepEqual(names(known.smaller), ["recorded"]);
 });

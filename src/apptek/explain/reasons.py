@@ -18,6 +18,8 @@ from apptek.results import CitedFact, Contribution, Group, Meeting, Reason, Supp
 
 Keyed = tuple[Key, Contribution]
 
+LEAST = 0.005  # log-odds; a smaller contribution would be shown as 0.00 and is not a reason
+
 
 def contributions_of(
     evidence: Evidence, chosen: int, runner_up: int, temperature: float
@@ -50,14 +52,17 @@ def contributions_of(
 def split_parts(
     contributions: Sequence[Keyed], most: int
 ) -> tuple[list[Keyed], list[Keyed], tuple[Contribution, ...]]:
-    """Split contributions: the strongest for and against the predicate with facts, and the rest."""
+    """Split contributions: the strongest for and against the predicate with facts, and the rest.
+
+    A contribution below `LEAST` is never among the strongest.
+    """
     cited = [
         pair
         for pair in contributions
         if pair[0][0] in ("history", "topology") and pair[1].group != RECORDED
     ]
-    for_it = [pair for pair in cited if pair[1].log_odds >= 0][:most]
-    against = [pair for pair in reversed(cited) if pair[1].log_odds < 0][:most]
+    for_it = [pair for pair in cited if pair[1].log_odds >= LEAST][:most]
+    against = [pair for pair in reversed(cited) if pair[1].log_odds <= -LEAST][:most]
     detailed = {id(part) for _, part in (*for_it, *against)}
     return for_it, against, tuple(p for _, p in contributions if id(p) not in detailed)
 

@@ -10,6 +10,9 @@ const WITHOUT_FACTS = {
   counting: "what counting facts adds to the other reasons",
 };
 
+const LEAST = 0.005; // log-odds; a smaller contribution would be shown as 0.00
+const RECORDED = "recorded"; // the group of the answer's own fact: it is not evidence
+
 const NO_REASON = "There are no reasons, so there are no facts to show.";
 
 // The topic of a reason without facts.
@@ -25,6 +28,34 @@ export function chosenOf({ reasons, against }, chosen) {
   );
 }
 
+const bySize = (a, b) => Math.abs(b.log_odds) - Math.abs(a.log_odds);
+const isVisible = ({ log_odds: value }) => Math.abs(value) >= LEAST;
+
+// The rows of an explanation, largest first: the evidence for and against, and smaller groups.
+// A group is evidence if it is at least as strong as the weakest reason beside it. Rows that
+// would be shown as 0.00 are left out.
+export function rowsOf({ reasons, against, groups, further }) {
+  const visible = groups
+    .map((group) => ({ ...group, parts: group.members.map((index) => further[index]) }))
+    .map((group) => ({ ...group, parts: group.parts.filter(isVisible) }))
+    .filter((group) => isVisible(group) || group.parts.length);
+  const withGroups = (listed, isOnThisSide) => {
+    const weakest = Math.min(...listed.map(({ log_odds: value }) => Math.abs(value)));
+    const least = listed.length ? weakest : LEAST;
+    const strong = visible.filter(
+      ({ name, log_odds: value }) =>
+        name !== RECORDED && isOnThisSide(value) && Math.abs(value) >= least,
+    );
+    return [...listed, ...strong].toSorted(bySize);
+  };
+  const rows = {
+    forIt: withGroups(reasons.filter(isVisible), (value) => value >= LEAST),
+    against: withGroups(against.filter(isVisible), (value) => value <= -LEAST),
+  };
+  const shownAbove = new Set([...rows.forIt, ...rows.against]);
+  return { ...rows, smaller: visible.filter((group) => !shownAbove.has(group)) };
+}
+
 export class Reasons {
   // onSelect(number): a reason was selected; onPoint(reason or null): the pointer is over one.
   constructor({ onSelect, onPoint }) {
@@ -33,7 +64,8 @@ export class Reasons {
   }
 
   show(explanation, selected) {
-    const { reasons, against, further, groups, bias, log_odds: total } = explanation;
+    const { reasons, against, groups, bias, log_odds: total } = explanation;
+    const { forIt, against: opposed, smaller } = rowsOf(explanation);
     const numbered = [...reasons, ...against];
     const values = [...numbered, ...groups].map(({ log_odds: value }) => Math.abs(value));
     const scale = Math.max(...values, Math.abs(bias), Math.abs(total), 1e-9);
@@ -41,19 +73,21 @@ export class Reasons {
     const other = shown(explanation.runner_up_label);
     byId("against-title").textContent = `For ${other} instead`;
     for (const [id, items] of [
-      ["reasons", reasons],
-      ["against", against],
+      ["reasons", forIt],
+      ["against", opposed],
     ]) {
-      const rows = items.map((reason) => this.item(reason, selected, scale));
+      const rows = items.map((item) =>
+        item.parts ? el("li", {}, groupOf(item, scale)) : this.item(item, selected, scale),
+      );
       const none = el("li", { class: "soft" }, "No single important reason.");
       replaceChoices(byId(id), rows.length ? rows : [none]);
     }
-    const count = groups.reduce((sum, { members }) => sum + members.length, 0);
+    const count = smaller.reduce((sum, { parts }) => sum + parts.length, 0);
     byId("further").hidden = groups.length === 0;
     byId("further").querySelector("summary").textContent =
-      `${counted(count, "smaller reason")}, and the total`;
+      count ? `${counted(count, "smaller reason")}, and the total` : "The total";
     byId("sums").replaceChildren(
-      ...groups.map((group) => groupOf(group, further, scale)),
+      ...smaller.map((group) => groupOf(group, scale)),
       line("base rates of the two predicates", bias, scale),
       line(`log-odds against ${other}`, total, scale, "total"),
     );
@@ -97,10 +131,10 @@ export class Reasons {
   }
 }
 
-// Small reasons combined; they can be expanded.
-function groupOf({ title, log_odds: value, members }, further, scale) {
-  const label = `${shown(title)} (${counted(members.length, "reason")})`;
-  const parts = members.map((index) => further[index]);
+// Reasons combined; several can be expanded.
+function groupOf({ title, log_odds: value, parts }, scale) {
+  if (parts.length < 2) return line(shown(title), value, scale);
+  const label = `${shown(title)} (${counted(parts.length, "reason")})`;
   return el(
     "details",
     { class: "group" },
