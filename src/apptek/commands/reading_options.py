@@ -81,9 +81,9 @@ class Reading:
     )
     read: list[str] | None = _reading(
         "--read KEY=VALUE",
-        "Another reading option, such as `delimiter=;`, `encoding=windows-1252`, `sheet=2`, "
-        "`header=no` or `granularity=hour` (docs/data.md); repeatable. An unknown key prints the "
-        "valid ones.",
+        "Another option for reading the data, such as `delimiter=;`, `encoding=windows-1252`, "
+        "`sheet=2`, `header=no` or `granularity=hour` (docs/data.md); repeatable. If a key is "
+        "unknown, the valid keys are printed.",
     )
 
     def words(self) -> list[str]:

@@ -80,7 +80,7 @@ def read_filter(
     places = [i for i, name in enumerate(classes.names) if folded(name) == folded(asked)]
     if not places:
         raise UnknownPredicateError(
-            f"there is no {level} {asked!r}; expected one of: {listed(classes.names, 20)}"
+            f"there is no {level} {asked!r}; choose from {listed(classes.names, 20)}"
         )
     members = classes.of_predicate == places[0]
     return EventFilter(classes.names[places[0]], level, places[0], members)
