@@ -71,7 +71,10 @@ Deno.test("a time outside the data is said in the place of other notes about it"
   const texts = notes.map(({ text }) => text);
   assert.deepEqual(notesOf({ notes, time: "2014-05-01" }, axis), texts.slice(1));
   const [first, ...others] = notesOf({ notes, time: "2031-01-01" }, axis);
-  assert.match(first, /^2031-01-01 is outside the time span of the data \(2014-01-01 to 2014-12-31\)/);
+  assert.match(
+    first,
+    /^2031-01-01 is outside the time span of the data \(2014-01-01 to 2014-12-31\)/,
+  );
   assert.deepEqual(others, ["Other."]);
   const undated = { notes: [], time: "2031-01-01" };
   assert.match(notesOf(undated, { timeless: true })[0], /^All facts are undated/);

@@ -54,9 +54,7 @@ export class ForecastPanel {
     const { problem } = forecast;
     for (const id of ["forecast", "occurrence"]) byId(id).classList.remove("stale");
     byId("occurrence").replaceChildren(...(problem ? [] : chanceWords(forecast)));
-    byId("forecast").replaceChildren(
-      ...(problem ? [soft(problem.detail)] : this.parts(forecast)),
-    );
+    byId("forecast").replaceChildren(...(problem ? [soft(problem.detail)] : this.parts(forecast)));
   }
 
   parts(/** @type {any} */ forecast) {

@@ -4,7 +4,13 @@ import { all, byId } from "./dom.js";
 import { counted, timely } from "./wording.js";
 
 export function showModel({ summary, span, forecasts }, { axis }) {
-  const { dataset, entities, predicates, answers_from: known_facts, training_facts: training } = summary;
+  const {
+    dataset,
+    entities,
+    predicates,
+    answers_from: known_facts,
+    training_facts: training,
+  } = summary;
   for (const link of all("[data-page=watch]")) link.hidden = !forecasts;
   document.body.classList.toggle("timeless", axis.timeless);
   for (const part of all("[data-timely]")) part.hidden = axis.timeless;

@@ -84,8 +84,9 @@ export class Reasons {
     }
     const count = smaller.reduce((sum, { parts }) => sum + parts.length, 0);
     byId("further").hidden = groups.length === 0;
-    byId("further").querySelector("summary").textContent =
-      count ? `${counted(count, "smaller reason")}, and the total` : "The total";
+    byId("further").querySelector("summary").textContent = count
+      ? `${counted(count, "smaller reason")}, and the total`
+      : "The total";
     byId("sums").replaceChildren(
       ...smaller.map((group) => groupOf(group, scale)),
       line("base rates of the two predicates", bias, scale),
