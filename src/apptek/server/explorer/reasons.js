@@ -72,10 +72,7 @@ export class Reasons {
     byId("reasons-note").textContent = "";
     const other = shown(explanation.runner_up_label);
     byId("against-title").textContent = `For ${other} instead`;
-    for (const [id, items] of [
-      ["reasons", forIt],
-      ["against", opposed],
-    ]) {
+    for (const [id, items] of Object.entries({ reasons: forIt, against: opposed })) {
       const rows = items.map((item) =>
         item.parts ? el("li", {}, groupOf(item, scale)) : this.item(item, selected, scale),
       );
