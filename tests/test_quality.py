@@ -22,7 +22,7 @@ from apptek.models.model import with_training_facts
 from apptek.models.quality import paired_interval
 from apptek.models.seen import own_facts
 from apptek.predictor import Predictor
-from apptek.present.metrics_text import NO_QUALITY, quality_text
+from apptek.present.metrics_text import NO_QUALITY, quality_text, score_text
 from apptek.reading.reader import read_dataset
 from apptek.research.compare import Difference, bootstrap_interval
 from apptek.research.contest import Contestant, clear_best
@@ -252,3 +252,17 @@ def test_an_unknown_keyword_of_a_forecast_is_named_with_those_that_exist(
         predictor.forecast(*predictor.model.dataset.entities[:2], dayz=3)
     with pytest.raises(TypeError, match=r"unknown keyword 'dayz'; .*until, days"):
         predictor.watch(dayz=3)
+
+
+def test_the_score_of_stored_forecasts_is_a_sentence_with_whole_counts() -> None:
+    score = {
+        "until": "2026-11-18", "runs": 1, "forecasts": 240, "pairs": 240.0, "share": 0.4333,
+        "forecast": 0.45, "calibration_error": 0.0312, "brier": 0.1, "log_loss": 0.3,
+        "skill": {"base_rate": 0.5, "no_change": 0.2, "own_rate": -0.125},
+    }  # fmt: skip
+    assert score_text(score) == (
+        "of 240 forecasts from 1 run, 108 were expected to come true and 104 did; squared errors "
+        "12.5 % larger than with each pair's own rate; calibration error 0.031"
+    )
+    score["skill"] = {"base_rate": None, "no_change": None, "own_rate": None}
+    assert "squared" not in score_text(score)

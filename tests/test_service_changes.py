@@ -131,7 +131,7 @@ def test_a_replaced_folder_changes_no_answer(
 def test_fit_replaces_a_model_in_one_step(model: Path, world: Path) -> None:
     old = model_digest(model)
     words = ("fit", str(world), "--out", str(model), "--set", "classifier.epochs=1")
-    assert "already exists" in refusal(*words)
+    assert "already exists; use --replace" in refusal(*words)
     assert model_digest(model) == old
     succeeds(*words, "--replace")
     assert model_digest(model) != old

@@ -31,6 +31,7 @@ from apptek.commands.tutorial import tutorial
 from apptek.commands.update import update
 from apptek.errors import (
     ApptekError,
+    ArgumentError,
     ConfigError,
     StoppedError,
     TimeFormatError,
@@ -41,6 +42,7 @@ from apptek.safe_text import encodable, printable, without_passwords
 # Newer versions of Typer include their own click. This class works with both.
 USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # from writing to stdout
+WRONG_USAGE = (ArgumentError, ConfigError, TimeFormatError, UnknownPredicateError)
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
 ABOUT = "What kind of relation holds between A and B at time t, and why?"
 
@@ -96,7 +98,7 @@ def _tell_error(text: str) -> None:
 def _exit_code(error: ApptekError) -> int:
     if isinstance(error, StoppedError):
         return 130
-    return 2 if isinstance(error, ConfigError | TimeFormatError | UnknownPredicateError) else 1
+    return 2 if isinstance(error, WRONG_USAGE) else 1
 
 
 for panel, commands in {

@@ -11,7 +11,7 @@ _LONGEST_NAME = 80  # maximum characters of a name in a message
 class ApptekError(Exception):
     """The base class of all errors here. The command line prints the message and exits with code 1.
 
-    For an invalid setting, time or predicate, the exit code is 2, as for any invalid argument.
+    For an invalid argument, setting, time or predicate, the exit code is 2, as for wrong usage.
     """
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from apptek.commands import options as opt
 from apptek.commands.options import option
 from apptek.commands.reading_options import Reading
+from apptek.errors import ApptekError
 from apptek.extras import require_torch
 
 
@@ -81,6 +82,8 @@ def fit(options: FitOptions, reading: Reading) -> None:
         require_torch()
     else:
         opt.refuse(options, ["agent"], "needs the model paper: an agent finds topologies")
+    if not is_baseline and not options.replace:
+        _check_no_model(options.out)
     # Before the data, which may take long to read: a bad table should fail at once.
     names = ("model", "protocol", "seed", "resume", "final", "replace", "observed_until", "agent")
     keywords: dict[str, Any] = {name: getattr(options, name) for name in names}
@@ -90,6 +93,16 @@ def fit(options: FitOptions, reading: Reading) -> None:
     aliases = {} if options.aliases is None else read_aliases(options.aliases)
     dataset = _read(options.data, reading, labels, aliases)
     (_fit_baseline if is_baseline else _fit_own)(dataset, options.out, keywords)
+
+
+def _check_no_model(folder: Path) -> None:
+    from apptek.files import is_model
+
+    if is_model(folder):
+        raise ApptekError(
+            f"{folder} already exists; use --replace to overwrite the model, or choose another "
+            "folder"
+        )
 
 
 def _read(data: list[str], reading: Reading, labels: Any, aliases: dict[str, str]) -> Any:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.errors import ApptekError, check_count
+from apptek.errors import ApptekError, ArgumentError, check_count
 from apptek.facts.calendar import DAY_SECONDS, SECONDS, calendar, days_in, position
 from apptek.facts.times import UNKNOWN, TimeAxis, Unit
 from apptek.safe_text import counted
@@ -103,7 +103,7 @@ def read_window(
     begins = time_of(axis, first)
     if window.length < 1:
         ends = time_of(axis, window.last)
-        raise ApptekError(
+        raise ArgumentError(
             f"the window ends at {ends}, before it begins at {begins}: it needs at least one {unit}"
         )
     if window.length > known:
@@ -129,7 +129,7 @@ def read_window(
 def _position(axis: TimeAxis, text: str) -> int:
     code = axis.parse(text)
     if code == UNKNOWN:
-        raise ApptekError("a window needs a known start and end")
+        raise ArgumentError("a window needs a known start and end")
     return axis.position(code)
 
 
@@ -163,7 +163,7 @@ def _best_name(axis: TimeAxis) -> str:
 def _last(axis: TimeAxis, first: int, length: Length) -> int:
     given = length.given()
     if len(given) > 1:
-        raise ApptekError(
+        raise ArgumentError(
             f"the length of a window is given more than once, by {' and '.join(given)}"
         )
     (name,) = given

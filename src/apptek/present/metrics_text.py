@@ -181,12 +181,29 @@ def summary_text(title: str, summary: Mapping[str, Any], *, width: int) -> str:
     rows = [
         (titles.get(name, name.replace("_", " ")), _value_words(value))
         for name, value in summary.items()
-        if name not in ("quality", "chosen")
+        if name not in ("quality", "chosen", "running_score")
     ]
+    if score := summary.get("running_score"):
+        rows.append((f"forecasts up to {score['until']}", score_text(score)))
     chosen = summary.get("chosen", {})
     rows += [(f"chosen for {view}", chosen_text(each)) for view, each in chosen.items()]
     rows += [(VIEWS[view].lower(), quality_text(measured)) for view, measured in quality.items()]
     return table_text(title, ("", ""), rows, width)
+
+
+def score_text(score: Mapping[str, Any]) -> str:
+    """Return how the stored forecasts of `apptek run` compare with what happened."""
+    count = score["forecasts"]
+    expected, happened = (round(score[key] * count) for key in ("forecast", "share"))
+    text = (
+        f"of {counted(count, 'forecast')} from {counted(score['runs'], 'run')}, {expected:,} were "
+        f"expected to come true and {happened:,} did"
+    )
+    skill = score["skill"]["own_rate"]
+    if skill is not None:
+        size = "smaller" if skill >= 0 else "larger"
+        text += f"; squared errors {percent(abs(skill))} {size} than with each pair's own rate"
+    return f"{text}; calibration error {score['calibration_error']:.3f}"
 
 
 def _value_words(value: Any) -> str:
