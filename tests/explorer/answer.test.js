@@ -77,7 +77,7 @@ Deno.test("a time outside the data is said in the place of other notes about it"
   );
   assert.deepEqual(others, ["Other."]);
   const undated = { notes: [], time: "2031-01-01" };
-  assert.match(notesOf(undated, { timeless: true })[0], /^All facts are undated/);
+  assert.match(notesOf(undated, { timeless: true })[0], /^No fact has a date/);
 });
 
 Deno.test("a class keeps the colour that the ribbon gave it", () => {
@@ -175,7 +175,8 @@ Deno.test("without facts, the whole answer is asked for, too, unless the page ha
 
 Deno.test("what changes without facts is said with both probabilities", () => {
   const [a, b] = ranked("a", "b").map((one, place) => ({ ...one, probability: 0.5 + place / 4 }));
-  assert.equal(changeText(a, { ...a, probability: 0.4 }), "It stays a (50.0 %), now with 40.0 %.");
+  const still = "The answer is still a (from 50.0 % to 40.0 %).";
+  assert.equal(changeText(a, { ...a, probability: 0.4 }), still);
   assert.equal(changeText(a, b), "The answer would be b (75.0 %) instead of a (50.0 %).");
 });
 

@@ -58,11 +58,17 @@ Deno.test("a forecast has the short window or the long one of its unit", () => {
 Deno.test("how many facts a forecast expects", () => {
   assert.equal(expectedText(1.24), "about 1.2 facts");
   assert.equal(expectedText(12.4), "about 12 facts");
+  assert.equal(expectedText(1), "about 1 fact");
+  assert.equal(expectedText(0.0123), "about 0.012 facts");
+  assert.equal(expectedText(0.00083), "one fact in about 1,200 windows of this length");
 });
 
 Deno.test("when the next event comes is said, or that it is far away", () => {
   const soon = { median: 3, median_time: "2015-01-03", longest: 90 };
-  assert.match(nextText(soon, "day"), /in half of such cases within 3 days \(by 2015-01-03\)\.$/);
+  assert.match(
+    nextText(soon, "day"),
+    /within 3 days in half of similar cases \(by 2015-01-03\)\.$/,
+  );
   assert.match(nextText({ ...soon, median: null }, "day"), /more than 90 days away\.$/);
   assert.equal(medianText(1, 90, "day"), "within 1 day");
   assert.equal(medianText(null, 90, "day"), "more than 90 days");

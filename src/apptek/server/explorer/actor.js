@@ -112,7 +112,7 @@ export class ActorPage {
             "Largest changes",
           )
         : soft("No chance changes by one percentage point or more."),
-      el("p", {}, el("a", { href: all }, "Show the whole watch list")),
+      el("p", { class: "list-more" }, el("a", { href: all }, "Show the whole watch list")),
     );
   }
 }

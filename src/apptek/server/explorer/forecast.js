@@ -132,8 +132,18 @@ export function startOf(axis, time) {
   return at !== null && at > axis.first_position ? time : null;
 }
 
-export const expectedText = (expected) =>
-  `about ${expected < 9.5 ? expected.toFixed(1) : Math.round(expected)} facts`;
+const RARE = 0.001; // expected facts; below this, a number of windows is easier to understand
+
+// The expected number of facts in a window, worded as on the command line.
+export function expectedText(expected) {
+  if (expected < RARE) {
+    const windows = Number((1 / Math.max(expected, 1e-12)).toPrecision(2));
+    return `one fact in about ${windows.toLocaleString("en")} windows of this length`;
+  }
+  if (expected >= 9.5) return `about ${Math.round(expected)} facts`;
+  const digits = expected < 0.05 ? String(Number(expected.toPrecision(2))) : expected.toFixed(1);
+  return digits === "1.0" ? "about 1 fact" : `about ${digits} facts`;
+}
 
 // The chance that something happens by each day of the window.
 function curveOf(curve) {
