@@ -11,12 +11,13 @@ import subprocess
 import sys
 import time
 from contextlib import closing
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from command_line import answered, apptek
+from command_line import answered, apptek, succeeds
 from daily_projects import DailyProject, last_days, world_rows
 from database_servers import PostgresServer, execute
 from fact_files import write
@@ -173,6 +174,23 @@ def test_a_dry_run_checks_window_filters_and_alerts(project: DailyProject, line:
         assert done.returncode == 2
         assert len(done.stderr.splitlines()) == 1
         assert "apptek.toml" in done.stderr
+
+
+def test_a_run_on_facts_that_ended_long_ago_warns_unless_its_date_is_given(tmp_path: Path) -> None:
+    today = datetime.now(UTC).date()
+    last = today - timedelta(days=200)  # the longest fitted window is shorter
+    shift = last - date.fromisoformat(ROWS[-1][3])
+    rows = [(*row[:3], str(date.fromisoformat(row[3]) + shift)) for row in ROWS]
+    project = DailyProject(tmp_path)
+    project.write()
+    project.write_facts(rows)
+    done = succeeds("run", str(project.file))
+    (_, fitted, *_) = log_of(done.stdout)
+    assert fitted["warning"].startswith(f"the last fact is from {last}, ")
+    assert f"warning: {fitted['warning']}" in done.stderr.splitlines()
+    done = project.succeeds(str(today))
+    assert all("warning" not in line for line in log_of(done.stdout))
+    assert "warning" not in done.stderr
 
 
 def test_temporary_files_of_a_killed_run_are_removed(project: DailyProject) -> None:

@@ -42,7 +42,7 @@ from apptek.forecast.alerts import parse_rule, read_rule
 from apptek.forecast.event_filter import read_filter
 from apptek.forecast.pair_chances import watched_entities
 from apptek.forecast.pair_files import read_pairs
-from apptek.forecast.window import Length, time_of
+from apptek.forecast.window import Length, time_of, unit_word
 from apptek.models.manifest import RUN, read_json
 from apptek.models.model import Model
 from apptek.models.model_folder import load_model, save_model
@@ -54,7 +54,9 @@ from apptek.present.template import render
 from apptek.reading.reader import read_dataset, read_more
 from apptek.research.provenance import about_run, finished_at
 from apptek.results import WatchList, to_dict
+from apptek.safe_text import counted
 from apptek.setting_rules import with_settings
+from apptek.terminal import tell
 
 Fields = dict[str, Any]
 WATCH = ".watch.json"  # the file suffix of a stored watch list
@@ -100,6 +102,9 @@ def run_project(
             data = run.read(observed_until, fields)
         with run.step("update" if run.model else "fit", log) as fields:
             predictor = run.update(data, fields) if run.model else run.fit(data, fields)
+            if observed_until is None and (warning := _silence_warning(predictor.model)):
+                fields["warning"] = warning
+                tell(f"warning: {warning}")
         with run.step("score", log) as fields:
             score = score_runs(predictor.forecaster, project.state)
             fields |= {"runs": score.scored, "refit_due": bool(score.refit)}
@@ -354,6 +359,23 @@ def _observed_end(axis: TimeAxis, data: Dataset | None, stated: str | None, dela
     if data is None:
         raise DataError("there are no new facts, and times are numbers: give --observed-until")
     return int(data.all_facts().times.max())
+
+
+def _silence_warning(model: Model) -> str:
+    """Return a warning if the last fact is further back than the longest fitted window."""
+    positions, observed, axis = model.positions, model.last_observed, model.dataset.axis
+    if model.occurrence is None or observed is None or not len(positions):
+        return ""
+    last, longest = int(positions[-1]), model.occurrence.longest
+    if observed - last <= longest:
+        return ""
+    unit = unit_word(axis.unit)
+    return (
+        f"the last fact is from {time_of(axis, last)}, {counted(observed - last, unit)} before "
+        f"{time_of(axis, observed)}, the day of the run; the longest fitted window is "
+        f"{counted(longest, unit)}. Later runs cannot go back: for old data, remove the model and "
+        "give --observed-until"
+    )
 
 
 def _facts_until(data: Dataset, end: int) -> Dataset | None:
