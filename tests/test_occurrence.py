@@ -326,6 +326,46 @@ def test_the_expected_number_of_a_regular_pair_follows_its_rhythm() -> None:
     assert ratios.max() < 1.35
 
 
+RATES = np.asarray([0.05, 0.1, 0.2, 0.3, 0.5, 0.6] * 2)  # facts a day of pairs that act at random
+WEEKLY, ENDED = 16, 6  # pairs with a fact every week, and those that stopped some time ago
+
+
+def mixed_events(seed: int) -> Events:
+    """A year of pairs that act at random, pairs that act every week, and pairs that stopped."""
+    rng, random = np.random.default_rng(seed), len(RATES)
+    facts = [
+        point(pair, 40 + pair % 9, day)
+        for pair, rate in enumerate(RATES.tolist())
+        for day, count in enumerate(rng.poisson(rate, YEAR).tolist())
+        for _ in range(count)
+    ]
+    for pair in range(random, random + WEEKLY + ENDED):
+        ended = max(0, pair - random - WEEKLY + 1)
+        days = range(pair % 7, YEAR - 200 + 20 * ended if ended else YEAR, 7)
+        facts += [point(pair, 40 + pair % 9, day) for day in days]
+    return Events.of(facts_of(facts), TimeAxis("day"), 50)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_expected_numbers_are_right_for_random_and_regular_pairs(seed: int) -> None:
+    events, count = mixed_events(seed), len(RATES) + WEEKLY + ENDED
+    counts = PairCounts(events, Clock(7.0, 7.0, 14.0, 28.0))
+    model = fit_occurrence(counts, (1, 7, 30), Period.of(events, YEAR - 1), seed=0)
+    assert model is not None
+    pairs = np.arange(count)
+    rows = Pairs(pairs, 40 + pairs % 9, np.full(count, YEAR, np.int32))
+    features, met = counts.features(rows), np.ones(count, np.bool_)
+    for window in (7, 14, 30):
+        made = model.occurrence(features, met, window)
+        expected = made.expected
+        assert expected[RATES.argsort()[-4:]].mean() == pytest.approx(0.55 * window, rel=0.25)
+        weekly = expected[len(RATES) : -ENDED]
+        assert weekly.mean() == pytest.approx(window / 7, rel=0.2)
+        assert (expected >= made.probabilities).all()
+        stopped = (expected / made.probabilities)[-ENDED:]
+        assert stopped.max() < 2.0 * (1 + window / 7)  # facts per window with one
+
+
 def test_a_length_between_two_lies_between_them() -> None:
     def flat(odds: float) -> Regression:
         return Regression(np.zeros(len(NAMES)), odds, np.zeros(len(NAMES)))

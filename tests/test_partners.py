@@ -8,7 +8,7 @@ import pytest
 from command_line import apptek, refusal
 
 from apptek.errors import ApptekError
-from apptek.forecast.partners import at_least_one_new
+from apptek.forecast.partners import at_least_one_new, strongest
 from apptek.predictor import Predictor
 from apptek.results import ActorForecast, Forecast
 from apptek.seeding import generator
@@ -35,10 +35,33 @@ def test_partners_have_the_chances_of_their_pairs(predictor: Predictor) -> None:
         pair = predictor.forecast(row.subject, row.object)
         assert isinstance(pair, Forecast)
         assert row.probability == pytest.approx(pair.directions[0].probability)
-        assert row.reason in [reason.sentence for reason in pair.directions[0].reasons]
+        direction = pair.directions[0]
+        reasons = [reason for reason in direction.reasons if reason.family != "length"]
+        sign = 1 if sum(reason.log_odds for reason in reasons) >= 0 else -1
+        best = max(reasons, key=lambda reason: sign * reason.log_odds)
+        is_told = round(best.log_odds, 2) != 0
+        assert row.reason == (best.sentence if is_told else direction.base_sentence)
         assert row.change == pytest.approx(row.probability - row.previous)
     assert made.partners > 3
     assert 0 < made.others_acted_on < 1
+
+
+def test_the_main_reason_of_an_improbable_partner_speaks_against_it() -> None:
+    assert strongest(np.asarray([-2.0, 0.0, 0.5, -0.1])) == 0
+    assert strongest(np.asarray([0.3, 0.9, -0.5, 0.0])) == 1
+    assert strongest(np.asarray([0.004, 0.0, -0.003])) is None
+
+
+def test_the_least_probable_partner_has_a_reason_against_it(predictor: Predictor) -> None:
+    """The least probable partners differ from the base by what speaks against them."""
+    made = predictor.forecast(busiest(predictor), top=10_000)
+    assert isinstance(made, ActorForecast)
+    row = made.acts_on[-1]
+    pair = predictor.forecast(row.subject, row.object)
+    assert isinstance(pair, Forecast)
+    (told,) = [one for one in pair.directions[0].reasons if one.sentence == row.reason]
+    assert told.log_odds == min(one.log_odds for one in pair.directions[0].reasons)
+    assert told.log_odds < -0.01
 
 
 def test_new_partners_come_in_bursts() -> None:

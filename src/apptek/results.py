@@ -294,7 +294,7 @@ class PartnerForecast:
     previous: float = described("The chance in the forecast for the previous window.")
     change: float = described("probability - previous.")
     predicates: tuple[PredicateForecast, ...] = described("The most probable first.")
-    reason: str = described("The strongest evidence that something happens, in words.")
+    reason: str = described("The strongest evidence for or against it, in words.")
     median: int | None = described(MEDIAN)
 
 

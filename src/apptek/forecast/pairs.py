@@ -161,11 +161,14 @@ def _direction(
         base=base,
         reasons=tuple(sorted(reasons, key=lambda reason: -abs(reason.log_odds))),
         have_met=bool(made.met[row]),
-        base_sentence=words.base_sentence(
-            met=bool(made.met[row]),
-            busy=model.knows_busy and bool(is_busy(features[None])[0]),
-        ),
+        base_sentence=base_sentence(forecaster, made, row),
     )
+
+
+def base_sentence(forecaster: Forecaster, made: PairForecasts, row: int) -> str:
+    """Return the base of an ordered pair: what its reasons are added to."""
+    busy = forecaster.occurrence.knows_busy and bool(is_busy(made.features[row][None])[0])
+    return words.base_sentence(met=bool(made.met[row]), busy=busy)
 
 
 def _predicates(

@@ -19,6 +19,7 @@ from apptek.features.traits import split_name
 from apptek.forecast.event_filter import EventFilter
 from apptek.forecast.forecaster import Forecaster, PairForecasts
 from apptek.forecast.pairs import (
+    base_sentence,
     chance_grid,
     first_half,
     median_lengths,
@@ -28,6 +29,7 @@ from apptek.forecast.window import Window, time_of
 from apptek.models.answerer import Answerer
 from apptek.models.occurrence.pair_counts import EVIDENCE
 from apptek.present import partner_words as words
+from apptek.present.forecast_words import is_shown
 from apptek.present.wording import read_as_notes
 from apptek.results import ActorForecast, PartnerForecast
 
@@ -148,7 +150,6 @@ def _rows(
     for row, place in enumerate(order.tolist()):
         ends = (names[int(pairs.subjects[row])], names[int(pairs.objects[row])])
         chance, before = float(found.probabilities[place]), float(earlier.probabilities[row])
-        family = EVIDENCE[int(np.argmax(added[row]))]
         best = np.argsort(-np.where(event.predicates, shares[row], -1.0), kind="stable")
         best = best[: min(PREDICATES, int(event.predicates.sum()))]
         listed.append(
@@ -163,11 +164,34 @@ def _rows(
                     predicate_forecast(forecaster, made, shares, chances, (row, each), ends)
                     for each in best.tolist()
                 ),
-                reason=forecaster.evidence(family, ends, made.features[row], made.window),
+                reason=_reason(forecaster, made, row, ends, added[row]),
                 median=int(medians[row]) or None,
             )
         )
     return tuple(listed)
+
+
+def _reason(
+    forecaster: Forecaster, made: PairForecasts, row: int, ends: tuple[str, str], added: Doubles
+) -> str:
+    """Return the strongest evidence in the direction in which the chance differs from the base.
+
+    added  what each kind of evidence contributes; if all round to 0.00, the base is the reason
+    """
+    place = strongest(added)
+    if place is None:
+        return base_sentence(forecaster, made, row)
+    return forecaster.evidence(EVIDENCE[place], ends, made.features[row], made.window)
+
+
+def strongest(added: Doubles) -> int | None:
+    """Return the place of the largest contribution with the sign of their sum.
+
+    None if all contributions with this sign round to 0.00.
+    """
+    directed = added if added.sum() >= 0 else -added
+    place = int(np.argmax(directed))
+    return place if is_shown(float(directed[place])) else None
 
 
 def _medians(forecaster: Forecaster, found: Combined, order: Longs, event: EventFilter) -> Longs:

@@ -23,7 +23,7 @@ from apptek.arrays import Arrays
 from apptek.errors import ConfigError, DataError, GraphError, ModelError
 from apptek.files import is_file
 
-FORMAT = 8  # of every folder; increased by one when the format of any file changes
+FORMAT = 9  # of every folder; increased by one when the format of any file changes
 ABOUT = "model.json"
 ARRAYS = "arrays.safetensors"
 MANIFEST = "manifest.json"

@@ -70,6 +70,16 @@ def direction_words(direction: results.DirectionForecast) -> str:
     return f"{ends}: {percent(direction.probability)}, {expected_words(direction.expected)}"
 
 
+def shown_reasons(direction: results.DirectionForecast) -> list[results.OccurrenceReason]:
+    """Return the reasons that do not round to 0.00."""
+    return [reason for reason in direction.reasons if is_shown(reason.log_odds)]
+
+
+def is_shown(log_odds: float) -> bool:
+    """Return whether a contribution does not round to 0.00."""
+    return round(log_odds, 2) != 0.0
+
+
 def class_lines(forecast: results.Forecast) -> list[str]:
     """Return one line for the classes and one for the groups, if there are any."""
     levels = {"class": forecast.by_class, "group": forecast.by_group}

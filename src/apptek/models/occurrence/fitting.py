@@ -32,7 +32,6 @@ from apptek.models.occurrence.horizon import (
     Horizon,
     LeadEffect,
     Regression,
-    active_steps,
     hazards_of,
     is_busy,
     number_terms,
@@ -68,7 +67,8 @@ FIRST_SHARE, CALIBRATION_SHARE = 1 / 3, 0.15  # of the facts: before the first s
 PENALTY = 3.0  # shrinks weights to 0 with little data
 BUSY_PENALTY = 10.0  # shrinks the regression of busy pairs to that of all seen pairs
 LEVEL_PENALTY = 10.0  # shrinks the change of the level by the calibration
-NUMBER_PENALTY = 1.0  # shrinks the expected number to that of the active steps
+NUMBER_PENALTY = 1.0  # shrinks the expected number to that of the pair's rhythm
+USUAL_BURST = np.asarray([0.0, 0.0, 1.0])
 BUSY_HITS = 200  # busy pairs with a fact that a separate regression needs
 LEAST_HITS = 20  # pairs with a fact in the snapshots that a fit needs
 _DIGITS = 9  # digits of fitted numbers; further ones differ between machines
@@ -203,8 +203,7 @@ def fit_horizon(
     horizon = Horizon(window, acquainted, unacquainted, (0.0, 1.0, 0.0), busy=busy)
     met = np.ones(len(known[1].pairs), np.bool_)
     hazards = hazards_of((*shorter, horizon), features[1], met)[-1]
-    steps = active_steps(hazards, window / stride)
-    burst = _fit_burst(number_terms(steps, features[1], window), known[1])
+    burst = _fit_burst(*number_terms(hazards, features[1], window, stride), known[1])
     return replace(horizon, burst=burst)
 
 
@@ -320,17 +319,28 @@ def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, floa
     return round(level / scale + mean * (1.0 - slope), _DIGITS), round(slope, _DIGITS)
 
 
-def _fit_burst(terms: Doubles, part: Outcomes) -> Burst:
-    """Fit the number of facts: log-linear, Poisson, drawn towards the number of active steps."""
-    usual = np.asarray([0.0, 1.0, 0.0])
+def _fit_burst(logs: Doubles, terms: Doubles, part: Outcomes) -> Burst:
+    """Fit the number of facts: log-linear, Poisson, drawn towards the pair's rhythm.
+
+    logs, terms  as `number_terms` returns them. An exponent below 0 is set to 0, because a window
+                 with a fact has at least one.
+    """
+    kept = np.arange(len(USUAL_BURST))
 
     def loss(at: Doubles) -> float:
-        logs = (terms * at).sum(axis=1)
-        losses = np.exp(np.minimum(logs, 50.0)) - part.counts * logs
-        drawn = NUMBER_PENALTY / 2 * (at - usual) @ (at - usual)
-        return float((part.weights * losses).sum() + drawn) / float(part.weights.sum())
+        exponents = logs + (terms[:, kept] * at).sum(axis=1)
+        losses = np.exp(np.minimum(exponents, 50.0)) - part.counts * exponents
+        moved = at - USUAL_BURST[kept]
+        drawn = NUMBER_PENALTY / 2 * float(moved @ moved)
+        return (float(part.weights @ losses) + drawn) / float(part.weights.sum())
 
-    shift, steps, rhythm = _rounded(newton(loss, usual)).tolist()
+    fitted = newton(loss, USUAL_BURST)
+    while (fitted < 0).any():
+        kept = kept[fitted >= 0]
+        fitted = newton(loss, USUAL_BURST[kept]) if len(kept) else USUAL_BURST[kept]
+    burst = np.zeros(len(USUAL_BURST))
+    burst[kept] = fitted
+    shift, steps, rhythm = _rounded(burst).tolist()
     return shift, steps, rhythm
 
 

@@ -90,7 +90,7 @@ class Horizon:
     window: int
     acquainted: Regression
     strangers: Regression
-    burst: Burst  # a, b and c of the expected number
+    burst: Burst  # a, b and c of the expected number, none below 0
     effects: tuple[tuple[int, Effects], ...] = ()
     busy: Regression | None = None
 
@@ -153,7 +153,29 @@ def active_steps(hazards: Doubles, steps: float) -> Doubles:
     return -steps * np.expm1(-hazards / steps)
 
 
-def number_terms(steps: Doubles, features: Doubles, window: int) -> Doubles:
-    """Return what the expected number depends on: 1, active steps, the pair's rhythm: (n, 3)."""
-    own = math.log(window) - features[:, PAIR_GAP]
-    return np.stack([np.ones(len(steps)), np.log(steps), own], axis=1)
+def number_terms(
+    hazards: Doubles, features: Doubles, window: int, stride: int
+) -> tuple[Doubles, Doubles]:
+    """Return log(P), (n,), and what the number of facts per window with one depends on, (n, 3).
+
+    These are 1, log(active steps / P), and log(times / P') by the pair's rhythm. `times` is the
+    window divided by the pair's mean gap. P' is the chance of an active pair with this rhythm: P,
+    but at least that of times at random, and at most that of regular ones. None is below 0.
+    """
+    chances = -np.expm1(-hazards)
+    steps = active_steps(hazards, window / stride)
+    times = window / np.exp(features[:, PAIR_GAP])
+    active = np.clip(chances, -np.expm1(-times), np.minimum(times, 1.0))
+    logs = np.log(chances)
+    own = np.maximum(np.log(times / active), 0.0)
+    of_steps = np.maximum(np.log(steps) - logs, 0.0)
+    return logs, np.stack([np.ones(len(logs)), of_steps, own], axis=1)
+
+
+def log_numbers(
+    hazards: Doubles, features: Doubles, window: int, stride: int, burst: Burst
+) -> Doubles:
+    """Return the logarithm of the expected number of facts: (n,)."""
+    logs, terms = number_terms(hazards, features, window, stride)
+    numbers: Doubles = logs + (terms * np.asarray(burst)).sum(axis=1)
+    return numbers

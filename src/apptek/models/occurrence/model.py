@@ -6,10 +6,12 @@ apart: then a longer window has no higher rate than the shorter one. Between two
 logarithm of the hazard is interpolated in the logarithm of the length; beyond them, the rate of the
 nearest length continues.
 
-The expected number of facts is e^a * steps^b * (length / gap)^c, fitted for each length, because
-facts come in bursts. `steps` is the expected number of steps with a fact: n (1 - e^(-hazard / n))
-for a window of n steps. `gap` is the mean time between two facts of the pair: if P is near 1, the
-hazard tells little about the number. A longer window has no fewer facts.
+The expected number of facts is P times the number per window with a fact. That is
+e^a * (steps / P)^b * (times / P')^c, fitted for each length, because facts come in bursts. `steps`
+is the expected number of steps with a fact: n (1 - e^(-hazard / n)) for a window of n steps.
+`times` is the length divided by the mean gap between two facts of the pair, and P' the chance of an
+active pair with this rhythm: if P is near 1, the hazard tells little about the number. No exponent
+is below 0, so a pair that stopped has few facts. A longer window has no fewer facts.
 """
 
 import math
@@ -30,9 +32,8 @@ from apptek.models.occurrence.horizon import (
     Horizon,
     LeadEffect,
     Regression,
-    active_steps,
     hazards_of,
-    number_terms,
+    log_numbers,
 )
 from apptek.models.occurrence.pair_counts import NAMES
 
@@ -120,9 +121,9 @@ class OccurrenceModel:
         hazards = hazards_of(self.horizons[: most + 1], features, met, lead)
         numbers = list[Doubles]()  # their logarithms
         for horizon, hazard in zip(self.horizons, hazards, strict=False):
-            steps = active_steps(hazard, horizon.window / self.stride)
-            terms = number_terms(steps, features, horizon.window)
-            numbers.append((terms * np.asarray(horizon.burst)).sum(axis=1))
+            numbers.append(
+                log_numbers(hazard, features, horizon.window, self.stride, horizon.burst)
+            )
             if len(numbers) > 1:  # a longer window has no fewer facts
                 numbers[-1] = np.maximum(*numbers[-2:])
         return [self._between(hazards, numbers, window) for window in windows]
