@@ -1,8 +1,9 @@
-"""Named arrays and a record in one file, memory-mapped, in the format of safetensors.
+"""Named arrays and a JSON record in one memory-mapped file, in the safetensors format.
 
-Eight bytes hold the length of the header. The header is JSON: type, shape and place of each array,
-and under `__metadata__` the record and a checksum of each array, of the rest of the header as well.
-The arrays follow without gaps, those of wider types first, so that each is aligned.
+The first eight bytes contain the length of the header, which is JSON. The header lists each array's
+type, shape and offsets. Its `__metadata__` contains the record, a checksum of each array, and a
+checksum of the rest of the header. The arrays follow without gaps. Arrays with wider types come
+first, so that every array is aligned.
 """
 
 import hashlib
@@ -31,9 +32,10 @@ def checksum(content: Any) -> str:
 
 
 def write_arrays(path: Path, arrays: Arrays, record: Mapping[str, Any] | None = None) -> None:
-    """Write arrays and a record, which becomes JSON; the same content gives the same bytes.
+    """Write named arrays, and a record that is stored as JSON.
 
-    One array under several names is written once, and read as one.
+    Equal content gives equal bytes. An array with several names is written once, and is read back
+    as a single array.
     """
     names: dict[int, str] = {}
     same = {name: names.setdefault(id(array), name) for name, array in sorted(arrays.items())}
@@ -68,10 +70,11 @@ def write_arrays(path: Path, arrays: Arrays, record: Mapping[str, Any] | None = 
 def read_arrays(
     path: Path, *, check: bool = True, header_checksum: str | None = None
 ) -> tuple[Arrays, dict[str, Any]]:
-    """Return the arrays of a file, mapped from the disk and read-only, and the record.
+    """Return a file's arrays, memory-mapped and read-only, and its record.
 
-    ValueError names what is not as it was written. The header is always checked, also against the
-    checksum that it must have; without `check`, the arrays are not read.
+    Raise ValueError for content that differs from what was written. The header is always checked.
+    If `header_checksum` is given, the header must have this checksum. With `check=False`, the
+    contents of the arrays are not read or checked.
     """
     header, start = read_header(path)
     metadata = header.pop(METADATA)
@@ -91,7 +94,7 @@ def read_arrays(
 
 
 def read_header(path: Path) -> tuple[dict[str, Any], int]:
-    """Return the header and where the arrays start; ValueError where it is damaged."""
+    """Return the header and the offset of the first array. Raise ValueError if it is damaged."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         text = file.read(min(length, MAX_HEADER))

@@ -1,8 +1,9 @@
 """Atomic, durable writes of files and folders.
 
-A rename may reach the disk before what is renamed: then a file has its name and no content. So
-every file and folder is synced before it gets its name, and the folder around it afterwards. When a
-function here returns, what it wrote is on the disk.
+A rename may reach the disk before the content of the renamed file. After a crash, the file would
+then be empty. Every file and folder is therefore synced before it gets its name, and its parent
+folder is synced afterwards. When a function in this module returns, everything that it wrote is on
+the disk.
 """
 
 import ctypes
@@ -20,30 +21,30 @@ from pathlib import Path
 from apptek.errors import ApptekError, BeingChangedError
 
 _MINUTE = 60.0
-_HAS_LOCKS = find_spec("fcntl") is not None  # not on every system
-_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)  # of a file system that has none
-_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # of Linux's renameat2
+_HAS_LOCKS = find_spec("fcntl") is not None  # some systems have no file locks
+_WITHOUT_LOCKS = (errno.ENOLCK, errno.ENOTSUP, errno.EINVAL)  # errors if there are no locks
+_AT_FDCWD, _RENAME_EXCHANGE = -100, 2  # arguments of Linux's renameat2
 
 
 @contextmanager
 def writing(target: Path) -> Iterator[None]:
-    """Turn what the disk refuses within the block into an ApptekError that names the target."""
+    """Convert an OSError within the block to an ApptekError that names the target."""
     try:
         yield
     except OSError as error:
-        # numpy has no number and no text of the system where only a part was written.
+        # After a partial write, numpy's error has neither a system error number nor its text.
         reason = error.strerror or (str(error) if error.errno else "the disk is full")
         raise ApptekError(f"{target} could not be written: {reason}") from None
 
 
 @contextmanager
 def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
-    """Give a folder beside `target` that takes its name when the block ends well.
+    """Yield a temporary folder next to `target`, and rename it to `target` if the block succeeds.
 
-    Whatever goes wrong, nothing is left behind; what a killed writer has left, the next one
-    removes. Without `replace`, an existing target must be an empty folder. With it, the target goes
-    at the end; the caller is its `sole_writer`. On Linux the two are exchanged in one step, so that
-    there is a whole folder of that name at any moment.
+    If the block fails, nothing is left behind. If a writer is killed, the next writer removes its
+    temporary folder. Without `replace`, an existing target must be an empty folder. With `replace`,
+    the old folder is removed at the end, and the caller must hold `sole_writer`. On Linux the
+    folders are exchanged in one step, so that a complete folder with this name always exists.
     """
     if not replace:
         check_new_folder(target)
@@ -63,7 +64,7 @@ def new_folder(target: Path, *, replace: bool = False) -> Iterator[Path]:
                 done = _rename(building, target, replace=replace)
                 sync(target.parent)
         finally:
-            if not done:  # else another writer's may be there by now
+            if not done:  # otherwise another writer's folder may already have this name
                 shutil.rmtree(building, ignore_errors=True)
 
 
@@ -76,7 +77,7 @@ def _empty(folder: Path) -> None:
 
 
 def _rename(new: Path, target: Path, *, replace: bool) -> bool:
-    """Give a folder its name; return whether nothing is left under the old one."""
+    """Rename a folder. Return whether no folder is left under its temporary name."""
     if replace and _exchange(new, target):
         return False
     old = target.with_name(f".{target.name}.old")
@@ -89,10 +90,10 @@ def _rename(new: Path, target: Path, *, replace: bool) -> bool:
 
 @contextmanager
 def folder_beside(target: Path) -> Iterator[Path]:
-    """Make a private folder beside `target` for the length of a block.
+    """Create a private folder next to `target` and remove it when the block ends.
 
-    Those that killed processes have left there are removed; one that is only a minute old may
-    belong to a process that has not locked it yet.
+    Folders left behind by killed processes are removed as well. A folder that is less than a minute
+    old is kept, because it may belong to a process that has not locked it yet.
     """
     prefix = f".{target.name}.work-"
     with writing(target.parent):
@@ -110,7 +111,7 @@ def folder_beside(target: Path) -> Iterator[Path]:
 
 
 def _exchange(one: Path, other: Path) -> bool:
-    """Exchange two folders in one step; return False where the system cannot."""
+    """Exchange two folders in one step. Return False if the system does not support this."""
     try:
         rename = ctypes.CDLL(None, use_errno=True).renameat2
     except (OSError, AttributeError):
@@ -122,11 +123,12 @@ def _exchange(one: Path, other: Path) -> bool:
 
 @contextmanager
 def sole_writer(folder: Path) -> Iterator[None]:
-    """Let no other process change the folder while the block lasts; an error if one does now.
+    """Prevent other processes from changing the folder during the block.
 
-    The lock is on the folder itself: it leaves no file behind, and ends with the process.
+    Raise an error if another process is changing it now. The lock is on the folder itself, so it
+    leaves no file behind. It is released when the process ends.
     """
-    if not _HAS_LOCKS:  # users must not start two writers
+    if not _HAS_LOCKS:  # users must not run two writers at once
         yield
         return
     import fcntl
@@ -141,7 +143,7 @@ def sole_writer(folder: Path) -> Iterator[None]:
         except OSError as error:
             if error.errno not in _WITHOUT_LOCKS:
                 raise _being_changed(folder) from None
-        # Another process may have replaced it before the lock.
+        # Another process may have replaced the folder before it was locked.
         if not folder.exists() or os.fstat(handle).st_ino != folder.stat().st_ino:
             raise _being_changed(folder)
         yield
@@ -155,10 +157,11 @@ def _being_changed(folder: Path) -> BeingChangedError:
 
 @contextmanager
 def new_file(target: Path) -> Iterator[Path]:
-    """Give a temporary file beside `target` that takes its name when the block ends well.
+    """Yield a temporary file next to `target`, and rename it to `target` if the block succeeds.
 
-    Whatever goes wrong, an old file stays and nothing is left behind. The block itself puts
-    `writing` around what it writes: it may read as well, and what fails there is another error.
+    If the block fails, an existing file is kept and nothing is left behind. The block must use
+    `writing` around its own writes. It may also read files, and read errors must not be reported as
+    write errors.
     """
     _check_not_in_a_model(target)
     temporary = target.with_name(f".{target.name}-{secrets.token_hex(4)}")
@@ -176,13 +179,13 @@ def new_file(target: Path) -> Iterator[Path]:
 
 
 def write_whole(path: Path, content: bytes) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically: either all of its content or nothing."""
     with new_file(path) as temporary, writing(path):
         temporary.write_bytes(content)
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder where there is none, and those around it; they are on the disk then."""
+    """Create a folder and its missing parents, and sync them to the disk."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     folder.mkdir(parents=True, exist_ok=True)
     for made in missing:
@@ -190,12 +193,12 @@ def make_folder(folder: Path) -> None:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file, or the entries of a folder, are on the disk."""
+    """Wait until a file's content or a folder's entries are on the disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
     except OSError as error:
-        # Some network file systems cannot sync a folder; they need not.
+        # Some network file systems cannot sync a folder, and do not need to.
         if not (path.is_dir() and error.errno == errno.EINVAL):
             raise
     finally:
@@ -203,7 +206,7 @@ def sync(path: Path) -> None:
 
 
 def is_file(path: Path) -> bool:
-    """Like Path.is_file, but False instead of an OSError."""
+    """Return whether a path is a file, like Path.is_file, but never raise OSError."""
     try:
         return path.is_file()
     except OSError:
@@ -211,18 +214,18 @@ def is_file(path: Path) -> bool:
 
 
 def is_model(folder: Path) -> bool:
-    """Return whether a folder looks like that of a model."""
+    """Return whether a folder looks like a model folder."""
     return all(is_file(folder / name) for name in ("model.json", "manifest.json"))
 
 
 def check_new_folder(target: Path) -> None:
-    """Raise ApptekError where a folder is to be written and there is something already."""
+    """Raise ApptekError if something already exists where a folder is to be written."""
     if target.exists() and not (target.is_dir() and not any(target.iterdir())):
         raise ApptekError(f"{target} already exists; choose another folder or remove it")
 
 
 def check_target(path: Path) -> None:
-    """Raise ApptekError where a file cannot be written: to be asked before long work."""
+    """Raise ApptekError if a file cannot be written. Call this before a long computation."""
     if path.is_dir():
         raise ApptekError(f"{path} is a folder; expected the name of a file to write")
     if not path.parent.is_dir():
@@ -231,6 +234,6 @@ def check_target(path: Path) -> None:
 
 
 def _check_not_in_a_model(path: Path) -> None:
-    """Raise an error for a path in a model folder, which another file would make unreadable."""
+    """Reject a path in a model folder, because an extra file would make the model unreadable."""
     if is_model(path.parent):
         raise ApptekError(f"{path} would be inside a model folder; choose another place for it")

@@ -11,12 +11,12 @@ from apptek.arrays import Bools, Floats, Ints, Longs, close_columns, read_only
 
 @dataclass(frozen=True, slots=True)
 class Ragged:
-    """n rows of ids: row i is columns[offsets[i] : offsets[i + 1]]. An id is once in a row.
+    """Rows of ids: row i is columns[offsets[i] : offsets[i + 1]], without repeated ids.
 
-    width   how many ids there are; 0: not needed
-    values  one for each id; None: every value is 1
+    width   the number of possible ids, or 0 if it is not needed
+    values  one value for each id, or None if every value is 1
 
-    Kernels check nothing: what comes from elsewhere goes through `checked`.
+    Kernels do not check their inputs. Call `checked` on rows from other sources.
     """
 
     offsets: Longs  # (n + 1,)
@@ -29,11 +29,11 @@ class Ragged:
 
     @classmethod
     def empty(cls, count: int) -> "Ragged":
-        """So many rows without an id."""
+        """Return `count` rows without ids."""
         return cls(np.zeros(count + 1, np.int64), np.zeros(0, np.int32))
 
     def checked(self) -> "Ragged":
-        """Return the same; raise ValueError for what a kernel would read wrongly."""
+        """Return the same rows. Raise ValueError if a kernel would misread them."""
         if self.offsets.dtype != np.int64 or self.columns.dtype != np.int32:
             raise ValueError("a ragged array has int64 offsets and int32 columns")
         bounds = np.concatenate([[0], self.offsets, [len(self.columns)]])
@@ -54,17 +54,17 @@ class Ragged:
 
     @property
     def flat_values(self) -> Floats:
-        """The values for a kernel, which reads an empty array as all ones."""
+        """The values for a kernel. Kernels treat an empty array as all ones."""
         return read_only(np.zeros(0, np.float32)) if self.values is None else self.values
 
     @property
     def flat_columns(self) -> Ints:
-        """The ids of all rows, one row after the other."""
+        """The ids of all rows, one row after another."""
         return self.columns[self.offsets[0] : self.offsets[-1]]
 
     @property
     def row_of_each(self) -> Longs:
-        """The row of each of these ids."""
+        """The row of each id in `flat_columns`."""
         return np.repeat(np.arange(len(self)), np.diff(self.offsets))
 
     def part(self, start: int, stop: int) -> "Ragged":
@@ -89,7 +89,7 @@ class Ragged:
         return columns, ones if self.values is None else self.values[part]
 
     def contains(self, ids: Ints) -> Bools:
-        """For each row, whether the given id is in it."""
+        """Return, for each row, whether it contains the given id."""
         rows = self.row_of_each
         contained = np.zeros(len(self), np.bool_)
         contained[rows[self.flat_columns == ids[rows]]] = True
@@ -97,7 +97,7 @@ class Ragged:
 
 
 def hstack(parts: Sequence[Ragged]) -> Ragged:
-    """Return the same rows over the columns of all parts, one part after the other."""
+    """Join the parts side by side: each row contains the columns of all parts."""
     if len(parts) == 1:
         return parts[0]
     counts = np.stack([np.diff(part.offsets) for part in parts], axis=1)
@@ -115,7 +115,7 @@ def hstack(parts: Sequence[Ragged]) -> Ragged:
 
 
 def vstack(parts: list[Ragged]) -> Ragged:
-    """Stack the rows of all parts over the same columns; empty the list to free memory."""
+    """Stack the rows of all parts, which share their columns. Empty the list to free memory."""
     if len(parts) == 1:
         return parts.pop()
     counts = np.concatenate([np.diff(part.offsets) for part in parts])

@@ -1,1 +1,1 @@
-"""The baselines, counting and trained embeddings, which answer the same queries as our models."""
+"""Baselines that answer the same queries as our models: counting and trained embeddings."""

@@ -1,4 +1,4 @@
-"""The counting baselines: they learn nothing but a few weights, chosen on valid.
+"""The counting baselines, whose only parameters are a few weights chosen on the validation set.
 
 | name      | what it counts                                                                    |
 |-----------|-----------------------------------------------------------------------------------|

@@ -8,7 +8,7 @@ rest is constant. With z the vectors at time t, the scores are
 | de_distmult | < z_s, r, z_o >                                                            |
 | de_simple   | (< h_s, r, t_o > + < h_o, r_inverse, t_s >) / 2, entities with two vectors |
 
-plus a bias of the predicate.
+plus the predicate's bias.
 """
 
 from abc import abstractmethod
@@ -101,10 +101,13 @@ class Diachronic(Embedding):
 
 
 class DeTransE(Diachronic):
-    """A predicate is the translation from subject to object."""
+    """A model in which a predicate translates the subject's vector to the object's vector."""
 
     def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
-        """(B, R). |a + r|^2 = |a|^2 + 2 a r + |r|^2 needs no array of shape (B, R, size)."""
+        """Return the scores of all predicates: (B, R).
+
+        Expanding |a + r|^2 = |a|^2 + 2 a r + |r|^2 avoids an array of shape (B, R, size).
+        """
         steps = self._steps(queries)  # (B, size)
         steps = dropout(steps, self.config.dropout, noise)
         squares = steps.square().sum(-1, keepdim=True) + self.predicates.square().sum(-1)
@@ -122,11 +125,14 @@ class DeTransE(Diachronic):
 
 
 class Products(Diachronic):
-    """The mean of products of subject, object and predicate, over the ways to pair them."""
+    """A model that scores a predicate by the product of its vector with the pair's vectors.
+
+    The score is the mean over the ways to pair subject and object vectors; see `products`.
+    """
 
     @abstractmethod
     def products(self, queries: EncodedQueries) -> list[tuple[Tensor, Tensor]]:
-        """For each way: subject * object (B, size), and the vectors of the predicates (R, size)."""
+        """Return, for each way, subject * object (B, size) and predicate vectors (R, size)."""
 
     def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
         """(B, R)."""
@@ -141,10 +147,10 @@ class Products(Diachronic):
 
 
 class DeDistMult(Products):
-    """A predicate weighs the products of subject and object, number by number."""
+    """A model in which a predicate weights the element-wise product of subject and object."""
 
     def products(self, queries: EncodedQueries) -> list[tuple[Tensor, Tensor]]:
-        """One way: both entities as they are."""
+        """Return the only way: the product of both entities' vectors."""
         subjects, objects = self.ends(queries, self.first, self.first)
         return [(subjects * objects, self.predicates)]
 
@@ -163,7 +169,7 @@ class DeSimplE(Products):
         self.inverses = normal(graph.predicate_count, config.size, scale=config.scale, rng=rng)
 
     def products(self, queries: EncodedQueries) -> list[tuple[Tensor, Tensor]]:
-        """Two ways: from subject to object, and back."""
+        """Return two ways: from subject to object, and from object to subject."""
         subjects, objects = self.ends(queries, self.first, self.second)
         as_objects, as_subjects = self.ends(queries, self.second, self.first)
         return [(subjects * objects, self.predicates), (as_subjects * as_objects, self.inverses)]
@@ -191,11 +197,11 @@ class TimeFeatures:
 
     @property
     def count(self) -> int:
-        """The number of features: one for each unit, from the coarsest to the axis' own."""
+        """The number of features: one for each unit, from the coarsest down to the axis's unit."""
         return {"integer": 1, "year": 1, "month": 2, "week": 3, "day": 3}.get(self._axis.unit, 4)
 
     def of(self, codes: Ints) -> Floats:
-        """(B, F)."""
+        """Return the features of time codes: (B, F)."""
         positions = self._axis.positions(codes).astype(np.int64)
         undated = positions == UNKNOWN
         features = _calendar(self._axis, np.where(undated, 0, positions))
@@ -205,7 +211,7 @@ class TimeFeatures:
 
 
 def _calendar(axis: TimeAxis, positions: Longs) -> Doubles:
-    """Return year (or integer), month / 12, day / 31 and share of the day of positions, (B, F)."""
+    """Return year (or integer), month / 12, day / 31 and fraction of the day: (B, F)."""
     if axis.unit in ("integer", "year"):
         return positions[:, None].astype(np.float64)
     if axis.unit == "month":

@@ -1,4 +1,4 @@
-"""The learned baselines: an embedding that scores predicates of queries, and its training.
+"""The learned baselines: embeddings that score the predicates of queries, and their training.
 
 Training uses early stopping on the validation MRR.
 """
@@ -34,7 +34,7 @@ MASKED = -1e30  # the logit of a predicate excluded from the softmax
 class EncodedQueries:
     """Queries as tensors: entities as rows of the embedding, times as the model encodes them."""
 
-    subjects: Tensor  # (B,), or (B, N) for N candidates each
+    subjects: Tensor  # (B,), or (B, N) with N candidates per query
     objects: Tensor
     moments: Tensor  # (B, ...)
 
@@ -57,7 +57,7 @@ class Embedding(nn.Module, ABC):
 
     def __init__(self, facts: Facts, entity_count: int) -> None:
         super().__init__()
-        seen = np.zeros(entity_count + 1, np.bool_)  # the last entry is that of entity -1
+        seen = np.zeros(entity_count + 1, np.bool_)  # the last entry is for entity -1
         seen[facts.subjects] = seen[facts.objects] = True
         self.unseen = entity_count
         self._rows = np.where(seen, np.arange(entity_count + 1), entity_count)
@@ -80,14 +80,14 @@ class Embedding(nn.Module, ABC):
 
     @abstractmethod
     def score(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
-        """Return the score of one predicate for each query, (B,); with entities (B, N), (B, N)."""
+        """Return one predicate's score for each query: (B,), or (B, N) if entities are (B, N)."""
 
     def penalty(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:  # noqa: ARG002
         """Return the regularisation to add to a batch's loss."""
         return torch.zeros((), device=predicates.device)
 
     def training_facts(self, facts: Facts) -> Facts:
-        """Return the facts to learn from, given the training facts."""
+        """Return the facts to train on, derived from the training facts."""
         return facts
 
     def extra_metrics(self, dataset: Dataset) -> dict[str, float]:  # noqa: ARG002
@@ -134,7 +134,7 @@ def normal(*shape: int, scale: float, rng: np.random.Generator) -> nn.Parameter:
 
 @checked_dataclass
 class TrainingConfig:
-    """How to train an embedding."""
+    """The settings for training an embedding."""
 
     objective: Objective = setting(
         "predicates", "softmax over all predicates, or the true entity among corrupted ones"
@@ -206,7 +206,7 @@ class EmbeddingTrainer:
         return done >= self.config.epochs or done - best >= self.config.patience
 
     def run_epoch(self) -> None:
-        """Learn from every fact once, then compute the validation MRR."""
+        """Train on every fact once, then compute the validation MRR."""
         number = len(self.record.epochs) + 1
         rng = generator(self.seed, f"epoch {number}")
         noise = torch.Generator().manual_seed(int(rng.integers(2**63)))
@@ -227,7 +227,7 @@ class EmbeddingTrainer:
             self.record.best_weights = {name: t.detach().clone() for name, t in state.items()}
 
     def loss(self, rows: Tensor, noise: torch.Generator) -> Tensor:
-        """Return the objective on a batch of training facts, regularisation included."""
+        """Return the loss on a batch of training facts, including regularisation."""
         labels = self.labels[rows]
         queries = with_unseen(
             self.queries.take(rows), self.model.unseen, self.config.unseen_share, noise
@@ -257,7 +257,7 @@ def make_optimizer(model: Embedding, config: TrainingConfig) -> torch.optim.Opti
 
 
 def mask_known(logits: Tensor, known: Ragged, rows: Tensor) -> Tensor:
-    """Return the logits (B, R) of these training rows with their other known predicates masked."""
+    """Return the logits (B, R) with each training row's other known predicates masked."""
     of_rows = known.take(rows.cpu().numpy())
     mask = np.zeros(logits.shape, np.bool_)
     mask[of_rows.row_of_each, of_rows.columns] = True
@@ -285,7 +285,7 @@ def entity_loss(
     negatives: int,
     noise: torch.Generator,
 ) -> Tensor:
-    """Return the cross entropy of the true subject among corrupted ones, plus the object's.
+    """Return the cross entropy of true subjects among corrupted ones, plus the same for objects.
 
     Corrupted entities are drawn from all entities, so occasionally one is the true entity.
     """

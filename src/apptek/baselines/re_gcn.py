@@ -7,9 +7,9 @@ predicates  GRU([table, mean of the entities that occur with the predicate], pre
 entities    a relation-aware GCN over the snapshot's facts, in both directions, gated with the
             previous values
 
-A convolution over the query's two entities then gives a vector, whose product with each predicate
-is the score. A query sees no snapshot at its own time or later. The paper's static graph constraint
-is omitted.
+A convolution over the query's two entities then produces a vector. A predicate's score is the dot
+product of this vector with the predicate's vector. A query sees no snapshot at its own time or
+later. The paper's static graph constraint is omitted.
 """
 
 import math
@@ -34,7 +34,7 @@ from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.setting_rules import checked_dataclass, setting
 
-SLOPE = 0.23  # of the leaky rectifier below 0: the mean of the authors' random one
+SLOPE = 0.23  # of the leaky rectifier below 0: the mean of the authors' random slope
 
 
 @checked_dataclass
@@ -68,7 +68,7 @@ class ReGcnSettings:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """The facts with one time as E edges: each fact, and its inverse with predicate + R."""
+    """All facts with the same time as E edges: each fact, and its inverse with predicate + R."""
 
     heads: Tensor  # (E,)
     predicates: Tensor
@@ -177,7 +177,10 @@ class ReGcn(Embedding):
 
     @torch.inference_mode()
     def extra_metrics(self, dataset: Dataset) -> dict[str, float]:
-        """Return the validation MRR in both directions among all 2 R, with inverse candidates."""
+        """Return the validation MRR in both directions, if there are inverse candidates.
+
+        Each true predicate is ranked among all 2 R candidates.
+        """
         if not self.config.inverse_candidates:
             return {}
         splits = (dataset.valid, dataset.train, dataset.valid, dataset.test)
@@ -207,9 +210,9 @@ class ReGcn(Embedding):
     def evolve(
         self, moment: int, named: Tensor, noise: torch.Generator | None = None
     ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the embedding before a given time: rows, their entities, predicates.
+        """Return entity ids, their vectors, and all predicate vectors before a given time.
 
-        Only the rows of `named` entities and of entities in the snapshots are computed, ascending.
+        Only the `named` entities and the entities in the snapshots are computed. Their ids ascend.
         No other entity sends messages, so leaving them out changes nothing.
         """
         seen = self._snapshots[max(moment - self.config.history, 0) : moment]
@@ -240,7 +243,7 @@ class ReGcn(Embedding):
         predicates: Tensor,
         noise: torch.Generator | None,
     ) -> Tensor:
-        # Entities without a fact in the snapshot have other self-loops, as in the authors' code.
+        # Entities without a fact in the snapshot use another self-loop, as in the authors' code.
         lonely = torch.ones(len(entities), 1, device=entities.device)
         lonely = lonely.index_fill(0, snapshot.tails, 0.0)
         for layer in range(self.config.layers):

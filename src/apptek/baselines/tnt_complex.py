@@ -74,11 +74,11 @@ class TntComplEx(Embedding):
         return (self._pairs(queries) * named).sum(-1) + self.bias[predicates]
 
     def _pairs(self, queries: EncodedQueries) -> Tensor:
-        """conj(s) * o, so that the real product with a predicate is Re<s, r, conj(o)>."""
+        """Return conj(s) * o, so that the real product with a predicate is Re<s, r, conj(o)>."""
         return times_conjugate(self.entities[queries.objects], self.entities[queries.subjects])
 
     def penalty(self, queries: EncodedQueries, predicates: Tensor) -> Tensor:
-        """N3 of the entities and of both parts of the predicate; smoothness of the times."""
+        """Return the N3 penalty on entities and predicate parts, plus the smoothness of times."""
         moving = times(self.changing[predicates], self.times[queries.moments])
         used = (
             self.entities[queries.subjects], self.entities[queries.objects],
@@ -120,7 +120,7 @@ def nearest_rows(known: np.ndarray, positions: Ints) -> np.ndarray:
         return np.zeros(len(positions), np.int64)
     exact = positions.astype(np.int64)
     after = np.clip(np.searchsorted(known, exact), 1, max(len(known) - 1, 1))
-    after = np.minimum(after, len(known) - 1)  # 1 is too much where there is a single position
+    after = np.minimum(after, len(known) - 1)  # with a single position, 1 is out of range
     before = np.maximum(after - 1, 0)
     nearest = np.where(exact - known[before] <= known[after] - exact, before, after)
     return np.where(positions == UNKNOWN, len(known), nearest)

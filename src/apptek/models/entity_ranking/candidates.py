@@ -1,9 +1,10 @@
-"""The candidates for a missing entity, and their evidence before the time.
+"""The candidates for a missing entity, and the evidence for each from earlier facts.
 
-A question (actor, predicate, ?, time) asks for an object. The same with predicate + R, where R is
-the number of predicates, asks for the subject whose object is the actor: every fact is also kept
-reversed. A candidate has some evidence before the time: it was seen with the actor, or with the
-predicate in the missing role. For each candidate there are decayed counts:
+A question (actor, predicate, ?, time) asks for an object. With predicate + R instead, where R is
+the number of predicates, it asks for the subject of a fact whose object is the actor. For this
+purpose, every fact is also stored in reverse. A candidate must have occurred before the question's
+time, either with the actor, or with the predicate in the missing role. For each candidate, there
+are these decayed counts:
 
 | family    | counts                                                             |
 |-----------|--------------------------------------------------------------------|
@@ -13,7 +14,7 @@ predicate in the missing role. For each candidate there are decayed counts:
 | predicate | facts with the predicate that have the candidate in this role      |
 | role      | facts with any predicate that have the candidate in this role      |
 
-The features are log(1 + count / UNIT) by three time scales: brief, middle, and ever.
+The features are log(1 + count / UNIT) for three time scales: brief, middle and ever.
 """
 
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ CHUNK = 256  # queries whose candidates are in memory at once
 
 @dataclass(frozen=True, slots=True)
 class EntityQueries:
-    """Questions (actor, predicate, ?, time); a predicate from R on asks for the subject."""
+    """Questions (actor, predicate, ?, time). A predicate of R or more asks for the subject."""
 
     actors: Longs
     predicates: Longs
@@ -45,13 +46,13 @@ class EntityQueries:
         return len(self.times)
 
     def take(self, rows: Longs) -> "EntityQueries":
-        """Return the questions of these rows."""
+        """Return the questions in these rows."""
         return EntityQueries(self.actors[rows], self.predicates[rows], self.times[rows])
 
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """The candidates of n questions: row i has entities[offsets[i] : offsets[i + 1]]."""
+    """The candidates for n questions. Question i has entities[offsets[i] : offsets[i + 1]]."""
 
     offsets: Longs  # (n + 1,)
     entities: Longs
@@ -64,9 +65,10 @@ class Candidates:
 
 
 class EntityIndex:
-    """The dated facts, each also reversed, and since when entities are candidates.
+    """The dated facts in both directions, and the times from which entities are candidates.
 
-    A group is what a family counts together. It is one number, made of the ids.
+    A group contains the facts that a family counts together. It is identified by one number,
+    computed from the ids.
     """
 
     def __init__(self, facts: Facts, axis: TimeAxis, counts: tuple[int, int], clock: Clock) -> None:
@@ -80,9 +82,9 @@ class EntityIndex:
         self._of_predicate = self._since(self._predicates)
 
     def candidates(self, queries: EntityQueries) -> Candidates:
-        """Return every entity with evidence before the time of each question, ascending by id.
+        """Return the entities with evidence before each question's time, ascending by id.
 
-        An actor below 0 is unknown: then only the predicate gives evidence.
+        An actor below 0 is unknown. Only the predicate then provides candidates.
         """
         met, took_part = (
             self._known(*since, asked, queries.times)
@@ -97,7 +99,7 @@ class EntityIndex:
         return Candidates(offsets, entities, self._features(queries.take(rows), entities))
 
     def _features(self, asked: EntityQueries, entities: Longs) -> Floats:
-        """Return the features of candidates, each with its question."""
+        """Return the features of each candidate for the question in the same row."""
         by_actor = _among(self._subjects, asked.actors)
         by_predicate = _among(self._predicates, asked.predicates)
         of_role, columns = _among(self._objects, entities), []
@@ -109,7 +111,7 @@ class EntityIndex:
             wanted = self._groups(family, asked.actors, asked.predicates, entities)
             times = self._times[rows]
             counts, _ = decayed_counts(groups, times, wanted, asked.times, self._scales)
-            if family == "predicate":  # an actor is no candidate by its own facts
+            if family == "predicate":  # an actor's own facts do not make it a candidate
                 counts[entities == asked.actors] = 0.0
             columns.append(np.log1p(counts / UNIT).astype(np.float32))
         return np.concatenate(columns, axis=1)
@@ -128,14 +130,14 @@ class EntityIndex:
         return found
 
     def _since(self, groups: Longs) -> tuple[Longs, Longs]:
-        """Return group * entities + entity of the facts of each group, and the first time."""
+        """Return each distinct group * entity_count + entity, and the time of its first fact."""
         keys = groups * self.entity_count + self._objects
         order = np.lexsort((self._times, keys))
         is_first = np.diff(keys[order], prepend=-1) != 0
         return keys[order][is_first], self._times[order][is_first]
 
     def _known(self, keys: Longs, since: Longs, groups: Longs, times: Longs) -> Longs:
-        """Return row * entities + entity of all that had a fact in the group before the time."""
+        """Return row * entity_count + entity for each entity with an earlier fact in its group."""
         ends = [np.searchsorted(keys, each * self.entity_count) for each in (groups, groups + 1)]
         counts = ends[1] - ends[0]
         rows = np.repeat(np.arange(len(groups)), counts)
@@ -150,7 +152,7 @@ class EntityIndex:
 
 
 def _among(ids: Longs, wanted: Longs) -> Longs:
-    """Return the rows whose id is among those that are wanted."""
+    """Return the rows whose id is among the wanted ids."""
     is_wanted = np.zeros(int(max(ids.max(initial=-1), wanted.max(initial=-1))) + 2, np.bool_)
     is_wanted[wanted] = True
     is_wanted[-1] = False  # an unknown actor

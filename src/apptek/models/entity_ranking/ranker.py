@@ -1,8 +1,9 @@
-"""The ranker of entities: a conditional logit over the candidates, fitted on the newest of train.
+"""The entity ranker: a conditional logit over candidates, fitted on the newest training facts.
 
-The utility of a candidate is the sum of weight * feature. All entities without evidence are one
-more alternative with a constant utility: they share its probability, and rank last. A question with
-several right answers at the same time is used once for each of them, without the others.
+A candidate's utility is the sum of weight * feature. All entities without evidence together form
+one more alternative with a constant utility. They share its probability and rank last. A question
+with several correct answers at the same time is used once for each of them, with the other correct
+answers excluded.
 """
 
 from collections.abc import Mapping
@@ -25,12 +26,12 @@ from apptek.models.entity_ranking.candidates import (
 )
 from apptek.ragged import Ragged
 
-LATE = 0.7  # the ranker is fitted on the dated training facts after this share
+LATE = 0.7  # the ranker is fitted on the dated training facts after this proportion of them
 MOST_QUERIES, MOST_CANDIDATES = 4_000, 3_000_000  # limits of the fit
 FEWEST = 50  # with fewer questions, nothing is fitted
 PENALTY = 3.0  # on the squares of the weights
 STEPS, ENOUGH = 12, 1e-6
-_DIGITS = 6  # digits of fitted numbers; further ones differ between machines
+_DIGITS = 6  # digits kept of fitted numbers; later digits differ between machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,20 +43,23 @@ class EntityRanker:
 
     def utilities(self, found: Candidates) -> Doubles:
         """Return the utility of each candidate."""
-        # Not a matrix product: its sums depend on the number of rows.
+        # Not a matrix product, because its rounding depends on the number of rows.
         values: Doubles = (found.features * self.weights).sum(axis=1)
         return values
 
     def probabilities(self, found: Candidates) -> tuple[Doubles, Doubles]:
-        """Return P of each candidate, and of all other entities per question: they sum to 1."""
+        """Return each candidate's probability, and each question's probability of any other entity.
+
+        For each question, these probabilities sum to 1.
+        """
         return _shares(self.utilities(found), found.offsets, self.others)
 
     def ranks(
         self, index: EntityIndex, queries: EntityQueries, truths: Longs, known: Ragged
     ) -> Doubles:
-        """Return the expected rank of each truth among all entities, without the known ones.
+        """Return each true entity's expected rank among all entities, without the known answers.
 
-        The entities without evidence come last and tie.
+        Entities without evidence come last and are tied.
         """
         order = np.lexsort((queries.times, queries.predicates))
         ranks = np.empty(len(queries))
@@ -70,12 +74,12 @@ class EntityRanker:
         return ranks
 
     def to_json(self) -> dict[str, Any]:
-        """Return the ranker for `json_bytes`."""
+        """Return the ranker as values that `json_bytes` can write."""
         return {"features": FEATURES, "weights": self.weights, "others": self.others}
 
     @classmethod
     def from_json(cls, about: Mapping[str, Any]) -> "EntityRanker":
-        """Return the ranker of `to_json`."""
+        """Return the ranker from the result of `to_json`."""
         weights = np.asarray(about["weights"], np.float64)
         if tuple(about["features"]) != FEATURES or weights.shape != (len(FEATURES),):
             raise ValueError("the ranker of entities has other features than this version")
@@ -83,7 +87,7 @@ class EntityRanker:
 
 
 def entity_queries(facts: Facts, axis: TimeAxis, predicate_count: int) -> EntityQueries:
-    """Return the questions for the object of each fact, then those for the subject of each fact."""
+    """Return a question for the object of each fact, then one for the subject of each fact."""
     both = with_inverses(facts, predicate_count)
     columns = (both.subjects, both.predicates, axis.positions(both.times))
     return EntityQueries(*(column.astype(np.int64) for column in columns))
@@ -91,7 +95,7 @@ def entity_queries(facts: Facts, axis: TimeAxis, predicate_count: int) -> Entity
 
 def known_entities(queries: EntityQueries, truths: Longs, facts: Facts, axis: TimeAxis,
                    predicate_count: int) -> Ragged:  # fmt: skip
-    """Return the other right answers of each question: entities in facts of the same time."""
+    """Return each question's other correct answers, from other facts at the same time."""
     both = with_inverses(facts, predicate_count)
     asked = (queries.actors, truths, queries.predicates, queries.times)
     # Exchange entities and predicates, so that `known_predicates` finds known entities.
@@ -107,9 +111,11 @@ def known_entities(queries: EntityQueries, truths: Longs, facts: Facts, axis: Ti
 def fit_entity_ranker(
     index: EntityIndex, train: Facts, axis: TimeAxis, *, rng: np.random.Generator
 ) -> EntityRanker | None:
-    """Fit the weights on late facts of train, each asked from the facts before it; None: too few.
+    """Fit the weights on late training facts, each predicted from the facts before it.
 
-    index  of the training facts
+    Return None if there are too few facts.
+
+    index  the index of the training facts
     """
     positions = axis.positions(train.times)
     rows = np.flatnonzero(positions != UNKNOWN)
@@ -138,7 +144,7 @@ def _fit(found: Candidates, truths: Longs, known: Ragged) -> EntityRanker:
     is_truth: Bools = entities == truths[rows]
     has_truth = np.zeros(len(truths), np.bool_)
     has_truth[rows[is_truth]] = True
-    # The last parameter is the utility of the others; its feature is 1 for them, else 0.
+    # The last parameter is the utility of all other entities. Its feature is 1 only for them.
     wanted = np.append(features[is_truth].sum(axis=0, dtype=np.float64), float((~has_truth).sum()))
 
     def loss(parameters: Doubles) -> tuple[float, Doubles, Doubles]:
@@ -171,13 +177,13 @@ def _fit(found: Candidates, truths: Longs, known: Ragged) -> EntityRanker:
 
 
 def _sums(values: Any, rows: Longs, count: int) -> Doubles:
-    """Sum the columns over the rows of each question: (n, F)."""
+    """Return the sum of each column over each question's rows: (n, F)."""
     columns = (np.bincount(rows, column, minlength=count) for column in values.T)
     return np.stack(list(columns), axis=1)
 
 
 def _shares(values: Doubles, offsets: Longs, others: float) -> tuple[Doubles, Doubles]:
-    """Return the softmax over the candidates of each question and the others."""
+    """Return the softmax over each question's candidates and the alternative of all others."""
     counts = np.diff(offsets)
     rows = np.repeat(np.arange(len(counts)), counts)
     largest = np.full(len(counts), others)
@@ -189,7 +195,7 @@ def _shares(values: Doubles, offsets: Longs, others: float) -> tuple[Doubles, Do
 
 
 def _known_among(found: Candidates, known: Ragged) -> Bools:
-    """Return which candidates are other right answers of their question."""
+    """Return which candidates are other correct answers to their question."""
     width = 1 + max(int(part.max(initial=0)) for part in (found.entities, known.columns))
     keys = known.row_of_each * width + known.flat_columns
     return np.isin(found.rows * width + found.entities, keys)
@@ -198,10 +204,10 @@ def _known_among(found: Candidates, known: Ragged) -> Bools:
 def _ranks(
     found: Candidates, values: Doubles, truths: Longs, known: Ragged, entity_count: int
 ) -> Doubles:
-    """Return the expected rank of each truth."""
+    """Return the expected rank of each true entity."""
     rows, count = found.rows, len(truths)
     is_truth = found.entities == truths[rows]
-    own = np.full(count, -np.inf)  # every candidate is better than a truth without evidence
+    own = np.full(count, -np.inf)  # every candidate outranks a true entity without evidence
     own[rows[is_truth]] = values[is_truth]
     kept = ~_known_among(found, known)
     rows, values = rows[kept], values[kept]
@@ -209,6 +215,6 @@ def _ranks(
         np.bincount(rows, same(values, own[rows]), minlength=count)
         for same in (np.greater, np.equal)
     )
-    # Entities without evidence that are no other right answer.
+    # Entities without evidence that are not other correct answers.
     others = entity_count - np.diff(known.offsets) - np.bincount(rows, minlength=count)
     return 1.0 + better + 0.5 * (np.where(np.isinf(own), others, equal) - 1)

@@ -1,1 +1,1 @@
-"""The fit of a model: examples, weights, stages."""
+"""Fitting a model: its examples, its weights, and the stages of a fit."""

@@ -2,14 +2,14 @@
 
 The objective is the sum over examples of -log p(label), plus l2 / 2 * the sum of squared weights
 (not of the bias). The other training predicates of the same (u, v, t) are masked in p's
-denominator. For an example, the l2 of an active feature is divided by the number of examples in
-which the feature is active. Over an epoch this is the whole penalty, and inactive features cost
-nothing.
+denominator. Each example penalises only its active features, with l2 divided by the number of
+examples in which the feature is active. Over an epoch this adds up to the full penalty, and
+inactive features take no time.
 
 Features that have a predicate may share *copy weights*: one number for a whole group of features.
-Each feature adds it to its weight for its own predicate ("what happened tends to happen again").
-Copy weights are learned beside the weights, without penalty, and are added to the weights at the
-end of the fit.
+Each feature adds this number to its weight for its own predicate, because what happened tends to
+happen again. Copy weights are learned together with the ordinary weights, but without a penalty.
+They are added to the ordinary weights at the end of the fit.
 """
 
 from collections.abc import Sequence
@@ -24,16 +24,16 @@ from apptek.features.history import Copies
 from apptek.models.fitting.examples import Examples
 from apptek.models.linear_softmax import LinearSoftmax, SparseWeights
 
-Pass = list[tuple[int, Ints]]  # one epoch: shards, and the order of the examples in each
-# Weights of all fits that run at once; where one needs more, only those of what was seen together
-# are kept.
+Pass = list[tuple[int, Ints]]  # one epoch: the shards in order, each with the order of its examples
+# Maximum number of weights in all fits that run at once. A fit that needs more only has weights for
+# features and predicates that occurred together.
 MOST_DENSE = 100_000_000
-LEAST_TOGETHER = 3  # training queries that a feature and a predicate need for a weight
-_MASKED = np.float32(-1e30)  # finite, so that differences are no NaN
+LEAST_TOGETHER = 3  # training queries with both a feature and a predicate, to have a weight
+_MASKED = np.float32(-1e30)  # finite, so that differences are not NaN
 
 
 def shuffled_pass(train: Sequence[Examples], rng: np.random.Generator) -> Pass:
-    """Draw every example once: the shards in a random order, and so the examples within each."""
+    """Draw the shards in random order, and the examples within each shard in random order."""
     shards = rng.permutation(len(train)).tolist()
     return [(shard, rng.permutation(len(train[shard])).astype(np.int32)) for shard in shards]
 
@@ -46,7 +46,7 @@ def descend(
     passes: Sequence[Pass],
     copies: Copies | None = None,
 ) -> LinearSoftmax:
-    """Return the weights after these passes, not calibrated."""
+    """Return the uncalibrated weights after these passes over the examples."""
     descent = Descent(train, class_count, config, l2, copies)
     for shuffled in passes:
         descent.run_epoch(shuffled)
@@ -88,7 +88,7 @@ class Descent:
             self.decay[:] = l2 / np.maximum(counts, 1)
 
     def run_epoch(self, shuffled: Pass) -> None:
-        """Learn from each example once, in this order."""
+        """Train on each example once, in this order."""
         total = self.config.epochs * sum(len(order) for _, order in shuffled)
         for shard, order in shuffled:
             train = self.train[shard]
@@ -111,14 +111,15 @@ class Descent:
             return LinearSoftmax(weights, self.bias.copy())
         starts, kept = self.pattern
         features = np.repeat(np.arange(len(self.groups)), np.diff(starts))
-        weights[kept == self.copied[features]] += shared  # each has exactly one
+        weights[kept == self.copied[features]] += shared  # each feature has exactly one such weight
         return LinearSoftmax(SparseWeights(starts, kept, weights, len(self.bias)), self.bias.copy())
 
 
 def seen_together(train: Sequence[Examples], class_count: int, copied: Ints) -> tuple[Longs, Ints]:
-    """Return the predicates that each feature was seen with at least LEAST_TOGETHER times.
+    """Return the predicates that occurred with each feature at least LEAST_TOGETHER times.
 
-    As offsets (F + 1,) and predicates; the one that a feature speaks of is always among them.
+    They are returned as offsets (F + 1,) and predicates. A feature's own predicate is always
+    included.
     """
     keys, counts = np.zeros(0, np.int64), np.zeros(0, np.int64)
     for shard in train:
@@ -141,7 +142,7 @@ def _run_epoch(
     decay: Floats, weights: Floats, sums: Floats, bias: Floats, bias_sums: Floats,
     shared: Floats, shared_sums: Floats, learning_rate: float, step: int, total: int,
 ) -> None:  # fmt: skip
-    """Run Adagrad example by example; the penalty is a proximal step, which cannot overshoot."""
+    """Run Adagrad example by example. The penalty is a proximal step, so it cannot overshoot."""
     class_count = bias.size
     gradient = np.empty(class_count, np.float32)
     slopes = np.zeros(shared.size, np.float32)
@@ -158,10 +159,10 @@ def _run_epoch(
             if groups[feature] >= 0:
                 gradient[copied[feature]] += value * shared[groups[feature]]
         for entry in range(other_offsets[example], other_offsets[example + 1]):
-            gradient[others[entry]] = _MASKED  # masked: it is also true at that time
+            gradient[others[entry]] = _MASKED  # masked, because it is also true at that time
         softmax_gradient(gradient, labels[example])
         step_bias(bias, bias_sums, gradient, rate)
-        # Backward: update only the rows of active features; the others cost nothing.
+        # Backward: update only the rows of active features. Other rows take no time.
         for entry in range(offsets[example], offsets[example + 1]):
             feature = columns[entry]
             value = values[entry] if values.size else np.float32(1.0)
@@ -171,7 +172,7 @@ def _run_epoch(
                 square = sums[feature, r] + slope * slope
                 sums[feature, r] = square
                 root = np.sqrt(square)
-                # The step and the shrinkage in one division; both are scaled by 1 / root.
+                # One division for the step and the shrinkage, because both are scaled by 1 / root.
                 weights[feature, r] = (weights[feature, r] * root - rate * slope) / (
                     root + shrinking
                 )
@@ -188,7 +189,7 @@ def _run_sparse_epoch(
     bias_sums: Floats, shared: Floats, shared_sums: Floats, learning_rate: float, step: int,
     total: int,
 ) -> None:  # fmt: skip
-    """Run Adagrad where feature i has weights for kept[starts[i] : starts[i + 1]] only."""
+    """Run Adagrad. Feature i only has weights for predicates kept[starts[i] : starts[i + 1]]."""
     gradient = np.empty(bias.size, np.float32)
     slopes = np.zeros(shared.size, np.float32)
     for number in range(order.size):
@@ -222,7 +223,7 @@ def _run_sparse_epoch(
 
 @fast
 def step_bias(bias: Floats, sums: Floats, gradient: Floats, rate: np.float32) -> None:
-    """Do one step of Adagrad for the bias."""
+    """Take one Adagrad step for the bias."""
     for r in range(bias.size):
         sums[r] += gradient[r] * gradient[r]
         bias[r] -= rate * gradient[r] / np.sqrt(sums[r])
@@ -230,7 +231,7 @@ def step_bias(bias: Floats, sums: Floats, gradient: Floats, rate: np.float32) ->
 
 @fast
 def step_shared(shared: Floats, sums: Floats, slopes: Floats, rate: np.float32) -> None:
-    """Do one step of Adagrad for the copy weights, and clear the slopes."""
+    """Take one Adagrad step for the copy weights, and set the slopes to 0."""
     for group in range(shared.size):
         sums[group] += slopes[group] * slopes[group]
         shared[group] -= rate * slopes[group] / np.sqrt(sums[group])
@@ -239,7 +240,7 @@ def step_shared(shared: Floats, sums: Floats, slopes: Floats, rate: np.float32) 
 
 @fast
 def softmax_gradient(logits: Floats, label: int) -> None:
-    """Turn logits into the gradient of -log p(label) by the logits: p, minus 1 at the label."""
+    """Convert logits to the gradient of -log p(label) by the logits: p, minus 1 at the label."""
     largest = logits.max()
     total = np.float32(0.0)
     for r in range(logits.size):

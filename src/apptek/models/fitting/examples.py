@@ -1,7 +1,8 @@
 """Queries as features, with their labels: in memory, or in shards on the disk.
 
 The linear fit reads one shard at a time, so that its memory does not grow with the number of
-queries. The re-ranker (preset max) joins all shards: its memory grows up to `fit.queries`.
+queries. The re-ranker (preset max) joins all shards, so its memory grows with the number of
+queries, up to `fit.queries`.
 """
 
 from collections.abc import Sequence
@@ -25,19 +26,19 @@ from apptek.resuming import StageCache
 from apptek.seeding import generator
 
 Rows = npt.NDArray[Any]
-SHARD = 131_072  # examples per shard; fewer stay in memory
+SHARD = 131_072  # examples per shard; fewer are kept in memory
 MOST_LOGITS = 2_500_000_000  # limit of an epoch: training queries x predicates
 MOST_SCORES = 25_000_000  # limit of tuning queries x predicates: 100 MB
-TUNING_SHARE = 0.1  # share of the training queries to tune on, if valid cannot be used
-MAX_NEWEST = 0.3  # largest such share, if many facts have the time of the cut
+TUNING_SHARE = 0.1  # of the training queries, to tune on if the validation set cannot be used
+MAX_NEWEST = 0.3  # the largest such proportion, if many facts share the time of the cut
 
 
 @dataclass(frozen=True, slots=True)
 class Examples:
-    """Queries as features, with their predicates and the other known ones of the same (u, v, t).
+    """Queries as features, with their predicates and other known predicates of the same (u, v, t).
 
-    In training, the others are excluded from the loss, and come only from training facts. In
-    validation, they are the filter of the ranks.
+    In training, these other predicates come only from training facts and are excluded from the
+    loss. In validation, they are filtered out of the ranks.
     """
 
     rows: Ragged
@@ -56,7 +57,7 @@ class Examples:
 
 
 def join_examples(shards: Sequence[Examples]) -> Examples:
-    """Return all examples, one shard after the other, in memory."""
+    """Return all examples in memory, one shard after another."""
     if len(shards) == 1:
         return shards[0]
     parts = list(shards)
@@ -66,7 +67,7 @@ def join_examples(shards: Sequence[Examples]) -> Examples:
 
 
 class StoredExamples(Sequence[Examples]):
-    """Shards of examples in a cache of stages, each mapped from the disk while it is used."""
+    """Shards of examples in a stage cache, each memory-mapped while it is in use."""
 
     def __init__(self, cache: StageCache, stages: Sequence[str]) -> None:
         self.cache, self.stages = cache, list(stages)
@@ -89,7 +90,7 @@ class StoredExamples(Sequence[Examples]):
 
 
 def store_examples(cache: StageCache, stage: str, examples: Examples) -> None:
-    """Keep a shard in a cache."""
+    """Store a shard in a cache."""
     rows = examples.rows
     arrays: Arrays = {
         "offsets": rows.offsets,
@@ -107,11 +108,12 @@ def store_examples(cache: StageCache, stage: str, examples: Examples) -> None:
 class ViewExamples:
     """The examples that a view is fitted and tuned on.
 
-    rows       the training facts of `train`, one shard after the other
-    facts      to tune on, with the queries for them; `tuning` is None without such facts
-    is_newest  whether these are the newest training facts
-    seen       the features that the tuning queries see: if valid is later than train, those of
-               every earlier fact, including valid, as if the model were updated day by day
+    rows       the training facts of the examples in `train`, one shard after another
+    facts      the facts to tune on, with their queries; without such facts, `tuning` is None
+    is_newest  whether the facts to tune on are the newest training facts
+    seen       the feature space of the tuning queries. If the validation set is later than the
+               training set, it includes all earlier validation facts, as if the model were updated
+               daily
     """
 
     space: FeatureSpace
@@ -137,12 +139,13 @@ def examples_of(fit: Fit, space: FeatureSpace, view: View) -> ViewExamples:
 
 
 def tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
-    """Return the training facts to fit on, and those to tune on; None: it is tuned on valid.
+    """Return the training facts to fit on and to tune on, or None to tune on the validation set.
 
-    If valid lies beyond train, its queries have no facts after them, which the view all_facts must
-    expect: it is tuned on a tenth of the training queries instead. If a single file was split at
-    random, weights of the view past_only would know the time of every valid fact: it is fitted on
-    the older training facts and tuned on the newest, so that its probabilities hold for later ones.
+    If the validation set is later than the training set, its queries have no facts after them. The
+    all_facts view must expect later facts, so it is tuned on a tenth of the training queries
+    instead. If a single file was split at random, the training set also contains facts from the
+    time of each validation fact. The past_only view is then fitted on the older training facts and
+    tuned on the newest, so that its probabilities are valid for later facts.
     """
     data = fit.dataset
     usable = askable(data.train)
@@ -151,19 +154,19 @@ def tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
     if not data.lies_beyond_train("valid"):
         newest = _newest(fit, usable) if view == "past_only" and data.was_split else None
         return (usable, None) if newest is None else (usable[~newest], usable[newest])
-    has_other_view = len(fit.config.views) > 1  # which then answers queries after train
+    has_other_view = len(fit.config.views) > 1  # which then answers later queries
     if view == "past_only" or not has_other_view:
         return usable, None
     drawn = generator(fit.options.seed, "tuning").random(len(usable)) < TUNING_SHARE
-    if drawn.all() or not drawn.any():  # too few facts to spare any
+    if drawn.all() or not drawn.any():  # too few facts to hold any out
         return usable, None
     return usable[~drawn], usable[drawn]
 
 
 def _newest(fit: Fit, rows: Rows) -> Bools | None:
-    """Return which training facts are the newest tenth, in whole times; None: none can be spared.
+    """Return which training facts are the newest tenth, or None if none can be held out.
 
-    Facts of one time stay together.
+    Facts with the same time are kept together.
     """
     times = fit.dataset.train.times[rows]
     positions = fit.dataset.axis.positions(times)
@@ -178,16 +181,17 @@ def _newest(fit: Fit, rows: Rows) -> Bools | None:
 def _training_examples(
     fit: Fit, space: FeatureSpace, rows: Rows, view: View
 ) -> tuple[Sequence[Examples], Rows]:
-    """Return the examples to fit on, and the training facts that they are of, shard by shard.
+    """Return the examples to fit on, and each example's training fact, shard by shard.
 
-    The shards of many queries are left in the work folder: which queries share one is drawn.
+    With many queries, the shards are stored in the work folder, and each query's shard is drawn at
+    random.
     """
     train, seed = fit.dataset.train, fit.options.seed
     most = min(fit.config.fit.queries, MOST_LOGITS // len(fit.dataset.predicates))
     rows = draw_evenly(train, rows, most, generator(seed, "queries"))
     parts = split_into_shards(rows, generator(seed, "shards"))
     rows = np.concatenate(parts)
-    # A loss that knew facts of valid or test would leak them.
+    # Using validation or test facts in the loss would leak them.
     others = known_predicates(train.take(rows), (train,))
     starts = np.cumsum([0, *map(len, parts)]).tolist()
 
@@ -209,7 +213,7 @@ def _training_examples(
 
 
 def split_into_shards(rows: Rows, rng: np.random.Generator, size: int | None = None) -> list[Rows]:
-    """Return the rows in shards, each ascending; of several, which row is in which is drawn."""
+    """Split rows into shards, each ascending. If there are several, draw each row's shard."""
     size = size or SHARD
     if len(rows) <= size:
         return [rows]
@@ -220,9 +224,9 @@ def split_into_shards(rows: Rows, rng: np.random.Generator, size: int | None = N
 def _tuning_examples(
     fit: Fit, space: FeatureSpace, rows: Rows | None, view: View
 ) -> tuple[Facts, Queries, Examples | None]:
-    """Return the facts to tune on, the queries for them, and these as examples, if there are any.
+    """Return the facts to tune on, their queries, and their examples if there are any.
 
-    rows  of training facts; None: those of valid
+    rows  the training facts to tune on, or None for the validation set
     """
     data = fit.dataset
     most = min(fit.config.fit.tuning_queries, MOST_SCORES // len(data.predicates))

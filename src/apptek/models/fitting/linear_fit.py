@@ -1,4 +1,4 @@
-"""The fit of the linear softmax: l2, epoch, weight of counting and temperature, chosen on valid."""
+"""Fitting the linear softmax: l2, epoch, counting weight and temperature, chosen on valid."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,28 +14,28 @@ from apptek.models.fitting.descent import MOST_DENSE, Descent, Pass, descend, sh
 from apptek.models.fitting.examples import Examples
 from apptek.models.linear_softmax import LinearSoftmax
 
-LEAST_TUNING = 50  # with fewer queries of valid, nothing is chosen on them
+LEAST_TUNING = 50  # with fewer validation queries, nothing is chosen on them
 
 
 @dataclass(frozen=True, slots=True)
 class EpochReport:
-    """The filtered MRR on valid after an epoch, with the best weight of counting beside it."""
+    """The filtered validation MRR after an epoch, with the best counting weight for it."""
 
     l2: float
-    epoch: int  # from 1; 0: counting alone
+    epoch: int  # counted from 1; 0 means counting alone
     valid_mrr: float
     counting: float
 
 
 @dataclass(frozen=True, slots=True)
 class FitReport:
-    """The values chosen on valid, and everything that was tried; None without valid."""
+    """The values chosen on the validation queries, their metrics, and all values tried."""
 
     l2: float
-    epoch: int  # 0: counting alone
+    epoch: int  # 0 means counting alone
     counting: float  # the weight of counting
     valid_mrr: float | None = None
-    ece_before: float | None = None  # on valid, at temperature 1
+    ece_before: float | None = None  # on the validation queries, at temperature 1
     ece_after: float | None = None
     tried: tuple[EpochReport, ...] = ()
 
@@ -50,14 +50,14 @@ def fit_linear_softmax(
     copies: Copies | None = None,
     counted: Floats | None = None,
 ) -> tuple[LinearSoftmax, FitReport]:
-    """Return the classifier that ranks valid best, calibrated there, and how it was found.
+    """Return the classifier with the best ranks on `valid`, calibrated there, and a report.
 
-    counted  log P of each predicate by counting, of the queries of valid: (n, R)
+    counted  log P of each predicate from counting, for the queries in `valid`: (n, R)
 
-    The training examples come in shards and are read one shard at a time. Values of l2 are
-    tried in threads, all in the same order of examples: the same seed gives the same bytes. With
-    fewer than LEAST_TUNING queries nothing is chosen: all epochs with the first l2 and the first
-    weight of counting. Without any, the temperature is 1.
+    The training examples are read one shard at a time. Values of l2 are tried in parallel threads.
+    Every thread uses the same order of examples, so the same seed gives the same bytes. With fewer
+    than LEAST_TUNING queries in `valid`, nothing is chosen: the fit runs all epochs with the first
+    l2 and the first counting weight. Without any queries, the temperature is 1.
     """
     passes = [shuffled_pass(train, rng) for _ in range(config.epochs)]
     if valid is None or len(valid) < LEAST_TUNING:
@@ -81,7 +81,7 @@ def fit_linear_softmax(
 def calibrated(
     model: LinearSoftmax, report: FitReport, valid: Examples, counted: Floats | None
 ) -> tuple[LinearSoftmax, FitReport]:
-    """Return the classifier calibrated on valid beside counting, and how good it is there."""
+    """Return the classifier calibrated on `valid` together with counting, and its metrics there."""
     scores = beside(model.scores(valid.rows), counted, report.counting)
     calibration, before, after = calibrate(scores, valid.labels, valid.others)
     mrr = filtered_mrr(scores, valid.labels, valid.others)
@@ -90,14 +90,14 @@ def calibrated(
 
 
 def beside(scores: Floats, counted: Floats | None, weight: float) -> Floats:
-    """Return the scores of features with those of counting, of this weight: (n, R)."""
+    """Return the scores from features plus the counting scores with this weight: (n, R)."""
     return scores if counted is None or not weight else scores + np.float32(weight) * counted
 
 
 def _best_epoch(
     descent: Descent, valid: Examples, passes: list[Pass], counted: Floats | None
 ) -> tuple[LinearSoftmax, EpochReport, list[EpochReport]]:
-    """Return the weights of the epoch that ranks valid best, its report, and all reports.
+    """Return the weights after the epoch with the best ranks, its report, and all reports.
 
     Epoch 0 is counting alone.
     """

@@ -1,8 +1,8 @@
 """The stages of a fit: index, parts that families add, features, weights, re-ranker.
 
-What takes long to find - the agent, its topologies, the features of large data - is left in a work
-folder beside the model, so that a fit that was stopped need not find it again; the model folder
-appears at the end, whole.
+Results that take long to compute are stored in a work folder next to the model: the agent, its
+topologies, and the features of large data. A fit that was stopped can then resume without computing
+them again. The model folder appears only at the end, complete.
 """
 
 import time
@@ -31,10 +31,11 @@ from apptek.resuming import open_work
 
 
 def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, dict[str, Any]]:
-    """Return a fitted model and the seconds of each stage, whose results are kept in `work`.
+    """Return a fitted model and the duration of each stage in seconds.
 
-    It tunes and stops on what the protocol calls valid. Without valid facts it runs the preset's
-    epochs, and its probabilities are not calibrated. A baseline needs valid facts.
+    The results of the stages are stored in `work`. Tuning and early stopping use the protocol's
+    validation set. Without one, the fit runs the number of epochs in the preset, and its
+    probabilities are not calibrated. A baseline needs a validation set.
     """
     dataset = apply_protocol(data.labelled(), options.protocol)
     (_check_baseline if options.baseline else _check_model)(dataset, options)
@@ -55,7 +56,7 @@ def fit_model(data: Dataset, options: FitOptions, work: Path) -> tuple[Model, di
 
 
 def _check_model(data: Dataset, options: FitOptions) -> None:
-    """Raise an error for data and settings that cannot be fitted."""
+    """Raise an error if the data cannot be fitted with these settings."""
     if options.config.reranker.rounds:
         require_trees("the re-ranker needs")
         if len(data.predicates) < 2:
@@ -77,7 +78,7 @@ def _check_baseline(data: Dataset, options: FitOptions) -> None:
 
 
 def _new_model(fit: Fit, graph: TemporalGraph, **more: Any) -> Model:
-    """Return a model whose views are still to be fitted."""
+    """Return a model whose views are not fitted yet."""
     options = fit.options
     return Model(
         preset=options.preset,
@@ -93,7 +94,7 @@ def _new_model(fit: Fit, graph: TemporalGraph, **more: Any) -> Model:
 
 
 def _fit_baseline(fit: Fit) -> Model:
-    """Fit the registered scorer of each view, and calibrate it on valid."""
+    """Fit each view's registered scorer, and calibrate it on the validation set."""
     started, name, views = time.monotonic(), fit.options.baseline, dict[View, FittedView]()
     model = _new_model(
         fit, TemporalGraph.of(fit.dataset), baseline=name, no_forecasts=f"it is the baseline {name}"
@@ -113,19 +114,22 @@ def _fit_baseline(fit: Fit) -> Model:
         calibration = tuning.calibration(scorer.scores(tuning.queries))
         classifier = LinearSoftmax(*no_weights, calibration)
         views[view] = FittedView(classifier=classifier, kinds=(), report=report, scorer=scorer)
-    # The clock of a resumed run does not count the time before it was stopped.
+    # A resumed run's clock excludes the time before it was stopped.
     fit.seconds["fit"] = None if fit.options.resume else time.monotonic() - started
     return replace(model, views=views)
 
 
 def fitted_views(name: str, dataset: Dataset) -> tuple[View, ...]:
-    """Return the views to fit. If valid lies beyond train, nothing can be chosen for all_facts."""
+    """Return the views to fit.
+
+    If the validation set is later than the training set, nothing can be tuned for all_facts.
+    """
     views = views_of(name)
     return ("past_only",) if len(views) > 1 and dataset.lies_beyond_train("valid") else views
 
 
 def _fit(fit: Fit) -> Model:
-    """Fit one view after the other, so that the features of only one are in memory."""
+    """Fit one view after another, so that only one view's features are in memory."""
     with fit.stage("index"):
         model = _new_model(fit, TemporalGraph.of(fit.dataset))
     model = replace(model, added=_find_added(fit, model.graph))
@@ -138,7 +142,7 @@ def _fit(fit: Fit) -> Model:
 
 
 def _find_added(fit: Fit, graph: TemporalGraph) -> tuple[AddedPart, ...]:
-    """Return the parts that families find in the training facts."""
+    """Return the parts that feature families derive from the training facts."""
     config, options = fit.config, fit.options
     visible = graph.past_view() if config.features.past_only else graph
     return tuple(

@@ -21,18 +21,18 @@ TypeTable = Mapping[str, Mapping[str, str]]  # kind of type -> entity -> type
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FitOptions:
-    """The options of a fit, whatever the data.
+    """The options of a fit that do not depend on the data.
 
-    types      the user's types of entities; a kind replaces the one that names would give
-    final      whether the model answers from all facts, including valid and test; it is
-               evaluated on its training facts all the same
+    types      the user's entity types. A kind given here replaces the same kind read from names
+    final      whether the model answers from all facts, including the validation and test sets. It
+               is still evaluated with its training facts only
     resume     whether to resume from the work folder of an interrupted fit
-    agent      the folder of a trained agent, which is then not trained again
+    agent      the folder of a trained agent to use instead of training one
     """
 
-    config: Config  # of a baseline: its own settings
+    config: Config  # for a baseline, its own settings
     preset: str
-    baseline: str = ""  # its name, where a baseline is fitted
+    baseline: str = ""  # its name, if a baseline is fitted
     protocol: Protocol = "official"
     seed: int = 0
     types: TypeTable = field(default_factory=dict)
@@ -45,9 +45,9 @@ class FitOptions:
 def fit_options(
     data: Dataset, model: str | None, config: Any, types: TypeTable, **given: Any
 ) -> FitOptions:
-    """Return the options of a fit by the name of its model, which may be a baseline.
+    """Return the fit options for a model name, which may be a baseline.
 
-    ApptekError where a baseline is given what only our own models take.
+    Raise ApptekError if a baseline is given options that only our own models support.
     """
     if model is not None and model not in PRESETS:
         own = model_settings(model)  # an unknown name lists all models
@@ -74,27 +74,27 @@ def fit_options(
 
 @dataclass(slots=True)
 class Fit:
-    """A running fit: the data under the protocol, the work folder, and the time it took."""
+    """A running fit: the data under the protocol, the work folder, and the time used so far."""
 
     dataset: Dataset
     options: FitOptions
     work: Path
     seconds: dict[str, Any] = field(default_factory=dict)
-    done: Counter[str] = field(default_factory=Counter)  # parts of each stage
+    done: Counter[str] = field(default_factory=Counter)  # completed parts of each stage
 
     @property
     def config(self) -> Config:
-        """Every setting."""
+        """All settings."""
         return self.options.config
 
     @property
     def cache(self) -> StageCache:
-        """The results of its stages, in the work folder."""
+        """The cache of stage results in the work folder."""
         return StageCache(self.work)
 
     @contextmanager
     def stage(self, name: str, part: int = 0, parts: int = 1) -> Iterator[None]:
-        """Announce a stage, or a part of it with the time left, and record how long it took."""
+        """Announce a stage, or a part of it with the remaining time, and record its duration."""
         told = name
         if parts > 1:
             told = f"{name}, part {part + 1} of {parts}"

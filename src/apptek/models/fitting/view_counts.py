@@ -1,4 +1,4 @@
-"""Counting in a fit: which facts count, and whether anything is better than the most frequent."""
+"""Counting in a fit: which facts count, and whether any model beats the most frequent predicate."""
 
 from dataclasses import replace
 
@@ -25,14 +25,15 @@ from apptek.models.counting_kernels import dating_of
 from apptek.models.fitting.examples import ViewExamples
 from apptek.models.fitting.stages import Fit
 
-LEAST_JUDGED = 60  # queries that are needed to decide that nothing can be learned
+LEAST_JUDGED = 60  # queries needed to decide that nothing can be learned
 
 
 def choose_view_counts(fit: Fit, made: ViewExamples) -> tuple[Counted | None, Floats | None]:
-    """Return how facts are counted, and log P of each predicate by it for the tuning queries.
+    """Return how to count facts, and each predicate's log P from counting for the tuning queries.
 
-    It is chosen on tuning queries and on training queries that do not see their own fact: nothing
-    is fitted in counting, and more queries tell more. None where there are too many facts to count.
+    The choice uses tuning queries, and training queries whose own fact is hidden. Training queries
+    can be used because counting is not fitted, and more queries make the choice more reliable.
+    Return None if there are too many facts to count.
     """
     data, tuning = fit.dataset, made.tuning
     if len(data.train) > MOST_FACTS:
@@ -44,10 +45,10 @@ def choose_view_counts(fit: Fit, made: ViewExamples) -> tuple[Counted | None, Fl
 
 
 def _known_answers(made: ViewExamples, *, newer: bool) -> list[Asked]:
-    """Return the tuning queries, and where they are few, training queries that hide their own fact.
+    """Return the tuning queries. If they are few, add training queries that hide their own fact.
 
-    newer  whether these are of the newer half of the facts, which have a past; undated facts count
-           by turns
+    newer  whether to add queries from the newer half of the training facts, which have earlier
+           facts. Undated facts alternate between the halves
     """
     graph, tuning, rows = made.space.graph, made.tuning, made.rows
     answers, most = [], min(MOST_TRIED, -(-MOST_SHARES // graph.predicate_count))
@@ -68,10 +69,11 @@ def _known_answers(made: ViewExamples, *, newer: bool) -> list[Asked]:
 
 
 def has_signal(made: ViewExamples, counted: Counted, scores: Floats) -> bool:
-    """Return whether anything is surely better than the most frequent predicate.
+    """Return whether the model is reliably better than the most frequent predicate.
 
-    Either the scores of the tuning queries are, or counting is, on these and on training queries
-    that it was not chosen on. A few queries cannot tell: then it is presumed.
+    Either the scores or counting must be better. The scores are judged on the tuning queries.
+    Counting is also judged on training queries that were not used to choose it. With too few
+    queries to decide, return True.
     """
     tuning, frequency = made.tuning, replace(counted, kernel=FREQUENCY)
     assert tuning is not None

@@ -1,4 +1,4 @@
-"""The fit of one view: its weights, its re-ranker, its calibration and its prediction sets."""
+"""Fitting one view: its weights, re-ranker, calibration and prediction sets."""
 
 from dataclasses import asdict, dataclass, replace
 from typing import Any
@@ -39,19 +39,19 @@ from apptek.seeding import generator
 class _Chosen:
     """The choices made on the tuning queries, and the scores of these queries.
 
-    shares  log P of each predicate by counting alone
+    shares  log P of each predicate from counting alone
     """
 
     classifier: LinearSoftmax
     report: FitReport
     counted: Counted | None
     reranker: Reranker | None = None
-    scores: Floats | None = None  # (n, R); None: there are no tuning queries
+    scores: Floats | None = None  # (n, R), or None without tuning queries
     shares: Floats | None = None  # (n, R)
 
 
 def fit_view(fit: Fit, model: Model, view: View) -> FittedView:
-    """Fit the weights of one view: its own early stop, calibration and re-ranker."""
+    """Fit one view, with its own early stopping, calibration and re-ranker."""
     kinds, graph = _kinds(fit, view), model.graph.seen_in(view)
     space = make_space(graph, fit.dataset, fit.config, model.clock, kinds, model.added)
     if fit.config.reranker.rounds and len(space) * graph.predicate_count > MOST_DENSE:
@@ -71,7 +71,7 @@ def fit_view(fit: Fit, model: Model, view: View) -> FittedView:
     with fit.stage("count the support of reasons"):
         pairs = facts.subjects.astype(np.int64) * len(fit.dataset.entities) + facts.objects
         support = count_support(space, made.train, pairs)
-    if isinstance(made.train, StoredExamples):  # of this view alone
+    if isinstance(made.train, StoredExamples):  # only this view uses them
         for stage in made.train.stages:
             fit.cache.path(stage).unlink()
     return FittedView(
@@ -87,9 +87,10 @@ def fit_view(fit: Fit, model: Model, view: View) -> FittedView:
 
 
 def _fit_weights(fit: Fit, made: ViewExamples) -> _Chosen:
-    """Fit the linear softmax with counting beside it, or the most frequent predicate alone.
+    """Fit the linear softmax together with counting.
 
-    The latter where nothing is surely better.
+    If nothing is reliably better than the most frequent predicate, use only that predicate's
+    frequency.
     """
     counted, shares = choose_view_counts(fit, made)
     classifier, report = fit_linear_softmax(
@@ -117,7 +118,7 @@ def _fit_weights(fit: Fit, made: ViewExamples) -> _Chosen:
 
 
 def _with_trees(fit: Fit, made: ViewExamples, chosen: _Chosen) -> _Chosen:
-    """Return the choice with a re-ranker, where it raises the MRR of the tuning queries."""
+    """Return the choices with a re-ranker if it raises the MRR on the tuning queries."""
     reranker, tuning = _fit_reranker(fit, made, chosen), made.tuning
     if reranker is None or tuning is None or chosen.scores is None:
         return replace(chosen, reranker=reranker)
@@ -134,7 +135,7 @@ def _with_trees(fit: Fit, made: ViewExamples, chosen: _Chosen) -> _Chosen:
 
 
 def _prediction_sets(fit: Fit, made: ViewExamples, chosen: _Chosen) -> PredictionSets | None:
-    """Return how probable the truths of the tuning queries were; None where there are none."""
+    """Return prediction sets fitted to the tuning queries, or None without tuning queries."""
     if made.tuning is None or chosen.scores is None:
         return None
     strata = Strata(fit.dataset.train, len(fit.dataset.entities)).of(made.queries)
@@ -143,9 +144,9 @@ def _prediction_sets(fit: Fit, made: ViewExamples, chosen: _Chosen) -> Predictio
 
 
 def _later_sets(fit: Fit, made: ViewExamples, chosen: _Chosen) -> PredictionSets | None:
-    """Return the sets of tuning queries that see the training facts alone.
+    """Return prediction sets fitted to tuning queries that see only the training facts.
 
-    None where they see no other facts anyway.
+    Return None if the tuning queries see no other facts anyway.
     """
     if made.seen is made.space or made.tuning is None or chosen.scores is None:
         return None
@@ -162,7 +163,7 @@ def _later_sets(fit: Fit, made: ViewExamples, chosen: _Chosen) -> PredictionSets
 
 
 def _fit_reranker(fit: Fit, made: ViewExamples, chosen: _Chosen) -> Reranker | None:
-    """Fit the trees over the candidates of the training facts; None where there are too few."""
+    """Fit the trees over the training facts' candidates. Return None if there are too few facts."""
     train = fit.dataset.train
     task = RerankerTask(
         space=made.space,
@@ -178,7 +179,7 @@ def _fit_reranker(fit: Fit, made: ViewExamples, chosen: _Chosen) -> Reranker | N
 
 
 def _quality(fit: Fit, made: ViewExamples, chosen: _Chosen) -> dict[str, Any] | None:
-    """Compare the scores of the tuning queries with counting; None where there are none."""
+    """Compare the tuning queries' scores with counting, or return None without such queries."""
     tuning, scores = made.tuning, chosen.scores
     if tuning is None or scores is None:
         return None
@@ -189,9 +190,10 @@ def _quality(fit: Fit, made: ViewExamples, chosen: _Chosen) -> dict[str, Any] | 
 
 
 def _kinds(fit: Fit, view: View) -> tuple[Kind, ...]:
-    """Return the types of entities: the user's own, and those read from names.
+    """Return the entity types: the user's own types, and types read from names.
 
-    For past_only, none is taken from neighbours, who may become such only after the query's time.
+    For past_only, no type is inferred from neighbours, because they may only become neighbours
+    after the query's time.
     """
     config, data = fit.config, fit.dataset
     if "traits" not in config.features.parts or not config.traits.types:
@@ -209,7 +211,7 @@ def _kinds(fit: Fit, view: View) -> tuple[Kind, ...]:
 def _report(
     model: Model, made: ViewExamples, classifier: LinearSoftmax, report: FitReport
 ) -> dict[str, Any]:
-    """Return what model.json says of a view."""
+    """Return what model.json records about a view."""
     about = asdict(report) | asdict(classifier.calibration)
     about |= {"features": made.space.sizes(), "tuning_queries": len(made.facts)}
     for part in model.added:
