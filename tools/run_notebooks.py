@@ -27,6 +27,7 @@ def run_notebook(path: Path) -> Any:
             notebook,
             timeout=900,
             record_timing=False,
+            coalesce_streams=True,  # a stream arrives in pieces that end inside a line
             resources={"metadata": {"path": folder}},
         )
         client.execute(env=os.environ | _TERMINAL | {"PATH": f"{binaries}:{os.environ['PATH']}"})

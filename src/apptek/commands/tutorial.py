@@ -1,11 +1,14 @@
 """The command `tutorial`: list the tutorials, show one, or write it as a notebook."""
 
 import json
+import re
 from dataclasses import dataclass
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 import typer
+from rich.console import Console
 
 from apptek.commands.options import argument, option, refuse, takes_options
 from apptek.errors import ApptekError
@@ -13,6 +16,8 @@ from apptek.files import write_whole
 from apptek.terminal import output
 
 _PACKAGE = Path(__file__).parents[1]
+_PAGE_LINK = re.compile(r"\[([^\]]+)\]\(\.\./([\w-]+\.md)(?:#[\w-]+)?\)")
+_TUTORIAL_LINK = re.compile(r"\[([^\]]+)\]\(([\w-]+)\.ipynb\)")
 
 
 def folder() -> Path:
@@ -55,19 +60,38 @@ def tutorial(options: TutorialOptions) -> None:
         return
     if options.out.exists():
         raise ApptekError(f"{options.out} exists: choose another name")
-    write_whole(options.out, known[found[0]].read_bytes())
-    typer.echo(f"the notebook is in {options.out}; next: jupyter lab {options.out}", err=True)
+    notebook = _notebook(known[found[0]])
+    write_whole(options.out, (json.dumps(notebook, indent=1, ensure_ascii=False) + "\n").encode())
+    typer.echo(f"the notebook is in {options.out}", err=True)
+    typer.echo(f"next: pip install jupyterlab, then jupyter lab {options.out}", err=True)
+
+
+def _notebook(path: Path) -> dict[str, Any]:
+    """Return a tutorial whose links name their pages: outside the docs they lead nowhere."""
+    notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "markdown":
+            cell["source"] = _without_links("".join(cell["source"])).splitlines(keepends=True)
+    return notebook
+
+
+def _without_links(text: str) -> str:
+    text = _TUTORIAL_LINK.sub(r"\1 (`apptek tutorial \2`)", text)
+    return _PAGE_LINK.sub(_name_page, text)
+
+
+def _name_page(link: re.Match[str]) -> str:
+    words, page = link.groups()
+    return f"docs/{page}" if words == page else f"{words} (docs/{page})"
 
 
 def _cells(path: Path) -> list[dict[str, Any]]:
-    cells: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    cells: list[dict[str, Any]] = _notebook(path)["cells"]
     return cells
 
 
 def _show(path: Path) -> None:
     from rich.markdown import Markdown
-    from rich.padding import Padding
-    from rich.text import Text
 
     console = output()
     for cell in _cells(path):
@@ -75,8 +99,12 @@ def _show(path: Path) -> None:
         if cell["cell_type"] == "markdown":
             console.print(Markdown(source))
             continue
-        console.print(Padding(Text(source, style="cyan"), (1, 0, 1, 2)))
+        _print_whole(console, f"\n{indent(source, '  ')}\n", style="cyan")
         for shown in cell["outputs"]:
             lines = shown.get("text") or shown.get("data", {}).get("text/plain", "")
-            text = Text("".join(lines).rstrip(), no_wrap=True, overflow="ellipsis")
-            console.print(Padding(text, (0, 0, 1, 4)))
+            _print_whole(console, indent("".join(lines).rstrip(), "    ") + "\n")
+
+
+def _print_whole(console: Console, text: str, *, style: str = "") -> None:
+    """Print lines whole: a terminal wraps those that are wider than it is."""
+    console.print(text, style=style, soft_wrap=True, markup=False)
