@@ -1,4 +1,4 @@
-"""Features: what a model sees in a query, as named sparse columns.
+"""Features: what a model knows about a query, as named sparse columns.
 
 history     what the pair did, to each other and to others, by predicate and time
 traits      the pair's entities themselves, and their types

@@ -1,4 +1,4 @@
-"""The clock: how near in time a fact is to a query, as a handful of numbers.
+"""The clock: a few numbers that describe how near in time a fact is to a query.
 
 With dt = the fact's time - the query's, in the unit of the axis, and a = |dt| (0 inside an
 interval):
@@ -17,7 +17,7 @@ interval):
 | undated ever  | 1                         | for an undated query: every fact ...          |
 | both undated  | 1                         | ... and every undated one                     |
 
-An undated query gets only the last two, so that it has weights of its own.
+An undated query uses only the last two kernels. It therefore has weights of its own.
 """
 
 import math
@@ -59,10 +59,11 @@ class Clock:
 
     @classmethod
     def of(cls, graph: TemporalGraph) -> "Clock":
-        """Return scales from the gaps between successive times of pairs, or of subjects if none.
+        """Return time scales, from the gaps between the successive times of each pair.
 
-        On ICEWS14 the scales are 2, 6, 29 and 121 days, on YAGO15K 1, 2, 3 and 6 years. With many
-        facts, only every n-th subject is used.
+        If no pair has two times, the gaps of each subject are used. The scales are 2, 6, 29 and 121
+        days on ICEWS14, and 1, 2, 3 and 6 years on YAGO15K. If there are many facts, only every
+        n-th subject is used.
         """
         facts, step = graph.facts, 1 + len(graph.facts) // MOST_FACTS
         some = slice(None) if step == 1 else np.flatnonzero(facts.subjects % step == 0)
@@ -75,10 +76,10 @@ class Clock:
         return cls(*WITHOUT_GAPS)
 
     def fading(self) -> Fading:
-        """Return e^(-a/scale) for a = 0, 1, ..., a row per scale. The last column is the scale.
+        """Return e^(-a/scale) for a = 0, 1, ..., one row per scale. The last column is the scale.
 
-        Kernels look up distances in this table, which is faster than `exp`. They compute larger
-        distances themselves.
+        Kernels look up values in this table because that is faster than calling `exp`. For
+        distances beyond the table, they compute the value.
         """
         scales = np.asarray([self.brief, self.short, self.middle, self.long])
         table = np.exp(-np.arange(TABLED) / scales[:, None])
@@ -86,7 +87,7 @@ class Clock:
 
 
 def _gaps(groups: Longs, since: Ints, until: Ints) -> Longs:
-    """Return the positive gaps between successive starts in each group, ignoring undated facts."""
+    """Return the positive gaps between successive start times in each group, if they are known."""
     starts = np.where(since == UNKNOWN, until, since).astype(np.int64)
     dated = starts != UNKNOWN
     groups, starts = groups[dated], starts[dated]
@@ -99,7 +100,7 @@ def _gaps(groups: Longs, since: Ints, until: Ints) -> Longs:
 def add_clock(
     distance: int, start: int, when: int, fading: Fading, sums: Fading, row: int, totals: Doubles
 ) -> None:
-    """Add the kernels of a fact at this distance from a query to sums[row] and to the totals.
+    """Add a fact's kernel values, at this distance from a query, to sums[row] and to the totals.
 
     `when` is the query's position in time. `start` is the fact's since, or until if since is
     unknown, or UNKNOWN.
@@ -132,7 +133,7 @@ def _add(sums: Fading, row: int, totals: Doubles, kernel: int, value: float) -> 
 
 @leaf
 def faded(fading: Fading, scale: int, distance: int) -> float:
-    """Return e^(-distance / scale) for the scale in a row of the table."""
+    """Return e^(-distance / scale) for the scale in the given row of the table."""
     if distance < TABLED:
         return float(fading[scale, distance])
     return float(np.exp(-distance / fading[scale, TABLED]))

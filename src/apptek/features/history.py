@@ -11,10 +11,10 @@ Six families of facts around a query (s, ?, o, t):
 | object_out  | o -> x  | what o did to entities except s   |
 | object_in   | x -> o  | what entities except s did to o   |
 
-Each family contributes its K facts nearest in time. The query's own fact and its duplicates are
-hidden. For a predicate r' and a kernel of the clock, z is the sum of the kernel over the facts with
-r', and share = z / (1 + sum of z over all r'). The feature's value is weight * ln(1 + 6 share). If
-z < 0.01, there is no feature.
+Each family contributes the K facts that are nearest in time. The query's own fact and its
+duplicates are hidden. For a predicate r' and one of the clock's kernels, z is the sum of the
+kernel's values over the facts with r'. The share is z / (1 + the sum of z over all r'). The
+feature's value is weight * ln(1 + 6 share). If z < 0.01, the feature is omitted.
 """
 
 from functools import partial
@@ -50,10 +50,10 @@ class HistoryFeature(NamedTuple):
 
 
 class Copies(NamedTuple):
-    """For each of the first features, its predicate and the index of its shared copy weight.
+    """The predicate of each of the first features, and the index of its shared copy weight.
 
-    The shared weight is added to the feature's own weight for that predicate, because what happened
-    tends to happen again.
+    The shared weight is added to the feature's own weight for that predicate. It expresses that
+    what happened before tends to happen again.
     """
 
     predicates: Ints
@@ -61,7 +61,7 @@ class Copies(NamedTuple):
 
 
 class ListedFacts(NamedTuple):
-    """Facts in a family, nearest first, with the value of each kernel for each fact."""
+    """A family's facts, nearest first, with the value of each kernel for each fact."""
 
     facts: Ints  # (n,)
     kernels: Doubles  # (n, the history's kernels)
@@ -96,7 +96,7 @@ class History:
         self._pair_columns = pair_families * graph.predicate_count * len(self.kernels)
         self._family_indices = _indices(FAMILIES, self.families)
         self._kernel_indices = _indices(KERNELS, self.kernels)
-        if dated:  # an undated query keeps the kernel for facts at any time
+        if dated:  # an undated query still uses the kernel for facts at any time
             self._kernel_indices = self._kernel_indices.copy()
             self._kernel_indices[UNDATED_EVER] = self._kernel_indices[EVER]
 
@@ -110,7 +110,7 @@ class History:
         return HistoryFeature(self.families[family], predicate, self.kernels[kernel])
 
     def copies(self) -> Copies:
-        """Return the predicate of each column. Columns of a (family, kernel) share a weight."""
+        """Return each column's predicate. Columns with one family and kernel share a weight."""
         columns = np.arange(len(self), dtype=np.int32)
         width, count = len(self.kernels), self.graph.predicate_count
         family, kernel = columns // (width * count), columns % width
@@ -127,11 +127,11 @@ class History:
         return Ragged(offsets, columns, len(self), values)
 
     def on(self, graph: TemporalGraph) -> "History":
-        """Return the same features on another graph."""
+        """Return the same features, computed from another graph."""
         return History(graph, self.clock, self.config, self.dated)
 
     def _part(self, queries: QueryColumns, start: int) -> tuple[Longs, Ints, Floats]:
-        """Return feature counts, columns and values of the CHUNK queries from `start` on."""
+        """Return the feature counts, columns and values of CHUNK queries, starting at `start`."""
         part = tuple(column[start : start + CHUNK] for column in queries)
         config, count = self.config, len(part[0])
         # At most one feature per fact and kernel, and per predicate and kernel.
@@ -152,7 +152,7 @@ class History:
         return counts, columns, values
 
     def sources(self, more: int = 0) -> Sources:
-        """Return the inputs of the family kernels, with K increased by `more`."""
+        """Return the inputs for the family kernels, with K increased by `more`."""
         graph, config = self.graph, self.config
         most = (
             min(k + more, MOST_HISTORY_FACTS) for k in (config.pair_facts, config.profile_facts)
@@ -161,11 +161,11 @@ class History:
         return Sources(graph.incidence, graph.columns(), PairIndex.of(graph), view, *most)
 
     def facts(self, queries: Queries, row: int) -> dict[str, Ints]:
-        """Return the facts behind a query's features: for each family, nearest first."""
+        """Return the facts behind a query's features by family, nearest first."""
         return {family: listed.facts for family, listed in self.listed(queries, row).items()}
 
     def listed(self, queries: Queries, row: int, more: int = 0) -> dict[str, ListedFacts]:
-        """Return the facts behind a query's features and `more` beyond them, with their kernels."""
+        """Return the facts behind a query's features and `more` others, with kernel values."""
         query = tuple(int(column[row]) for column in queries.for_kernels(self.graph.axis))
         sources, found = self.sources(more), dict[str, ListedFacts]()
         for family in self.families:

@@ -1,4 +1,4 @@
-"""Kernels of the history features: the nearest facts in each family, and their sums."""
+"""Kernels that find the nearest facts in each history family, and sum their kernel values."""
 
 from typing import NamedTuple
 
@@ -16,11 +16,11 @@ from apptek.graph.slot_search import FIELDS, STREAMS, UNDATED, Longs2, nearest_i
 PAIR, REVERSED, SUBJECT_OUT, SUBJECT_IN, OBJECT_OUT, OBJECT_IN = range(6)  # as in config.FAMILIES
 SHARPNESS = 6.0
 LEAST = 0.01  # a smaller sum of kernels does not give a feature
-SPARE = 16  # facts read beyond a profile's K, because some may involve the partner
+SPARE = 16  # facts read in addition to a profile's K, because some may involve the partner
 
 
 class Sources(NamedTuple):
-    """The indices and limits for listing a family's facts."""
+    """The indices and limits that are needed to list a family's facts."""
 
     incidence: Incidence
     facts: FactColumns
@@ -76,7 +76,7 @@ def list_family(
 ) -> int:  # fmt: skip
     """Write the facts in one family of one query to `listed`, and return their number.
 
-    `clocked`, initially zeros, receives the kernels of each fact.
+    `clocked` must contain zeros. It receives the kernel values of each fact.
     """
     nearest = np.empty((MOST_HISTORY_FACTS, 3), np.int64)
     totals = np.zeros(clocked.shape[1])
@@ -95,7 +95,8 @@ def family_facts(
 ) -> int:  # fmt: skip
     """List the nearest facts in a family as rows (distance, start, fact), and return their number.
 
-    The family belongs to one of the two entities, its owner. The other entity is the partner.
+    The family describes one of the query's two entities, its owner. The other entity is the
+    partner.
     """
     owner, partner = (subject, object_) if family in (PAIR, SUBJECT_OUT, SUBJECT_IN) else (
         object_, subject
@@ -130,8 +131,8 @@ def _profile(
 ) -> int:  # fmt: skip
     """List a slot's k nearest facts, except the `between` facts with the partner.
 
-    The pair families contain those facts, so they would be duplicates here. First read a few more
-    than k facts, then as many as needed, but at most MOST_HISTORY_FACTS.
+    The pair families already contain those facts. Read slightly more than k facts at first, then as
+    many as needed, but at most MOST_HISTORY_FACTS.
     """
     limit = min(k + min(between, SPARE), MOST_HISTORY_FACTS)
     while True:
@@ -153,7 +154,9 @@ def _sum_kernels(
     nearest: Longs2, count: int, predicates: Ints, when: int, fading: Fading, sums: Fading,
     totals: Doubles, seen: Ints,
 ) -> int:  # fmt: skip
-    """Sum the kernels of listed facts by predicate and in total. Return the number of predicates.
+    """Sum the listed facts' kernel values by predicate and in total.
+
+    Return the number of predicates.
 
     `seen` receives these predicates in order of first appearance.
     """

@@ -1,9 +1,10 @@
-"""Names that are not in the data, whose types are read from the name itself.
+"""Names that are not in the data. Their types are read from the names themselves.
 
 "Navy (India)" may be new even though navies and India are not. Such a name gets an id below 0 that
-encodes its types, so that features and explanations can read them. The id is -1 - code. The code
-has 15 bits for each kind of type that names contain: the value + 1, or 0 for none. An id of -1 is
-therefore a name without types. A graph treats all these ids as unknown.
+encodes its types, so that features and explanations can read them. The id is -1 - code. For each
+kind of type that names contain, the code has 15 bits. They store the value + 1, or 0 if the name
+has no such type. An id of -1 is therefore a name without types. A graph treats all these ids as
+unknown.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ from apptek.features.traits import (
 
 
 class NewNames:
-    """The types in new names, among the types that a model knows from other names.
+    """A reader for the types in new names. It recognises the types that a model knows.
 
     strict  require each part of a name to be written as in known names; otherwise ignore case,
             accents, underscores and spaces

@@ -1,10 +1,11 @@
-"""A model's feature space: a list of parts side by side.
+"""A model's feature space: a list of parts, whose columns are placed next to each other.
 
-A *part* computes some of a query's features. History and traits are included if the settings name
-them. Packages add *families*. A family finds a part in the training facts and loads it from the
-model folder. Families are registered like baselines, with `register_features` or an entry point.
-`apptek.paper` adds the topologies in this way. The core imports it only if settings or a model
-folder name them. `apptek.research` contains `check_feature_part`.
+A *part* computes some of a query's features. The built-in parts `history` and `traits` are included
+if the settings name them. Other packages add *families*. A family creates a part from the training
+facts when fitting, and loads it from the model folder later. Families are registered like
+baselines, with `register_features` or an entry point. `apptek.paper` adds the topologies in this
+way. The core imports `apptek.paper` only if the settings or a model folder name topologies. To
+check your own part, use `check_feature_part` in `apptek.research`.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,7 +31,7 @@ Side = Literal["subject", "object", "both"]
 
 
 class Part(Protocol):
-    """A family of features of queries on a graph."""
+    """A group of query features, computed from a graph."""
 
     @property
     def name(self) -> str:
@@ -48,10 +49,10 @@ class Part(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CoreFact:
-    """A fact in a side's core at the time the sides met.
+    """A fact in the core around the subject or object, when the two cores met.
 
-    step     the action that added it, starting at 1; a fact in both cores has a single step
-    on_path  whether it is on a shortest path from its side's entity to a meeting entity
+    step     the action that added it, counted from 1; a fact in both cores has a single step
+    on_path  whether it is on a shortest path from the subject or object to a meeting entity
     """
 
     fact: int
@@ -63,11 +64,11 @@ class CoreFact:
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """A topology replayed on a query until its sides met.
+    """A topology replayed on a query until the cores around its subject and object met.
 
     steps    the number of actions until they met; 0 if subject = object
-    meeting  the entities on both sides: fewest hops first, then nearest facts in time
-    hops     for each of them, the number of hops from the subject and from the object
+    meeting  the entities in both cores: fewest hops first, then nearest facts in time
+    hops     for each meeting entity, the number of hops from the subject and from the object
     core     facts on a path first, in the order of `meeting` and from subject to object; then the
              facts off the path, nearest in time first
     """
@@ -79,7 +80,7 @@ class Connection:
 
 
 class AddedPart(Part, Protocol):
-    """A part that a family creates from the training facts, on a graph."""
+    """A part that a family creates from the training facts, applied to a graph."""
 
     def names(self, column: int) -> tuple[str, ...]:
         """Return the predicates, or other words, that describe a feature."""
@@ -91,12 +92,12 @@ class AddedPart(Part, Protocol):
         """Return this part's entry in the model's report."""
 
     def files(self) -> dict[str, bytes]:
-        """Return the input of `load`, by file name in the model folder."""
+        """Return the files that `load` reads, by their names in the model folder."""
 
 
 @dataclass(frozen=True, slots=True)
 class FeatureSpace:
-    """The features of queries on a graph: the columns of all parts, one part after the other."""
+    """All of a model's query features on a graph: the columns of one part after another."""
 
     graph: TemporalGraph
     parts: tuple[Part, ...]
@@ -150,7 +151,7 @@ class FeatureSpace:
         return hstack([part.rows(queries) for part in self.parts])
 
     def copies(self) -> Copies | None:
-        """Return which features refer to a predicate: the history features, which come first."""
+        """Return which features refer to a predicate. History features do, and they come first."""
         return None if self.history is None else self.history.copies()
 
 
@@ -162,10 +163,11 @@ def make_space(
     kinds: tuple[Kind, ...] = (),
     added: Sequence[Part] = (),
 ) -> FeatureSpace:
-    """Return the features that the settings request, on a graph as a view sees it.
+    """Return the features that the settings request, on the graph that a view sees.
 
-    data   its training facts determine which entities have a token, and whether all are dated
-    added  the parts that families found, in the order of features.parts
+    data   the data set, whose training facts determine which entities have a token, and whether all
+           facts are dated
+    added  the parts that families created, in the order of the setting features.parts
     """
     parts = list[Part]()
     if "history" in config.features.parts:
@@ -176,7 +178,7 @@ def make_space(
 
 
 class Found(NamedTuple):
-    """A part's context: the view's graph, the predicate names, and all settings."""
+    """The context in which a part is created: the view's graph, predicate names, and settings."""
 
     graph: TemporalGraph
     predicates: Names
@@ -187,8 +189,8 @@ class FamilyFit(NamedTuple):
     """The inputs for fitting a family.
 
     folder     stores expensive intermediate results; an interrupted fit resumes from there
-    stage      announces and times a stage of the fit
-    progress   receives the agent's training progress
+    stage      announces a stage of fitting and measures its duration
+    progress   receives the progress of the agent's training
     agent      the folder of a trained agent, if the user provides one
     """
 
@@ -202,7 +204,7 @@ class FamilyFit(NamedTuple):
 
 
 class FeatureFamily(NamedTuple):
-    """A family: `fit` finds a part in the training facts, `load` reads it from a model's files."""
+    """A family: `fit` creates a part from training facts, `load` reads it from a model's files."""
 
     fit: Callable[[FamilyFit], AddedPart]
     load: Callable[[Mapping[str, bytes], Found], AddedPart]
@@ -213,7 +215,7 @@ _MODULES = {"topologies": "apptek.paper.features"}  # contains a FAMILY; importe
 
 
 def register_features(name: str, family: FeatureFamily) -> None:
-    """Make your own family available in `features.parts`, for as long as the process runs.
+    """Make your own family available in the setting `features.parts`, within this process.
 
     To register a family permanently, a package declares an entry point for a FeatureFamily:
 

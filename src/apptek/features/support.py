@@ -1,15 +1,15 @@
-"""How often training queries had certain evidence, and which predicates followed.
+"""Counts of how often each piece of evidence occurred in training, and which predicates followed.
 
-A piece of evidence is a topology, or a family of facts with a predicate at one of three *levels* of
-nearness to the query:
+A piece of evidence is either a topology, or a combination of a history family, a predicate and a
+*level*. There are three levels of nearness to the query:
 
 | level | the family's facts with that predicate                                           |
 |-------|----------------------------------------------------------------------------------|
 | same  | one of them is at the query's exact time                                         |
-| near  | none is, but one is near enough for the kernels `before`, `after` or `close`     |
+| near  | none is, but one is near enough for the kernel `before`, `after` or `close`      |
 | far   | all are further away, or undated                                                 |
 
-Only training queries are counted, with their own fact hidden, as during fitting.
+Only training queries are counted. As during fitting, each query's own fact is hidden.
 """
 
 import math
@@ -38,8 +38,8 @@ class SupportCounts:
     """The training counts of a piece of evidence and a predicate.
 
     queries     training queries with this evidence
-    followed    how many of their facts had the predicate
-    pairs       the number of entity pairs in these queries
+    followed    how many of these queries had the predicate as their answer
+    pairs       the number of different entity pairs in these queries
     confidence  followed / queries
     lift        confidence / the predicate's proportion of all training queries
     """
@@ -53,7 +53,7 @@ class SupportCounts:
 
 @dataclass(frozen=True, slots=True)
 class Support:
-    """For each piece of evidence, predicates[offsets[i] : offsets[i + 1]] and their counts.
+    """The counts of all evidence. Piece i has predicates[offsets[i] : offsets[i + 1]].
 
     totals  the number of training queries per predicate
     """
@@ -99,12 +99,12 @@ def history_evidence(history: History, family: str, predicate: int, level: Level
 
 
 def topology_evidence(space: FeatureSpace, topology: int) -> int:
-    """Return a topology's index among the evidence."""
+    """Return the index of a topology among all pieces of evidence."""
     return _history_count(space) + topology
 
 
 def level_of(kernels: set[str]) -> Level:
-    """Return the level of evidence whose active features have these kernels."""
+    """Return the level of a piece of evidence whose active features use these kernels."""
     if "same" in kernels:
         return "same"
     return "near" if kernels & set(NEAR_KERNELS) else "far"
@@ -120,7 +120,7 @@ class Labelled(Protocol):
 
 
 def count_support(space: FeatureSpace, shards: Sequence[Labelled], pairs: Longs) -> Support:
-    """Count evidence and predicates over training queries, one shard after the other.
+    """Count evidence and predicates in the training queries, one shard after the other.
 
     pairs  the pair of entities in each training query
     """
@@ -161,7 +161,7 @@ def _every(step: int, shards: Sequence[Labelled]) -> Iterator[tuple[Ragged, Ints
 
 
 def _count_keys(keys: Longs, pair_count: int) -> tuple[Longs, Longs, Longs]:
-    """Count distinct keys, ignoring the pair. Return keys, occurrences, and numbers of pairs.
+    """Count distinct keys, ignoring their pairs. Return keys, occurrences, and numbers of pairs.
 
     A key is the counted item times pair_count, plus the pair. `keys` is sorted and changed in
     place, because there are too many to copy.
@@ -186,7 +186,7 @@ def _history_count(space: FeatureSpace) -> int:
 
 
 def _evidence(space: FeatureSpace, rows: Ragged) -> tuple[Longs, Longs]:
-    """Return the evidence in each query, as query indices and evidence indices."""
+    """Return the evidence in each query, as parallel arrays of query and evidence indices."""
     queries, first = rows.row_of_each, space.first_added
     added = rows.columns >= first
     numbers = _history_count(space) + rows.columns[added].astype(np.int64) - first

@@ -1,12 +1,12 @@
-"""Traits: what a query's two entities are, whatever the time.
+"""Traits: what a query's subject and object are, regardless of time.
 
-A trait is a token, which is present or not. There are tokens for the entities themselves, for
-whether the query is dated, and for every *kind* of type (sector, country, or a column in the user's
-table). A kind has tokens for the subject's type, the object's, both together, and whether they are
-the same. Types are read from names: "Police (India)" has the sector Police and the country India. A
-type needs at least three entities. An entity without a country gets the most frequent country among
-its neighbours in the training facts. This is a guess based on its facts, so each kind lists the
-entities whose type is a guess.
+A trait is a token that a query has or does not have. There are tokens for the entities themselves,
+for whether the query is dated, and for every *kind* of type. The kinds are sector, country, and the
+columns in the user's table. Each kind has tokens for the subject's type, for the object's type, for
+both together, and for whether they are the same. Types are read from names: "Police (India)" has
+the sector Police and the country India. A type must be shared by at least three entities. An entity
+without a country gets the most frequent country among its neighbours in the training facts. Because
+this is a guess, each kind lists the entities whose type was guessed.
 
 A name that is not in the data has an id below 0 that encodes the types in the name: see
 `new_names`.
@@ -28,10 +28,10 @@ from apptek.graph.temporal_graph import TemporalGraph
 from apptek.ragged import Ragged
 
 SECTOR, COUNTRY = "sector", "country"
-THE_COUNTRY = "(the country itself)"  # the sector of an entity whose name is a country
-LEAST_ENTITIES = 3  # entities that must share a type
+THE_COUNTRY = "(the country itself)"  # the sector given to an entity whose name is a country
+LEAST_ENTITIES = 3  # minimum number of entities that share a type
 PART = 4_194_304  # facts processed at once
-LEAST_FACTS = 3  # training facts that a pair of types needs for a token
+LEAST_FACTS = 3  # minimum number of training facts with a pair of types that has a token
 SAME, NOT_SAME = "the same", "not the same"
 NAMED = (SECTOR, COUNTRY)  # the kinds that names contain
 TOLD_BITS = 15  # bits per kind in a new name's id
@@ -41,9 +41,10 @@ Origin = Literal["table", "name"]  # the user's table, or the entities' names
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kind:
-    """A kind of type: its values, each entity's value, and the pairs of values that have a token.
+    """A kind of type: its values, the value of each entity, and the pairs of values with a token.
 
-    A pair is the subject's value * the number of values + the object's value. Pairs are ascending.
+    A pair is stored as the subject's value * the number of values + the object's value. The pairs
+    are in ascending order.
     """
 
     name: str
@@ -66,7 +67,7 @@ class Kind:
         return self.values[value] if value >= 0 else None
 
     def values_of(self, entities: AnyInts) -> Longs:
-        """Return each entity's value, or -1 for none. A new name's id contains its value."""
+        """Return each entity's value, or -1 if it has none. A new name's id contains the value."""
         known = _take(self.of_entity, entities)
         if self.origin != "name" or self.name not in NAMED:
             return known
@@ -79,11 +80,15 @@ class Kind:
         return bool(find_sorted(self.guessed, np.asarray([entity]))[0] >= 0)
 
     def __len__(self) -> int:
-        """Return the number of tokens: values on either side, pairs, the same and not the same."""
+        """Return the number of tokens.
+
+        There are tokens for the subject's and object's values, for pairs, and for "the same" and
+        "not the same".
+        """
         return 2 * len(self.values) + len(self.pairs) + 2
 
     def tokens(self, subjects: Ints, objects: Ints) -> list[Longs]:
-        """Return four columns of tokens, with -1 for none. An entity of -1 has none."""
+        """Return four columns of tokens, with -1 for none. The entity -1 does not have any."""
         count = len(self.values)
         of_subject, of_object = self.values_of(subjects), self.values_of(objects)
         both = (of_subject >= 0) & (of_object >= 0)
@@ -97,7 +102,7 @@ class Kind:
         ]
 
     def words(self, token: int) -> tuple[str, str]:
-        """Return a token as (whose, what): ("subject", "Police"), ("both", "Police, Citizen")."""
+        """Describe a token as (whose, what): ("subject", "Police"), ("both", "Police, Citizen")."""
         count = len(self.values)
         if token < 2 * count:
             return ("subject" if token < count else "object"), self.values[token % count]
@@ -119,7 +124,7 @@ class Trait:
 
     whose  subject, object, both, or question: the query itself
     kind   entity, dated, or a kind of type
-    value  the kind's value; for both: the two values, or whether they are the same
+    value  the kind's value; if whose is both: the two values, or whether they are the same
     """
 
     whose: str
@@ -129,7 +134,7 @@ class Trait:
 
 @dataclass(frozen=True, slots=True)
 class Traits:
-    """A data set's tokens: entities as subjects, then as objects, dated or not, then the kinds."""
+    """A data set's tokens: for entities as subjects, as objects, for dates, and for each kind."""
 
     weight: float
     entities: Ints  # the entities that have a token, ascending
@@ -154,7 +159,7 @@ class Traits:
         return 2 * len(self.entities) + 2 * self.dating + sum(map(len, self.kinds))
 
     def rows(self, queries: Queries) -> Ragged:
-        """Return the tokens of many queries, each with the weight as its value."""
+        """Return the tokens of many queries. Each token's value is the weight from the settings."""
         first, columns = 0, []
         for entities in (queries.subjects, queries.objects):
             indices = find_sorted(self.entities, entities)
@@ -178,7 +183,7 @@ class Traits:
         return Ragged(offsets, columns, len(self), values)
 
     def on(self, graph: TemporalGraph) -> "Traits":  # noqa: ARG002
-        """Return the same traits, because they do not depend on a graph's facts."""
+        """Return the same traits. They do not depend on the facts in a graph."""
         return self
 
     def trait(self, column: int, names: Names) -> Trait:
@@ -200,7 +205,7 @@ class Traits:
 
 
 def types_from_names(names: Names, train: Facts, *, from_neighbours: bool = True) -> list[Kind]:
-    """Return the kinds sector and country if names contain them; see the module's docstring.
+    """Return the kinds sector and country, if names contain them; see the module's docstring.
 
     from_neighbours  whether an entity without a country gets its neighbours' country
     """
@@ -226,7 +231,7 @@ def types_from_names(names: Names, train: Facts, *, from_neighbours: bool = True
 def types_from_table(
     table: Mapping[str, Mapping[str, str]], names: Names, train: Facts
 ) -> list[Kind]:
-    """Return the kinds in a user's table: kind -> name of an entity -> its type."""
+    """Return the kinds in a user's table. The table maps each kind to a map from entity to type."""
     kinds = []
     for kind, of_name in table.items():
         values = {value: index for index, value in enumerate(sorted(set(of_name.values())))}
@@ -254,7 +259,7 @@ def split_name(name: str) -> tuple[str, str] | None:
 
 
 def _shared(values: Iterable[str]) -> dict[str, int]:
-    """Return the values that enough entities share, with their indices. THE_COUNTRY is last."""
+    """Return the values that enough entities share, with their indices. THE_COUNTRY comes last."""
     counts = Counter(values)
     kept = sorted(value for value, count in counts.items() if count >= LEAST_ENTITIES)
     return {value: index for index, value in enumerate([*kept, THE_COUNTRY])}
@@ -288,26 +293,26 @@ def _kind(name: str, values: Mapping[str, int], of_entity: Ints, train: Facts) -
 
 
 def _parts(facts: Facts) -> Iterator[slice]:
-    """Yield slices of the facts, because processing all at once would need much memory."""
+    """Yield slices of the facts. Processing all facts at once would need too much memory."""
     return (slice(start, start + PART) for start in range(0, len(facts), PART))
 
 
 def _votes(of_entity: Ints, entities: Ints, neighbours: Ints, count: int) -> Longs:
-    """Return entity * count + value for each neighbour with a value of an entity without one."""
+    """Return the neighbours' votes for entities without a value, as entity * count + value."""
     values = of_entity[neighbours]
     votes = (values >= 0) & (of_entity[entities] < 0)
     return entities[votes].astype(np.int64) * count + values[votes]
 
 
 def _pairs_of_values(of_entity: Ints, subjects: Ints, objects: Ints, count: int) -> Longs:
-    """Return the subject's value * count + the object's value, for facts where both have one."""
+    """Return subject's value * count + object's value for each fact where both have a value."""
     of_subjects, of_objects = of_entity[subjects], of_entity[objects]
     both = (of_subjects >= 0) & (of_objects >= 0)
     return of_subjects[both].astype(np.int64) * count + of_objects[both]
 
 
 def _counted(parts: Iterable[Longs]) -> tuple[Longs, Longs]:
-    """Return the distinct keys of all parts, ascending, with their counts."""
+    """Return the distinct keys in all parts, in ascending order, with their counts."""
     found = [np.unique(part, return_counts=True) for part in parts]
     keys = np.concatenate([np.zeros(0, np.int64), *(keys for keys, _ in found)])
     counts = np.concatenate([np.zeros(0, np.int64), *(counts for _, counts in found)])

@@ -24,7 +24,7 @@ _RULE = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class AlertRule:
-    """A condition on a pair: the chance of some events, its rise or its fall exceeds a limit.
+    """A condition on a pair: the chance of certain events, or its rise or fall, exceeds a limit.
 
     limit  in percent, or in percentage points
     """
@@ -40,7 +40,7 @@ class AlertRule:
 
 
 def parse_rule(text: str) -> tuple[str | None, str, str, str]:
-    """Return the type, level, name and limit of a rule; ArgumentError explains the grammar."""
+    """Return a rule's type, level, name and limit. An ArgumentError explains the grammar."""
     found = _RULE.fullmatch(text)
     if found is None or float(found[4]) >= 100:
         raise ArgumentError(f"alert {text!r}: expected {words.GRAMMAR}")
@@ -48,9 +48,9 @@ def parse_rule(text: str) -> tuple[str | None, str, str, str]:
 
 
 def read_rule(forecaster: Forecaster, text: str, usual: EventFilter) -> AlertRule:
-    """Read a rule; `chance`, `rise` and `fall` refer to the usual events.
+    """Read a rule. In a rule, `chance`, `rise` and `fall` refer to the `usual` events.
 
-    ArgumentError explains the grammar, and UnknownPredicateError lists the known names.
+    An ArgumentError explains the grammar. An UnknownPredicateError lists the known names.
     """
     kind, level, name, limit = parse_rule(text)
     if kind is not None:
@@ -71,7 +71,7 @@ def raised(rule: AlertRule, chances: PairChances) -> list[tuple[int, float, floa
 
 
 def read_earlier(source: Any) -> Mapping[str, Any]:
-    """Return the fields of an earlier list: a WatchList, or a JSON file written by `watch`."""
+    """Return the fields of an earlier list: a WatchList, or a JSON file that `watch` wrote."""
     if isinstance(source, WatchList):
         return dict(to_dict(source))
     try:
@@ -91,7 +91,7 @@ def compared(
     earlier: Mapping[str, Any],
     changed: Callable[[Sequence[Pair]], Collection[Pair]],
 ) -> WatchList:
-    """Return a list whose rows show what changed since an earlier list.
+    """Return the watch list with what changed in each row since an earlier list.
 
     changed  returns those of some pairs that the list would have if it were not cut
     DataError if the lists cover different events or windows of different lengths.

@@ -1,9 +1,9 @@
 """Backtests: roll through past time, and compare each forecast with what happened.
 
-At the start of each window, every seen ordered pair (with an earlier fact in either direction) is
-given a chance of an event, based on earlier facts. With a lead, the forecast is made that much
-earlier, based on the facts up to then. Windows that the model was fitted or calibrated on are
-listed separately and do not count in any metric.
+A pair is *seen* if it has an earlier fact in either direction. At the start of each window, the
+model forecasts the chance of an event for every seen ordered pair, based on earlier facts. With a
+lead, each forecast is made that much earlier and uses only the facts known by then. Windows that
+the model was fitted or calibrated on are listed separately and excluded from all metrics.
 """
 
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class _Rolled:
     """One window's contribution to the metrics."""
 
     table: pa.Table  # one row per pair
-    chances: Doubles  # of predicates, at least SMALLEST
+    chances: Doubles  # predicate probabilities of at least SMALLEST
     hits: Bools
     judged: dict[str, Judged]  # by group of pairs
     row: BacktestWindow
@@ -57,12 +57,12 @@ def backtest(
     stop: str | None = None,
     lead: int = 0,
 ) -> tuple[Backtest, pa.Table]:
-    """Roll through the facts; return the metrics, and a table with one row per pair and window.
+    """Roll through the facts. Return the metrics, and a table with one row per pair and window.
 
     every  the length of a window in axis steps; windows are consecutive
     start  the first time of the first window; by default the first time after the fitted facts
     stop   the last time that a window may include; by default the last observed time
-    lead   the number of steps before a window whose facts are not used
+    lead   the number of steps just before each window whose facts are not used
     """
     windows = _windows(forecaster, every, start, stop, lead)
     data, clock = forecaster.model.dataset, forecaster.occurrence.clock
@@ -183,7 +183,7 @@ def _roll(forecaster: Forecaster, window: Window, recent: int) -> _Rolled:
 
 
 def _never_seen(forecaster: Forecaster, window: Window, recent: int) -> Judged:
-    """Forecast a sample of the ordered pairs that have no facts yet."""
+    """Forecast a sample of the ordered pairs that do not have any facts yet."""
     events = forecaster.events
     rng = generator(forecaster.model.seed, f"never seen {window.first} {window.lead}")
     drawn = draw_never_seen(events, window.moment, window.first, window.last, rng=rng)

@@ -1,8 +1,9 @@
 """Evaluate missing-entity ranks on held-out facts: objects and subjects, static and rolling.
 
-Static questions see the training facts before their time. Rolling questions see every fact before
-their time, including the validation and test sets. Ranks are among all entities and expected over
-ties. Other correct answers at the same time are excluded (time-aware filter over all splits).
+Static questions see only the training facts before their time. Rolling questions see every earlier
+fact, including the validation and test sets. Each answer is ranked among all entities, and ties
+count with their expected rank. Other correct answers at the same time are excluded: a time-aware
+filter over all splits.
 """
 
 from dataclasses import asdict
@@ -24,7 +25,7 @@ SIDES = ("both", "objects", "subjects")
 
 
 def evaluate_entities(model: Model, split: Split) -> dict[str, dict[str, dict[str, Any]]]:
-    """Return the metrics by evaluation and side; `both` sides are the means over all questions."""
+    """Return the metrics by evaluation and side. For `both`, they are means over all questions."""
     data, ranker = model.dataset, ranker_of(occurrence_of(model))
     facts = data.split(split)
     facts = facts.take(facts.dated)

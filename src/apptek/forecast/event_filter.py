@@ -1,4 +1,4 @@
-"""The events that a forecast counts: all events, or those in a predicate, class or group."""
+"""The events that a forecast counts: all events, or only one predicate, class or group."""
 
 from dataclasses import dataclass
 
@@ -18,7 +18,7 @@ from apptek.present.wording import listed
 class EventFilter:
     """The predicates that count, by id.
 
-    level  None for a single predicate, or for all of them
+    level  None if a single predicate counts, or if all of them do
     name   the name of the predicate, class or group; empty if all events count
     """
 
@@ -28,12 +28,15 @@ class EventFilter:
     predicates: Bools  # (R,)
 
     def shares(self, shares: Doubles) -> Doubles:
-        """Return the proportion of facts that count: (n, R) -> (n,)."""
+        """Return the proportion of facts that count, (n,), from predicate shares, (n, R)."""
         sums: Doubles = np.minimum((shares * self.predicates).sum(axis=1), 1.0)
         return sums
 
     def chances(self, forecaster: Forecaster, made: Occurrence, shares: Doubles | None) -> Doubles:
-        """Return P(at least one fact that counts) for each row: (n,); a name needs `shares`."""
+        """Return P(at least one fact that counts) for each row: (n,).
+
+        `shares` are required if the filter has a name.
+        """
         if not self.name or shares is None:
             return made.probabilities
         if self.level is None:
@@ -54,7 +57,7 @@ def read_filter(
     class_: str | None = None,
     group: str | None = None,
 ) -> EventFilter:
-    """Return the requested filter; an error lists the known names."""
+    """Return the requested filter. If the name is unknown, the error lists the known names."""
     given = {"predicate": predicate, "class": class_, "group": group}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:

@@ -69,7 +69,10 @@ class PairForecasts:
 
 
 class Forecaster:
-    """A model that forecasts from the facts before a window; ApptekError if it cannot forecast."""
+    """A model that forecasts from the facts before a window.
+
+    Raises ApptekError if the model cannot forecast.
+    """
 
     def __init__(self, model: Model, answerer: Answerer | None = None) -> None:
         self.occurrence = occurrence_of(model)
@@ -86,7 +89,7 @@ class Forecaster:
         self.observed = self.span[1] if last is None else last
 
     def on(self, answerer: Answerer) -> "Forecaster":
-        """Return the same forecaster on the facts of another answerer of this model."""
+        """Return the same forecaster, using the facts of another of this model's answerers."""
         changed = copy(self)
         changed.model, changed.answerer = answerer.model, answerer
         changed.__dict__.pop("events", None)
@@ -121,7 +124,8 @@ class Forecaster:
     def pair_forecasts(self, subjects: Longs, objects: Longs, window: Window) -> PairForecasts:
         """Forecast whether each subject acts on its object in a window, from the facts before it.
 
-        Unobserved time between these facts and the window counts as lead, not as quiet time.
+        Unobserved time between the last observed facts and the window counts as lead. It does not
+        count as time without events.
         """
         known = (np.maximum(subjects, -1), np.maximum(objects, -1))  # one id for unknown names
         pairs = Pairs(*known, np.full(len(subjects), window.moment, np.int32))
@@ -132,18 +136,21 @@ class Forecaster:
         return PairForecasts(pairs, window, chances, met, features)
 
     def both_ways(self, ids: Longs, window: Window) -> PairForecasts:
-        """Forecast n pairs, (n, 2), in 2 n rows: all pairs as given, then all reversed."""
+        """Forecast n pairs, given as (n, 2), in both directions.
+
+        The result has 2 n rows: first all pairs as given, then all pairs reversed.
+        """
         both = np.concatenate([ids, ids[:, ::-1]])
         return self.pair_forecasts(both[:, 0], both[:, 1], window)
 
     def either_way(self, chances: Doubles) -> Doubles:
-        """Return P(an event in either direction) from the chances in both: (2 n,) -> (n,)."""
+        """Return P(an event in either direction), (n,), from each direction's chances, (2 n,)."""
         return self.occurrence.either_way(*chances.reshape(2, -1))
 
     def last_between(self, pair: Pairs) -> int:
-        """Return when the last fact before a seen pair's time was, in either direction.
+        """Return when a seen pair's last fact before its query time was, in either direction.
 
-        The ages among the features are bounded; this one is not.
+        Unlike the ages among the features, this time has no lower bound.
         """
         subject, object_ = int(pair.subjects[0]), int(pair.objects[0])
         events = self._events_of(pair).before(int(pair.times[0]))
@@ -152,7 +159,7 @@ class Forecaster:
         return int(events.times[forward | backward].max())
 
     def _events_of(self, pairs: Pairs) -> Events:
-        """Return the events of the entities in these pairs; for many pairs, all events."""
+        """Return the events that involve these pairs' entities, or all events for many pairs."""
         if len(pairs) > FEW:
             return self.events
         data, graph = self.model.dataset, self.model.graph
@@ -165,11 +172,11 @@ class Forecaster:
         return Events.of(facts, data.axis, len(data.entities))
 
     def shares(self, pairs: Pairs) -> Doubles:
-        """Return P(predicate | a fact at that time) for each pair: (n, R)."""
+        """Return P(predicate | a fact at the pair's time) for each pair: (n, R)."""
         return past_shares(self.model, pairs, self.answerer.views["past_only"])
 
     def reasons(self, forecasts: PairForecasts) -> Doubles:
-        """Return the log-odds of each evidence type, of LENGTH and of the base: (n, 8)."""
+        """Return the log-odds that each evidence type, LENGTH and the base contribute: (n, 8)."""
         added = self.occurrence.contributions(
             forecasts.features,
             forecasts.met,
@@ -179,7 +186,7 @@ class Forecaster:
         return np.column_stack([by_evidence(added), added[:, -1], added[:, -2]])
 
     def window_fields(self, window: Window) -> dict[str, Any]:
-        """Return the fields in a result that describe its window."""
+        """Return the result fields that describe a window."""
         axis = self.model.dataset.axis
         first, last = window.texts(axis)
         return {
@@ -221,7 +228,7 @@ class Forecaster:
 
 
 def occurrence_of(model: Model) -> OccurrenceModel:
-    """Return a model's occurrence model, or raise ApptekError with the reason why it has none."""
+    """Return a model's occurrence model. If it has none, raise ApptekError with the reason."""
     if model.occurrence is not None:
         return model.occurrence
     why = model.no_forecasts or "its fit had too little data; fit it again"

@@ -37,23 +37,26 @@ from apptek.safe_text import counted
 from apptek.seeding import generator
 
 STAGE = "fit the occurrence model"
-FEWEST_EVENTS = 100  # with fewer dated facts, nothing is learned
-MOST_EVENTS = 4_000_000  # maximum number of facts; beyond it, some entities are sampled
+FEWEST_EVENTS = 100  # with fewer dated facts, no occurrence model is learned
+MOST_EVENTS = 4_000_000  # maximum number of facts; if there are more, entities are sampled
 _PAIRS = 40_000  # pairs drawn for the calibration
 _ASKED = 12_000  # number of these pairs whose predicates are scored
-_NEGLIGIBLE = 1e-5  # smaller expected numbers are excluded if nothing happened
+_NEGLIGIBLE = 1e-5  # pairs with a smaller expected number are excluded if nothing happened
 _DIGITS = 9
 
 
 def is_forecasting(model: Model) -> bool:
-    """Return whether a fit learns to forecast: the model has a past_only view and no topologies."""
+    """Return whether fitting includes forecasts.
+
+    It does if the model has a past_only view and no topologies.
+    """
     return "past_only" in model.views and "topologies" not in model.config.features.parts
 
 
 def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float]) -> Model:
-    """Return the model with an occurrence model, or with the reason why it has none.
+    """Return the model with an occurrence model, or with the reason why none could be learned.
 
-    The time it takes is recorded with the other stages.
+    The duration is recorded in `seconds`, next to the other stages.
     """
     if not is_forecasting(model):
         why = f"the preset {model.preset} has no forecasts; fit with the preset default or max"
@@ -104,7 +107,10 @@ def _entity_ranker(model: Model, members: Longs | None) -> EntityRanker | None:
 
 
 def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
-    """Return why nothing can be learned: too short a period, or too few pairs with later facts."""
+    """Return why no occurrence model can be learned, if so.
+
+    The period may be too short, or too few pairs may have later facts.
+    """
     if all(period.moments(window) is None for window in windows):
         return "the facts cover too short a time"
     repeated = len(events) - len(np.unique(events.keys()))
@@ -115,7 +121,7 @@ def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
 
 
 def with_history(model: Model) -> Model:
-    """Return the model on the graph of every dated fact in its folder, from all splits.
+    """Return the model with a graph of all dated facts in its folder, from every split.
 
     A forecast sees all facts before its window; a single split contains only some of them.
     """
@@ -141,7 +147,7 @@ def _on_facts(model: Model, facts: Facts) -> Model:
 
 
 def draw_members(parts: Sequence[Facts], count: int, rng: np.random.Generator) -> Longs | None:
-    """Draw entities with about MOST_EVENTS facts in total; None if the data has fewer facts.
+    """Draw entities with about MOST_EVENTS facts in total. Return None if there are fewer facts.
 
     All facts between drawn entities are kept, and every pair is equally likely to be drawn.
     """
@@ -157,7 +163,7 @@ def draw_members(parts: Sequence[Facts], count: int, rng: np.random.Generator) -
 
 
 def facts_around(facts: Facts, members: Longs | None) -> Facts:
-    """Return the facts of the given entities with any partner; if None, return all facts."""
+    """Return the facts that involve any of these entities. If `members` is None, return all."""
     if members is None or not len(facts):
         return facts
     is_member = np.zeros(1 + max(int(facts.subjects.max()), int(facts.objects.max())), np.bool_)
@@ -172,7 +178,10 @@ def _distinct(facts: Facts) -> Facts:
 
 
 def _period_by_time(model: Model, events: Events) -> Period:
-    """Return the period with snapshots up to the last training fact; calibrate on later facts."""
+    """Return a period whose snapshots end at the last training fact.
+
+    Later facts are used for calibration.
+    """
     positions = model.dataset.axis.positions(model.dataset.train.times)
     cut = int(positions.max()) + 1
     known = events.before(cut)
@@ -183,10 +192,11 @@ def _period_by_time(model: Model, events: Events) -> Period:
 
 
 def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) -> OccurrenceModel:
-    """Calibrate predicate probabilities by expected number, and the chance of either direction.
+    """Calibrate the predicate probabilities, and the chance of an event in either direction.
 
-    This uses the facts in the calibration windows. With random splits, the shares of predicates
-    were fitted on most of these facts, so the results are slightly overconfident.
+    The calibration depends on the expected number of facts and uses the facts in the calibration
+    windows. With random splits, the predicate shares were fitted on most of these facts, so the
+    results are slightly overconfident.
     """
     occurrence, data = model.occurrence, model.dataset
     assert occurrence is not None
@@ -220,7 +230,7 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
 
 
 def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:
-    """Fit how independent the two directions are, by maximum likelihood in steps of 0.01."""
+    """Fit how independent the two directions are, by maximum likelihood on a grid of step 0.01."""
     larger, smaller = chances.max(axis=0), chances.min(axis=0)
 
     def loss(independent: float) -> float:
@@ -235,8 +245,8 @@ def _drawn_by(
 ) -> tuple[Longs, Doubles]:
     """Return the rows of about _ASKED pairs, with their weights.
 
-    Pairs with a fact are preferred; among the others, those with a high expected number. This way,
-    few rows give precise sums.
+    Pairs with a fact are preferred, followed by pairs with a high expected number. The weighted
+    sums are therefore precise even though there are few rows.
     """
     chances = np.where(outcomes.hits, 1.0, np.sqrt(expected))
     chances = np.minimum(1.0, chances * _ASKED / max(1.0, float(chances.sum())))
@@ -245,7 +255,7 @@ def _drawn_by(
 
 
 def past_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> Doubles:
-    """Return P(predicate | a fact at that time) for each pair, from earlier facts: (n, R)."""
+    """Return P(predicate | a fact at the pair's time), based on earlier facts: (n, R)."""
     working = view or WorkingView.of(model, "past_only")
     axis = model.dataset.axis
     queries = Queries(
@@ -258,7 +268,7 @@ def past_shares(model: Model, pairs: Pairs, view: WorkingView | None = None) -> 
 
 
 def codes_at(axis: TimeAxis, positions: Longs) -> Ints:
-    """Return the codes of whole axis steps, by position."""
+    """Return the time codes of the axis steps at these positions."""
     if not axis.mixed:
         return positions.astype(np.int32)
     plain = TimeAxis(axis.unit)
@@ -270,7 +280,7 @@ def codes_at(axis: TimeAxis, positions: Longs) -> Ints:
 def predicates_in(
     facts: Facts, axis: TimeAxis, pairs: Pairs, window: int, predicate_count: int
 ) -> Bools:
-    """Return which predicates each ordered pair has in the window after its moment: (n, R)."""
+    """Return which predicates each ordered pair has in the window after its time: (n, R)."""
     happened, times = np.zeros((len(pairs), predicate_count), np.bool_), axis.positions(facts.times)
     ids = (facts.subjects, facts.objects, pairs.subjects, pairs.objects)
     width = 2 + max(int(each.max(initial=0)) for each in ids)
@@ -288,7 +298,7 @@ def predicates_in(
 
 
 def _fit_predicates(numbers: Doubles, happened: Bools, weights: Doubles) -> tuple[float, float]:
-    """Fit a and b of 1 - exp(-e^a number^b) by maximum likelihood."""
+    """Fit a and b in 1 - exp(-e^a number^b) by maximum likelihood."""
     rows, columns = np.nonzero(happened | (numbers > _NEGLIGIBLE))
     logs = np.log(np.maximum(numbers[rows, columns], 1e-12))
     hits, row_weights = happened[rows, columns], weights[rows]

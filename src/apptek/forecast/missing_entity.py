@@ -26,7 +26,7 @@ def rank_entities(
     *,
     top: int = 10,
 ) -> EntityRanking:
-    """Rank the candidates for the slot that is None, using the facts before the time."""
+    """Rank the candidates for the entity that is None, using the facts before the time."""
     if (subject is None) == (object_ is None):
         raise ArgumentError("give either a subject or an object, not both")
     data, answerer = forecaster.model.dataset, forecaster.answerer
@@ -73,14 +73,14 @@ def rank_entities(
 
 
 def ranker_of(occurrence: OccurrenceModel) -> EntityRanker:
-    """Return a model's ranker; ApptekError if it has none."""
+    """Return a model's ranker. Raise ApptekError if it has none."""
     if occurrence.ranker is None:
         raise ApptekError("this model cannot rank entities: fit it again with this version")
     return occurrence.ranker
 
 
 def _reason(ranker: EntityRanker, features: Doubles, actor: str, *, is_subject: bool) -> str:
-    """Return a sentence about the type of evidence that adds most to the utility."""
+    """Return a sentence about the type of evidence that contributes most to a candidate's score."""
     added = (ranker.weights * features).reshape(len(FAMILIES), len(SCALES)).sum(axis=1)
     family = FAMILIES[int(np.argmax(added))]
     count = round(math.expm1(features[FEATURES.index(f"{family} ever")]) * UNIT)

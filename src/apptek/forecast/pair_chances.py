@@ -19,7 +19,7 @@ CHUNK = 2000  # number of pairs whose predicates are scored at once
 
 @dataclass(frozen=True, slots=True)
 class PairChances:
-    """Forecasts for n pairs, (n, 2), in both directions, for a window and the previous one."""
+    """Forecasts for n pairs, (n, 2), in both directions, in a window and in the previous one."""
 
     forecaster: Forecaster
     ids: Longs
@@ -33,7 +33,10 @@ class PairChances:
         return cls(forecaster, ids, now, before)
 
     def of_any(self) -> tuple[Doubles, Doubles]:
-        """Return P(an event in either direction) in the window and the previous one: (n,) each."""
+        """Return P(an event in either direction) in the window and in the previous one.
+
+        Both are arrays of shape (n,).
+        """
         either_way = self.forecaster.either_way
         return either_way(self.now.probabilities), either_way(self.before.probabilities)
 
@@ -56,7 +59,7 @@ class PairChances:
         return np.concatenate(parts)
 
     def most_changed(self, event: EventFilter, count: int) -> Longs:
-        """Return the rows whose chance of an event that counts changes most, by at least LEAST.
+        """Return the pairs whose chance of an event that counts changes most, if by at least LEAST.
 
         A particular event is never more probable than any event. Therefore, rows that are too
         improbable to exceed the changes found so far are skipped.
@@ -77,7 +80,7 @@ class PairChances:
 
 
 def seen_pairs(forecaster: Forecaster, moment: int) -> Longs:
-    """Return the pairs with a fact before a moment, without duplicates: (n, 2)."""
+    """Return the distinct pairs that have a fact before a given time: (n, 2)."""
     keys, width = Meetings(forecaster.events).before(moment), forecaster.events.width
     ids = np.stack([keys // width - 1, keys % width - 1], axis=1)
     return ids[ids[:, 0] < ids[:, 1]]  # the keys contain each pair in both directions
@@ -86,9 +89,9 @@ def seen_pairs(forecaster: Forecaster, moment: int) -> Longs:
 def watched_entities(
     forecaster: Forecaster, entities: Sequence[str], countries: Sequence[str]
 ) -> Bools | None:
-    """Return the entities that the user watches, by name or by country; None means all.
+    """Return which entities the user watches, by name or by country. None means all.
 
-    UnknownName or DataError if a name does not match any entity.
+    Raises UnknownName or DataError if a name does not match any entity.
     """
     if not entities and not countries:
         return None

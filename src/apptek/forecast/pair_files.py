@@ -15,7 +15,7 @@ Pair = tuple[str, str]
 def read_pairs(
     source: Path | Database, entities: NameResolver, *, skip_bad: bool = False, sql: str = ""
 ) -> tuple[list[Pair], list[str]]:
-    """Read the pairs in the columns subject and object; also return the rows that were left out.
+    """Read the pairs in the columns subject and object. Also return the rows that were left out.
 
     source    a file, - for standard input, or a database with a table or a query
     entities  resolves names; "?", "*" and empty texts count as missing, unless the data has them
@@ -50,7 +50,7 @@ def _read_pairs(
 
 
 def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
-    """Return both names, or what is wrong with them."""
+    """Return both names, or a message that describes what is wrong with them."""
     try:
         entities.check(*row, allow_unknown=True)
     except UnknownName as error:

@@ -1,7 +1,7 @@
 """Forecasts of pairs: whether anything happens, what, when the next event comes, and why.
 
-The median time to the next event is the length of the shortest window with a chance of at least one
-half. It is undefined beyond the longest window that was learned.
+The median time to the next event is the length of the shortest window in which the chance is at
+least one half. It is undefined if it exceeds the longest window that the model learned.
 """
 
 from collections.abc import Sequence
@@ -54,8 +54,9 @@ def forecast_pairs(
     """Return the forecast of each pair in both directions.
 
     top    the number of predicates to keep; None: all
-    event  adds the time of the next such event, classes, the curve and a reason, which takes longer
-    ids    the ids of the names, (n, 2), if they were looked up already
+    event  if given, also forecast the classes, the next such event and the curve, and give a reason
+           (slower)
+    ids    the entity ids of the pairs, (n, 2), if the caller has already looked them up
     """
     if ids is None:
         ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
@@ -115,7 +116,7 @@ def _with_details(
     forecaster: Forecaster, forecast: Forecast, made: PairForecasts, shares: Doubles,
     event: EventFilter, why: str,
 ) -> Forecast:  # fmt: skip
-    """Return the forecast with its classes, next event, and a reason for the top predicate."""
+    """Return the forecast with classes, the next event, and a reason for the top predicate."""
     next_event = of_any = _next_event(forecaster, made, shares, event)
     if event.name:
         of_any = _next_event(forecaster, made, shares, read_filter(forecaster))
@@ -130,7 +131,7 @@ def _with_details(
 
 
 def _old_pair(forecaster: Forecaster, made: PairForecasts) -> list[Note]:
-    """Return a note if the pair's last fact is older than the long time scale."""
+    """Return a note if the pair's last fact is older than the clock's long time scale."""
     long, window = forecaster.occurrence.clock.long, made.window
     axis, age = forecaster.model.dataset.axis, age_of_last(made.features[0])
     if not made.met[0] or age + window.lead <= long:
@@ -143,7 +144,7 @@ def _old_pair(forecaster: Forecaster, made: PairForecasts) -> list[Note]:
 def _direction(
     forecaster: Forecaster, made: PairForecasts, row: int, ends: Ends, added: Doubles
 ) -> DirectionForecast:
-    """Return the forecast for one direction; added: a row of `Forecaster.reasons`."""
+    """Return the forecast for one direction. `added` is a row of `Forecaster.reasons`."""
     features, model = made.features[row], forecaster.occurrence
     *of_evidence, of_length, base = added.tolist()
     reasons = [
@@ -174,7 +175,7 @@ def base_sentence(forecaster: Forecaster, made: PairForecasts, row: int) -> str:
 def _predicates(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles, ends: Ends, top: int | None
 ) -> tuple[PredicateForecast, ...]:
-    """Return the predicates in both directions, most probable first; shares: (2, R)."""
+    """Return the predicates in both directions, most probable first. `shares` has shape (2, R)."""
     chances = forecaster.occurrence.predicate_probabilities(made.chances, shares)
     # If both are as probable as any event, the larger share comes first.
     order = np.lexsort((-shares.ravel(), -chances.ravel()))[:top]
@@ -190,7 +191,7 @@ def predicate_forecast(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles, chances: Doubles,
     at: tuple[int, int], ends: Ends,
 ) -> PredicateForecast:  # fmt: skip
-    """Return a predicate forecast for an ordered pair; at: the pair's row and the predicate."""
+    """Return a predicate's forecast for an ordered pair. `at` has the pair's row and predicate."""
     name = forecaster.model.dataset.predicates[at[1]]
     return PredicateForecast(
         subject=ends[0],
@@ -214,7 +215,7 @@ def _why(forecaster: Forecaster, forecast: Forecast, window: Window, ids: Longs)
 
 
 def query_at(axis: TimeAxis, ids: Longs, moment: int) -> Queries:
-    """Return the query about two entities at a moment."""
+    """Return the query about two entities at a given time."""
     subject, object_, hidden = (np.asarray([value], np.int32) for value in (*ids.tolist(), -1))
     return Queries(subject, object_, codes_at(axis, np.asarray([moment])), hidden)
 
@@ -238,7 +239,7 @@ def _classes(
 def _next_event(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles, event: EventFilter
 ) -> NextEvent:
-    """Forecast when a pair's next event comes, in either direction; shares: (2, R)."""
+    """Forecast when a pair's next event comes, in either direction. `shares` has shape (2, R)."""
     axis, window, model = forecaster.model.dataset.axis, made.window, forecaster.occurrence
     lengths = np.unique(np.linspace(1, window.length, CURVE).round().astype(np.int64))
     medians = median_lengths(forecaster)
@@ -273,13 +274,16 @@ def chance_grid(
     forecaster: Forecaster, made: PairForecasts, shares: Doubles | None, event: EventFilter,
     lengths: Longs,
 ) -> Doubles:  # fmt: skip
-    """Return each pair's chance in windows of each length: (lengths, pairs)."""
+    """Return each pair's chance in a window of each length: (lengths, pairs)."""
     model, lead = forecaster.occurrence, made.window.lead
     found = model.occurrences(made.features, made.met, lengths.tolist(), lead)
     return np.stack([event.chances(forecaster, chances, shares) for chances in found])
 
 
 def first_half(lengths: Longs, chances: Doubles) -> Longs:
-    """Return the first length with a chance of one half, (lengths, n) -> (n,); 0 if none has."""
+    """Return, for each pair, the first length with a chance of at least one half, or 0.
+
+    The chances have shape (lengths, n), and the result has shape (n,).
+    """
     reached = chances >= HALF
     return np.where(reached.any(axis=0), lengths[np.argmax(reached, axis=0)], 0)

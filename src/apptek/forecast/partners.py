@@ -1,11 +1,12 @@
 """Forecasts for an actor: its acts on each partner, and each partner's acts on it.
 
-A partner has had a fact with the actor before the window. For all other entities, only the chance
-that any of them is involved is estimated, using the most active ones and a sample of the rest.
+A partner is an entity that shares a fact with the actor before the window. For all other entities,
+the forecast contains only the chance that any of them is involved. It is estimated from the most
+active of these entities and a sample of the rest.
 
-An actor can be combined with its members: Egypt with Police (Egypt) and Citizen (Egypt). Expected
-numbers are added. The combined chance is the chance of at least one member acting, assuming
-independence; this performed best on ICEWS14's validation facts.
+An actor can be combined with its members: Egypt with Police (Egypt) and Citizen (Egypt). Their
+expected numbers are added. The combined chance is the chance that at least one member acts,
+assuming independence. This method performed best on ICEWS14's validation facts.
 """
 
 import math
@@ -34,13 +35,13 @@ from apptek.present.wording import read_as_notes
 from apptek.results import ActorForecast, PartnerForecast
 
 MOST_ACTIVE, SAMPLED = 300, 200  # number of scored entities without a fact with the actor
-BURSTS = 2.0  # chosen on ICEWS14 before September: 2,400 windows for its most active actors
+BURSTS = 2.0  # chosen on ICEWS14 before September, in 2,400 windows of its most active actors
 PREDICATES = 3  # number of predicates listed for each partner
 
 
 @dataclass(frozen=True, slots=True)
 class Combined:
-    """The chances between some partners and an actor, or its members combined.
+    """The chances between some partners and an actor, or the actor's members combined.
 
     rows  for each partner, the ordered pair with the largest chance
     """
@@ -54,7 +55,7 @@ class Combined:
 
 
 def members_of(answerer: Answerer, actor: str) -> list[int]:
-    """Return the entity itself, if it exists, and the entities with its name in brackets."""
+    """Return the actor itself, if it exists, and all entities with the actor's name in brackets."""
     names = answerer.model.dataset.entities
     own = answerer.entities.find(actor)
     name = actor if own is None else names[own]
@@ -137,7 +138,7 @@ def _rows(
     forecaster: Forecaster, found: Combined, order: Longs, ids: Longs, window: Window,
     event: EventFilter, *, is_subject: bool,
 ) -> tuple[PartnerForecast, ...]:  # fmt: skip
-    """Return the partners in this order, each with the forecast for the previous window."""
+    """Return the partners in the given order, each with the forecast for the previous window."""
     partners, rows = found.partners[order], found.rows[order]
     earlier = _combined(forecaster, ids, partners, window.before(), event, is_subject=is_subject)
     made = found.made.take(rows)
@@ -195,7 +196,9 @@ def strongest(added: Doubles) -> int | None:
 
 
 def _medians(forecaster: Forecaster, found: Combined, order: Longs, event: EventFilter) -> Longs:
-    """Return each partner's median time to the next event with any member; 0: beyond the longest.
+    """Return each partner's median time to the next event with any member.
+
+    The result is 0 if the median exceeds the longest window.
 
     order  the partners to consider
     """
@@ -212,7 +215,10 @@ def _others(
     forecaster: Forecaster, ids: Longs, partners: Longs, window: Window, event: EventFilter,
     *, is_subject: bool,
 ) -> float:  # fmt: skip
-    """Return P(any entity without a fact with the actor), from the most active and a sample."""
+    """Return the chance that any entity that is not yet a partner is involved.
+
+    It is estimated from the most active of these entities and a sample of the rest.
+    """
     events = forecaster.events.before(window.moment)
     roles = events.objects if is_subject else events.subjects
     activity = np.bincount(roles, minlength=events.width)[: events.width - 1]
@@ -229,7 +235,9 @@ def _others(
 
 
 def at_least_one_new(expected: float) -> float:
-    """Return P(at least one new partner), given the expected number, by a negative binomial.
+    """Return P(at least one new partner), given the expected number of new partners.
+
+    The number of new partners follows a negative binomial distribution.
 
     New partners come in bursts, as if the rate were redrawn for each window from a gamma
     distribution with shape BURSTS. A Poisson distribution would overstate the chance.

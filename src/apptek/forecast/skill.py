@@ -1,8 +1,9 @@
 """The skill of forecasts by group of pairs: does the model beat simple rules?
 
-An *onset* is a fact of an ordered pair that has earlier facts, but no recent ones. A *continuation*
-is a fact of a pair with a recent one. Recent means within 90 days, or within the long time scale if
-the data has another unit. The Brier skill is 1 - the model's Brier score / the rule's Brier score:
+An *onset* is a fact between an ordered pair that has earlier facts, but no recent ones. A
+*continuation* is a fact between a pair that has a recent fact. Recent means within 90 days. If the
+data has another unit, it means within the clock's long time scale. The Brier skill is 1 - the
+model's Brier score / the rule's Brier score:
 
 | rule      | its forecast                                                                     |
 |-----------|----------------------------------------------------------------------------------|
@@ -10,9 +11,9 @@ the data has another unit. The Brier skill is 1 - the model's Brier score / the 
 | no_change | 1 if the pair had a fact in the last window before the forecast, else 0          |
 | own_rate  | from the pair's share of times (such as days) with a fact so far                 |
 
-`last_30` is the same rule for the last 30 times. The pair's share is used as the chance for each
-time in the window. It includes one additional time with the average share of all pairs, so that the
-chance is never 0.
+`last_30` is the rule `own_rate` computed from the last 30 times. Both rules use the pair's share as
+the chance at each time in the window. The share includes one additional time with the average share
+of all pairs, so the chance is never 0.
 """
 
 from collections.abc import Callable, Sequence
@@ -37,7 +38,7 @@ Rate = Callable[[Events, Pairs, int], Doubles]
 
 
 def own_rate(events: Events, pairs: Pairs, window: int, most: int = ALL_TIMES) -> Doubles:
-    """Return the chance of an event in the window, by the pair's rate in the last `most` times."""
+    """Return the chance of an event in a window, from a pair's rate in the last `most` times."""
     keys, times = distinct_times(events)
     first = int(events.times[0])
     asked = pairs.keys(events.width)
@@ -61,7 +62,7 @@ BASELINES: dict[str, Rate] = {"own_rate": own_rate, "last_30": recent_rate}
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """Forecasts for n pairs, the outcomes, and the forecasts of simple rules: (n,) each."""
+    """Forecasts for n pairs, the outcomes, and simple rules' forecasts, as arrays of shape (n,)."""
 
     chances: Doubles
     happened: Bools
@@ -80,12 +81,12 @@ class Judged:
 
 
 def recent_span(unit: Unit, clock: Clock) -> int:
-    """Return how long after a pair's last fact the next one is an onset, in axis steps."""
+    """Return how many axis steps after a pair's last fact a new fact counts as an onset."""
     return ONSET_DAYS if unit == "day" else max(1, round(clock.long))
 
 
 def groups_of(past: Events, pairs: Pairs, recent: int) -> dict[str, Bools]:
-    """Return which pairs belong to which group, based on the events before their moment."""
+    """Return which pairs belong to each group, based on the events before each pair's time."""
     moment = int(pairs.times[0]) if len(pairs) else 0
     counts = counts_in(past, pairs.keys(past.width), int(past.times[0]), moment - 1)
     keys = past.keys(), pairs.keys(past.width)
@@ -104,7 +105,7 @@ def judged(
     past: Events, pairs: Pairs, window: int, chances: Doubles, outcomes: tuple[Bools, Doubles],
     recent: int,
 ) -> Judged:  # fmt: skip
-    """Return forecasts made from some events, together with those of simple rules.
+    """Return the model's forecasts and outcomes, together with the forecasts of simple rules.
 
     outcomes  whether there was a fact in the window, and each pair's weight
     """
@@ -118,7 +119,7 @@ def judged(
 
 
 def group_skill(rows: Judged) -> GroupSkill | None:
-    """Return a group's metrics; None if the group is empty."""
+    """Return a group's metrics, or None if the group is empty."""
     total = float(rows.weights.sum())
     if not total:
         return None

@@ -35,9 +35,9 @@ def watch_list(
     rules: Sequence[AlertRule] = (),
     watched: Bools | None = None,
 ) -> WatchList:
-    """Return the requested list; pairs with alerts come first.
+    """Return the requested watch list. Pairs with alerts come first.
 
-    pairs    list all of these; by default the `most` seen pairs whose chance changes most. Alerts
+    pairs    list all of these. By default: the `most` seen pairs whose chance changes most. Alerts
              check all seen pairs, listed or not.
     event    the events to count; by default all
     watched  only pairs with one of these entities; None: all pairs
@@ -85,7 +85,7 @@ def changed_pairs(
     event: EventFilter,
     watched: Bools | None = None,
 ) -> list[Pair]:
-    """Return those of some pairs that a list without a limit would have; see `watch_list`."""
+    """Return which of these pairs an unlimited list would contain; see `watch_list`."""
     ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
     moment = window.before().moment
     kept = (ids >= 0).all(axis=1)
@@ -104,7 +104,7 @@ def changed_pairs(
 def watch(
     forecaster: Forecaster, pairs: Sequence[Pair], window: Window, event: EventFilter | None = None
 ) -> WatchList:
-    """Forecast these pairs in order, each with the forecast for the previous window.
+    """Forecast these pairs in the given order, each with its forecast for the previous window.
 
     event  the events to count; by default all
     """
@@ -147,7 +147,7 @@ def watch(
 def _past_facts(
     forecaster: Forecaster, ids: Longs, window: Window, event: EventFilter
 ) -> list[dict[Triple, Counter[int]]]:
-    """Return each pair's facts that count, in either direction, by triple.
+    """Return the number of facts that count for each pair, in either direction, by triple.
 
     The counts are indexed by how many windows ago the facts were: 1 is the previous window.
     """
@@ -168,7 +168,10 @@ def _past_facts(
 def _events(
     forecaster: Forecaster, counts: dict[Triple, Counter[int]], change: float, window: Window
 ) -> str:
-    """Return the events that changed most in the same direction as the chance; else nothing."""
+    """Return text about the events whose number changed most, in the same direction as the chance.
+
+    Return an empty text if there are none.
+    """
     data, labels = forecaster.model.dataset, forecaster.answerer.labels
     sign = 1 if change >= 0 else -1
     steps = {key: sign * (of[1] - of[2]) for key, of in counts.items()}
@@ -194,7 +197,7 @@ def _check_pairs(forecaster: Forecaster, pairs: Sequence[Pair]) -> None:
 
 
 def _causes(forecasts: Sequence[Forecast], chances: PairChances) -> list[OccurrenceReason]:
-    """Return, for each pair, the reason that contributed most to its change of chance."""
+    """Return, for each pair, the reason that contributed most to the change in its chance."""
     _, before = chances.of_any()
     met = chances.before.met.reshape(2, -1)
     added = chances.forecaster.reasons(chances.before).reshape(2, len(forecasts), -1)

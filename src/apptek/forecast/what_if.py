@@ -1,4 +1,4 @@
-"""What-if forecasts: a pair's forecast with supposed facts next to the one without them."""
+"""What-if forecasts: a pair's forecast with supposed facts, next to its forecast without them."""
 
 import numpy as np
 
@@ -32,7 +32,10 @@ from apptek.results import (
 
 
 def start_after(forecaster: Forecaster, supposed: Supposition) -> str | None:
-    """Return the first time of a window after the last supposed fact; None: the default."""
+    """Return the first time of a window that follows the last supposed fact.
+
+    None means the default start.
+    """
     axis = forecaster.model.dataset.axis
     last = int(axis.positions(supposed.facts.times).max())
     return time_of(axis, last + axis.stride) if last > forecaster.observed else None
@@ -43,8 +46,9 @@ def forecast_what_if(
 ) -> WhatIf:
     """Return a pair's forecast with and without supposed facts, and the changes.
 
-    Supposed facts count if they are before the window. Facts in the unobserved lead are treated as
-    facts of the last observed time, so that the rest of the forecast does not change.
+    Supposed facts count if they are before the window. If a supposed fact falls within the
+    unobserved lead, it is treated as if it happened at the last observed time. This way, the rest
+    of the forecast does not change.
     """
     axis = forecaster.model.dataset.axis
     positions = axis.positions(supposed.facts.times)

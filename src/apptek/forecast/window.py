@@ -1,4 +1,4 @@
-"""Windows: from a first to a last time, both included, in the unit of the data."""
+"""Windows: from a first to a last time, both included, in the data's time unit."""
 
 from dataclasses import dataclass
 
@@ -20,7 +20,7 @@ _NAMES = ("days", "months", "years", "hours", "minutes", "steps")
 
 @dataclass(frozen=True, slots=True)
 class Length:
-    """The length of a window: until a time, or a number of days, hours ... or axis steps."""
+    """A window's length: up to a given time, or a number of days, hours, ..., or axis steps."""
 
     until: str | None = None
     days: int | None = None
@@ -42,7 +42,7 @@ class Length:
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A window as positions on the axis, both included.
+    """A window, as its first and last position on the axis, both included.
 
     lead  the number of unobserved steps between the last observed step and the window
     """
@@ -87,14 +87,14 @@ def unit_word(unit: Unit) -> str:
 def read_window(
     axis: TimeAxis, span: tuple[int, int], start: str | None, length: Length, typical: float = 1.0
 ) -> Window:
-    """Return the requested window; ApptekError explains what is wrong with it.
+    """Return the requested window. If it is invalid, an ApptekError explains why.
 
     span     the first position of a fact, and the last observed position
     start    the first time of the window; by default the time after the last observed one
     typical  the median time between two facts of a pair
     """
     first = span[1] + axis.stride if start is None else _position(axis, start)
-    first += (span[1] - first) % axis.stride  # nothing can happen between two steps
+    first += (span[1] - first) % axis.stride  # no fact can fall between two steps
     unit, known = unit_word(axis.unit), span[1] - span[0] + 1
     lead = max(0, first - span[1] - axis.stride)
     usual = usual_length(axis, known, typical, seconds=looks_like_seconds(axis, span[0]))
@@ -134,7 +134,7 @@ def _position(axis: TimeAxis, text: str) -> int:
 
 
 def looks_like_seconds(axis: TimeAxis, first: int) -> bool:
-    """Return whether integers look like seconds since 1970: all are after late 1985."""
+    """Return whether the times look like seconds since 1970: integers, all after late 1985."""
     return axis.unit == "integer" and first >= EPOCH_SECONDS
 
 
@@ -182,7 +182,7 @@ def _last(axis: TimeAxis, first: int, length: Length) -> int:
 
 
 def _steps(axis: TimeAxis, first: int, name: str, number: int) -> int | None:
-    """Return the length in axis steps; None if the steps are too coarse for it."""
+    """Return the length in axis steps, or None if the steps are too coarse for this unit."""
     unit = axis.unit
     if name == "steps" or name == f"{unit}s":
         return number

@@ -1,1 +1,1 @@
-"""Facts by entity and time, and the kernels that look them up."""
+"""Facts indexed by entity and time, and the kernels that look them up."""

@@ -1,8 +1,8 @@
-"""Decayed counts: how much happened to a group before a given time. Recent events count more.
+"""Decayed counts: how many events a group had before a given time. Recent events count more.
 
 The decayed count of a group at time t and scale c is the sum of exp(-(t - t_event) / c) over the
-group's events strictly before t. At an infinite scale, it is the number of these events. A group's
-age is the time since the last of these events, or infinite if there are none.
+group's events strictly before t. If c is infinite, this is the number of these events. A group's
+age at time t is the time since the last of these events, or infinite if there are none.
 """
 
 import numpy as np
@@ -15,11 +15,11 @@ from apptek.facts.times import UNKNOWN
 def decayed_counts(
     event_groups: AnyInts, event_times: AnyInts, groups: AnyInts, times: AnyInts, scales: Doubles
 ) -> tuple[Doubles, Doubles]:
-    """Return the decayed counts of each query's group and its age: (n, scales) and (n,).
+    """Return each query's decayed counts, (n, scales), and its group's age, (n,).
 
-    Times are positions on an axis, and scales use its unit. Events without a time are not counted,
-    and queries without one have no counts. One sweep through time, O(n log n). Apart from copies of
-    its arguments, it stores only a few numbers for each queried group.
+    Times are positions on an axis, and scales use the axis's unit. Events without a time are not
+    counted, and queries without a time get no counts. The function sweeps through time once, in O(n
+    log n). Apart from copies of its arguments, it stores only a few numbers per queried group.
     """
     asked, slots = np.unique(groups, return_inverse=True)
     counts, ages = np.zeros((len(times), len(scales)), np.float64), np.full(len(times), np.inf)
@@ -56,8 +56,9 @@ def _sweep(
 ) -> None:  # fmt: skip
     """Fill in counts[rows] and ages[rows]. Events and queries are in ascending order of time.
 
-    `sums` contains each slot's decayed counts at the time `last` of its latest event. Later counts
-    follow from a single factor. `last` starts before all times, so that no factor exceeds 1.
+    `sums` contains each slot's decayed counts at the time `last` of its latest event. A later count
+    is this sum times a single decay factor. `last` starts before all times, so that no factor
+    exceeds 1.
     """
     event = 0
     for query in range(len(times)):

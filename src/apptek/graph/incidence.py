@@ -1,4 +1,4 @@
-"""Facts by entity and time: for each direction, every entity's facts are stored contiguously."""
+"""Facts by entity and time. In each direction, an entity's facts are stored contiguously."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -14,15 +14,15 @@ FAN_OUT = 16  # entries that each maximum covers, at every level of `tops`
 
 
 class Incidence(NamedTuple):
-    """The facts in many *slots*, sorted by time within each slot, in the form that kernels use.
+    """Facts in *slots*, sorted by time within each slot, as arrays for the kernels.
 
     In a graph of n entities, entity e has two slots: e for its outgoing facts and n + e for its
     incoming ones. In a PairIndex, every pair has one slot. Slot s owns three ranges of `facts`,
     between offsets[3s] and offsets[3s + 3]:
 
-    points     a single known time: a timestamp, or one known end; by (time, fact)
-    intervals  since < until; by (since, fact)
-    undated    by fact
+    points     a single known time (a timestamp, or one known end), sorted by (time, fact)
+    intervals  since < until, sorted by (since, fact)
+    undated    sorted by fact
 
     starts   each entry's time, since or UNKNOWN, so that a search reads a single array.
     by_end   the intervals again, sorted by (slot, until, since, fact); slot s starts at
@@ -56,7 +56,7 @@ class FactColumns(NamedTuple):
 def build_incidence(
     groupings: Sequence[Ints], group_count: int, since: Ints, until: Ints, twins: Ints
 ) -> Incidence:
-    """Build the incidence of facts at these positions. O(n log n), all in numpy.
+    """Build the incidence for facts at these positions, in numpy. Takes O(n log n).
 
     A grouping assigns each fact a group below `group_count`. Every group in every grouping is a
     slot, and the first grouping's slots come first. Groups are processed in parts, because sorting
@@ -98,7 +98,7 @@ def build_incidence(
 
 
 def _cuts(grouping: Ints, group_count: int) -> list[int]:
-    """Return the groups at which parts of about PART facts begin, and the number of groups."""
+    """Return the groups at which parts of about PART facts begin, then the number of groups."""
     if len(grouping) <= PART:
         return [0, group_count]
     ends = np.cumsum(np.bincount(grouping, minlength=group_count))
@@ -119,8 +119,8 @@ def _kinds(since: Ints, until: Ints) -> np.ndarray[tuple[int], np.dtype[np.int8]
 def _order(groups: np.ndarray[tuple[int], np.dtype[np.int64]], starts: Ints) -> Ints:
     """Return the rows sorted by (group, start, row).
 
-    One sort of all three packed into 64 bits is several times as fast as a lexsort, which is the
-    fallback if they do not fit.
+    Packing all three into 64 bits and sorting once is several times as fast as a lexsort. If they
+    do not fit into 64 bits, a lexsort is used.
     """
     known = starts[starts != UNKNOWN]
     low = int(known.min()) if len(known) else 0
@@ -151,7 +151,7 @@ def _by_end(by_start: Ints, interval_offsets: Ints, until: Ints) -> Ints:
 
 
 def _interval_offsets(offsets: Ints, interval_count: int) -> Ints:
-    """Return where each slot's intervals start among all intervals, or a single 0 without any."""
+    """Return where each slot's intervals start among all intervals. If none exist, return one 0."""
     if not interval_count:
         return np.zeros(1, np.int32)
     sizes = offsets[2::3] - offsets[1::3]

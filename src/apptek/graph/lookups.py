@@ -1,4 +1,4 @@
-"""Look-ups by entity: its facts, the facts between a pair, and which answers the facts contain."""
+"""Look-ups: an entity's facts, the facts between a pair, and the answers that the facts contain."""
 
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,7 +14,7 @@ from apptek.graph.incidence import PART, FactColumns, Incidence, build_incidence
 from apptek.graph.slot_search import lower_bound
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 
-SOME = 65_536  # facts looked at together
+SOME = 65_536  # number of facts examined at a time
 
 
 def outgoing(graph: TemporalGraph, entity: int) -> Ints:
@@ -33,7 +33,10 @@ def _slot(graph: TemporalGraph, slot: int) -> Ints:
 
 
 def between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
-    """Return the facts from one entity to another. O(facts of the entity with fewer facts)."""
+    """Return the facts from one entity to another.
+
+    This takes time proportional to the number of facts of the entity with fewer facts.
+    """
     of_subject, of_object = outgoing(graph, subject), incoming(graph, object_)
     facts: Ints
     if len(of_subject) <= len(of_object):
@@ -52,7 +55,7 @@ def facts_of(graph: TemporalGraph, entity: int) -> Ints:
 
 def facts_between(graph: TemporalGraph, one: int, other: int) -> Ints:
     """Return the facts between two entities in both directions, by time, undated facts last."""
-    directions = {(one, other), (other, one)}  # a single direction if the entities are the same
+    directions = {(one, other), (other, one)}  # use one direction if both entities are the same
     return by_time(graph, np.concatenate([between(graph, *each) for each in directions]))
 
 
@@ -83,14 +86,14 @@ def ends_of(graph: TemporalGraph, facts: npt.NDArray[np.integer]) -> tuple[Ints,
 
 
 def knows_end(graph: TemporalGraph, fact: int, moment: int) -> bool:
-    """Return whether a query at a given time knows a fact's end. past_only hides future ends."""
+    """Return whether a query at a given time sees a fact's end. past_only hides future ends."""
     if not graph.past_only or moment == UNKNOWN or graph.since[fact] == UNKNOWN:
         return True
     return bool(graph.until[fact] < moment)
 
 
 def time_distance(graph: TemporalGraph, fact: int, moment: int) -> int | None:
-    """Return a fact's signed distance to a time, negative if before. None for undated facts."""
+    """Return a fact's signed distance from a time, negative if earlier. Undated facts have None."""
     since, until = int(graph.since[fact]), int(graph.until[fact])
     if not knows_end(graph, fact, moment):
         until = int(FOR_EVER) if graph.open_end == "ongoing" else UNKNOWN
@@ -107,9 +110,10 @@ def is_lasting(graph: TemporalGraph, fact: int) -> bool:
 
 
 class PairIndex(NamedTuple):
-    """Every ordered pair of entities that has facts. Pair p owns slot p of the incidence.
+    """All ordered pairs of entities that have facts. Pair p owns slot p in the incidence.
 
-    The pairs with subject s are firsts[s] to firsts[s + 1] - 1. Their objects are ascending.
+    The pairs with subject s are firsts[s] to firsts[s + 1] - 1, in ascending order of their
+    objects.
     """
 
     firsts: Ints  # (entities + 1,)
@@ -118,7 +122,7 @@ class PairIndex(NamedTuple):
 
     @classmethod
     def of(cls, graph: TemporalGraph) -> "PairIndex":
-        """Index the pairs of a graph, once for all of its views. O(n log n)."""
+        """Index a graph's pairs in O(n log n). All views of the graph share the index."""
         return graph.derived.once("pairs", lambda: _index_pairs(graph))
 
 
@@ -157,7 +161,7 @@ def _pairs(graph: TemporalGraph) -> tuple[Ints, Ints, Ints]:
 
 @leaf
 def find_pair(pairs: PairIndex, subject: int, object_: int) -> int:
-    """Return the index of a pair, or -1 if it has no fact. O(log n) in the subject's partners."""
+    """Return a pair's index, or -1 if it has no facts. O(log n) for n partners of the subject."""
     if subject < 0 or object_ < 0:
         return -1
     stop = pairs.firsts[subject + 1]
@@ -168,9 +172,10 @@ def find_pair(pairs: PairIndex, subject: int, object_: int) -> int:
 def known_among(
     graph: TemporalGraph, queries: Queries, ahead: Bools, predicates: npt.NDArray[np.int64]
 ) -> Bools:
-    """Return which of each query's listed predicates occur at its time: (B, k) -> (B, k).
+    """Return which of each query's listed predicates, (B, k), occur at its time, as (B, k).
 
-    For an unknown time, undated facts count. With past_only, facts that started before count.
+    If the query's time is unknown, undated facts count. With past_only, a fact counts only if it
+    started before the query's time.
     """
     flags = np.zeros(predicates.shape, np.bool_)
     asked = queries.for_kernels(graph.axis)
@@ -183,7 +188,7 @@ def _flag_known(
     pairs: PairIndex, columns: FactColumns, queries: QueryColumns, ahead: Bools,
     predicates: npt.NDArray[np.int64], flags: Bools,
 ) -> None:  # fmt: skip
-    """Set the flag of every listed predicate that a fact of its pair has. O(facts of the pairs)"""
+    """Flag every listed predicate that occurs in one of the pair's facts. O(facts of the pairs)"""
     subjects, objects, moments, _ = queries
     offsets, since, until = pairs.incidence.offsets, pairs.incidence.since, pairs.incidence.until
     for row in range(subjects.size):

@@ -1,19 +1,19 @@
-"""The k facts in one slot of an Incidence that are nearest in time, as numba kernels.
+"""Numba kernels that find the k facts in a slot of an Incidence that are nearest in time.
 
-Facts are sorted nearest first, by (distance, start, fact). The distance is 0 inside [since, until],
-and otherwise the distance to the nearest end. If one end is unknown, the known one counts. Undated
-facts come last, but first for an undated query. `start` is since, or until if since is unknown.
-Equally near facts are therefore sorted by time, then by index.
+Facts are sorted nearest first, by (distance, start, fact). Inside [since, until], the distance is
+0. Outside, it is the distance to the nearest end. If one end is unknown, the known end counts.
+Undated facts come last, or first if the query is undated. `start` is since, or until if since is
+unknown. Equally near facts are therefore sorted by time, then by index.
 
-Points are sorted by time, so their list grows outwards from the query's time. With intervals, the
-list is merged from up to six streams, each already in order. A look-up allocates nothing and costs
-O(log n + k) for any graph size. Each interval that contains the query's time costs O(log n) for a
-search in a tree.
+Points are sorted by time, so the list of results grows outwards from the query's time. If the slot
+has intervals, the list is merged from up to six sorted streams. A look-up allocates no memory and
+takes O(log n + k). Finding each interval that contains the query's time takes another O(log n), for
+a search in a tree.
 
-A query with AHEAD (the view past_only) sees undated facts, and the facts that started strictly
-before its time. If such a fact has not ended by then, its end counts as unknown. Its distance is
-measured from its start, or with ONGOING it is 0, because the fact continues. An undated query has
-no time, and sees everything.
+With the flag AHEAD (the view past_only), a query sees undated facts and the facts that started
+strictly before its time. If one of these facts has not ended by the query's time, its end counts as
+unknown. The distance is then measured from the fact's start. With ONGOING, the distance is 0,
+because the fact continues. An undated query sees all facts.
 """
 
 import numpy as np
@@ -47,8 +47,8 @@ def nearest_in_slot(
 ) -> int:  # fmt: skip
     """List the k nearest facts in a slot as rows (distance, start, fact), and return their number.
 
-    `view` is 0, or AHEAD with or without ONGOING. Facts beyond `farthest` are not needed: a slot
-    without intervals stops there.
+    `view` is 0, or AHEAD with or without ONGOING. Facts beyond the distance `farthest` are not
+    needed. In a slot without intervals, the search stops there.
     """
     if when == UNKNOWN or index.offsets[3 * slot + 1] < index.offsets[3 * slot + 2]:
         return _nearest_of_streams(index, slot, when, k, hidden, view, streams, nearest)
@@ -63,8 +63,8 @@ def _nearest_points(
     """List the k nearest facts in a slot without intervals, and return their number.
 
     The list grows outwards from the query's time. Later points are added one by one. Earlier points
-    are added in groups of equal time. Facts ascend within a group, so walking back one by one would
-    list the highest index first, and keep the wrong facts at the edge of k.
+    are added in groups of equal time. Within a group, facts are in ascending order. Walking back
+    one by one would list the highest index first, and keep the wrong facts when k is reached.
     """
     offsets, starts = index.offsets, index.starts
     points, stop = offsets[3 * slot], offsets[3 * slot + 1]
@@ -95,7 +95,7 @@ def _nearest_points(
 def _append(
     index: Incidence, lo: int, hi: int, when: int, k: int, hidden: int, nearest: Longs2, count: int
 ) -> int:
-    """Append facts[lo:hi], without hidden ones, to a list until it has k. Return its new length."""
+    """Append facts[lo:hi], except hidden ones, until the list has k. Return its new length."""
     position = lo
     while position < hi and count < k:
         fact = index.facts[position]
@@ -158,7 +158,7 @@ def _nearest_stream(streams: Longs2, open_count: int) -> int:
 def _open_streams(index: Incidence, slot: int, when: int, view: int, streams: Longs2) -> int:
     """Open the slot's streams that have facts, each at its first fact, and return their number.
 
-    For an undated query, every dated fact is equally far away. The streams ON then start at the
+    For an undated query, all dated facts are equally far away. The ON streams then start at the
     beginning, and no stream goes back in time.
     """
     offsets, starts = index.offsets, index.starts
@@ -260,7 +260,7 @@ def _distance(kind: int, when: int, end: int) -> int:
 
 @leaf
 def lower_bound(values: Ints, lo: int, hi: int, value: int) -> int:
-    """Return the first position in the ascending values[lo:hi] with at least `value`, or hi."""
+    """Return the first position in the ascending values[lo:hi] not below `value`, or hi."""
     while lo < hi:
         middle = (lo + hi) >> 1
         if values[middle] < value:
@@ -297,8 +297,9 @@ def _next_lasting(index: Incidence, when: int, position: int, stop: int) -> int:
 def _next_containing(index: Incidence, when: int, position: int, stop: int, shift: int) -> int:
     """Return the first interval in facts[position:stop] that ends at `when` or later, or stop.
 
-    Walk through the tree of maxima: along the entries of a level, up at the end of every 16, and
-    down into the first maximum that reaches `when`. Long runs of ended intervals cost O(log n).
+    This walks through the tree of maxima. It moves along the entries of a level, goes up after
+    every 16 entries, and goes down into the first maximum that reaches `when`. Skipping a long run
+    of ended intervals takes O(log n).
     """
     level, entry = 0, position - shift
     while (entry << (FAN_BITS * level)) < stop - shift:

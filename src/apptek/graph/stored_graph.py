@@ -1,7 +1,7 @@
 """Conversion of a graph and its pair index to named arrays and back, with all ids checked.
 
-Kernels do not check indices: an id or offset out of range reads foreign memory or crashes. This is
-therefore the only place where arrays from disk become a graph.
+Kernels do not check indices. An id or offset that is out of range would read unrelated memory or
+crash the process. Arrays from disk therefore become a graph only in this module.
 """
 
 from collections.abc import Iterator, Mapping
@@ -44,7 +44,7 @@ def graph_about(graph: TemporalGraph) -> dict[str, Any]:
 def graph_from(
     about: Mapping[str, Any], arrays: Arrays, *, every_value: bool = True
 ) -> TemporalGraph:
-    """Return the graph in these arrays. Raise GraphError if a kernel would leave their bounds.
+    """Build the graph from these arrays. Raise GraphError if a kernel would leave their bounds.
 
     Without `every_value`, only offsets are checked (a few per entity). With it, all ids of all
     facts are checked too.

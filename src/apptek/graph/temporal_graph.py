@@ -1,4 +1,4 @@
-"""The graph: training facts by entity and time."""
+"""The graph: facts, usually the training facts, indexed by entity and time."""
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field, replace
@@ -23,13 +23,13 @@ DIRECTIONS: dict[str, int] = {"both": BOTH, "outgoing": OUTGOING}
 
 
 class Derived:
-    """Values derived from a graph's facts and times, each computed once for all threads."""
+    """Values derived from a graph's facts and times. Threads share them."""
 
     def __init__(self) -> None:
         self._made: dict[Hashable, Any] = {}
 
     def __reduce__(self) -> tuple[type["Derived"], tuple[()]]:
-        """Pickle as empty, because everything can be derived again."""
+        """Pickle without the values, because all of them can be derived again."""
         return Derived, ()
 
     def once(self, key: Hashable, make: Callable[[], Made]) -> Made:
@@ -47,12 +47,12 @@ class TemporalGraph:
     """Facts, indexed by entity, direction and time.
 
     incidence     the facts by entity and time. Its since and until are positions on the axis, while
-                  the facts themselves contain codes; mostly these are the same arrays. Its twins
-                  are, for facts with one known end, the lowest index among facts with the same
-                  triple, which are hidden together. Empty if there are no such facts.
-    open_end      ongoing: a fact without a known end continues; point: it is at its known end
-    past_only     whether a query sees only the facts before its time, see `past_view`
-    derived       values derived from these facts and times, shared by the views
+                  the facts themselves contain codes. Often these are the same arrays. Facts with
+                  one known end and the same triple are twins, which are hidden together. Its twins
+                  contain the lowest index among them, and are empty if there are no such facts.
+    open_end      ongoing: a fact without a known end continues; point: it happens at its known time
+    past_only     whether a query sees only the facts before its time; see `past_view`
+    derived       values derived from these facts and times; all views share them
     """
 
     facts: Facts
@@ -66,7 +66,7 @@ class TemporalGraph:
 
     @classmethod
     def of(cls, dataset: Dataset) -> "TemporalGraph":
-        """Build a data set's graph from its training facts alone."""
+        """Build a data set's graph from its training facts only."""
         return cls.build(
             dataset.train,
             dataset.axis,
@@ -85,7 +85,7 @@ class TemporalGraph:
         *,
         open_end: OpenEnd = "point",
     ) -> "TemporalGraph":
-        """Build the graph of these facts. O(n log n)."""
+        """Build the graph of these facts in O(n log n)."""
         since, until = positions_of(facts, axis, open_end)
         return cls(
             facts=facts,
@@ -119,11 +119,11 @@ class TemporalGraph:
         return self.past_view() if view == "past_only" else self
 
     def past_view(self) -> "TemporalGraph":
-        """Return the same graph as it was known before each query's time, for forecasts.
+        """Return the graph that shows only what was known before each query's time, for forecasts.
 
-        A query sees all undated facts, and the facts that started (since, otherwise until) strictly
-        before it. Ends at its time or later are unknown. A coarse date counts as its last day:
-        "1998" is not before 1998-05-05.
+        A query sees all undated facts, and the facts that started strictly before its time. A
+        fact's start is its since, or until if since is unknown. Ends at the query's time or later
+        are unknown. A coarse date counts as its last day: "1998" is not before 1998-05-05.
         """
         if not self.axis.mixed:
             return replace(self, past_only=True)
@@ -153,7 +153,7 @@ class TemporalGraph:
 def positions_of(
     facts: Facts, axis: TimeAxis, open_end: OpenEnd, *, last: bool = False
 ) -> tuple[Ints, Ints]:
-    """Return since and until on the axis, using the first or the `last` day of a written time.
+    """Return since and until as axis positions, using the first or the `last` day of a coarse date.
 
     If open ends are ongoing, a fact that started and has no known end lasts forever.
     """
@@ -175,7 +175,10 @@ def positions_of(
 
 
 def _twins(facts: Facts) -> Ints:
-    """Return the first fact with the same triple for facts with one known end, else the fact."""
+    """Return each fact's twin: the first fact with the same triple, or the fact itself.
+
+    Only facts with one known end share a twin.
+    """
     half_open = (facts.since == UNKNOWN) != (facts.until == UNKNOWN)
     if facts.since is facts.until or not half_open.any():
         return read_only(np.empty(0, np.int32))

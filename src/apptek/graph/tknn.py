@@ -1,4 +1,4 @@
-"""N_tknn: an entity's k facts that are nearest in time, as numba kernels over flat arrays.
+"""N_tknn: numba kernels that find an entity's k facts nearest in time, in flat arrays.
 
 An entity has two slots in the graph's Incidence, one per direction. slot_search.py lists the
 nearest facts in a slot, and this module merges the two lists. Both use the same order, by
@@ -27,11 +27,11 @@ from apptek.graph.slot_search import (
 
 OUTGOING, INCOMING, BOTH = 1, 2, 3
 VIEW = AHEAD | ONGOING  # combined with a direction, see slot_search.py
-STRICT = 64  # combined with a direction: only facts nearer than the k-th, as the paper writes it
+STRICT = 64  # combined with a direction: only facts nearer than the k-th, as the paper defines it
 
 
 class Space(NamedTuple):
-    """Work space for look-ups. Allocating it each time would cost more than most look-ups."""
+    """Work space for look-ups. Allocating it each time would take longer than most look-ups."""
 
     streams: Longs2  # (STREAMS, FIELDS)
     outgoing: Longs2  # (k, 3)

@@ -21,7 +21,7 @@ from apptek.server.responses import Answers, ServedExplanation
 from apptek.server.served_model import ServedModel
 from apptek.server.timelines import describe_fact
 
-MAX_PAIRS = 100_000  # maximum number of (query, predicate) pairs in a batch response
+MAX_PAIRS = 100_000  # maximum number of (query, predicate) combinations in a batch response
 
 
 def predict(served: ServedModel, body: PredictBody) -> Answers:
@@ -33,7 +33,7 @@ def predict(served: ServedModel, body: PredictBody) -> Answers:
     else:
         question = served.question(body, body.view, allow_unknown=body.allow_unknown)
         asked, ids = [question.query], question.ids
-    # A set can contain all predicates.
+    # A prediction set can contain all predicates.
     top = body.top if body.coverage is None else len(answerer.model.dataset.predicates)
     if len(ids) * top > MAX_PAIRS:
         raise ServiceError(
@@ -103,7 +103,7 @@ def _check_facts(facts: Sequence[int], count: int) -> None:
 
 
 def _renamed(explanation: Explanation, kept: Longs) -> Explanation:
-    """Replace the fact numbers of a subgraph by their numbers in the whole graph."""
+    """Replace fact numbers in a subgraph with the numbers in the whole graph."""
 
     def renamed(reason: Reason) -> Reason:
         facts = tuple(replace(fact, fact=int(kept[fact.fact])) for fact in reason.facts)

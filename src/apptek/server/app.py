@@ -22,7 +22,7 @@ ABOUT = """Which predicate holds between a subject and an object at a time, and 
 
 Errors are problem JSON (RFC 9457): what is wrong, where, and how to fix it."""
 EXPLORER = Path(__file__).parent / "explorer"
-mimetypes.add_type("text/javascript", ".js")  # Windows may register another type
+mimetypes.add_type("text/javascript", ".js")  # on Windows, another type may be registered
 
 
 def create_app(served: ServedModel, limits: RequestLimits | None = None) -> FastAPI:

@@ -19,7 +19,7 @@ WINDOW = "Give the start in `from`, and either the end in `until` or a length."
 
 
 def window_keywords(served: ServedModel, body: WindowBody) -> dict[str, Any]:
-    """Return the window and events of a request as keywords for the predictor's methods.
+    """Return a request's window and events as keyword arguments for the predictor's methods.
 
     Raises a ServiceError if the model cannot forecast, or if a value is invalid.
     """

@@ -1,7 +1,7 @@
-"""The server on a port: who may connect, and when slow connections are closed.
+"""The HTTP server: who may connect to its port, and when slow connections are closed.
 
-uvicorn closes connections that are idle after a response. But it waits forever for a request's
-headers, and for a client that does not read its response. A thousand such clients could use up all
+uvicorn closes connections that are idle after a response. However, it waits forever for a request's
+headers, and for a client that does not read its response. A thousand slow clients could use up all
 the connections that a process may open.
 """
 
@@ -31,7 +31,7 @@ from apptek.terminal import messages
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "[::1]"})
 LogFormat = Literal["text", "json"]
 BACKLOG = 1024
-FILES = 5248  # enough for connections, a backlog of them, and our own files
+FILES = 5248  # enough for open and waiting connections and our own files
 HEAD_SECONDS = 10.0
 TOKEN_LENGTH = 16  # minimum number of characters, so that a token cannot be guessed
 GRACE = 5  # seconds for shutdown, in addition to the time limit for an answer
@@ -47,7 +47,7 @@ def is_loopback(host: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Reach:
-    """The address on which a service listens, and who may use it.
+    """The address on which a service listens, and the clients that may use it.
 
     Other machines need a token, unless the service is deliberately `insecure`.
     """
@@ -98,7 +98,7 @@ def serve(folder: Path, reach: Reach, *, log: LogFormat = "text") -> None:
 
 
 def secured(app: ASGIApp, limits: RequestLimits, reach: Reach, digest: str = "") -> ASGIApp:
-    """Put the app behind its middleware. On loopback, only loopback host names are accepted."""
+    """Wrap the app in its middleware. On loopback, it accepts only loopback host names."""
     hosts = LOOPBACK | {reach.host} if is_loopback(reach.host) else None
     return SecurityMiddleware(app, limits, reach.token, hosts, digest)
 
@@ -119,7 +119,7 @@ def _listen(host: str, port: int) -> socket.socket:
 
 
 def log_to_stderr(log: LogFormat = "text") -> None:
-    """Send the logs of the service and its libraries to stderr; as JSON, include each request."""
+    """Send the logs of the service and its libraries to stderr. JSON logs include each request."""
     handler, requests = logging.StreamHandler(), logging.StreamHandler()
     logging.getLogger("uvicorn.error").setLevel(logging.ERROR)  # not client errors
     handler.setFormatter(logging.Formatter("%(levelname)s %(name)s: %(message)s"))
@@ -194,8 +194,8 @@ class DeadlineProtocol(H11Protocol):
 
 
 def raise_file_limit() -> None:
-    """Raise the limit on open files as far as useful and allowed."""
-    with suppress(ImportError, OSError, ValueError):  # a system without such limits
+    """Raise the limit on open files as far as is useful and allowed."""
+    with suppress(ImportError, OSError, ValueError):  # a system without these limits
         import resource
 
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)

@@ -1,4 +1,4 @@
-"""The Model Context Protocol server: questions to a model as tools."""
+"""The Model Context Protocol server, which offers questions to a model as tools."""
 
 import os
 from collections.abc import Callable
@@ -34,12 +34,12 @@ _ADVICE = {
 
 
 class ModelServer(MCPServer[Any]):
-    """An MCPServer whose errors are a single line that describes the problem."""
+    """An MCPServer that describes each error on a single line."""
 
     async def call_tool(
         self, name: str, arguments: dict[str, Any], context: Context[Any, Any] | None = None
     ) -> CallToolResult | InputRequiredResult:
-        """Call a tool and shorten its errors: pydantic adds a line and a URL for each one."""
+        """Call a tool and shorten its errors, because pydantic adds a line and a URL to each."""
         try:
             return await super().call_tool(name, arguments, context)
         except ToolError as error:
@@ -76,7 +76,7 @@ def instructions(served: ServedModel) -> str:
 
 
 def _in_pool(pool: WorkerPool, ask: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a tool: run it in a thread, and turn queries that cannot be answered into ToolErrors."""
+    """Wrap a tool: run it in a thread, and raise a ToolError if a query cannot be answered."""
 
     @wraps(ask)
     async def tool(**arguments: Any) -> Any:

@@ -1,7 +1,7 @@
-"""The tools for an assistant: each is a question to a model, and its docstring is the manual.
+"""The tools for an assistant. Each asks a model a question, and its docstring is its manual.
 
-A tool is a function of the model and a request body, which usually matches the HTTP interface. It
-returns a result from `results.py`, which also defines the schema.
+A tool is a function of the model and a request body. The body usually matches the HTTP interface.
+The function returns a result from `results.py`, where the result's schema is defined too.
 """
 
 from collections.abc import Callable
@@ -28,7 +28,7 @@ EVENTS = ("predicate", "class_", "group")
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A question: the function that answers it, and the body fields that become arguments."""
+    """A question: the function that answers it, and the body fields that become tool arguments."""
 
     work: Callable[[ServedModel, Any], Any]
     arguments: tuple[str, ...]
@@ -63,7 +63,10 @@ class Tool:
 
 
 def _model_of(kind: Any) -> type[BaseModel]:
-    """Return a result type that a tool can return: the package `mcp` does not accept slots."""
+    """Return a version of a result type that a tool can return.
+
+    The package `mcp` does not accept classes with slots.
+    """
     described_fields: dict[str, Any] = {
         each.name: (each.type, Field(description=each.metadata.get("description")))
         for each in fields(kind)

@@ -1,4 +1,4 @@
-"""What the service reports about its model: data and settings, names, topologies and weights."""
+"""What the service reports about its model: data, settings and names."""
 
 import numpy as np
 

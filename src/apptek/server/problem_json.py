@@ -30,7 +30,8 @@ TITLES = {
     500: "The service failed",
     503: "The service is busy",
 }
-# After 400, the end of the body is unknown, and after 408 it is unread: close the connection.
+# After 400, we do not know where the body ends. After 408, the body is unread. Close the
+# connection.
 _HEADERS = {
     400: {"Connection": "close"},
     401: {"WWW-Authenticate": "Bearer"},
@@ -94,7 +95,7 @@ def problem_of(
     title: str = "",
     advice: str = "Change the request as described in `detail`.",
 ) -> ServiceError:
-    """Return the problem for a library error that rejects a request."""
+    """Return the problem that describes a library error caused by a request."""
     if isinstance(error, ServiceError):
         return error
     if isinstance(error, UnknownName):
@@ -116,7 +117,7 @@ def problem_of(
 
 @contextmanager
 def refusing(where: str, *, title: str, advice: str) -> Iterator[None]:
-    """Convert a library error that rejects a request into a problem."""
+    """Convert library errors caused by a request into problems."""
     try:
         yield
     except ApptekError as error:
@@ -175,7 +176,7 @@ def add_error_handlers(app: FastAPI) -> None:
 
 
 def _from_validation(error: RequestValidationError) -> ServiceError:
-    """Return the problem for the first invalid field, with the number of further ones."""
+    """Return the problem for the first invalid field, with the number of other invalid fields."""
     first, *others = error.errors()
     path = [str(part) for part in first["loc"] if part not in _TAGS]
     where = shortened(".".join(path), MAX_QUOTED)

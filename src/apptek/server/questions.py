@@ -1,4 +1,4 @@
-"""Sample questions: well-answered ones for the first screen, and search results."""
+"""Sample questions: some that the model answers well, for the first screen, and search results."""
 
 from functools import partial
 
@@ -17,9 +17,9 @@ from apptek.server.requests import SearchQuery
 from apptek.server.responses import CountedName
 from apptek.server.served_model import ServedModel, sample_facts
 
-CARDS = 9  # one large card, and the others in rows of two or four
+CARDS = 9  # one large card, and the others in rows of two or four cards
 WORDS = 8  # maximum number of characters used from a search text
-NAMES = 3  # number of entities that a search also offers
+NAMES = 3  # number of entities that a search also suggests
 STOP_WORDS = frozenset(
     ("a", "against", "all", "an", "and", "at", "between", "by", "did", "do", "does", "for", "from",
      "happen", "happens", "how", "in", "is", "next", "of", "on", "the", "to", "what", "when",
@@ -28,7 +28,7 @@ STOP_WORDS = frozenset(
 
 
 class Question(BaseModel):
-    """A sample query: a pair, a time, and the predicate of a fact of that time."""
+    """A sample query: a pair, a time, and the predicate of a fact at that time."""
 
     subject: str
     object: str
@@ -60,7 +60,7 @@ class Questions(BaseModel):
 def example_questions(served: ServedModel) -> Questions:
     """Return facts of active entities that the model predicts from earlier facts.
 
-    No entity and no predicate occurs twice. Where no fact has a date, all facts are known.
+    No entity or predicate occurs twice. If no fact has a date, the model sees all facts.
     """
     data, graph = served.model.dataset, served.model.graph
     facts, rows = sample_facts(data, served.counts)
@@ -91,11 +91,11 @@ def search(served: ServedModel, asked: SearchQuery) -> Questions:
 
 
 def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
-    """Return the pairs whose facts match all words of a text, by their names or the predicate.
+    """Return the pairs whose facts match all words in a text, by entity or predicate name.
 
     "korea visit" finds pairs with Korea in a name and visits among their facts, most visits first.
-    The question about a pair uses the direction and predicate with the most matching facts.
-    Matching names are always returned.
+    The question about a pair uses the direction and predicate with the most matching facts. Names
+    that match are returned even if no fact matches.
     """
     words = [word for word in key_of(text).split(" ") if word and word not in STOP_WORDS][:WORDS]
     graph = served.model.graph
@@ -133,7 +133,7 @@ def find_questions(served: ServedModel, text: str, limit: int) -> Questions:
 
 
 def _names(served: ServedModel, words: list[str]) -> list[CountedName]:
-    """Return the entities whose names match all words, or otherwise any of them."""
+    """Return the entities whose names match all words. If there are none, match any word."""
     search = partial(served.index.search, limit=NAMES)
     ids = search(" ".join(words)) or [entity for word in words for entity in search(word)]
     names, counts = served.model.dataset.entities, served.counts

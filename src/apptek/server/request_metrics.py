@@ -17,7 +17,7 @@ from starlette.types import Scope
 from apptek.server.workers import WorkerPool
 
 LOGGER = "apptek.requests"
-METRICS = "apptek.metrics"  # the key in a request's scope for the metrics of its service
+METRICS = "apptek.metrics"  # the key in a request's scope that holds the service's metrics
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.005, 0.02, 0.1, 0.5, 2.0, 10.0)  # upper bounds of the latency buckets
 
@@ -32,7 +32,7 @@ class RequestMetrics:
         self._lock = Lock()
 
     def add(self, scope: Scope, status: int, seconds: float) -> None:
-        """Count and log an answered request, without its query."""
+        """Count an answered request, and log it without its query string."""
         route = getattr(scope.get("route"), "path", "other")
         with self._lock:
             self._statuses[route, status] += 1
@@ -85,7 +85,7 @@ def add_metrics(app: FastAPI, pools: Mapping[str, WorkerPool]) -> None:
 
     @app.get("/api/metrics", include_in_schema=False)
     async def metrics(request: Request) -> PlainTextResponse:
-        """Return requests, latencies, queues and memory in the Prometheus text format."""
+        """Return request counts, latencies, queues and memory use in the Prometheus text format."""
         of_service: RequestMetrics = request.scope.get(METRICS) or RequestMetrics()
         text = "\n".join([*of_service.lines(pools), ""])
         return PlainTextResponse(text, media_type=MEDIA_TYPE)

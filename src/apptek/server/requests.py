@@ -49,8 +49,8 @@ class _StrictBody(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _refuse_extra_fields(cls, body: Any) -> Any:
-        # Pydantic would report every extra field: a body with 300,000 of them would use much
-        # memory.
+        # Pydantic would report every extra field. For a body with 300,000 of them, this would use a
+        # lot of memory.
         if isinstance(body, dict) and len(body) > len(cls.model_fields):
             extra = next(name for name in body if name not in cls.model_fields)
             raise PydanticCustomError(
@@ -115,7 +115,7 @@ def _form(body: Any) -> str:
     return "many" if isinstance(body, dict) and "queries" in body else "one"
 
 
-# The tag selects which form a body is validated against, so that errors refer to one form.
+# The tag selects the form that a body is validated against. Errors then refer to one form only.
 PredictBody = Annotated[
     Annotated[PredictQuery, Tag("one")] | Annotated[PredictBatch, Tag("many")], Discriminator(_form)
 ]

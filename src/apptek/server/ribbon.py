@@ -1,4 +1,4 @@
-"""The answers about a pair over a range of times, in both directions and in one response."""
+"""The answers about a pair at each time in a range, in both directions, as one response."""
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -107,7 +107,7 @@ def _directions(
     model: Model, pair: tuple[int, int], chances: list[Matrix], classes: PredicateClasses,
     window: Window,
 ) -> tuple[list[RibbonDirection], list[int]]:  # fmt: skip
-    """Return both directions, and the ids of the predicates that they refer to by index."""
+    """Return both directions, and the predicate ids that they refer to by index."""
     data, graph = model.dataset, model.graph
     ways = (pair, pair[::-1])
     orders = [np.argsort(-each, axis=1, kind="stable")[:, :LISTED] for each in chances]

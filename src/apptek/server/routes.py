@@ -1,7 +1,8 @@
-"""Every route of the service, with the function that answers it.
+"""All of the service's routes, with the functions that answer them.
 
-The parameter after `served` is the request body or query string, a class in `requests.py`. The
-return type is the response schema, and the docstring is the description in OpenAPI.
+The parameter after `served` receives the request body or query string. Its type is a class in
+`requests.py`. The return type defines the response schema, and the docstring is the OpenAPI
+description.
 """
 
 import inspect
@@ -26,13 +27,14 @@ from apptek.server.request_metrics import add_metrics
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import RequestLimits, WorkerPool
 
-# Separate threads: names do not wait for batches, answers for lists, or health for anything.
+# Separate threads, so that names do not wait for batches, answers do not wait for lists, and health
+# does not wait for anything.
 Pool = Literal["health", "information", "answers", "page"]
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """A route, and the function that answers it in a thread of a pool."""
+    """A route, the function that answers it, and the pool whose threads run the function."""
 
     method: Literal["GET", "POST"]
     path: str
@@ -59,7 +61,7 @@ class Route:
         )  # fmt: skip
 
     def _parameter(self, parameter: inspect.Parameter) -> inspect.Parameter:
-        """Return a parameter of the function for FastAPI; with GET, from the query string."""
+        """Return a function parameter for FastAPI. With GET, it is read from the query string."""
         if self.method == "POST" or get_origin(parameter.annotation) is Annotated:
             return parameter
         return parameter.replace(annotation=Annotated[parameter.annotation, Query()])
@@ -88,13 +90,13 @@ ROUTES = (
 
 
 def _result_of(signature: inspect.Signature) -> Any:
-    """Return the type that is sent as JSON, without the Response used for files."""
+    """Return the type that is sent as JSON, leaving out the Response type used for files."""
     kinds = get_args(signature.return_annotation)
     return kinds[0] if kinds else signature.return_annotation
 
 
 def add_routes(app: FastAPI, served: ServedModel, limits: RequestLimits) -> None:
-    """Add all routes, each with the threads of its pool."""
+    """Add all routes. Each runs in the threads of its pool."""
     pools: dict[str, WorkerPool] = {route.pool: WorkerPool(limits) for route in ROUTES}
     for route in ROUTES:
         route.add_to(app, served, pools[route.pool])

@@ -1,4 +1,4 @@
-"""ASGI middleware in front of the app: checks who is asking, limits bodies, sets strict headers."""
+"""ASGI middleware that checks who sends a request, limits its body, and sets strict headers."""
 
 import asyncio
 import hmac
@@ -34,7 +34,7 @@ _HOST = re.compile(r"(\[[0-9a-f:.]+\]|[^:\[\]]*)(:\d*)?", re.IGNORECASE)
 
 @dataclass(frozen=True, slots=True)
 class SecurityMiddleware:
-    """A middleware that rejects bad requests and adds security headers to every response.
+    """Middleware that rejects bad requests and adds security headers to every response.
 
     token  required for the model's answers; None: no token is needed
     hosts  accepted host names; None: any name. This blocks pages from another site that point their
@@ -93,7 +93,8 @@ class SecurityMiddleware:
                 where="Host",
             )
         if "content-length" in headers and "transfer-encoding" in headers:
-            # A proxy may disagree about where the body ends: the rest would be a smuggled request.
+            # A proxy may disagree about where the body ends. The rest would then be a smuggled
+            # request.
             raise ServiceError(
                 400,
                 "A request must not have both Content-Length and Transfer-Encoding.",

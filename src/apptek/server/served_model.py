@@ -73,7 +73,7 @@ class ServedModel:
     """
 
     predictor: Predictor
-    folder: Path  # the location of the model when it was opened
+    folder: Path  # the path of the model folder when the model was opened
     digest: str
     span: Window
     samples: tuple[Query, ...]
@@ -97,7 +97,7 @@ class ServedModel:
             predictor.forecast(samples[0].subject, samples[0].object, steps=1)
         asked = predictor.answerer.queries_of(samples[:1])
         process = DecisionProcess(predictor.answerer.main.space.graph, model.config.agent)
-        Environment(process, asked)  # for the agent's steps
+        Environment(process, asked)  # needed for the agent's steps
         span = time_span(model.graph)
         return cls(predictor, folder, digest, span, samples, counts, pending_index, background)
 
@@ -107,7 +107,7 @@ class ServedModel:
         return self.predictor.model
 
     def answerer(self, view: View | None) -> Answerer:
-        """Return the answerer; with `past_only`, queries use only the facts before their time."""
+        """Return a view's answerer. With `past_only`, queries use only facts before their time."""
         answerer = self.predictor.answerer
         return answerer.past_view() if view == "past_only" else answerer
 
@@ -128,7 +128,7 @@ class ServedModel:
         return one, other
 
     def ids(self, names: dict[str, str], *, allow_unknown: bool = False) -> list[int]:
-        """Return the ids of names, keyed by request field; below 0 for unknown names.
+        """Return the ids of names, given by request field. Unknown names have ids below 0.
 
         Raises a ServiceError with similar names if unknown names are not allowed.
         """
@@ -162,7 +162,7 @@ class ServedModel:
         *,
         against: str | None = None,
     ) -> WhatIf | None:
-        """Return the answer with and without supposed facts; None if nothing is supposed.
+        """Return the answer with and without supposed facts, or None if there are none.
 
         Raises a ServiceError if a fact cannot be supposed.
         """
@@ -251,10 +251,10 @@ def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
 
 @contextmanager
 def private_copy(folder: Path) -> Iterator[Path]:
-    """Return a copy for the duration of the block; memory maps of it remain valid afterwards.
+    """Yield a private copy of a model folder. Memory maps of the copy remain valid after the block.
 
-    ApptekError if the folder is not a complete model or changes while it is copied, or if there is
-    no space for the copy. Errors in the block mention the folder instead of its copy.
+    Raises ApptekError if the folder is not a complete model, changes while it is copied, or does
+    not fit on the disk. Errors raised in the block mention the folder instead of its copy.
     """
     open_folder(folder)
     with tempfile.TemporaryDirectory(prefix="apptek-serve-") as private:  # for this user only

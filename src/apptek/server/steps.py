@@ -1,4 +1,8 @@
-"""The paper's exploration step by step: a predicate expands both sides until they meet."""
+"""The paper's exploration, step by step.
+
+In each step, a predicate adds facts around the subject and around the object, until both groups of
+entities meet.
+"""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -79,7 +83,7 @@ def explore(served: ServedModel, body: StepsBody) -> Steps:
 def _play(
     process: DecisionProcess, queries: Queries, trail: tuple[int, ...]
 ) -> tuple[Environment, set[int], Sequence[CoreFact]]:
-    """Play an episode; return it, the entities where the sides meet, and their facts.
+    """Play an episode. Return it with the entities that both sides reach, and their facts.
 
     Once they have met, the facts are those on the shortest paths between the sides.
     """

@@ -112,7 +112,7 @@ def history(served: ServedModel, asked: HistoryQuery) -> HistoryPage:
 
 
 def _in_range(served: ServedModel, facts: Ints, asked: RangeQuery) -> Ints:
-    """Return the dated facts in the requested range; all facts if no range was requested."""
+    """Return the dated facts in the requested range, or all facts if no range was requested."""
     if asked.start is None and asked.until is None:
         return facts
     window = read_window(served, asked)
@@ -122,7 +122,8 @@ def _in_range(served: ServedModel, facts: Ints, asked: RangeQuery) -> Ints:
 def layers_of(served: ServedModel, weights: Doubles | Longs) -> PredicateClasses:
     """Return groups of predicates if the model has them, else classes, else single predicates.
 
-    A predicate is `other` if it has no class or is not among those with the largest weights.
+    A predicate belongs to `other` if it has no class, or is not among the predicates with the
+    largest weights.
     """
     words = served.predictor.answerer.predicates
     for level in reversed(LEVELS):

@@ -1,4 +1,4 @@
-"""The pairs to watch, as a list or as a file."""
+"""The pairs to watch, returned as a list or as a file."""
 
 import tempfile
 from dataclasses import replace
@@ -74,7 +74,7 @@ def watched_pairs(served: ServedModel, body: WatchBody, wait: float) -> WatchedP
 
 
 def _as_file(listed: WatchedPairs, form: str) -> Response:
-    """Return the list as a file. Raises a ServiceError while the pairs are being compared."""
+    """Return the list as a file. Raise a ServiceError while the pairs are being compared."""
     if not listed.ready:
         raise ServiceError(503, "The pairs are still being compared.", advice="Send it again soon.")
     name = f"watch.{form}"

@@ -1,4 +1,4 @@
-"""The service's threads: for answers, and for lists that take longer than a request may."""
+"""The service's threads. Some compute answers, others lists that take longer than a request may."""
 
 import asyncio
 from collections import OrderedDict
@@ -14,7 +14,7 @@ from starlette.responses import Response
 from apptek.server.problem_json import ServiceError
 
 Result = TypeVar("Result")
-MAX_RESULTS = 16  # stored background results; the least recently used is dropped first
+MAX_RESULTS = 16  # number of stored background results; the least recently used is dropped first
 MAX_PENDING = 6  # maximum number of waiting or running background jobs
 
 
@@ -23,7 +23,7 @@ class RequestLimits:
     """The limits for one request. If exceeded, the service responds with 408, 413 or 503."""
 
     body_bytes: int = 4 << 20  # 413
-    seconds: float = 20.0  # for the body to arrive (408), and for the response (503)
+    seconds: float = 20.0  # time for the body to arrive (408), and for the response (503)
     workers: int = 2  # number of requests computed at the same time; others wait
 
 
@@ -85,10 +85,10 @@ class BackgroundWork:
         self._lock = Lock()
 
     def start(self, name: str, work: Callable[[], Result]) -> "Future[Result]":
-        """Return the result of some work by name; the work starts when it is first requested.
+        """Return a future for the named work. The work starts when it is first requested.
 
-        A failure is returned once; the next request starts again. Raises a ServiceError if too much
-        other work is pending.
+        A failure is returned once, and the next request starts the work again. Raises a
+        ServiceError if too much other work is pending.
         """
         with self._lock:
             results = self._results
@@ -115,7 +115,8 @@ class BackgroundWork:
 def within(seconds: float, work: "Future[Result]") -> Result | None:
     """Return the result of some work if it is ready within some seconds, else None.
 
-    A request that waited to the end would block a service thread and time out.
+    Waiting until the work ends would block one of the service's threads, and the request would time
+    out.
     """
     try:
         return work.result(timeout=seconds)
