@@ -48,7 +48,7 @@ class ScoredQueries:
 
 @dataclass(frozen=True, slots=True)
 class WorkingView:
-    """One of a model's views in use: its features and their weights."""
+    """A model's all_facts or past_only view in use: its features and their weights."""
 
     name: View
     space: FeatureSpace
@@ -253,7 +253,7 @@ class Answerer:
 
     @cached_property
     def _later_from(self) -> int:
-        """The position after which a query counts as long after the last known fact.
+        """The position after which a query is treated as long after the last known fact.
 
         There are two calibrations: one for one step after the last fact, and one for the distance
         from the training facts to the validation set. A query uses the nearer one, on a log scale.

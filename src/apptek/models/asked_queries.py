@@ -85,7 +85,7 @@ def _no_query(asked: Any) -> ApptekError:
 
 
 class LeftOut(str):
-    """The reason why a row of a dump is not a query. The row is skipped without an error."""
+    """The reason why a row of an event dump is not a query. The row is skipped without an error."""
 
     __slots__ = ()
 

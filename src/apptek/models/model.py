@@ -56,7 +56,7 @@ class FittedView:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
-    """A fitted predictor: its settings, data, added feature parts, and weights.
+    """A fitted predictor: its settings, data, weights, and the parts that feature families added.
 
     dataset  the data under the model's protocol, so the tuning split never doubles as the test set
     graph    the facts that the model answers from, by entity and time
@@ -221,7 +221,7 @@ def rolling_graph(data: Dataset, *later: Facts) -> TemporalGraph:
 
 
 def summarize(model: Model) -> dict[str, Any]:
-    """Return a summary of a model and the facts that it answers from, ready for JSON."""
+    """Return a summary of a model and of the facts that it answers from, as JSON values."""
     data, graph = model.dataset, model.graph
     common = {
         "dataset": data.name,

@@ -1,4 +1,4 @@
-"""Recalibration, which fits probabilities to the newest facts after updates.
+"""Recalibration: after updates, probabilities are calibrated on the newest facts.
 
 A model's weights are kept while the data changes. The past_only view is therefore calibrated again
 on the newest facts that it was not fitted on. Each is predicted from the facts before its time.

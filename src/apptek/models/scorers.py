@@ -1,4 +1,4 @@
-"""Scorers of queries in a view, and how a baseline fits and loads its scorer."""
+"""Scorers, which score predicates for queries, and how a baseline fits and loads its scorer."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, make_dataclass
@@ -20,7 +20,7 @@ Space = Mapping[str, Sequence[Any]]  # the values that a search may try, by sect
 
 
 class Scorer(Protocol):
-    """A scorer of queries in a view: the core of a baseline.
+    """An object that scores all predicates for queries in one view: the core of a baseline.
 
     Counting baselines exclude a query's hidden fact. A trained embedding cannot forget a fact, so
     `hidden` has no effect on it.

@@ -99,7 +99,7 @@ def next_time(model: Model) -> str:
 
 
 def unobserved_facts(new: Dataset, model: Model) -> Dataset:
-    """Return the new facts that start after the model's last observed time, all in train.
+    """Return the new facts that start after the model's last observed time, as training facts.
 
     A fact without a start counts by its end. Facts without either are dropped.
     """

@@ -146,12 +146,12 @@ class Ledger:
         self.events: dict[str, Events] = dict.fromkeys(PLANTED, np.empty(0, EVENT))
 
     def add(self, predicate: str, events: Events) -> None:
-        """Add events. For equal events, the first origin and any pin are kept."""
+        """Add events. Merge equal events: keep the first origin, and pin if either is pinned."""
         known = self.events.get(predicate, np.empty(0, EVENT))
         self.events[predicate] = _distinct(np.concatenate([known, events]))
 
     def pack(self, days: Longs, subjects: Longs, objects: Longs, origin: str) -> Events:
-        """Return events with one origin, not pinned."""
+        """Return events with one origin, which may be held out from the training set."""
         events = np.zeros(len(days), EVENT)
         events["key"] = (days * self.entity_count + subjects) * self.entity_count + objects
         events["origin"] = ORIGIN[origin]
@@ -176,7 +176,7 @@ def _distinct(events: Events) -> Events:
 
 
 def make_events(people: People, count: int, seed: int) -> Ledger:
-    """Create exactly `count` distinct events: spontaneous, noise, heads of rules, filling."""
+    """Create exactly `count` distinct events: spontaneous, noise, effects of rules, and filling."""
     ledger = Ledger(len(people.names))
     for number, stream in enumerate(STREAMS):
         rng = generator(seed, f"world.stream.{number}")
@@ -238,7 +238,7 @@ def _apply_rule(ledger: Ledger, rule: Rule, *, rng: Rng) -> None:
 
 
 def _draw_heads(rule: Rule, count: int, *, rng: Rng) -> tuple[Longs, Longs]:
-    """Return the rows of the `count` bodies that the head follows, and the lags in days."""
+    """Choose which of `count` events the rule acts on. Return their rows and the lags in days."""
     rows = np.flatnonzero(rng.random(count) < rule.probability)
     return rows, rng.integers(rule.lags[0], rule.lags[1] + 1, size=len(rows))
 
@@ -246,7 +246,8 @@ def _draw_heads(rule: Rule, count: int, *, rng: Rng) -> tuple[Longs, Longs]:
 def _form_episodes(ledger: Ledger, people: People, *, rng: Rng) -> None:
     """Add episodes: a threat (a, b), aid (c, b) from one ally c of b, retaliation (c, a).
 
-    Only one ally, because two would explain each other. Two of the three facts are pinned.
+    Only one ally helps, because the actions of two allies would explain each other. Two of the
+    three facts are pinned, so that they remain in the training set.
     """
     predicate = ALLY_AIDS.body[0].predicate
     threats = ledger.events[predicate]

@@ -1,7 +1,8 @@
 """The rules of the synthetic world: spontaneous events, and what follows from them.
 
-Shares are fractions of the world's events. They are small enough for the planted facts to fit even
-if every rule fires at every opportunity. `FILLING` supplies the rest.
+Shares are fractions of the world's events. They are small enough that the planted facts never
+exceed the world's size, even if every rule applies at every opportunity. `FILLING` supplies the
+rest.
 """
 
 from dataclasses import dataclass

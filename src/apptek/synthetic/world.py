@@ -1,7 +1,7 @@
 """A planted world: a plausible data set whose regularities are known by construction.
 
 Spontaneous events and noise come first. Then every rule in `rules.py` is applied to the facts that
-match its body. Finally, ordinary events fill the world up to its size.
+match its body. Finally, ordinary events are added until the world has the requested size.
 """
 
 import json

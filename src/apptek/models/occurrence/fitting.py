@@ -7,8 +7,8 @@ snapshots are reserved for calibration.
 The effect of a lead is the difference between two corrections of the log-odds, for the same pairs
 and times: the correction for windows a lead later, minus the correction for immediate windows. The
 second correction removes the model's error at these times, which are before its calibration. Facts
-over a long time are counted with decay, because a count of all facts grows, and so would the
-effect.
+over a long time are counted with decay. A count of all facts would keep growing, and the effect
+would grow with it.
 
 Overlapping windows repeat information. Each window is weighted by the proportion of it that no
 other window covers, so that a few days at the end of small data do not determine the level of all
@@ -52,14 +52,14 @@ WINDOWS: dict[Unit, tuple[int, ...]] = {
     "week": (1, 4, 13),
     "month": (1, 3, 12),
     "year": (1, 2, 5, 10),
-}  # of any other unit: its time scales
+}  # time scales for any other unit
 LEADS: dict[Unit, tuple[int, ...]] = {
     "hour": (24, 168),
     "day": (7, 28, 90),
     "week": (4, 13),
     "month": (3, 12),
     "year": (2, 5),
-}  # of any other unit: its longer time scales
+}  # longer time scales for any other unit
 LEAD_SNAPSHOTS, LEAD_ROWS = 24, 30_000  # for each window length and lead
 LEAD_PENALTY = 30.0  # shrinks the effect of a lead to none with little data
 FIT_SNAPSHOTS, CALIBRATION_SNAPSHOTS = 24, 6  # for each window length
@@ -71,20 +71,23 @@ NUMBER_PENALTY = 1.0  # shrinks the expected number to that of the pair's rhythm
 USUAL_BURST = np.asarray([0.0, 0.0, 1.0])
 BUSY_HITS = 200  # busy pairs with a fact that a separate regression needs
 LEAST_HITS = 20  # pairs with a fact in the snapshots that a fit needs
-_DIGITS = 9  # digits of fitted numbers; further ones differ between machines
+_DIGITS = 9  # digits kept of fitted numbers; later digits differ between machines
 
 
 # A regression starts from it: with each missed gap, the odds fall to a third. Small data have too
 # few pairs that stopped to learn this.
 USUAL = Regression(np.where(np.asarray(NAMES) == MISSED, -1.0, 0.0), 0.0, np.zeros(len(NAMES)))
 
-Moments = tuple[list[int], list[int]]  # of snapshots: to fit on, and to calibrate on
+Moments = tuple[list[int], list[int]]  # snapshot times: to fit on, and to calibrate on
 
 
 @dataclass(frozen=True, slots=True)
 class Period:
-    """Positions: snapshots are from `first` on, calibration from `cut` on, nothing after `last`.
+    """The positions that divide the facts into a past, snapshots, and calibration.
 
+    first   where the snapshots begin
+    cut     where calibration begins
+    last    the last position that is used
     stride  the distance between two successive times: snapshots and windows are multiples of it
     """
 
@@ -97,14 +100,17 @@ class Period:
     def of(cls, events: Events, last: int | None = None, stride: int = 1) -> "Period":
         """Return the period of facts that were split at random: all of them, in time order.
 
-        last  until when they were observed; by default until the last of them
+        last  the last observed position; by default the last fact's
         """
         places = [int(len(events) * share) for share in (FIRST_SHARE, 1 - CALIBRATION_SHARE)]
         first, cut = (int(events.times[place]) for place in places)
         return cls(first, cut, int(events.times[-1]) if last is None else last, stride)
 
     def moments(self, window: int) -> Moments | None:
-        """Return snapshots whose windows of this length fit in their part, or None."""
+        """Return the times of snapshots for fitting and for calibration, or None if there are none.
+
+        Each window must fit into the period for fitting or the period for calibration.
+        """
         last_fit, last = self.cut - window, self.last - window + self.stride
         if last_fit < self.first or last < self.cut:
             return None
@@ -112,7 +118,7 @@ class Period:
         return fit, self._spread(self.cut, last, CALIBRATION_SNAPSHOTS)
 
     def lead_moments(self, window: int, lead: int) -> list[int]:
-        """Return the snapshots for a lead's effect on a window length, or none if too long."""
+        """Return snapshots for fitting a lead's effect, or none if the lead is too long."""
         last = self.last - lead - window + self.stride
         return self._spread(self.first, last, LEAD_SNAPSHOTS) if last > self.first else []
 
@@ -258,7 +264,7 @@ def _fit_lead(
 def _fit_effect(
     odds: Doubles, features: Doubles, hits: tuple[Bools, Bools], weights: Doubles
 ) -> LeadEffect:
-    """Fit the difference between hits at once and hits a lead later; see the module's docstring."""
+    """Fit the difference between immediate and later windows; see the module's docstring."""
     basis = np.stack([np.ones(len(odds)), odds, features[:, PAIR_LONG]], axis=1)
     at_once, later = (
         fit_logistic(basis, part, weights, offsets=odds, penalty=LEAD_PENALTY) for part in hits
@@ -277,10 +283,11 @@ def _fit_regression(
 ) -> Regression:
     """Fit a regression on the first part, and calibrate it on the second.
 
-    start   what it differs from, by as little as the rows allow
-    rising  whether no count may lower the chance, and no age raise it: then no pair has a lower
-            chance than a pair of names without facts. Too few unseen pairs have a first fact to
-            tell the counts of different time scales apart: one could get the wrong sign.
+    start   the regression to start from. The fit changes it only as far as the rows require
+    rising  whether to forbid that a higher count lowers the chance, or that a higher age raises it.
+            No pair then has a lower chance than a pair of names without facts. Few unseen pairs
+            have a first fact, so the weights of different time scales could otherwise get the wrong
+            sign.
     """
     fit, later = parts
     weights, bias = np.zeros(len(NAMES)), 0.0
@@ -308,9 +315,9 @@ def _fit_regression(
 
 
 def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, float]:
-    """Return the shift and slope that calibrate log-odds on other rows, drawn towards 0 and 1.
+    """Return the shift and slope that calibrate log-odds on other rows, shrunk towards 0 and 1.
 
-    The slope is not below 0: evidence for a fact never becomes evidence against it.
+    The slope is never negative, so evidence for a fact cannot become evidence against it.
     """
     mean, scale = float(np.average(odds, weights=weights)), math.sqrt(LEVEL_PENALTY)
     shapes = np.stack([np.full(len(odds), 1 / scale), odds - mean], axis=1)

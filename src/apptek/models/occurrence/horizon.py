@@ -1,11 +1,12 @@
 """A horizon of the occurrence model: its regressions for one window length.
 
 There are three logistic regressions over the features of pair_counts.py: for seen pairs, for the
-busy ones among them, and for unseen pairs. The features are those of the moment until which facts
-were observed; the lead is the time from there to the window. With a lead, the log-odds become
-shift + slope * log-odds + long * (the feature `pair long`): the latest facts say less about a later
-window, those of a long time say more. The effect is fitted for a few leads, and interpolated in
-log(1 + lead). The effect of the longest lead holds for all longer ones.
+busy ones among them, and for unseen pairs. The features are computed at the last observed time. The
+lead is the time from then to the start of the window. With a lead, the log-odds become shift +
+slope * log-odds + long * (the feature `pair long`): for a later window, recent facts carry less
+information, and facts over a long time carry more. The effect is fitted for a few leads, and
+interpolated in log(1 + lead). Leads beyond the longest fitted lead have the same effect as the
+longest.
 """
 
 import math
@@ -35,7 +36,7 @@ class Regression:
 
     def log_odds(self, features: Doubles) -> Doubles:
         """Return the log-odds of each row."""
-        # Not a matrix product: its sums depend on the number of rows.
+        # Not a matrix product, because its rounding depends on the number of rows.
         odds: Doubles = self.bias + (features * self.weights).sum(axis=1)
         return odds
 
@@ -59,9 +60,9 @@ class LeadEffect(NamedTuple):
         return changed
 
     def contributions(self, added: Doubles, features: Doubles) -> Doubles:
-        """Return what each feature adds to the changed log-odds, then the rest.
+        """Return what each feature adds to the log-odds with the effect, then the rest.
 
-        added  what each feature added before the change, then the rest
+        added  what each feature adds to the log-odds without the effect, then the rest
         """
         changed = self.slope * added
         changed[:, PAIR_LONG] += self.long * features[:, PAIR_LONG]
@@ -76,7 +77,7 @@ def is_busy(features: Doubles) -> Bools:
 
 
 Burst = tuple[float, float, float]
-Effects = tuple[LeadEffect, LeadEffect, LeadEffect]  # on the three groups of pairs of a horizon
+Effects = tuple[LeadEffect, LeadEffect, LeadEffect]  # on a horizon's seen, unseen and busy pairs
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +85,7 @@ class Horizon:
     """The fitted parts for one window length.
 
     busy     the regression for pairs with many facts, or None if there are too few
-    effects  of a few leads, ascending: on seen pairs, on unseen pairs, and on busy pairs
+    effects  for a few ascending leads, the effects on seen pairs, unseen pairs and busy pairs
     """
 
     window: int
@@ -95,7 +96,7 @@ class Horizon:
     busy: Regression | None = None
 
     def log_odds(self, features: Doubles, met: Bools, lead: int = 0) -> Doubles:
-        """Return the log-odds of any fact in the window that begins a lead after the features."""
+        """Return the log-odds of any fact in a window that begins `lead` after the last facts."""
         odds = np.empty(len(features))
         groups = zip(self._groups(features, met), self.effects_of(lead), strict=True)
         for (rows, fitted), effect in groups:
@@ -137,7 +138,7 @@ def _effects_of(effects: tuple[tuple[int, Effects], ...], lead: int) -> Effects:
 def hazards_of(
     horizons: Sequence[Horizon], features: Doubles, met: Bools, lead: int = 0
 ) -> list[Doubles]:
-    """Return the cumulative hazards -log(1 - P) of ascending lengths, each bounded by the last."""
+    """Return cumulative hazards -log(1 - P) for ascending lengths. Each bounds the next."""
     found = list[Doubles]()
     for place, horizon in enumerate(horizons):
         hazard = np.logaddexp(0.0, horizon.log_odds(features, met, lead))

@@ -1,17 +1,18 @@
 """The occurrence model: the probability that one entity acts on another in a window.
 
-Each of a few window lengths has a horizon, see horizon.py. The cumulative hazard -log(1 - P) adds
-up over time. It never falls with a longer window. If P is near 1, outcomes no longer tell hazards
-apart: then a longer window has no higher rate than the shorter one. Between two lengths the
-logarithm of the hazard is interpolated in the logarithm of the length; beyond them, the rate of the
-nearest length continues.
+A few window lengths have a horizon each; see horizon.py. The cumulative hazard -log(1 - P) adds up
+over time, so it never falls with a longer window. If P is near 1, outcomes no longer distinguish
+between hazards. A longer window then has at most the rate of the shorter one. Between two lengths,
+the logarithm of the hazard is interpolated in the logarithm of the length. Shorter and longer
+windows have the rate of the nearest fitted length.
 
 The expected number of facts is P times the number per window with a fact. That is
 e^a * (steps / P)^b * (times / P')^c, fitted for each length, because facts come in bursts. `steps`
 is the expected number of steps with a fact: n (1 - e^(-hazard / n)) for a window of n steps.
-`times` is the length divided by the mean gap between two facts of the pair, and P' the chance of an
-active pair with this rhythm: if P is near 1, the hazard tells little about the number. No exponent
-is below 0, so a pair that stopped has few facts. A longer window has no fewer facts.
+`times` is the length divided by the mean gap between two of the pair's facts. P' is the chance of
+an active pair with this rhythm. Both are needed because the hazard says little about the number of
+facts if P is near 1. No exponent is negative, so a pair that stopped has few expected facts. A
+longer window never has fewer expected facts.
 """
 
 import math
@@ -46,7 +47,7 @@ def coherent(chances: Doubles, numbers: Doubles, anything: Doubles) -> Doubles:
 
     No chance is above the expected number of such facts, (B, R), or above the chance of any fact,
     (B, 1). Their sum is not below the chance of any fact: if it is, each chance is raised toward
-    its bound. The order stays.
+    its bound. The order of the predicates is kept.
     """
     most = np.minimum(numbers, anything)
     kept = np.minimum(chances, most)
@@ -79,7 +80,7 @@ class OccurrenceModel:
     predicates    a and b of a predicate's probability, see `predicate_probabilities`
     either        from 0 to 1: how independent the two directions of a pair are
     stride        the distance between two successive times, in the unit of the axis
-    ranker        of the missing entity; None: too few facts to learn from
+    ranker        ranks the missing entity; None if there are too few facts to learn from
     """
 
     clock: Clock
@@ -142,7 +143,7 @@ class OccurrenceModel:
     def contributions(self, features: Doubles, met: Bools, window: int, lead: int = 0) -> Doubles:
         """Return each feature's contribution to the log-odds, the base, and the rest: (n, 30).
 
-        The rest is what the other lengths change: bounds, interpolation, a length beyond all.
+        The rest is the effect of the other window lengths: bounds, interpolation and extrapolation.
         """
         lower, upper, share = self._around(window)
         added = self.horizons[lower].contributions(features, met, lead)
@@ -233,7 +234,7 @@ class OccurrenceModel:
 
 
 def either_way(larger: Doubles, smaller: Doubles, independent: float) -> Doubles:
-    """Return P(one or both); the less probable one counts as far as the two are independent."""
+    """Return P(one or both). `independent` is the weight of the less probable direction, 0 to 1."""
     chances: Doubles = -np.expm1(np.log1p(-larger) + independent * np.log1p(-smaller))
     return chances
 

@@ -1,10 +1,10 @@
-"""Events and pairs, and the features of a pair at a moment: what happened before it.
+"""Events, pairs of entities, and the features of a pair: counts of what happened before a time.
 
-An event has the time when something happened between two entities; a pair has the moment of a
+An event has the time when something happened between two entities. A pair has the time of a
 forecast. *Meetings* are the first events of two entities, in either direction.
 
-For each of four families, log(1 + decayed count) by the time scales of the data (brief, short,
-middle, long, and ever), then log(time since the last):
+For each of four families, the features are log(1 + decayed count) for each of the data's time
+scales (brief, short, middle, long and ever), then log(time since the last):
 
 | family   | counts                                                  |
 |----------|---------------------------------------------------------|
@@ -13,10 +13,11 @@ middle, long, and ever), then log(time since the last):
 | subject  | facts that go out from the subject                      |
 | object   | facts that come in to the object                        |
 
-Then the time since the last fact of the pair in either direction, the common partners, and the
-rhythm of the pair: log(its mean gap between two times), and how many such gaps were missed since
-the last time: age / gap - 1, from 0 to 20. One gap of the long scale is added to the mean.
-Nothing at or after the forecast's time counts.
+The other features are the time since the pair's last fact in either direction, the number of common
+partners, and the pair's rhythm. The rhythm has two columns: the log of the mean gap between two
+times, and the number of gaps missed since the last time: age / gap - 1, from 0 to 20. The mean
+includes one additional gap as long as the long time scale. Facts at or after the forecast's time do
+not count.
 """
 
 import math
@@ -46,19 +47,19 @@ NAMES = (
 _FALLING = (f" {LAST}", GAP, MISSED)
 SIGNS = np.asarray([-1.0 if name.endswith(_FALLING) else 1.0 for name in NAMES])
 EVIDENCE = (*FAMILIES, "either", "common")  # the kinds of evidence that the columns belong to
-LENGTH = "length"  # the reason beside them: the chances of other window lengths
+LENGTH = "length"  # an additional reason: the chances of other window lengths
 _COLUMNS = {f: [i for i, name in enumerate(NAMES) if name.split()[0] == f] for f in EVIDENCE}
 _PLACES = {name: place for place, name in enumerate(NAMES)}
-MOST_MISSED = 20.0  # gaps since the last time; more are alike
-OLDEST = 4.0  # in long scales: the largest age, also of what never happened
+MOST_MISSED = 20.0  # maximum number of gaps since the last time
+OLDEST = 4.0  # the largest age, in long scales; also used if nothing ever happened
 
 
 @dataclass(frozen=True, slots=True)
 class Events:
     """The dated facts as (subject, object, time), ascending in time, without predicates.
 
-    A fact counts once, at its start; a fact without a known start, at its end. `width` is above
-    every id, so that two ids become one key.
+    A fact counts once, at its start. Without a known start, it counts at its end. `width` is
+    greater than every id, so that two ids can be combined into one key.
     """
 
     subjects: Longs
@@ -119,7 +120,7 @@ class Pairs:
 
     @classmethod
     def at(cls, keys: Longs, moment: int, width: int) -> "Pairs":
-        """Return the pairs of some keys, all at one moment."""
+        """Return the pairs with these keys, all at the same time."""
         return cls(keys // width - 1, keys % width - 1, np.full(len(keys), moment, np.int32))
 
     @classmethod
@@ -160,11 +161,11 @@ class Meetings:
         self.since, self.width = events.times[firsts // 2], events.width
 
     def before(self, moment: int) -> Longs:
-        """Return the keys of the pairs that had met before a moment, ascending."""
+        """Return the keys of all pairs that had met before a given time, ascending."""
         return self.keys[self.since < moment]
 
     def had_met(self, keys: Longs, moment: int) -> Bools:
-        """Return which of some pairs had met before a moment."""
+        """Return which pairs had met before a given time."""
         places = find_sorted(self.keys, keys)
         met: Bools = places >= 0
         met[met] = self.since[places[met]] < moment
@@ -186,7 +187,7 @@ class Meetings:
 class PairCounts:
     """The features of pairs, computed from events and the time scales of the data.
 
-    members  the entities whose events are complete; None: all
+    members  the entities whose events are complete, or None for all entities
     """
 
     def __init__(self, events: Events, clock: Clock, members: Longs | None = None) -> None:
@@ -225,7 +226,7 @@ class PairCounts:
         return np.concatenate([*columns, rhythm], axis=1)
 
     def _rhythm(self, pairs: Pairs) -> Doubles:
-        """Return the last two columns: the mean gap of each pair, and how many were missed."""
+        """Return the last two columns: each pair's mean gap, and the number of missed gaps."""
         keys, times = self._distinct
         asked = pairs.keys(self.events.width)
         known, starts = np.unique(keys, return_index=True)
@@ -255,7 +256,7 @@ def by_evidence(contributions: Doubles) -> Doubles:
 def count_and_age(features: Doubles, evidence: str) -> tuple[int, float]:
     """Return how many facts, times or partners a row of features counts, and the age of the last.
 
-    Of "either", the count is 0 if there was no fact between the two.
+    For "either", the count is 0 if there was no fact between the two entities.
     """
 
     def count(name: str) -> int:

@@ -1,8 +1,9 @@
-"""Snapshots: at some times, the pairs that could have a fact in the window, and those that had one.
+"""Snapshots: the pairs that could have a fact in the window after a time, and those that had one.
 
 Candidates are the seen pairs, which had an earlier fact in either direction, and all other pairs,
-the unseen pairs. Almost none of them have an event, so only a sample is drawn, weighted by the
-inverse sampling probability. The window begins a *lead* after the snapshot's time.
+the unseen pairs. Almost no unseen pairs have an event, so only a sample is drawn. Each sampled pair
+is weighted by its inverse sampling probability. The window begins a *lead* after the snapshot's
+time.
 """
 
 from dataclasses import dataclass, replace
@@ -79,7 +80,7 @@ def draw_acquainted(
     shares[1] = min(1.0, most / 2 / max(1, hits))
     shares[0] = min(1.0, (most - shares[1] * hits) / max(1, total - hits))
     parts, counts, weights = [], [], []
-    for moment in moments:  # one by one: all candidates at once might fill the memory
+    for moment in moments:  # one at a time, because all candidates together might not fit in memory
         keys = meetings.before(moment)
         happened = counts_in(events, keys, moment, moment + window - 1)
         is_hit = happened > 0
@@ -94,7 +95,7 @@ def draw_acquainted(
 
 
 def _keys_in(events: Events, moment: int, window: int, lead: int) -> Longs:
-    """Return the ordered pairs with a fact in the window at a moment, or in that a lead later."""
+    """Return the ordered pairs with a fact in the window after a time, or a lead later."""
     parts = [events.within(first, first + window - 1).keys() for first in {moment, moment + lead}]
     return np.unique(np.concatenate(parts))
 
@@ -113,8 +114,9 @@ def draw_strangers(
     lead     also include pairs with an event in the window that begins this much later
     members  the entities in the events, by default all entities
 
-    Of those without, half are drawn uniformly from all entities, and half in proportion to how
-    often the two acted or were acted upon so far: active entities are the ones to tell apart.
+    Half of the pairs without an event are drawn uniformly from all entities. The other half are
+    drawn in proportion to how often the pair's entities acted or were acted upon so far, because
+    the model mainly needs to distinguish between active entities.
     """
     members = np.arange(events.width - 1) if members is None else members
     meetings = Meetings(events)

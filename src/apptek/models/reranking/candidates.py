@@ -42,9 +42,9 @@ class Candidates:
 
 @dataclass(frozen=True, slots=True)
 class Mirrors:
-    """The mirror of each predicate: the one that most often goes the other way at the same time.
+    """Each predicate's mirror: the predicate that most often occurs in reverse at the same time.
 
-    share  of the predicate's dated facts between two entities: how many have the mirror
+    share  the proportion of the predicate's dated facts between two entities that have the mirror
     """
 
     of: Ints  # (R,), -1 where there is none
@@ -54,7 +54,7 @@ class Mirrors:
     def learned(cls, train: Facts, predicate_count: int) -> "Mirrors":
         """Learn the mirrors from the training facts."""
         train = train.take(train.dated & (train.subjects != train.objects))
-        nothing = np.full(len(train), -1, np.int32)  # no predicate: all are known beside it
+        nothing = np.full(len(train), -1, np.int32)  # no predicate: all others are known
         back = Facts(train.objects, nothing, train.subjects, train.since, train.until)
         known = known_predicates(back, (train,))
         forth_of = train.predicates[known.row_of_each].astype(np.int64) * predicate_count
@@ -101,7 +101,7 @@ def _names_of_weighed(space: FeatureSpace) -> list[str]:
 def describe_candidates(
     space: FeatureSpace, weighed: Weighed, mirrors: Mirrors, count: int
 ) -> Candidates:
-    """Return the `count` predicates with the best scores, and the features of each."""
+    """Return each query's `count` predicates with the best scores, and their features."""
     history, rows, scores = space.history, weighed.rows, weighed.scores
     assert history is not None
     count = min(count, scores.shape[1])
@@ -141,17 +141,17 @@ def _describe(
     mirror_of: Ints, mirror_share: Floats, shape: tuple[int, int, int, int], same: int, ever: int,
     undated: int, back: int, features: Floats,
 ) -> None:  # fmt: skip
-    """Fill in the features after the standing.
+    """Fill in the features after the candidate's rank, gap and log-probability.
 
     One pass over the active columns of a row serves all of its candidates.
     """
     families, predicates, width, traits = shape
-    history = families * predicates * width  # columns of history; traits and topologies follow
+    history = families * predicates * width  # history columns; traits and topologies follow
     # Where each block of a candidate's features begins, in the order of `names_of`.
     own = 3 + families + 2
     seen = own + families * width
     mirror = seen + 2 * families
-    candidate_of = np.full(predicates, -1, np.int32)  # for this row; cleared at its end
+    candidate_of = np.full(predicates, -1, np.int32)  # for this row; cleared after the row
     for row in range(candidates.shape[0]):
         for c in range(candidates.shape[1]):
             candidate_of[candidates[row, c]] = c

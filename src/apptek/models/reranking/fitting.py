@@ -1,8 +1,8 @@
 """Fitting the re-ranker: boosted trees reorder the linear model's most probable predicates.
 
 The trees are trained on scores from linear models that have not seen the training queries. All
-queries about a pair at the same time share a fold, and the mirrors are also learned without the
-fold. The loss is a listwise softmax over a query's candidates, starting from the linear
+queries about a pair at the same time share a fold. The predicates' mirrors are also learned without
+the fold's facts. The loss is a listwise softmax over a query's candidates, starting from the linear
 log-probability. Other training predicates with the same (u, v, t) are masked, as in the linear fit.
 Predicates that are not candidates keep their linear log-probability.
 """
@@ -42,7 +42,7 @@ _LEAST_CURVATURE = 1e-6
 class RerankerTask:
     """The training data of the trees, and how the linear models of the folds are fitted.
 
-    facts    those of the examples, in their order
+    facts    the facts behind the examples, in the same order
     queries  the same facts as queries, each with its own fact hidden
     train    all training facts, from which the mirrors of the model are learned
     l2       the regularisation that was chosen for the linear model
@@ -119,7 +119,7 @@ def _describe_out_of_fold(
     fold_of: Longs,
     rng: np.random.Generator,
 ) -> Candidates:
-    """Return the candidates of the training queries in `rows` by out-of-fold linear models.
+    """Return candidates for the training queries in `rows`, scored by out-of-fold linear models.
 
     At query time, the linear model has not seen the query either. Trees that were trained on scores
     of known queries would trust these scores too much.

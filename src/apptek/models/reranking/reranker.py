@@ -1,4 +1,4 @@
-"""Fitted trees at work: what they add to the candidates of a query, and why."""
+"""Fitted trees in use: what they add to the scores of a query's candidates, and why."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -68,8 +68,8 @@ class Reranker:
     def contributions(self, space: FeatureSpace, weighed: Weighed) -> dict[str, dict[int, float]]:
         """Return what the trees add to each candidate of one query, by topic.
 
-        The mean of the trees is the same for every candidate and is added to the topic of its
-        standing.
+        The trees' mean is the same for every candidate. It is added to the topic of the candidate's
+        rank and linear score.
         """
         described = self.describe(space, weighed)
         shares = self.booster.predict(described.features[0], pred_contrib=True, num_threads=1)
@@ -85,8 +85,9 @@ class Reranker:
 def _topics(names: Sequence[str], features: Floats) -> list[str]:
     """Return the topic of each feature of a query: (C, F) -> F.
 
-    Where all features of a topic are empty, it is no reason of its own: its effect is added to
-    the standing. The kinds of entities and a missing reversed fact are reasons only beside others.
+    If all features of a topic are empty, the topic is not a separate reason. Its effect is added to
+    the topic of the candidate's rank and linear score. Entity types and a missing reversed fact
+    only count as reasons together with other reasons.
     """
     topics = [_topic(name) for name in names]
     known = {topics[column] for column in np.flatnonzero(features.any(axis=0))}
@@ -96,7 +97,7 @@ def _topics(names: Sequence[str], features: Floats) -> list[str]:
 
 
 def _topic(feature: str) -> str:
-    """Return the topic of a feature: a family, traits, topologies, a special topic or standing."""
+    """Return a feature's topic: a family, traits, topologies, a special topic, or STANDING."""
     kind, _, rest = feature.partition(" ")
     if kind in _TOPICS:
         return _TOPICS[kind]

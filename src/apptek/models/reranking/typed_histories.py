@@ -1,17 +1,20 @@
 """Typed histories: what actors of the same types do to each other.
 
-An entity is seen at several *levels*: as itself, by its sector, by its country (or the kinds of a
-user's table), and by both. A *grouping* is a level of the subject with one of the object, such as
-(itself, sector). The facts of a query's group are those whose subject and object agree with the
-query's at these levels. The nearest of them in time are used, without the facts between the pair
-itself: history has those already. So a query never sees its own fact.
+An entity is described at several *levels*: as itself, by its sector, by its country, and by both. A
+user's table may define other types than sector and country. A *grouping* combines a level of the
+subject with a level of the object, such as (itself, sector). The facts of a query's group are those
+whose subject and object agree with the query's at these levels. The facts nearest in time are used.
+Facts between the pair itself are excluded, because the history features already contain them. A
+query therefore never sees its own fact.
 
-For a candidate r each grouping gives four numbers. The first is the number of facts of r at the
-query's time. The others are shares of r among the facts: with the decay of the clock's short and
-middle scale, and at any time. A share is z / (1 + the sum of z over all predicates), as in history.
+Each grouping provides four numbers for a candidate r. The first is the number of facts with r at
+the query's time. The others are the proportions of r among the facts: decayed over the clock's
+short and middle scales, and without decay. A proportion is z / (1 + the sum of z over all
+predicates), as in the history features.
 
-Types come from names and tables, those of a new name from that name. If a view guesses countries,
-groups also depend on guesses. These are no facts about the pair and are never presented as such.
+Types come from names and tables. A new name's types come from the name alone. If a view guesses
+countries, groups also depend on these guesses. Guesses are not facts about the pair, and are never
+presented as facts.
 """
 
 from dataclasses import dataclass
@@ -40,11 +43,11 @@ Table = npt.NDArray[np.int32]  # (n, any)
 
 @dataclass(frozen=True, slots=True)
 class TypedHistories:
-    """The facts of a graph by groups, for every grouping.
+    """A graph's facts, sorted into the groups of every grouping.
 
-    spans      for each level, the number of values; a new name may have any of them
-    groupings  the levels of subject and object
-    keys       for each grouping, the keys of its groups, ascending; group i has slot first + i
+    spans      the number of values at each level; a new name may have any of these values
+    groupings  the level of the subject and the level of the object
+    keys       the ascending keys of each grouping's groups; group i has slot first + i
     """
 
     graph: TemporalGraph
@@ -82,11 +85,11 @@ class TypedHistories:
         for s, o in groupings:
             own = _keys(levels[s][facts.subjects], levels[o][facts.objects], spans[o])
             distinct, places = np.unique(own, return_inverse=True)
-            unknown = int(len(distinct) > 0 and distinct[0] < 0)  # the group of those without types
+            unknown = int(len(distinct) > 0 and distinct[0] < 0)  # the group without types
             keys.append(read_only(distinct[unknown:]))
             slots.append(np.where(own < 0, len(distinct) - unknown, places - unknown))
         group_count = 1 + max(map(len, keys), default=0)
-        incidence = graph.incidence  # not used without types
+        incidence = graph.incidence  # not used if there are no types
         if slots:
             of_fact = [slot.astype(np.int32) for slot in slots]
             incidence = build_incidence(
@@ -103,7 +106,7 @@ class TypedHistories:
         return [f"such {name} {clock}" for name in self.names for clock in KERNELS]
 
     def slots_of(self, queries: Queries) -> Ints:
-        """Return the slot of each query's group in every grouping, -1: none; (n, groupings)."""
+        """Return the slot of each query's group in every grouping, or -1: (n, groupings)."""
         slots = np.full((len(queries), len(self.groupings)), -1, np.int32)
         subjects, objects = (_levels(self.kinds, e) for e in (queries.subjects, queries.objects))
         for number, ((s, o), known) in enumerate(zip(self.groupings, self.keys, strict=True)):
@@ -127,14 +130,14 @@ class TypedHistories:
 
 
 def _levels(kinds: tuple[Kind, ...], entities: AnyInts) -> list[Longs]:
-    """Return what entities are at each level, -1: nothing; a new name has the types it tells."""
+    """Return the entities' values at each level, or -1. A new name's types come from the name."""
     values = [kind.values_of(entities) for kind in kinds]
     both = [_keys(values[0], values[1], len(kinds[1].values))] if len(kinds) == MOST_KINDS else []
     return [np.maximum(entities, -1).astype(np.int64), *values, *both]
 
 
 def _keys(of_subjects: Longs, of_objects: Longs, span: int) -> Longs:
-    """Return one number for the values of subject and object; -1 if one of them has no value."""
+    """Return one key for each pair of values, or -1 if the subject or the object has no value."""
     keys: Longs = np.where(
         (of_subjects >= 0) & (of_objects >= 0), of_subjects * span + of_objects, -1
     )
@@ -172,7 +175,7 @@ def describe_groups(
 
 @leaf
 def _keep_others(nearest: Longs2, count: int, facts: FactColumns, ends: tuple[int, int]) -> int:
-    """Keep the facts that are not between the two; return how many."""
+    """Keep only facts that are not between the query's two entities. Return their number."""
     kept = 0
     for i in range(count):
         fact = nearest[i, 2]
@@ -188,7 +191,7 @@ def _keep_others(nearest: Longs2, count: int, facts: FactColumns, ends: tuple[in
 @leaf
 def _write(sums: Fading, totals: Doubles, candidates: Ints, first: int, features: Floats) -> None:
     """Write the four numbers of one grouping, in the order of KERNELS."""
-    all_ever = 1.0 + totals[EVER] + totals[UNDATED_EVER]  # a query has one of the two
+    all_ever = 1.0 + totals[EVER] + totals[UNDATED_EVER]  # one of these terms is 0
     for c in range(candidates.size):
         r = candidates[c]
         features[c, first] = sums[r, SAME]
