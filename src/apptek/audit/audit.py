@@ -76,7 +76,8 @@ class Audit:
 
     predicate_odds  the log-odds that the predicate is wrong
     direction_odds  the log-odds that subject and object are swapped
-    partners        the fact that contradicts its dates; itself if its own dates do; -1: none
+    partners        the fact that contradicts its dates: itself if its own dates do, -1 if there is
+                    none
     """
 
     judge: Judge
@@ -138,7 +139,8 @@ def direction_log_odds(facts: Facts, roles: Roles, leanings: Doubles) -> Doubles
 
     A logistic regression is fitted on the model's own log-odds and on both roles. Its examples are
     the facts themselves, because nearly all of them are right. If the reversed fact is recorded as
-    well, or subject and object are the same, there is nothing to swap: infinite.
+    well, or subject and object are the same, there is nothing to swap. The log-odds are then
+    infinite.
     """
     features = np.stack(
         [

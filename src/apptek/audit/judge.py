@@ -65,7 +65,7 @@ class Judge:
         return scores
 
     def probabilities(self, scores: Matrix) -> Matrix:
-        """Return scores as probabilities; folds use softmax, as no data is left for calibration."""
+        """Return probabilities. Folds use softmax, because no data is left for calibration."""
         return self.views[0].probabilities(scores)
 
     def answerers(self) -> list[Answerer]:
@@ -179,13 +179,15 @@ def cross_fit(
 
 
 def all_in_train(data: Dataset) -> Dataset:
-    """Return the data set with all facts in the training set: an audit holds none back."""
+    """Return the data set with all facts in the training set, because an audit uses all of them."""
     nothing = data.train.first(0)
     return replace(data, train=data.all_facts(), valid=nothing, test=nothing)
 
 
 def impossible_partners(facts: Facts, axis: TimeAxis) -> Longs:
-    """For each fact, return the fact that contradicts its dates; -1: none, itself: its own dates.
+    """For each fact, return the fact that contradicts its dates, or -1.
+
+    If a fact's own dates contradict each other, return the fact itself.
 
     If a triple has a single start and a single end, and the end is before the start, they
     contradict each other. With several starts or ends, a missing one could explain the rest.

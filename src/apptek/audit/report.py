@@ -30,7 +30,7 @@ REASONS = 3  # number of reasons in a sentence
 def audit_table(
     audit: Audit, explained: int = EXPLAINED, left_out: Sequence[Defect] = ()
 ) -> pa.Table:
-    """Return one row per fact, least plausible first; the columns match SuspectFact.
+    """Return one row per fact, least plausible first. The columns match SuspectFact.
 
     The first `explained` facts get reasons. Rows that were left out because they end before they
     start come first. No model was asked about them, so they have no probabilities.

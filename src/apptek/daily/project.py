@@ -21,7 +21,7 @@ _UNKNOWN = "unexpected_keyword_argument"  # pydantic's name for this error
 
 @checked_dataclass
 class Source(ReadOptions):
-    """Where the facts are and how to read them; every option of `read_dataset` is a key."""
+    """Where the facts are, and how to read them. Every `read_dataset` option is a key."""
 
     data: str | list[str]  # files, a folder, a pattern or the URL of a database
     delay: int = setting(1, "steps between now and the last observed step: 1 is yesterday", ge=0)
@@ -100,7 +100,7 @@ def state_of(model: Path) -> Path:
 
 
 def read_project(path: Path) -> Project:
-    """Read a project file; ConfigError gives the line of an error and similar keys."""
+    """Read a project file. A ConfigError names the line of an error and similar keys."""
     try:
         text = path.read_text(encoding="utf-8-sig")
         content = json.dumps(tomllib.loads(text), default=str)  # strict JSON allows lists, dicts
@@ -137,7 +137,7 @@ def _problem(path: Path, text: str, error: Any) -> str:
 
 
 def _line_of(text: str, sections: list[str], key: str) -> int:
-    """Return the line where a section or its key is set; 1 if it is not set."""
+    """Return the line where a section or its key is set, or 1 if it is not set."""
     current: list[str] = []
     for number, line in enumerate(text.splitlines(), 1):
         if header := re.match(r"\s*\[+\s*([^\].\s]+)", line):

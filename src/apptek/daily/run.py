@@ -74,7 +74,7 @@ def run_project(
     refit: bool = False,
     dry_run: bool = False,
 ) -> WatchList | None:
-    """Perform a daily run; each step logs a line of JSON.
+    """Perform a daily run. Each step logs a line of JSON.
 
     observed_until  the last observed time, by default the current time minus the delay
     refit           whether to fit the model again on all facts in the source
@@ -379,7 +379,7 @@ def _silence_warning(model: Model) -> str:
 
 
 def _facts_until(data: Dataset, end: int) -> Dataset | None:
-    """Return the facts up to a position; None if there are none."""
+    """Return the facts up to a position, or None if there are none."""
     train, valid, test = (
         facts.take(data.axis.positions(facts.times) <= end)
         for facts in (data.train, data.valid, data.test)

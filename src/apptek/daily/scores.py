@@ -49,7 +49,7 @@ class Score:
     groups      the metrics by type of pair: all, onsets, continuations, watched
     unlikely    the least probable events that happened, each pair once
     expected    the most probable events that did not happen
-    refit       why a refit is due; empty if it is not
+    refit       why a refit is due, or empty if it is not due
     runs        the scores of all runs so far, newest first
     """
 
@@ -171,7 +171,7 @@ def _refit(groups: Mapping[str, GroupSkill], runs: int) -> str:
 
 
 def stored_score(state: Path) -> Score | None:
-    """Return the score that the last run stored; None if it is missing or damaged."""
+    """Return the score that the last run stored, or None if it is missing or damaged."""
     try:
         return TypeAdapter(Score).validate_json((state / SCORE).read_bytes())
     except (OSError, ValueError):

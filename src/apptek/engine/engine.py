@@ -45,7 +45,7 @@ def map_queries(
     size = CHUNK * min(-(-chunk_count // (SHARDS * runner.worker_count)), MOST_CHUNKS)
     parts = (queries.part(slice(at, at + size)) for at in range(0, len(queries), size))
     results = runner.run([(version(), content, np.stack(part.columns())) for part in parts])
-    del kept  # keeps everything that workers opened until here
+    del kept  # keeps everything that workers opened until this line
     return list(chain.from_iterable(results))
 
 
@@ -67,7 +67,7 @@ def use_engine(name: EngineName, beside: Path) -> Iterator[None]:
 
 
 def _starter(name: EngineName, beside: Path, stack: ExitStack) -> Start:
-    """Return a function that starts the workers for the first work. The stack stops them."""
+    """Return a function that starts the workers when first needed. The stack stops them."""
     if name == "ray":
         from apptek.engine.ray_cluster import RayCluster as Runner
 

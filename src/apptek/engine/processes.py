@@ -63,7 +63,7 @@ class Processes:
 
 
 def begin(line: Connection) -> None:
-    """Prepare a process: it leaves Ctrl-C to its driver, and exits with it."""
+    """Prepare a process: ignore Ctrl-C, which the driver handles, and exit with the driver."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     driver: Any = multiprocessing.parent_process()
     ends = [line, driver.sentinel]

@@ -1,4 +1,4 @@
-"""What a worker does: open the model that the driver shares, and work on a shard of queries.
+"""A worker's task: open the model that the driver shares, and process a shard of queries.
 
 A model's arrays are mapped from files. The rest is sent with the shard. If the driver has mapped an
 array from a file, such as one in a model folder, workers open the same file. Other large arrays and
@@ -136,14 +136,14 @@ def _mapped_from(array: npt.NDArray[Any]) -> Stored | None:
 
 
 class Unpickler(pickle.Unpickler):
-    """Opens in a worker what a shelf has dumped; every array is read-only."""
+    """Opens in a worker what a shelf has dumped. All arrays are read-only."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(io.BytesIO(content))
         self._opened: dict[int, Any] = {}
 
     def persistent_load(self, pid: Any) -> Any:
-        """Return the array or text of this number: the same object each time."""
+        """Return the array or text with this number. It is the same object each time."""
         number, *rest = pid
         if rest:
             self._opened[number] = _open(*rest)

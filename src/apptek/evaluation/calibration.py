@@ -1,6 +1,6 @@
 """Calibrated probabilities: a fitted temperature, and the remaining calibration error.
 
-Also logistic regression, and metrics for forecasts of whether something happens.
+This module also contains logistic regression, and metrics for yes-or-no forecasts.
 """
 
 import math
@@ -50,7 +50,7 @@ def top_predictions(probabilities: Matrix) -> tuple[Ints, Doubles]:
 def expected_calibration_error(
     confidences: Doubles, correct: Bools, weights: Doubles | None = None
 ) -> float:
-    """Return the mean distance of confidence and accuracy over 15 equal bins, weighted by size.
+    """Return the mean distance between confidence and accuracy over 15 equal bins, by size.
 
     A bin includes its lower end, and the last one includes 1. `weights` are the weights of the
     rows.
@@ -141,7 +141,7 @@ def fit_calibration(scores: Matrix, correct: Bools) -> Calibration:
 
 
 def balance_calibration(scores: Matrix, correct: Bools, start: Calibration) -> Calibration:
-    """Return the calibration whose confidences, both low and high, are right on average.
+    """Return the calibration whose low and high confidences are both right on average.
 
     The likelihood weights a row by how much the temperature changes it. If trees have changed the
     scores, rows that the temperature hardly changes remain underconfident. Here, confidence minus

@@ -64,7 +64,7 @@ def direction_logs(weights: Doubles, features: Doubles) -> Doubles:
 
 
 def direction_priors(data: Dataset, split: Split, *, rolling: bool) -> Doubles:
-    """Return log P(s -> o) and log P(o -> s) for each fact of a split, fitted on valid: (n, 2)."""
+    """Return log P(s -> o) and log P(o -> s) for a split's facts, (n, 2), fitted on `valid`."""
     facts = data.all_facts() if rolling else data.train
     weights = fit_direction(direction_features(data.valid, facts, data))
     return direction_logs(weights, direction_features(data.split(split), facts, data))

@@ -88,7 +88,8 @@ def groups(queries: Facts, train: Facts, predicates: Names) -> dict[str, Bools]:
     unseen_entity  the subject or object occurs in no training fact
     unseen_pair    both occur, but never as this pair in this direction
     seen_pair      the pair occurs; each query is in exactly one of these three groups
-    mirrored       train contains the reversed fact with the same time and the mirror predicate
+    mirrored       the training facts contain the reversed fact with the same time and the mirror
+                   predicate
     not_mirrored   all others
     dated, undated whether the query has a time
     """

@@ -17,7 +17,7 @@ from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 
 STRATA = ("seen_pair", "unseen_pair", "unseen_entity")
-LEAST_QUERIES = 100  # a stratum with fewer queries uses those of all strata
+LEAST_QUERIES = 100  # a stratum with fewer queries uses the queries of all strata
 USUAL_COVERAGE = 0.9
 # Probabilities (B, R), strata and times of queries -> sizes of their sets of the usual coverage
 SetSizes = Callable[[Matrix, Ints, Ints], Longs]
@@ -48,7 +48,7 @@ class PredictionSets:
         strata: Ints,
         instead: "PredictionSets | None" = None,
     ) -> "PredictionSets":
-        """Return the sets for queries like these.
+        """Return the prediction sets, calibrated on these queries.
 
         strata   indices into STRATA
         instead  earlier sets, used for strata with too few of these queries
@@ -77,7 +77,7 @@ class PredictionSets:
 
 
 def _threshold(probabilities: Floats, coverage: float) -> float:
-    """Return the largest probability that misses few enough truths, or 0 if it may miss none."""
+    """Return the largest threshold that misses few enough truths, or 0 if none may be missed."""
     number = int(np.floor((len(probabilities) + 1) * (1 - coverage) + 1e-9))
     return float(probabilities[number - 1]) if number else 0.0
 

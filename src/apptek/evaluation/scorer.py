@@ -1,4 +1,4 @@
-"""The common way to rank a scorer on a split: our models, baselines, and your own model."""
+"""Ranks any scorer on a split in the same way: our models, baselines, and your own model."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace

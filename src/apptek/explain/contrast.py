@@ -1,4 +1,4 @@
-"""Changes between two answers: the same question at two times, or with supposed facts."""
+"""Changes between two answers: at two times, or with and without supposed facts."""
 
 from dataclasses import replace
 

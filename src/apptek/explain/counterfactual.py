@@ -141,7 +141,7 @@ class _Trial:
         return scores
 
     def removed(self) -> list[int]:
-        """Return the facts that a greedy search removes; none if MOST are not enough."""
+        """Return the facts that a greedy search removes, or none if removing MOST is not enough."""
         removed: list[int] = []
         while len(removed) <= MOST:
             part = without_facts(self.answerer, self.queries, removed)
@@ -194,7 +194,7 @@ def _additions(trial: _Trial, evidence: Evidence) -> tuple[Addition, ...]:
     """Return the single facts whose addition changes the answer, most effective first.
 
     Each candidate is scored again. Candidates may go in either direction, at the query's time or on
-    the last known day before it. Facts of conflict are not proposed for answers of cooperation, or
+    the last known day before it. If the answer is cooperation, conflict facts are not proposed, and
     vice versa.
     """
     answerer, goal, queries = trial.answerer, trial.goal, trial.queries

@@ -6,7 +6,7 @@
 | trait    | one type of the pair, or whether the query is dated  | none                        |
 | topology | a topology of the paper's agent                      | facts that connect by it    |
 | feature  | a feature from another package                       | none                        |
-| reranker | the trees' change due to a family or another topic   | none                        |
+| reranker | what the trees add for a family or another topic     | none                        |
 | counting | the part from counting both entities' facts          | none                        |
 """
 
@@ -161,7 +161,7 @@ class Evidence:
         return self._by_key.get(key, [])
 
     def names(self, key: Key) -> tuple[str, ...]:
-        """Return the predicates of an added feature or a history; none for a trait."""
+        """Return the predicates of an added feature or history key. A trait has none."""
         if key[0] in ("topology", "feature"):
             part, column = self.space.added_at(key[2] + self.space.first_added)
             names: tuple[str, ...] = part.names(column)
@@ -196,7 +196,7 @@ class Evidence:
 
     @cached_property
     def _limits(self) -> dict[str, tuple[int | None, int]]:
-        """The horizon and the cutoff by number of each family: see Occurrences."""
+        """Each family's horizon and the cutoff by number of facts; see Occurrences."""
         limits: dict[str, tuple[int | None, int]] = {}
         for family, facts in self._listed.items():
             most = self._most(family)
@@ -261,7 +261,7 @@ class Evidence:
         return int(mirrors.of[predicate]) if mirrors.share[predicate] >= MOSTLY else -1
 
     def support(self, key: Key, predicate: int, compared: tuple[int, int]) -> SupportOf | None:
-        """Return how often training had such evidence, and how often a predicate followed.
+        """Return how often this evidence occurred in training, and how often a predicate followed.
 
         Training hides the query's own fact. Therefore, a fact between the pair at the query's time
         is never evidence for its own predicate. If that predicate is one of `compared`, the

@@ -24,7 +24,7 @@ LEAST = 0.005  # log-odds; a smaller contribution would be shown as 0.00 and is 
 def contributions_of(
     evidence: Evidence, chosen: int, runner_up: int, temperature: float
 ) -> list[Keyed]:
-    """Return the contribution of each active key, largest first; ties: shorter topology first."""
+    """Return each active key's contribution, largest first. On ties, shorter topologies win."""
     added: list[Keyed] = [
         (
             key,
@@ -70,7 +70,7 @@ def split_parts(
 def reasons_of(
     evidence: Evidence, detailed: Sequence[Keyed], compared: tuple[int, int]
 ) -> tuple[Reason, ...]:
-    """Return the reasons with facts and support; `compared`: predicate and runner-up."""
+    """Return the reasons with facts and support. `compared` is the predicate and runner-up."""
     reasons: list[Reason] = []
     names = evidence.model.dataset.entities
     for key, contribution in detailed:
@@ -100,7 +100,7 @@ def reasons_of(
 def support_of(
     evidence: Evidence, key: Key, log_odds: float, compared: tuple[int, int]
 ) -> Support | None:
-    """Return the training counts for such evidence; `compared`: the predicate and the runner-up."""
+    """Return the training counts for this evidence. `compared` is the predicate and runner-up."""
     seen, other = (evidence.support(key, predicate, compared) for predicate in compared)
     if seen is None or other is None:
         return None

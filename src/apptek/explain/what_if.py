@@ -39,7 +39,7 @@ class Supposition:
     notes: tuple[Note, ...] = ()
 
     def before(self, positions: Ints, moment: int, shown: str) -> "Supposition":
-        """Return a copy in which only facts before `moment` count; `shown` is its text."""
+        """Return a copy in which only facts before `moment` count. `shown` is that time as text."""
         late = self.counts & (positions >= moment)
         listed = zip(self.listed, late.tolist(), strict=True)
         notes = [late_fact_note(fact, shown) for fact, is_late in listed if is_late]

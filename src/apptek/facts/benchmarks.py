@@ -19,7 +19,7 @@ class PublicFile:
     """A file on the web and the checksums of its content.
 
     blob    its git blob id: the sha1 of "blob <size>" + NUL + content
-    sha256  None, like size, if only the file's blob id is known
+    sha256  None if only the file's blob id is known; the same applies to size
     """
 
     address: str
@@ -62,14 +62,14 @@ def find_benchmark(name: str) -> Path | None:
 
 
 def find_folder(name: str) -> Path | None:
-    """Return the folder with this name in $APPTEK_DATA or the cache, even if it is no benchmark."""
+    """Return the folder with this name in $APPTEK_DATA or the cache, benchmark or not."""
     if Path(name).name != name or name in ("", ".", ".."):
         return None
     return next((home / name for home in _homes() if (home / name).is_dir()), None)
 
 
 def get_benchmark(name: str) -> Benchmark:
-    """Return the benchmark with this name. DownloadError lists the known ones."""
+    """Return the benchmark with this name. If it is unknown, a DownloadError lists the names."""
     if name not in BENCHMARKS:
         known = ", ".join(BENCHMARKS)
         raise DownloadError(f"there is no benchmark {name!r}; the known ones are {known}")

@@ -74,7 +74,7 @@ def is_among(keys: Longs, others: Longs) -> Bools:
 
 
 def may_be_among(keys: Longs, others: Longs) -> Bools:
-    """Return True for all keys among the others, and for few other keys.
+    """Return True for all keys that are among the others, and for a small number of other keys.
 
     A table marks the others' hashes. The keys are looked up in it part by part.
     """

@@ -100,7 +100,7 @@ def join_facts(*parts: Facts) -> Facts:
 
 
 def has_open_ends(facts: Facts) -> bool:
-    """Return whether some facts have a start but no end."""
+    """Return whether any fact has a start but no end."""
     return bool(((facts.since != UNKNOWN) & (facts.until == UNKNOWN)).any())
 
 
@@ -228,7 +228,7 @@ class ReadReport:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Dataset:
-    """Facts in three splits that share one set of names and one time axis.
+    """Facts in three splits. All splits share one set of names and one time axis.
 
     The graph is built from `train` alone. valid and test are for queries and for the filter.
 

@@ -1,4 +1,4 @@
-"""The meaning of a name that a user writes, and the search for names.
+"""Finds the name that a user means, and searches for names.
 
 Exact names come first, then aliases, then folded names.
 

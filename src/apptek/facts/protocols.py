@@ -1,4 +1,4 @@
-"""Splits of facts: a single file at random or by time, and a benchmark by a protocol.
+"""Ways to split facts: a single file at random or by time, a benchmark by a protocol.
 
 A protocol uses the published splits, the splits that the paper must have used, or a cut by date:
 
@@ -34,7 +34,8 @@ PROTOCOLS: tuple[Protocol, ...] = ("official", "paper", "forecast")
 class Splitting:
     """How to split: at random with a seed, or by time (train first, test last).
 
-    When splitting by time, simultaneous facts stay together, and undated facts go to train.
+    When splitting by time, simultaneous facts are kept together. Undated facts become training
+    facts.
     """
 
     by: Literal["random", "time"] = "random"
@@ -79,7 +80,7 @@ def split_facts(dataset: Dataset, splitting: Splitting) -> Dataset:
 def _end_of_time(ordered: Ints, cut: int) -> int:
     """Return the first position from `cut` on where a new time starts, so that no time is divided.
 
-    UNKNOWN sorts first and counts as one time, so all undated facts go to train.
+    UNKNOWN sorts first and counts as one time, so all undated facts become training facts.
     """
     if cut == 0 or cut >= len(ordered):
         return min(cut, len(ordered))
@@ -105,8 +106,8 @@ def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:
 def cut_by_date(dataset: Dataset, last_times: tuple[str, str]) -> Dataset:
     """Return the facts in all splits, each once, cut at these times. Later facts are the test set.
 
-    A fact counts by its since, or else by its until. Undated facts go to train. Facts keep their
-    order: training facts first, then validation and test facts.
+    A fact's since decides, or its until if since is unknown. Undated facts become training facts.
+    Facts keep their order: training facts first, then validation and test facts.
     """
     axis, cuts = dataset.axis, " and ".join(last_times)
     other_files = f"{dataset.name} cannot be cut at {cuts}, as the public files are"

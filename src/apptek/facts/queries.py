@@ -94,5 +94,5 @@ def training_queries(facts: Facts, rows: npt.NDArray[Any] | None = None) -> Quer
 
 
 def held_out_queries(facts: Facts) -> Queries:
-    """Return a query for each of these facts. They are not in the graph, so nothing is hidden."""
+    """Return a query for each fact. The facts are not in the graph, so none is hidden."""
     return Queries(facts.subjects, facts.objects, facts.times, np.full(len(facts), -1, np.int32))

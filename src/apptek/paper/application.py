@@ -1,4 +1,6 @@
-"""Apply topologies to queries: a sparse binary matrix that is 1 where the sides meet.
+"""Apply topologies to queries.
+
+The result is a sparse binary matrix that is 1 where a topology connects a query.
 
 Replaying a topology only adds entities to a side. An action takes the N_tknn facts of every entity
 that the side has reached, selects those with its predicate, and adds the entities at their other
@@ -8,7 +10,8 @@ nothing, so cores need not be stored. Three consequences make this fast:
 - The result of an action depends only on the action and the reached entities. It is cached, and
   shared by sequences that differ only in actions without effect.
 - The N_tknn facts of an entity are looked up once per query, for all topologies.
-- Sides that have met remain connected: all topologies that begin with a connecting sequence are 1.
+- Once both sides have met, they remain connected. All topologies that begin with a connecting
+  sequence are therefore 1.
 
 Within a query, entities are numbered in the order in which they are reached. A *set* contains the
 entities that a side has reached: reach[set_starts[s] : set_starts[s + 1]], and the same as bits in
@@ -144,7 +147,7 @@ def _number_of(entity: int, generation: int, work: Work) -> int:
 
 @leaf
 def _fetch(moves: Moves, when: int, hidden: int, number: int, generation: int, work: Work) -> bool:
-    """Look up an entity's N_tknn facts and where each leads. False: out of space."""
+    """Look up an entity's N_tknn facts and where each leads. Return False if space runs out."""
     nearest, present, entity = work.nearest, work.present, work.entities[number]
     # Every fact may lead to an entity without a number.
     if work.known[0] + nearest.size > work.entities.size:
@@ -170,7 +173,10 @@ def _fetch(moves: Moves, when: int, hidden: int, number: int, generation: int, w
 def _prepare(
     moves: Moves, when: int, hidden: int, reached: int, generation: int, work: Work
 ) -> bool:
-    """Look up the facts of a set's entities; store its actions. False: out of space."""
+    """Look up the facts of a set's entities, and store its actions.
+
+    Return False if space runs out.
+    """
     first, stop = work.set_starts[reached], work.set_starts[reached + 1]
     for i in range(first, stop):
         number = work.reach[i]

@@ -26,8 +26,8 @@ class Step:
     """One step of an episode, for display.
 
     sizes    number of facts in the core and periphery of each side before the step
-    actions  the legal actions: predicate, number of its facts in both peripheries, Q-value (None
-             for a control)
+    actions  the legal actions: predicate, number of its facts in both peripheries, and Q-value
+             (None for a control policy)
     chosen   the predicate that was chosen
     added    the facts that join the subject's core and the object's core
     """
@@ -104,7 +104,7 @@ def replay(
 def connect(
     process: DecisionProcess, queries: Queries, sequence: Sequence[int], row: int = 0
 ) -> Connection | None:
-    """Replay a topology on a query until the sides meet; return None if they do not."""
+    """Replay a topology on a query until both sides meet. Return None if they do not meet."""
     environment, cores, steps = replay(process, queries, sequence, row)
     if not environment.met[0]:
         return None

@@ -55,12 +55,12 @@ def build_network(
 
 
 def random_legal(legal: Bools, *, rng: np.random.Generator) -> Ints:
-    """Draw a legal action uniformly for each row, (B,); 0 if no action is legal."""
+    """Draw a legal action uniformly for each row, (B,). If none is legal, the action is 0."""
     return nth_legal(legal, rng.integers(np.maximum(legal.sum(axis=1), 1)))
 
 
 class Learner:
-    """A Q-network that learns from transitions by RMSprop, optionally with a target network.
+    """A Q-network, trained on transitions with RMSprop. A target network is optional.
 
     It learns on the CPU. Its weights become views into one vector. `gradients` contains the
     gradients from the last update, in the same order.
@@ -78,7 +78,7 @@ class Learner:
         self._encoding, self._valuing = _layout(network)
 
     def learn(self, batch: Batch) -> float:
-        """Perform one update; return the mean squared TD error before the update."""
+        """Perform one update. Return the mean squared TD error from before the update."""
         weights, gradients = self._weights.numpy(), self.gradients
         count = len(batch.actions)
         states = batch.states
@@ -118,7 +118,10 @@ class Learner:
         return td_targets(batch.rewards, batch.done, best, discount=self.config.discount)
 
     def greedy(self, states: States, legal: Bools) -> Ints:
-        """Return the best legal action in each state, (B,); ties: the lowest; none legal: 0."""
+        """Return the best legal action in each state, (B,).
+
+        On ties, this is the lowest action. If no action is legal, it is 0.
+        """
         with torch.inference_mode():
             return masked_argmax(self.network(states).numpy(), legal)
 

@@ -45,9 +45,9 @@ class DecisionProcess:
         return Moves(graph.incidence, columns, directions, count, literal)
 
     def kernel_queries(self, queries: Queries) -> QueryColumns:
-        """Convert queries for the kernels; ApptekError for an entity out of range.
+        """Convert queries for the kernels. Raise ApptekError if an entity is out of range.
 
-        The kernels do not check bounds: such an entity would read memory outside the arrays.
+        The kernels do not check bounds, so they would read memory outside the arrays.
         """
         count = self.graph.entity_count
         for entities in (queries.subjects, queries.objects):
@@ -120,9 +120,10 @@ class Environment:
         self._advance(actions)
 
     def states(self, pair_of_fact: Ints) -> States:
-        """Return the states as the network sees them: the pairs in core and periphery of each side.
+        """Return the states for the network: the pairs in the core and periphery of each side.
 
-        The pairs have marks if the settings ask for them.
+        A pair consists of a predicate and a time. The pairs have marks if the settings request
+        them.
         """
         process, facts = self._process, self._moves.facts
         marks = 1 if process.config.fingerprint == "paper" else MARKS

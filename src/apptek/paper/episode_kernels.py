@@ -173,7 +173,7 @@ def expand_side(
 
 @leaf
 def sides_meet(one: Ints, other: Ints, keys: Ints, stamps: Ints, clock: Longs) -> bool:
-    """Return whether the two sides of an episode have reached a common entity (Eq. 8)."""
+    """Return whether both sides of an episode have reached a common entity (Eq. 8)."""
     # The table is large enough: it held all these entities when the side was expanded.
     mask = _table_size(one.size) - 1
     clock[0] += 1

@@ -1,7 +1,8 @@
-"""Topologies as features: found by the agent, and 1 where a topology connects a query.
+"""Topologies as features. The agent finds them, and a feature is 1 if it connects a query.
 
-The agent or a control policy plays the training queries. Mining counts which topologies connected
-them. Policies without an agent are controls that show what learning adds.
+The agent or a control policy plays episodes on the training queries. Mining counts which topologies
+connected the queries. Control policies do not use an agent, so a comparison with them shows what
+learning adds.
 """
 
 import json
@@ -72,7 +73,7 @@ class Topologies:
         return tuple(to_names(self.found.sequences[column], self.predicates))
 
     def connection(self, queries: Queries, column: int) -> Connection | None:
-        """Return how a topology connects the first query; None if it does not."""
+        """Return how a topology connects the first query, or None if it does not."""
         return connect(self.process, queries, self.found.sequences[column])
 
     def on(self, graph: TemporalGraph) -> "Topologies":
@@ -102,7 +103,7 @@ class Topologies:
 
 
 def topologies_of(model: Model) -> Topologies | None:
-    """Return a model's topologies; None if it has none."""
+    """Return a model's topologies, or None if it has none."""
     return next((part for part in model.added if isinstance(part, Topologies)), None)
 
 

@@ -84,7 +84,7 @@ def reproduce(
 def run_missing(
     commands: Mapping[str, str], folder: Path, execute: Execute, tell: Tell
 ) -> list[str]:
-    """Execute the runs without a result file; return one line for each failed run."""
+    """Execute the runs that lack a result file. Return one line for each failed run."""
     missing = [name for name in commands if not (folder / "results" / f"{name}.json").exists()]
     failures = []
     for number, name in enumerate(missing, start=1):

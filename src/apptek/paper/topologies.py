@@ -1,4 +1,4 @@
-"""End of section 3.2: reasoning sequences (topologies), and mining the most frequent.
+"""End of section 3.2: reasoning sequences (topologies), and mining the most frequent ones.
 
 A topology is the ordered sequence of actions in an episode that connected its query's entities.
 """
@@ -36,7 +36,7 @@ class TopologySet:
 
 
 def topology_set(sequences: Iterable[Sequence[int]]) -> TopologySet:
-    """Return the set of these action sequences; ApptekError if any is empty."""
+    """Return the set of these action sequences. Raise ApptekError if any is empty."""
     ordered = tuple(sorted({tuple(int(a) for a in sequence) for sequence in sequences}))
     if ordered and not ordered[0]:
         raise ApptekError("a topology has at least one action")
@@ -74,7 +74,7 @@ def to_names(sequence: Sequence[int], predicates: Names) -> list[str]:
 
 
 def from_names(names: Sequence[str], predicates: Names) -> tuple[int, ...]:
-    """Return the topology with these names; ApptekError if a predicate is unknown."""
+    """Return the topology with these names. Raise ApptekError if a predicate is unknown."""
     for name in names:
         if predicates.find(name) is None:
             raise ApptekError(f"a topology names the predicate {name!r}, unknown to the data")
@@ -115,8 +115,8 @@ class Mined:
 def mine(rollouts: Iterable[Episodes], predicates: Ints, top: int) -> Mined:
     """Return the `top` topologies that connected the most queries for each predicate.
 
-    All roll-outs count. An episode without steps (subject = object) is not a topology. Ties:
-    shorter sequences first, then lexicographic order.
+    All roll-outs count. An episode without steps (subject = object) is not a topology. On ties,
+    shorter sequences come first, then lexicographic order decides.
     """
     counts: dict[int, Counter[Actions]] = {}
     examples: dict[tuple[int, Actions], list[int]] = {}

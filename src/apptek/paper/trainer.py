@@ -1,4 +1,4 @@
-"""Training the agent: parallel episodes that learn from the replay memory, reproducibly."""
+"""Reproducible training: parallel episodes fill the replay memory, from which the agent learns."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,7 +20,7 @@ IDLE = -1  # the query of an idle slot
 
 
 class Trainer:
-    """One training run: `step` until `finished` plays all episodes of all epochs and learns.
+    """One training run. Call `step` until `finished` to play all episodes and learn from them.
 
     Up to `parallel` episodes run at once, each in a slot. When an episode ends, its slot takes the
     next query. Queries whose subject is also their object connect immediately, so training skips

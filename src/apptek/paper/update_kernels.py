@@ -1,10 +1,10 @@
 """Kernels for an update of the Q-network: forward, backward and RMSprop over flat arrays.
 
-The mathematics is identical to the torch modules. Networks as small as the paper's spend nearly all
-their time in torch's per-operation overhead, which the kernels avoid. All weights are in one
-vector, in torch's order: psi, xi, the fingerprint's layers, the Q-network's layers. Each layer
-stores its weights (outputs, inputs) and then its biases. Sums are added in the written order, so
-that the result is the same on every processor.
+The mathematics is identical to the torch modules. With networks as small as the paper's, torch
+spends nearly all the time on per-operation overhead. The kernels avoid this overhead. All weights
+are in one vector, in torch's order: psi, xi, the fingerprint's layers, the Q-network's layers. Each
+layer stores its weights (outputs, inputs) and then its biases. Sums are added in the written order,
+so that the result is the same on every processor.
 
 Layers process blocks of BLOCK examples: row i of a block, (rows, BLOCK), is a layer's output i.
 The compiler vectorises the loops over a block.

@@ -112,7 +112,7 @@ def asked_of(explanation: Explanation) -> Asked:
 
 
 def draw_topology(asked: Asked, facts: Sequence[CitedFact], *, width: float = WIDTH) -> Drawing:
-    """Return the drawing of one topology; labels begin with the step that reached the facts."""
+    """Return the drawing of one topology. Labels begin with the step that reached the facts."""
     steps = {f"{f.step}. {f.predicate}": asked.groups.get(f.predicate, "") for f in facts}
     numbered = [(replace(f, predicate=f"{f.step}. {f.predicate}"), 0) for f in facts]
 
@@ -171,7 +171,7 @@ class _Layout:
             self._place("bystander", x, top, [n for n in right if right[n] == is_right][:MOST])
 
     def _between(self) -> dict[str, str]:
-        """Return the entities on a path from subject to object, and the side that each is on."""
+        """Return the entities on a path from subject to object, each with its side or both."""
         sides, on_path = dict[str, set[str]](), set[str]()
         for bundle in self.bundles:
             for fact in bundle.facts.values():

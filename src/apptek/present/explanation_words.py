@@ -81,7 +81,7 @@ def runner_up_role(explanation: Explanation) -> str:
 
 
 def _leading(parts: list[Told], most: int) -> list[Told]:
-    """Return the strongest parts; a group is accompanied by an event, if there is one.
+    """Return the strongest reasons. A group is accompanied by an event, if there is one.
 
     The event comes first if its weight is comparable to the group's, because titles are vague.
     """

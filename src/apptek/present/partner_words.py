@@ -18,7 +18,7 @@ BAR_WIDTH = 30  # characters in a bar for 100 %
 
 
 def no_partners(actor: str, time: str) -> str:
-    """Return a sentence: the actor has no partners yet."""
+    """Return a sentence that says that the actor has no partners yet."""
     return (
         f"{actor} has no facts with other entities before {time}, so there are no partners to "
         "list: give two entities to forecast a pair"
@@ -26,7 +26,7 @@ def no_partners(actor: str, time: str) -> str:
 
 
 def no_candidates(actor: str, label: str, time: str) -> str:
-    """Return a sentence: there is no evidence for ranking an entity."""
+    """Return a sentence that says that there is no evidence for ranking an entity."""
     return f"no entity has a fact before {time} with {actor} or with {label!r}"
 
 

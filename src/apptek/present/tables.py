@@ -23,7 +23,7 @@ from apptek.present.rdf_answers import RDF_SUFFIXES, stream_rdf
 from apptek.safe_text import printable, without_formulas
 
 PREDICATES = 3  # number of predicates in a watch-list row
-FORECAST = ("predicate", "label", "actor", "probability")  # fields of each of them
+FORECAST = ("predicate", "label", "actor", "probability")  # fields of each predicate
 WATCH = pa.schema(
     [
         *((name, pa.string()) for name in ("subject", "object", "first", "last")),

@@ -1,4 +1,4 @@
-"""From collected rows to a Dataset: names in byte order, times on one axis, and each fact once."""
+"""Builds a Dataset from rows: names in byte order, times on one axis, and each fact once."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -149,7 +149,7 @@ def _as_points(facts: Facts) -> Facts:
 def _used_names(
     entities: Names, predicates: Names, parts: list[Facts]
 ) -> tuple[Names, Names, list[Facts]]:
-    """Return the names without those that occur only in bad rows or in no rows."""
+    """Return the names that occur in good rows, and the facts with the new ids."""
     used = [np.zeros(len(names), np.bool_) for names in (entities, predicates)]
     for part in parts:
         used[0][part.subjects] = used[0][part.objects] = used[1][part.predicates] = True

@@ -225,7 +225,7 @@ class FactCollector:
         kind: str = "",
         fact: tuple[str, ...] = (),
     ) -> None:
-        """Report a row, which is then not a fact."""
+        """Report a bad row, and exclude it from the facts."""
         batch, place, _ = self._locate(row)
         file, line = self.files[batch.file], int(batch.numbers[place])
         label = batch.labels.get(role) or batch.labels["time"]

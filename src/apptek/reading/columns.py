@@ -1,4 +1,4 @@
-"""Which columns of a file contain what: from `--columns`, the header, or the usual order."""
+"""Finds the column of each role from `--columns`, the header, or the usual order."""
 
 import re
 from collections.abc import Mapping
@@ -277,7 +277,7 @@ def _lacks_time(row: list[str], layout: ColumnLayout) -> bool:
 
 
 def shown_row(cells: list[str]) -> str:
-    """Return the cells of a row as shown in messages."""
+    """Return a row's cells in the form used in messages."""
     shown = [repr(cell if len(cell) <= 40 else f"{cell[:37]}...") for cell in cells]
     more = len(shown) - _COLUMNS_SHOWN
     return ", ".join(shown[:_COLUMNS_SHOWN]) + (f" and {more} more" if more > 0 else "")

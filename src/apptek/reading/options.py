@@ -22,7 +22,7 @@ class ReadOptions:
     """How to read files of facts. Every field is a keyword of read_dataset.
 
     columns          the column of each role, see parse_columns (default: from the header, or the
-                     usual order); or role -> column
+                     usual order); or a mapping from role to column
     split            the column that contains train, valid or test (default: one called split)
     header           True or False if the guess (known column names in the first row) is wrong
     skip_bad         leave out bad rows and list them in `report` instead of raising DataError
@@ -39,7 +39,9 @@ class ReadOptions:
     max_bytes        the limit for a decompressed file (default: 256 MB, or 200 times its size)
     lang             the language of RDF labels (default: en)
     literals         also read RDF literals as entities
-    prefixes         additional prefixes for shortening IRIs: ex=http://example.org/ foo=urn:foo:
+    prefixes         additional prefixes for shortening IRIs: ex=http:
+
+    example.org/ foo=urn:foo:
     sql              a query, if the source is a database without a table name
     since            database rows before this time need not be read
     open_end         the meaning of a fact with a start and no end: ongoing, or a point at its start

@@ -236,7 +236,7 @@ def rows_where(column: pa.DictionaryArray, texts: pa.Array) -> Bools:
 
 
 def shown(text: str) -> str:
-    """Return a cell as shown in error messages."""
+    """Return a cell in the form used in error messages."""
     shown = repr(text)
     return shown if len(shown) <= 60 else shown[:57] + "..."
 

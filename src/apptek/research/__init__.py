@@ -8,10 +8,10 @@ Queries, training_queries, held_out_queries
 TemporalGraph, DecisionProcess      the facts by entity and time; the paper's environment
 Scorer, FitTask, SavedScorer        what a baseline is, and what it is fitted and loaded from
 own_baseline, register_baseline     add a baseline
-check_scorer, check_baseline        does it keep the contract?
+check_scorer, check_baseline        check that a scorer or baseline keeps the contract
 FeatureFamily, register_features, check_feature_part
                                     add features, and check them
-Evaluator, compare_results          rank any scorer; compare result files
+Evaluator, compare_results          rank any scorer, and compare result files
 
 The other modules here run experiments: their result files are the source of tables and figures.
 """

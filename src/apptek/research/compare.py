@@ -1,7 +1,7 @@
 """Compare models query by query, with a paired bootstrap of the difference in MRR.
 
-Results that differ only in the seed belong to one model; its reciprocal ranks are means over the
-seeds. Every model is compared with the first one.
+Results that differ only in the seed belong to one model. The model's reciprocal ranks are means
+over the seeds. Every model is compared with the first one.
 """
 
 import json
@@ -77,7 +77,7 @@ class _RankedResult:
 
 
 def compare_results(paths: Sequence[str | Path]) -> Comparison:
-    """Compare result files for the same queries; ApptekError if that is not possible."""
+    """Compare result files for the same queries. Raise ApptekError if this is not possible."""
     ranked = [
         _RankedResult(path, result, read_ranks(path, result))
         for path, result in ((path, read_result(path)) for path in map(Path, paths))

@@ -133,7 +133,7 @@ def rank_contestants(models: Sequence[str], folder: Path, seeds: int) -> list[Co
 
 
 def clear_best(contestants: Sequence[Contestant]) -> Contestant | None:
-    """Return the first contestant; None if another one may be as good.
+    """Return the first contestant, or None if another one may be as good.
 
     This is the case if the 95 % interval of any difference from the first includes 0.
     """

@@ -37,9 +37,10 @@ class Evaluator:
         report.save("mine.json")              then: apptek research compare mine.json other.json
 
     A scorer is a function, or an object with a method `scores`, that takes Queries (arrays of ids:
-    subjects, objects, times) and returns a score for each predicate: (B, R). Ids count the names in
-    `dataset.entities` and `dataset.predicates`; an id is never above those, and times are codes of
-    `dataset.axis`. It learns from `train`; `valid` is for choices. Our own models are scorers, too.
+    subjects, objects, times) and returns a score for each predicate: (B, R). Ids are positions in
+    `dataset.entities` and `dataset.predicates`, and never above the last one. Times are codes of
+    `dataset.axis`. A scorer may learn from `train` and choose its settings on `valid`. Our own
+    models are scorers too.
 
     data        a Dataset, or anything that `read_dataset` accepts
     protocol    how the splits are defined: official, paper or forecast
@@ -51,7 +52,8 @@ class Evaluator:
                 for fitted models, including your own from `register_baseline`
     filtering   which known predicates a ranking excludes: raw, static or time-aware
 
-    Ranks are expected over ties: 1 + the number of better ones + half of the equal ones.
+    A rank is the expected rank over ties: 1 + the number of better predicates + half the number of
+    equal ones.
     """
 
     def __init__(
@@ -133,7 +135,7 @@ class Evaluator:
         return evaluate_forecast(scorer, data, split, rolling=self.rolling)
 
     def _ours(self, fitted: Predictor) -> tuple[Result, ViewScorer, View]:
-        """Return a Predictor, which must have been fitted on these splits."""
+        """Return the parts for evaluating a Predictor. It must be fitted on these splits."""
         described = describe_model(fitted)
         if described.data != split_digests(self.dataset):
             raise ApptekError(
