@@ -18,7 +18,7 @@ from apptek.present.wording import shortened
 from apptek.safe_text import printable
 from apptek.server.forecasts import NOT_EVENTS
 from apptek.server.mcp_tools import TOOLS
-from apptek.server.problem_json import MAX_QUOTED, Problem, ServiceError
+from apptek.server.problem_json import AS_DETAILED, MAX_QUOTED, UNKNOWN_FIELD, Problem, ServiceError
 from apptek.server.served_model import FAR_TIME, ServedModel
 from apptek.server.workers import RequestLimits, WorkerPool
 from apptek.terminal import tell
@@ -106,14 +106,17 @@ def _told(problem: Problem) -> str:
     if len(problem.unknown) > 1:
         similar = "".join(f" Similar to {printable(name)}: {offered[name]}." for name in offered)
     where = f"{problem.where}: " if problem.where and len(problem.unknown) < 2 else ""
-    return f"{where}{problem.detail}{similar} {_ADVICE.get(problem.title, problem.advice)}"
+    advice = "" if problem.advice == AS_DETAILED else problem.advice
+    return f"{where}{problem.detail}{similar} {_ADVICE.get(problem.title, advice)}".rstrip()
 
 
 def _wrong_argument(error: ValidationError) -> str:
     first, *others = error.errors()
     where = ".".join(map(str, first["loc"]))
-    found = shortened(repr(first["input"]), MAX_QUOTED) if first["type"] != "missing" else "nothing"
     more = f" (and {len(others)} more)" if others else ""
+    if first["type"] == UNKNOWN_FIELD:
+        return printable(f"unknown argument '{shortened(where, MAX_QUOTED)}'{more}.")
+    found = shortened(repr(first["input"]), MAX_QUOTED) if first["type"] != "missing" else "nothing"
     return printable(f"{where}: {first['msg']}, found {found}{more}.")
 
 

@@ -37,6 +37,8 @@ _HEADERS = {
     401: {"WWW-Authenticate": "Bearer"},
     408: {"Connection": "close"},
 }
+AS_DETAILED = "Change the request as described in `detail`."  # where there is no other advice
+UNKNOWN_FIELD = "extra_forbidden"  # pydantic's name of this error
 _TAGS = {"one", "many"}  # pydantic adds the tag of PredictBody to an error's location
 
 
@@ -93,7 +95,7 @@ def problem_of(
     error: ApptekError,
     where: str = "",
     title: str = "",
-    advice: str = "Change the request as described in `detail`.",
+    advice: str = AS_DETAILED,
 ) -> ServiceError:
     """Return the problem that describes a library error caused by a request."""
     if isinstance(error, ServiceError):
@@ -186,5 +188,11 @@ def _from_validation(error: RequestValidationError) -> ServiceError:
         if path[:1] == ["body"]
         else "See /api/openapi.json."
     )
-    detail = f"{where}: {first['msg']}{more}"
+    if first["type"] == UNKNOWN_FIELD:
+        *within, name = path
+        kind = "field" if within[:1] == ["body"] else "parameter"
+        at = f" in {'.'.join(within)}" if len(within) > 1 else ""
+        detail = f"unknown {kind} '{shortened(name, MAX_QUOTED)}'{at}{more}"
+    else:
+        detail = f"{where}: {first['msg']}{more}"
     return ServiceError(422, detail, advice=advice, where=where)

@@ -40,6 +40,7 @@ BEYOND = 30  # maximum number of steps to show after the last fact
 UNKNOWN_NAMES = 50  # maximum number of unknown names in a batch that get suggestions
 FAR_TIME = "A time far from all facts"
 NOT_A_TIME = "Not a valid time for this data"
+AS_IN_DATA = "Write times like those in the data."
 NO_PREDICATE = "Unknown predicate"
 CANDIDATES = 400  # tuning facts from which samples are chosen
 
@@ -179,8 +180,7 @@ class ServedModel:
 
         Raises a ServiceError that identifies the query if a name or time is invalid.
         """
-        advice = f"Write {self.model.dataset.axis.expected}."
-        with refusing("queries", title=NOT_A_TIME, advice=advice):
+        with refusing("queries", title=NOT_A_TIME, advice=AS_IN_DATA):
             return self.predictor.answerer.queries_of(asked)
 
     def similar(self, names: Iterable[str], ids: Iterable[int]) -> dict[str, list[str]]:
@@ -207,8 +207,7 @@ class ServedModel:
     def time(self, text: str, where: str) -> int:
         """Return the code of a time. Raises a ServiceError that explains how to write times."""
         axis = self.model.dataset.axis
-        advice = f"Write {axis.expected}, or ? if the time is unknown."
-        with refusing(where, title=NOT_A_TIME, advice=advice):
+        with refusing(where, title=NOT_A_TIME, advice=AS_IN_DATA):
             return axis.parse(text)
 
     def position(self, code: int) -> int:
