@@ -141,7 +141,7 @@ def test_an_interval_that_ends_before_it_starts_comes_first() -> None:
     count = len(plain)
     assert set(audit.order[:2].tolist()) == {count - 2, count - 1}
     assert FINDINGS[int(audit.findings[count - 1])] == "interval"
-    assert Reasons(audit).of(count - 1).startswith("it ends before it starts: until 4, and another")
+    assert Reasons(audit).of(count - 1).startswith("it ends before it starts: until 4; another")
 
 
 def test_the_table_has_every_fact_once_and_reasons_for_the_first(audited: Audit) -> None:

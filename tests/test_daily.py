@@ -340,8 +340,8 @@ def unfitted(tmp_path: Path) -> DailyProject:
 @pytest.mark.parametrize(
     ("line", "said"),
     [
-        (f'{DATA}colums = "a"', ":4: there is no 'colums' in [source]; did you mean columns?"),
-        ('[sorce]\ndata = "x"', ":2: there is no 'sorce'; did you mean source?"),
+        (f'{DATA}colums = "a"', ":4: unknown key 'colums' in [source]; did you mean columns?"),
+        ('[sorce]\ndata = "x"', ":2: unknown key 'sorce'; did you mean source?"),
         (f'{DATA}[watch]\ndays = "seven"', ":5: days in [watch] must be a valid integer, not"),
         (f'{DATA}[model]\npreset = "recency"', ":5: preset in [model] must be 'default', "),
         ("[source]", ":1: data in [source] is missing"),
@@ -367,7 +367,7 @@ def test_what_is_wrong_in_the_project_file_is_said_with_its_line(
         ('[source]\ndata = "nowhere.csv"', "nowhere.csv"),
         ('[source]\ndata = "postgresql://u:secret@127.0.0.1:1/db#events"', "127.0.0.1"),
         (f'{DATA}[watch]\nalerts = ["rise"]', "alert 'rise': expected"),
-        (f'{DATA}[watch]\npairs = "nowhere.csv"', "nowhere.csv: there is no such file"),
+        (f'{DATA}[watch]\npairs = "nowhere.csv"', "nowhere.csv: no such file"),
         (f'{DATA}[outputs]\nwatch = ["nowhere/watch.html"]', "there is no folder nowhere"),
         (f'{DATA}[outputs]\nalerts = ["alerts.html"]', "unknown kind of file"),
         (f'{DATA}[model]\nfolder = "."', "already exists"),

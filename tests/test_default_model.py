@@ -153,7 +153,8 @@ def test_cited_facts_exist_belong_to_their_family_and_are_never_the_hidden_one(
     cited = 0
     for query, hidden in asked_about(data):
         found = explain(predictor.answerer, query, hidden=hidden, most=100)
-        assert {part.kind for part in found.further} <= {"trait"}
+        small = (part for part in found.further if part.kind != "trait")
+        assert all(abs(part.log_odds) < 0.005 for part in small)  # these would be shown as 0.00
         ends = (found.subject, found.object)
         for reason in found.all_reasons():
             family = reason.family
