@@ -1,3 +1,4 @@
+import io
 import json
 import os
 import re
@@ -6,6 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import redirect_stderr
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ from apptek.commands import demo
 from apptek.commands.command_group import COMMANDS, OPTIONS
 from apptek.commands.demo import FACTS
 from apptek.commands.reading_options import QueriesReading, Reading
-from apptek.terminal import output, table, table_text
+from apptek.terminal import output, step_progress, table, table_text
 from tools.make_docs import (
     PAGES,
     cli_docs,
@@ -243,6 +245,18 @@ def test_a_width_of_0_is_an_unknown_width(monkeypatch: pytest.MonkeyPatch) -> No
 def test_no_progress_bar_goes_into_a_pipe_even_where_colours_are_forced(world: Path) -> None:
     done = succeeds("data", "stats", str(world), FORCE_COLOR="1")
     assert "\x1b[?25l" not in done.stderr  # the cursor is hidden while a bar is drawn
+
+
+def test_no_progress_bar_goes_to_a_terminal_that_is_declared_not_to_be_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "0")
+    monkeypatch.setenv("TTY_INTERACTIVE", "0")
+    errors = io.StringIO()
+    monkeypatch.setattr(errors, "isatty", lambda: True)
+    with redirect_stderr(errors), step_progress("test") as report:
+        report("half done", 1, 2)
+    assert errors.getvalue() == ""
 
 
 def test_a_name_that_is_too_long_is_one_line(tmp_path: Path) -> None:

@@ -78,8 +78,9 @@ def tell_next(*commands: Sequence[str]) -> None:
 def progress_bar(*columns: ProgressColumn) -> Iterator[Progress]:
     """Show a progress bar on stderr during the block, or nothing if stderr is not a terminal."""
     # The stream decides: with FORCE_COLOR, as in Jupyter, rich takes a pipe for a terminal.
-    is_shown = sys.stderr.isatty()
-    with Progress(*columns, console=messages(), transient=True, disable=not is_shown) as bar:
+    console = messages()
+    is_shown = sys.stderr.isatty() and console.is_terminal
+    with Progress(*columns, console=console, transient=True, disable=not is_shown) as bar:
         yield bar
 
 
