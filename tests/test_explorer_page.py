@@ -229,7 +229,7 @@ def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> N
     page.goto(link(address, subject=name, object=name, time="2019-01-01"))
     expect(page.get_by_role("alert")).to_contain_text("is not in this data.")
     page.goto(link(address, subject=name, object=name, time="2019-01-01", general="1"))
-    expect(page.locator("#notice")).to_contain_text(f"{name} is not in the facts")
+    expect(page.locator("#notice")).to_contain_text(f"the model has no facts about {name}")
     expect(page.locator("#bars .bar").first).to_be_visible()
     assert page.locator("#result img, #result script").count() == 0
     assert opened == []

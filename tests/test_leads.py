@@ -417,7 +417,7 @@ def test_missing_skill_is_said() -> None:
     figures = {"share": 0.1, "forecast": 0.1, "log_loss": 0.3, "brier": 0.09}
     skill = {"base_rate": 0.01, "no_change": -0.02, "own_rate": None}
     group = GroupSkill(forecasts=9, pairs=9, calibration_error=0.0, skill=skill, **figures)
-    assert no_skill_lines({"onsets": group}) == ["no skill for onsets, against no change"]
+    assert no_skill_lines({"onsets": group}) == ["no skill for onsets, compared with no change"]
     assert recent_span("day", Clock(1.0, 2.0, 3.0, 50.0)) == 90
     assert recent_span("month", Clock(1.0, 2.0, 3.0, 50.0)) == 50
 

@@ -119,7 +119,7 @@ def test_every_interface_gives_the_same_set(explored_model: Path, tmp_path: Path
 @pytest.mark.parametrize("coverage", ["0", "1", "1.5", "-1", "nan"])
 def test_a_coverage_that_is_no_share_is_refused(explored_model: Path, coverage: str) -> None:
     words = ["A", "B", "2019-01-01", "--allow-unknown", f"--coverage={coverage}"]
-    said = refusal("predict", str(explored_model), *words)
+    said = refusal("predict", str(explored_model), *words, code=2)
     assert "expected a proportion above 0 and below 1" in said
 
 

@@ -30,6 +30,7 @@ from apptek.safe_text import printable, printable_lines
 
 BAR = "█"
 LONGEST_CELL = 1_000  # maximum characters of a cell to show
+SHORT = 8  # characters of a cell that is never broken, such as 27.8 %
 LONGEST_WORD = 24  # letters in a word that is never broken
 ByteReport = Callable[[str, int, int | None], None]  # file, bytes done, total bytes
 StepReport = Callable[[str, int, int], None]  # state, steps done, total steps
@@ -143,7 +144,7 @@ def table_text(
         shown.box, shown.padding, shown.pad_edge = box.SIMPLE_HEAD, (0, 1, 0, 0), False
     if console.measure(shown, options=unbounded).minimum > width:
         for column in shown.columns:
-            column.min_width = 1  # broken, but not cut
+            column.no_wrap = False  # broken, but not cut
     with console.capture() as capture:
         console.print(shown, markup=False)
     return capture.get().rstrip("\n")
@@ -159,14 +160,13 @@ def table(title: str, header: Sequence[str], rows: Sequence[Sequence[object]]) -
     shown = Table(title=Text(title, style="bold"), title_justify="left")
     first = rows[0] if rows else [""] * len(header)
     for name, value, *cells in zip(header, first, *texts, strict=True):
-        # Rich breaks words of columns that may wrap; only long words may be broken.
-        words = [
-            word for text in (name, *(t for cell in cells for t in cell)) for word in text.split()
-        ]
-        width = max((len(word) for word in words if len(word) <= LONGEST_WORD), default=0)
-        is_bar = any(BAR in word for word in words)
+        # Rich shrinks whatever may wrap, and would break words and numbers. Long words may break:
+        # what does not fit and may not wrap would be cut.
+        longest = max([text for cell in cells for text in cell], key=len, default="")
+        is_short = len(longest) <= SHORT or (len(longest) <= LONGEST_WORD and " " not in longest)
+        is_whole = is_short and BAR not in longest
         justify: Literal["left", "right"] = "right" if isinstance(value, int) else "left"
-        shown.add_column(name, justify=justify, overflow="fold", min_width=1 if is_bar else width)
+        shown.add_column(name, justify=justify, overflow="fold", no_wrap=is_whole)
     for row in texts:
         shown.add_row(*map(_cell, row))
     return shown

@@ -26,7 +26,7 @@ LOOKED_AT = {
     "topologies": "how {s} and {o} are connected through others",
     "such actors": "what actors like {s} and {o} do to each other (a statistic, not facts)",
     "the reversed fact": "whether the reversed fact is recorded",
-    "its place in the linear model": "how probable the linear model finds the answer",
+    "its place in the linear model": "how probable the answer is without the trees",
 }
 
 # Titles for groups of small reasons; {before} shows where a view may look.
