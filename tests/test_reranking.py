@@ -197,7 +197,7 @@ def test_contributions_of_trees_and_features_add_up(predictor: Predictor, data: 
 def test_what_nothing_is_known_of_is_no_reason(predictor: Predictor, data: Dataset) -> None:
     found = predictor.explain(Query("Nobody", "No one", "2019-05-05"), allow_unknown=True)
     words = [part.sentence for part in found.contributions() if part.kind == "reranker"]
-    assert words == ["the tree model, based on how probable the linear model finds the answer"]
+    assert words == ["the tree model, based on how probable the answer is without the trees"]
     assert "No facts connect this pair" in explanation_text(found)
     known = predictor.explain(Query(data.entities[0], "No one", "2019-05-05"), allow_unknown=True)
     words = [part.sentence for part in known.contributions() if part.kind == "reranker"]
