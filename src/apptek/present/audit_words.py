@@ -58,18 +58,18 @@ def audit_lines(report: AuditReport) -> list[str]:
 
 
 def left_out_reason(line: int, file: str) -> str:
-    """Return why a row looks wrong that no model was asked about."""
+    """Return why a row that was not given to a model looks wrong."""
     return f"it ends before it starts; line {line} of {Path(file).name}, left out"
 
 
 def interval_reason(dates: str, other: str | None) -> str:
-    """Return a sentence: the dates of a fact contradict each other, or those of another fact."""
+    """Return a sentence saying that a fact's end is before its start, or another fact's start."""
     partner = "" if other is None else f"; another fact about the pair: {other}"
     return f"it ends before it starts: {dates}{partner}"
 
 
 def leaning_reason(predicate: str, subject: str, object_: str, *, dated: bool) -> str:
-    """Return a sentence: the model finds the reversed fact more plausible."""
+    """Return a sentence saying that the model finds the reversed fact more plausible."""
     when = " around that time" if dated else ""
     return (
         f"given the other facts{when}, '{predicate}' from {object_} to {subject} is "
@@ -80,10 +80,10 @@ def leaning_reason(predicate: str, subject: str, object_: str, *, dated: bool) -
 def roles_reason(
     predicate: str, ends: tuple[str, str], does: tuple[int, int], gets: tuple[int, int]
 ) -> str:
-    """Return how often each entity is subject and object of the predicate in other facts.
+    """Return how often each entity is the predicate's subject, and its object, in other facts.
 
-    does  how often the subject and the object are its subject
-    gets  how often the object and the subject are its object
+    does  the number of facts in which each end is the subject: first the subject, then the object
+    gets  the number of facts in which each end is the object: first the object, then the subject
     """
     subject, object_ = ends
     return (

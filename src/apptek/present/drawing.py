@@ -40,19 +40,19 @@ RADIUS = 10.0
 CENTRE, END, EDGE = 58.0, 36.0, 16.0  # subject and object: y and x; periphery: x
 LANE, ROW = 38.0, 66.0  # space between subject-object lines, and between entities in a column
 GAP = 120.0  # minimum space between columns
-BULGE = 52.0  # of a line between two entities in the same column
+BULGE = 52.0  # how far a line between two entities in the same column curves outwards
 MOST = 6  # maximum number of lanes, of entities in between, and of entities at each edge
 MAX_LETTERS = 48  # maximum length of a label
 STOPS = (0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.18, 0.82)  # positions of a label along its line
-SIDES = ("subject", "both", "object")  # of the entities in between, from left to right
+SIDES = ("subject", "both", "object")  # the columns of connecting entities, from left to right
 TONES = ("material-conflict", "verbal-conflict", "verbal-cooperation", "material-cooperation")
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """The question behind a drawing: its ends and title, and the label on its line.
+    """The question that a drawing answers: its ends, its title, and the label on its line.
 
-    groups  the groups of predicates, which determine the colours of lines
+    groups  the group of each predicate, which determines the colour of a line
     shown   returns the label of a predicate
     """
 
@@ -124,7 +124,7 @@ def draw_topology(asked: Asked, facts: Sequence[CitedFact], *, width: float = WI
 
 
 def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
-    """Return the bundles of facts: first those cited by reasons, then the larger ones."""
+    """Return facts as bundles: those that reasons cite come first, then the larger ones."""
     bundles: dict[tuple[str, str, str], Bundle] = {}
     for fact, number in facts:
         key = (fact.subject, fact.predicate, fact.object)
@@ -137,7 +137,7 @@ def _bundled(facts: Iterable[tuple[CitedFact, int]]) -> list[Bundle]:
 class _Layout:
     """The positions of all entities and labels in a drawing.
 
-    facts  each with the number of the reason that cites it; 0: none
+    facts  each with the number of the reason that cites it, or 0 if none does
     """
 
     def __init__(self, asked: Asked, width: float, facts: Iterable[tuple[CitedFact, int]]) -> None:
@@ -171,7 +171,7 @@ class _Layout:
             self._place("bystander", x, top, [n for n in right if right[n] == is_right][:MOST])
 
     def _between(self) -> dict[str, str]:
-        """Return the entities on a path from subject to object, each with its side or both."""
+        """Return the entities on a path between the ends, each with its side or "both"."""
         sides, on_path = dict[str, set[str]](), set[str]()
         for bundle in self.bundles:
             for fact in bundle.facts.values():
@@ -205,7 +205,7 @@ class _Layout:
         return any(self.places[name][2] == "bystander" for name in bundle.names)
 
     def drawing(self) -> Drawing:
-        """Return the lines, the entities that they join, and the labels that fit."""
+        """Return the drawing: the lines, the entities that they join, and the labels that fit."""
         lines = self._lines()
         named = self.ends.union(*(line[0].ends for line in lines))
         ids = {name: n for n, name in enumerate(name for name in self.places if name in named)}
@@ -276,7 +276,8 @@ class _Layout:
             texts.append(Text(at, y + 12, label, "when", anchor))
         else:
             at, anchor = (8.0, "start") if role == "subject" else (self.width - 8, "end")
-            taken = sum(cell_len(end) for end in self.ends - {name})  # by the opposite name
+            # the space that the opposite name takes
+            taken = sum(cell_len(end) for end in self.ends - {name})
             free = max(self.width - 24 - NAME_LETTER * (taken + 2), half - 12)
             words = fitting(name, int(free / NAME_LETTER))
             texts = [Text(at, y - 22, words, "name", anchor)]
@@ -313,7 +314,7 @@ class _Layout:
 
 
 def _label_of(predicate: str, line: Line, room: int = 10_000) -> str:
-    """Return a predicate with the number of its facts, and of facts with other predicates."""
+    """Return a predicate with the number of its facts and the number of the line's other facts."""
     own, more = len(line[0].facts), sum(len(bundle.facts) for bundle in line[1:])
     many = (f" \N{MULTIPLICATION SIGN}{own}" if own > 1 else "") + (f" +{more}" if more else "")
     return fitting(predicate, max(room - len(many), 4)) + many

@@ -55,12 +55,11 @@ class Node:
 class DrawnEdge:
     """A line between two nodes: facts with the same ends, or the query itself.
 
-    facts, reasons  all its facts, and the numbers of the reasons that cite them
-    curve           a quadratic curve: start, control and end; start and end are the nodes' centres
-                    tone, thickness the colour class, from the group of its predicate, and the width
-                    of the line
-    pill, texts     the label or its number in the legend, and the rectangle behind it; for lines at
-                    the edge, the label is at the node
+    facts, reasons   all its facts, and the numbers of the reasons that cite them
+    curve            a quadratic curve: start, control and end; start and end are the nodes' centres
+    tone, thickness  the colour class, from the group of its predicate, and the width of the line
+    pill, texts      the rectangle behind the label, and the label or its number in the legend; a
+                     line at the edge has neither, because its label is at the node
     """
 
     source: int

@@ -21,7 +21,7 @@ MEMBERS = 8  # number of group members shown, the strongest first; JSON contains
 OF_NAMES = ("read_as", "later_name", "from_name")  # types of notes about names
 MARK = " *"  # follows the name of a meeting entity
 TOLD = 3  # number of changes mentioned in the paragraph
-SMALL = 0.1  # relative to the largest change: smaller ones are omitted
+SMALL = 0.1  # changes smaller than this share of the largest one are omitted
 CHANGES = 10  # number of changes in a contrast
 Two = tuple[results.Explanation, results.Explanation]  # the same question at two times
 
@@ -133,7 +133,7 @@ def _answers(two: Two) -> str:
 def _told(two: Two, changes: tuple[results.Change, ...]) -> list[results.Change]:
     """Return the changes in facts that are large enough to mention.
 
-    Reasons that are not supported by their counts alone are omitted.
+    Changes of reasons that their own counts contradict are omitted.
     """
     doubtful = {
         reason.sentence
@@ -158,7 +158,7 @@ def asked_at(explanation: results.Explanation) -> str:
 
 
 def _words(two: Two, change: results.Change) -> str:
-    """Return a change in words; each sentence is relative to its own time."""
+    """Return a change in words, where each sentence refers to the time of its own question."""
     first, second = (
         asked_at(each) if is_undated(each.time) else f"relative to {each.time}" for each in two
     )

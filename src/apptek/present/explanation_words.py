@@ -1,4 +1,4 @@
-"""Answers and explanations in plain words: sentences, notes, and what each reason is based on."""
+"""Answers and explanations in plain words: sentences, notes, and the basis of each reason."""
 
 from collections.abc import Collection
 from typing import NamedTuple
@@ -21,9 +21,9 @@ from apptek.results import Answer, Explanation, Note, Reason, Support
 from apptek.safe_text import counted
 
 LEADING = 2  # number of reasons for the answer in the sentence, plus one against it
-TOLD = 3  # number of reasons for and against the answer in the paragraph
-SMALL = 0.1  # relative to the largest weight: smaller ones are omitted
-FAIR = 1 / 3  # relative to a group's weight: a reason with at least this weight precedes the group
+TOLD = 3  # number of reasons on each side in the paragraph
+SMALL = 0.1  # reasons smaller than this share of the largest weight are omitted
+FAIR = 1 / 3  # a reason with at least this share of a group's weight precedes the group
 
 FAR = "This time is so far from all facts that the probabilities are not calibrated."
 FOR_IT, AGAINST_IT = "Evidence for it", "Evidence against it and for"  # headings of reasons
@@ -63,7 +63,7 @@ def sentence(explanation: Explanation) -> str:
 
 
 def _first(explanation: Explanation) -> str:
-    """Return the recorded facts, to be placed first."""
+    """Return the recorded facts in words, as the beginning of a sentence or paragraph."""
     return f"{recorded(explanation)} ".lstrip()
 
 
@@ -81,7 +81,7 @@ def runner_up_role(explanation: Explanation) -> str:
 
 
 def _leading(parts: list[Told], most: int) -> list[Told]:
-    """Return the strongest reasons. A group is accompanied by an event, if there is one.
+    """Return the strongest reasons, or a group with the strongest event if they include a group.
 
     The event comes first if its weight is comparable to the group's, because titles are vague.
     """
@@ -95,7 +95,7 @@ def _leading(parts: list[Told], most: int) -> list[Told]:
 
 
 def _answer_words(explanation: Explanation) -> str:
-    """Return the predicate, and what it is compared with if that is not the next best."""
+    """Return the predicate, and the runner-up unless it is simply the next best."""
     label, other = explanation.label, explanation.runner_up_label
     words = f"{label} ({percent(explanation.probability)}, {GIVEN})"
     if runner_up_role(explanation) == "the answer":
@@ -133,8 +133,8 @@ def _only(explanation: Explanation) -> str:
 def support_words(support: Support, log_odds: float, *, of_answer: bool = True) -> str:
     """Return a reason's training counts as sentences.
 
-    of_answer  whether the fact that training hides, if any, has the answer rather than the
-               runner-up
+    of_answer  if training hid the fact itself: whether its predicate is the answer (true) or the
+               runner-up (false)
     """
     itself = f"{ITSELF if of_answer else OF_RUNNER_UP} " if support.is_itself else ""
     evidence = f"evidence like this{f' {support.when}' if support.when else ''}"
@@ -166,7 +166,7 @@ def contradicts_alone(support: Support, log_odds: float) -> bool:
 
 
 def _favoured(support: Support) -> float:
-    """Return what the lifts favour after rounding: above 0 the answer, 0 neither."""
+    """Return which side the rounded lifts favour: the answer if > 0, neither if 0."""
     return round(support.lift, 1) - round(support.runner_up_lift, 1)
 
 
@@ -175,15 +175,15 @@ def _times(number: int) -> str:
 
 
 def _listed(parts: list[Told]) -> str:
-    """Return A; B; what they did to others (several small effects)."""
+    """Join reasons as in: A; B; what they did to others (several small effects)."""
     return "; ".join(f"{p.words} (several small effects)" if p.is_sum else p.words for p in parts)
 
 
 def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
     """Return the evidence for and against the answer, strongest first, without small parts.
 
-    Reasons with the same words are merged. A reason that is not supported by its counts alone
-    appears only if there is no other on its side, with a remark.
+    Reasons with the same words are merged. A reason that its own counts contradict appears only
+    if there is no other reason on its side, and then with a remark.
     """
     clear, doubtful = (_summed(explanation, contradicts=doubt) for doubt in (False, True))
     clear += [
@@ -210,7 +210,7 @@ def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
 
 
 def _summed(explanation: Explanation, *, contradicts: bool) -> list[Told]:
-    """Return the reasons that their counts alone contradict, or the others; each wording once."""
+    """Return the reasons that their own counts contradict, or all others; each wording once."""
     added: dict[str, float] = {}
     for reason in explanation.all_reasons():
         if (reason.support is not None and reason.support.contradicts) == contradicts:
@@ -253,9 +253,9 @@ def name_notes(
     later: Collection[str],
     time: str,
 ) -> list[Note]:
-    """Return notes about names: unknown, read as another name, or seen only later.
+    """Return notes about names that are unknown, were read as another name, or occur only later.
 
-    asked  pairs of the given name and the intended name
+    asked  pairs of a given name and the name that it was read as
     """
     return [
         *(Note("unknown_name", text, {"name": n}) for n in unknown for text in general_notes(n)),
@@ -272,7 +272,7 @@ def name_notes(
 
 
 def time_notes(view: str, time: str, *, unseen: bool, age: str) -> list[Note]:
-    """Return notes on whether the time occurs in the facts, and on the view of the answer.
+    """Return notes about the answer's view, and about a time that does not occur in the facts.
 
     age  the age of the newest fact, if the time is after all facts
     """
@@ -289,7 +289,7 @@ def time_notes(view: str, time: str, *, unseen: bool, age: str) -> list[Note]:
 
 
 def _connection_notes(explanation: Explanation) -> list[Note]:
-    """Return notes: facts are recorded, nothing connects the pair, or both names are the same."""
+    """Return notes about recorded facts, a pair without connection, and two equal names."""
     notes, known = [], list(explanation.known)
     if known:
         text = f"The answer uses the recorded fact{'s' * (len(known) > 1)}."
@@ -319,7 +319,7 @@ def meeting_words(explanation: Explanation, reason: Reason, mark: str = "") -> s
 
 
 def sequence_words(explanation: Explanation, reason: Reason) -> str:
-    """Return all steps of a topology; its sentence names only the ones that connect."""
+    """Return all steps of a topology; the reason's sentence names only those that connect."""
     steps = [f"'{explanation.shown(name)}'" for name in reason.topology]
     return f"full topology: {', then '.join(steps)}"
 
@@ -350,12 +350,12 @@ def facts_headline(explanation: Explanation, reason: Reason) -> str:
 
 
 def aside_words(count: int) -> str:
-    """Return how many of a topology's facts are not on a path between the sides."""
+    """Return in words how many of a topology's facts are not on a path between the sides."""
     return f"{counted(count, 'fact')} that {'does' if count == 1 else 'do'} not connect the pair"
 
 
 def rest_words(reason: Reason, shown: int) -> str:
-    """Return the title of the facts that are folded away below a reason's first facts."""
+    """Return the title of the collapsed list of facts that follows a reason's first facts."""
     counting, others = reason.cited
     noun = "more fact" if reason.kind == "history" else "more connecting fact"
     words = [counted(len(counting) - shown, noun)] if len(counting) > shown else []
@@ -371,10 +371,11 @@ def recorded_answer(answer: Answer) -> str:
 
 
 def answer_notes(answer: Answer) -> list[Note]:
-    """Return notes: unknown names, the condition of the probabilities, and anything unusual."""
+    """Return notes about unknown names, what the probabilities assume, and anything unusual."""
     query = answer.query
     asked = ((query.subject, answer.meant_subject), (query.object, answer.meant_object))
-    unseen = answer.unseen_time and answer.view == "all_facts"  # future times have not occurred yet
+    # No fact can have a future time, so the note would say nothing about forecasts.
+    unseen = answer.unseen_time and answer.view == "all_facts"
     ends = (
         (query.subject, answer.meant_subject, answer.unseen_subject),
         (query.object, answer.meant_object, answer.unseen_object),

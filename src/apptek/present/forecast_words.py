@@ -11,7 +11,7 @@ from apptek.terminal import table_text
 CHANGED = "much may have changed since."
 NEITHER_KNOWN = "this is the base rate of pairs without earlier facts."
 ONE_KNOWN = "this is a guess from the activity of the other entity alone."
-RARE = 0.001  # expected facts; below this, a number of windows is easier to understand
+RARE = 0.001  # below this expected number of facts, "one fact in N windows" is easier to read
 ACTIVE = 400  # ordered pairs with the most facts so far
 GROUPS = {
     "all": "all pairs with earlier facts",
@@ -34,7 +34,7 @@ def window_text(result: results.ActorForecast | results.Forecast | results.Watch
 def based_on(forecast: results.Forecast) -> str:
     """Return the length of the window, the last time whose facts were used, and the lead.
 
-    Mention if validation and test facts were used, because `predict` does not use them.
+    The text says if validation and test facts were used, because `predict` does not use them.
     """
     length = counted(forecast.length, forecast.unit)
     lead = f"; lead: {counted(forecast.lead, forecast.unit)}" if forecast.lead else ""
@@ -51,7 +51,7 @@ def headline(forecast: results.Forecast) -> str:
 
 
 def expected_words(number: float) -> str:
-    """Return 2.4 facts, 0.012 facts or, for tiny numbers, one fact in about 11,000 such windows."""
+    """Format as 2.4 facts, 0.012 facts or, for tiny numbers, one fact in about 11,000 windows."""
     if number < RARE:
         windows = float(f"{1 / max(number, 1e-12):.2g}")
         return f"one fact in about {windows:,.0f} windows of this length"
@@ -100,8 +100,9 @@ def evidence_sentence(
 ) -> str:
     """Describe the facts in a family.
 
-    count  number of facts, times with facts or common partners; for "either", 0 means none
-    last   when the last one was; see `ago` and `dated`
+    count  the number of facts, of times with facts, or of common partners, depending on the
+           family; for "either", only whether it is 0 matters
+    last   when the last fact was, as returned by `ago` or `dated`
     """
     if family == "common":
         return counted(count, "common partner")
@@ -121,7 +122,7 @@ def evidence_sentence(
 
 
 def ago(age: float, unit: str, oldest: float) -> str:
-    """Return how long before the window it was: 3 days before; `oldest` is the limit."""
+    """Format an age: 3 days before the window; from `oldest` on, at least that many days."""
     if age >= oldest * (1 - 1e-9):
         return f"at least {counted(math.floor(oldest), unit)} before the window"
     length = f"the {unit}" if round(age) == 1 else counted(round(age), unit)
@@ -129,7 +130,7 @@ def ago(age: float, unit: str, oldest: float) -> str:
 
 
 def dated(date: str, unit: str, *, is_latest: bool) -> str:
-    """Return the date: on 2014-12-31; is_latest: on that date or earlier."""
+    """Format a date: on 2014-12-31 or, if it is only the latest possible, on or before it."""
     return f"{_preposition(unit)} {'or before ' * is_latest}{date}"
 
 
@@ -138,18 +139,19 @@ def _preposition(unit: str) -> str:
 
 
 def length_sentence(*, beyond: bool) -> str:
-    """Return how the window's length affects the chance, in addition to the evidence and the base.
+    """Describe the window's length as a reason, besides the evidence and the base rate.
 
-    beyond  whether the window is longer than any that was learned
+    beyond  whether the window is longer than all windows in training
     """
     shorter = "adjustment for consistency with shorter and longer windows"
     return "a window longer than any in training" if beyond else shorter
 
 
 def base_sentence(*, met: bool, busy: bool) -> str:
-    """Return the base that the reasons are added to.
+    """Describe the base rate that the reasons are added to.
 
-    busy  whether the pair has its own regression because it had many facts
+    met   whether the pair has earlier facts
+    busy  whether it has so many that it falls under the regression for busy pairs
     """
     known = "pairs with many earlier facts" if busy else "pairs with earlier facts"
     whose = known if met else "pairs without earlier facts"
@@ -183,7 +185,7 @@ def old_pair_note(age: int, unit: str, since: str) -> results.Note:
 
 
 def lead_notes(lead: int, longest: int, unit: str, observed: str) -> list[results.Note]:
-    """Return notes about an unobserved lead before the window, and the longest learned lead."""
+    """Return notes about the lead before the window; one if it is longer than any in training."""
     text = (
         f"The data runs through {observed}. Nothing is known about the {counted(lead, unit)} "
         "between that time and the window (the lead)."
@@ -196,21 +198,21 @@ def lead_notes(lead: int, longest: int, unit: str, observed: str) -> list[result
 
 
 def past_window_note(start: str, *, learned: bool) -> results.Note:
-    """Return a note that the window is past: facts from its start on were not used."""
+    """Return a note about a window in the past: facts from its start on were not used."""
     hindsight = ", with weights that were learned from later facts as well" * learned
     text = f"Based only on facts before {start}{hindsight}."
     return results.Note("view", text, {"before": start, "learned": learned})
 
 
 def long_window_note(longest: int, unit: str) -> results.Note:
-    """Return a note that the window is longer than any that was learned."""
+    """Return a note that the window is longer than all windows in training."""
     length = counted(longest, unit)
     text = f"Training used windows of up to {length}; longer windows extrapolate the same rate."
     return results.Note("window", text, {"longest": longest})
 
 
 def isolated_facts_note(times: Sequence[str], observed: str | None) -> results.Note:
-    """Return which facts are too far after all others to show when observation ended."""
+    """Return a note on facts so long after all others that they do not mark the data's end."""
     text = (
         f"The data is taken to end at {observed}: {counted(len(times), 'later fact')} "
         f"({listed(list(dict.fromkeys(times)))}) {'is' if len(times) == 1 else 'are'} far "

@@ -18,7 +18,7 @@ BAR_WIDTH = 30  # characters in a bar for 100 %
 
 
 def no_partners(actor: str, time: str) -> str:
-    """Return a sentence that says that the actor has no partners yet."""
+    """Return a sentence saying that the actor has no partners yet."""
     return (
         f"{actor} has no facts with other entities before {time}, so there are no partners to "
         "list: give two entities to forecast a pair"
@@ -26,7 +26,7 @@ def no_partners(actor: str, time: str) -> str:
 
 
 def no_candidates(actor: str, label: str, time: str) -> str:
-    """Return a sentence that says that there is no evidence for ranking an entity."""
+    """Return a sentence saying that there is no evidence to rank entities by."""
     return f"no entity has a fact before {time} with {actor} or with {label!r}"
 
 
@@ -46,7 +46,7 @@ def candidate_reason(family: str, actor: str, count: int, *, is_subject: bool) -
 
 
 def ranking_text(ranking: EntityRanking, width: int) -> str:
-    """Return the candidates as a table, and the probability shared by the rest."""
+    """Return the candidates as a table, and the total probability of all other entities."""
     ends = (ranking.subject or "?", ranking.shown, ranking.object or "?", ranking.time)
     rows = [
         (one.entity, percent(one.probability), BAR * round(one.probability * BAR_WIDTH), one.reason)
@@ -116,7 +116,7 @@ def median_cell(median: int | None, longest: int, unit: str) -> str:
 
 
 def median_words(event: NextEvent, forecast: Forecast) -> str:
-    """Return the time by which the next event has a chance of one half."""
+    """Return the time by which the next event has happened with a chance of 50 %."""
     what = f"next event ({event.event})" if event.event else "next event"
     if event.median is None:
         length = counted(event.longest, forecast.unit)

@@ -1,7 +1,7 @@
 """Answers as RDF 1.2: one triple per predicate and query, annotated with its probability.
 
 The triple is reified but not asserted, so a store that loads the file does not treat a prediction
-as a fact. `apptek fit` does not either, because it finds no time in the annotation.
+as a fact. Neither does `apptek fit`, because it finds no time in the annotation.
 """
 
 import re
@@ -24,7 +24,7 @@ _IRI = re.compile(r"(?:[A-Za-z][A-Za-z0-9+.-]*://|urn:)[^\x00-\x20<>\"{}|\\^`]+"
 
 @contextmanager
 def stream_rdf(path: Path, suffix: str, data: Dataset) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield a function that appends answers to a file; names in `data` become IRIs."""
+    """Yield a function that appends answers to a file, with the IRIs of the names in `data`."""
     import pyoxigraph as ox
 
     form = getattr(ox.RdfFormat, RDF_SUFFIXES[suffix])

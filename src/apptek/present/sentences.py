@@ -1,4 +1,4 @@
-"""Reasons as sentences: what happened between two entities, how often and when; their types."""
+"""Reasons as sentences: what happened between two entities, how often and when, and their types."""
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ LOOKED_AT = {
     "its place in the linear model": "how probable the answer is without the trees",
 }
 
-# Titles for groups of small reasons; {before} shows where a view may look.
+# Titles for groups of small reasons; {before} becomes "before" or "before or after".
 RECORDED = "recorded"  # the answer's own fact: training hides it, so it is not evidence
 TITLES = {
     RECORDED: "the recorded fact itself (hidden in training, so it is not evidence against it)",
@@ -61,7 +61,7 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class MainPartner:
-    """The entity in most facts of a family, its number of facts, and the total number."""
+    """The entity in most of a family's facts, the number of these, and the family's total."""
 
     entity: str
     facts: int
@@ -72,12 +72,12 @@ class MainPartner:
 class Occurrences:
     """When the facts behind a reason occurred, relative to the query.
 
-    distances  the signed distances of dated facts, nearest first; None: the query is undated
+    distances  the signed distances of dated facts, nearest first; None if the query is undated
     undated    the number of facts without a date
     lasting    whether the nearest fact is an interval
-    horizon    the distance up to which every fact is included; None: all facts are included
+    horizon    the distance up to which every fact is included; None if all facts are included
     timeless   whether no fact in the data has a date, so that texts omit dates
-    most       the number of facts examined, if there may be more at unknown distances; 0: all
+    most       the maximum number of facts examined; 0 if all facts were examined
     """
 
     distances: tuple[int | None, ...]
@@ -120,7 +120,7 @@ def history_sentence(
     partner: MainPartner | None,
     times: tuple[TimeAxis, Occurrences],
 ) -> str:
-    """Describe a family's facts with one predicate; `did` places it between two names."""
+    """Describe a family's facts with one predicate; `did` makes a clause from two names."""
     others = partner.entity if partner and partner.facts == partner.total else OTHERS
     names = (name.format(s=ends.subject, o=ends.object, x=others) for name in DIRECTIONS[family])
     when = when_words(*times, _most(partner))
@@ -131,7 +131,7 @@ def history_sentence(
 def mirror_sentence(
     did: Callable[[str, str], str], ends: Ends, axis: TimeAxis, seen: Occurrences, *, same: bool
 ) -> str:
-    """Describe the reverse facts recorded at the same time; `same`: the same event."""
+    """Describe the reversed facts at the same time; `same`: they probably record the same event."""
     count = f"{seen.at_least(0)}{count_text(seen.same)} " if seen.same > 1 else ""
     remark = (
         "probably the same event seen from the other side" if same else "in the other direction"
@@ -183,21 +183,21 @@ def _nearest(seen: Occurrences) -> str:
 
 
 def _most(partner: MainPartner | None) -> str:
-    """Return (17 of 18 with Pope Francis) if one of several partners has most of the facts."""
+    """Return "(17 of 18 with Pope Francis)" if one of several partners has most of the facts."""
     if partner is None or not partner.total / 2 < partner.facts < partner.total:
         return ""
     return f" ({partner.facts} of {partner.total} with {partner.entity})"
 
 
 def connected_sentence(labels: Sequence[str]) -> str:
-    """Return which predicates connect the pair: only those of facts on the path."""
+    """Return a sentence with the predicates that connect the pair, if any fact does."""
     if not labels:
         return "subject and object are the same"
     return "the pair is connected by " + listed([f"'{label}'" for label in labels], len(labels))
 
 
 def trees_sentence(topic: str, ends: Ends) -> str:
-    """Describe what the trees consider."""
+    """Describe what the trees look at."""
     looked_at = LOOKED_AT.get(topic, topic).format(s=ends.subject, o=ends.object, x=OTHERS)
     return f"the tree model, based on {looked_at}"
 
@@ -205,7 +205,7 @@ def trees_sentence(topic: str, ends: Ends) -> str:
 def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[int, int]) -> str:
     """Describe the pair's types. A guessed type is the one that an entity interacts with most.
 
-    kind  the kind of type; None: the entity itself, or whether the query is dated
+    kind  the kind of type, or None for the entity itself and for whether the query is dated
     """
     if trait.whose == "question":
         return f"the question is {trait.value}"
@@ -250,7 +250,7 @@ def _bare(name: str) -> str:
 
 
 def group_title(name: str, families: Collection[str], ends: Ends, view: View) -> str:
-    """Return a group's title, without unknown names, for which nothing is usual."""
+    """Return a group's title, with the names of the query's ends."""
     title = TITLES[name]
     if name == "usual" and len(families) == 1:
         title = USUAL.get(next(iter(families)), title)

@@ -1,4 +1,4 @@
-"""Results as tables, and files in every format that a table can be written to."""
+"""Results as tables, and the files that a table can be written to, in every format."""
 
 import json
 import math
@@ -172,7 +172,7 @@ def check_suffix(path: Path | Database, suffixes: tuple[str, ...] = SUFFIXES) ->
     if path.suffix.lower() not in suffixes:
         raise DataError(f"{path}: unknown kind of file; expected {', '.join(suffixes)}")
     if path.suffix.lower() == ".xlsx":
-        require("an .xlsx file needs", "excel", "xlsxwriter")  # before the work, not after it
+        require("an .xlsx file needs", "excel", "xlsxwriter")  # fails before the work is done
     if path.suffix.lower() in RDF_SUFFIXES:
         require("RDF needs", "rdf", "pyoxigraph")
 
@@ -181,9 +181,9 @@ def check_suffix(path: Path | Database, suffixes: tuple[str, ...] = SUFFIXES) ->
 def table_writer(
     path: Path | Database, schema: pa.Schema, data: Dataset | None = None
 ) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield a function that appends rows to a .csv, .tsv or .parquet file, or a table. Atomic.
+    """Yield a function that appends rows to a .csv, .tsv or .parquet file or a database. Atomic.
 
-    data  the data behind the answers, which allows writing RDF as well
+    data  the data behind the answers, without which RDF cannot be written
     """
     if isinstance(path, Database):
         with path.appending() as append_rows:

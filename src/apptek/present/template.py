@@ -47,7 +47,7 @@ def _environment() -> "Environment":
         undefined=StrictUndefined,
     )
     style = (TEMPLATES / "report.css").read_text(encoding="utf-8")
-    # Nested rules: rules for a page's root and body apply to the fragment's element.
+    # In the nested style, the rules for a page's root and body apply to the fragment's element.
     nested = style.replace(":root", "&").replace("body {", "& { padding: 8px 12px;")
     environment.globals |= {
         "style": Markup(style),  # noqa: S704 - our own file

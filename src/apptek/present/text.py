@@ -38,7 +38,7 @@ def render_text(result: results.Result, width: int = WIDTH) -> str:
 
 
 def with_what_if(result: results.Result, width: int, render: Callable[..., str]) -> str:
-    """Return the text of a result, starting with what supposed facts would change."""
+    """Return the text of a result, preceded by the changes that supposed facts would cause."""
     what_if, text = getattr(result, "what_if", None), render(result, width)
     return text if what_if is None else f"{what_if_text(what_if, width)}\n\nWithout them:\n{text}"
 

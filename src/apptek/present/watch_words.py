@@ -30,7 +30,7 @@ def watch_about(watched: WatchList) -> str:
 
 
 def event_words(event: str) -> str:
-    """Return what a chance refers to: of material conflict, that something happens."""
+    """Complete "the chance": of material conflict, that something happens."""
     return f"of {event}" if event else "that something happens"
 
 
@@ -100,7 +100,7 @@ def alert_sentence(
 
 
 def other_list(watched: WatchList, earlier: Mapping[str, Any]) -> str:
-    """Return a note: an earlier list is about other events or windows of a different length."""
+    """Return a note that an earlier list is for other events or for windows of another length."""
     there, here = (
         f"the chance {event_words(event)} in {counted(length, watched.unit)}"
         for event, length in (

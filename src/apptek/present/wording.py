@@ -7,7 +7,7 @@ from apptek.facts.times import TimeAxis
 from apptek.results import Note, Share
 from apptek.safe_text import counted
 
-_EXACT = 6  # spans shorter than this many days are exact
+_EXACT = 6  # spans shorter than this many days are not rounded
 _SPANS = (
     (7, "a week"),
     (14, "two weeks"),
@@ -46,14 +46,14 @@ def at_time(time: str) -> str:
 
 
 def recorded_words(labels: Sequence[str]) -> str:
-    """Return the recorded predicates to show before any answer: Recorded: plays for."""
+    """Return the recorded predicates as text that precedes any answer: Recorded: plays for."""
     return f"Recorded: {listed(labels)}." if labels else ""
 
 
 def level_text(axis: TimeAxis, level: str | None, near: int) -> str:
     """Describe how near in time evidence is; `near` is the maximum distance that counts as near.
 
-    None means a topology, which has no distance.
+    The level is None for a topology, which has no distance.
     """
     words = {"same": "at that time", "near": f"within {counted(near, _unit(axis))}"}
     return words.get(level, "further away in time") if level else ""
@@ -70,18 +70,18 @@ def signed(value: float) -> str:
 
 
 def points(change: float) -> str:
-    """Return a change in percentage points: +1.3; 0.0 if it is below half a tenth."""
+    """Format a change in percentage points: +1.3, or 0.0 without a sign if it rounds to 0."""
     text = f"{100 * change:+.1f}".replace("-", "\N{MINUS SIGN}")
     return "0.0" if text[1:] == "0.0" else text
 
 
 def period_text(first: str, last: str) -> str:
-    """Return a window in words: 2015-01-01 to 2015-01-07; 2021 if it has a single step."""
+    """Return a window in words: 2015-01-01 to 2015-01-07, or 2021 if it is a single step."""
     return first if first == last else f"{first} to {last}"
 
 
 def percent(probability: float) -> str:
-    """Return 41.2 %; values that would round to 0 or 100 % become < 0.1 % or > 99.9 %."""
+    """Format as 41.2 %; values that would round to 0 or 100 % become < 0.1 % or > 99.9 %."""
     if 0 < probability < 0.0005:
         return "< 0.1 %"
     return "> 99.9 %" if 0.9995 <= probability < 1 else f"{100 * probability:.1f} %"
@@ -97,7 +97,7 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def general_notes(*names: str) -> list[str]:
-    """Return a line for each name that is not in the facts: the answer is general."""
+    """Return a line for each name that is not in the facts, saying that the answer is general."""
     return [f"General answer: the model has no facts about {name}." for name in names]
 
 
@@ -107,9 +107,10 @@ def similar_lines(similar: Mapping[str, Sequence[str]]) -> list[str]:
 
 
 def read_as_notes(*pairs: tuple[str, str | None]) -> list[Note]:
-    """Return a note for each name that was read as another; pairs of given and intended name.
+    """Return a note for each name that was read as another one.
 
-    Names that differ only in spaces, such as padded ones, look the same and need no note.
+    `pairs` are the given name and the name it was read as. Names that differ only in spaces, such
+    as padded ones, look the same and need no note.
     """
     return [
         Note("read_as", f"{asked} was read as {meant}.", {"asked": asked, "meant": meant})
@@ -130,7 +131,7 @@ def share_lines(classes: Sequence[Share], groups: Sequence[Share]) -> list[str]:
 
 
 def left_over(level: str, shares: Sequence[Share]) -> list[Share]:
-    """Return the probability of predicates without a class or group, if there are any."""
+    """Return the total probability of predicates without a class or group, if there are any."""
     rest = 1 - sum(one.probability for one in shares)
     return [Share(f"without a {level}", rest)] if rest >= 0.0005 else []  # shown as 0.1 % or more
 
@@ -149,12 +150,12 @@ def _unit(axis: TimeAxis) -> str:
 
 
 def count_text(number: int) -> str:
-    """Return once, twice, 3 times."""
+    """Format a count: once, twice, 3 times."""
     return {1: "once", 2: "twice"}.get(number, f"{number:,} times")
 
 
 def span_text(axis: TimeAxis, length: int, most: int | None = None) -> str:
-    """Return a readable time span: a week, 3 months; exact if rounding would exceed `most`."""
+    """Return a readable time span: a week, a month; not rounded if that would exceed `most`."""
     unit = _unit(axis)
     exact = counted(length, unit) if length > 1 else f"{'an' if unit == 'hour' else 'a'} {unit}"
     if axis.unit != "day":
@@ -168,9 +169,9 @@ def span_text(axis: TimeAxis, length: int, most: int | None = None) -> str:
 def apart_text(
     axis: TimeAxis, apart: int | None, *, lasting: bool = False, prose: bool = False
 ) -> str:
-    """Return a signed distance to the query: 2 days before, the same day; empty for None.
+    """Format a signed distance to the query: 2 days before, the same day; empty for None.
 
-    prose  whether it is written as in a sentence: 2 days earlier, the day before
+    prose  whether the text is part of a sentence: 2 days earlier, the day before
     """
     if apart is None:
         return ""
