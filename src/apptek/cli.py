@@ -67,7 +67,7 @@ def _print_version(wanted: bool) -> None:
 def root(
     _version: Annotated[
         bool,
-        typer.Option(  # its own callback: it must not wait for a command
+        typer.Option(  # has its own callback, so that it works without a command
             "--version",
             help="Print the version and exit.",
             is_eager=True,
@@ -116,7 +116,7 @@ app.add_typer(research_app, name="research", rich_help_panel="Paper and research
 
 
 def main() -> None:
-    """Run a command. An error that the user can fix is a single line on stderr.
+    """Run a command. Print an error that the user can fix as a single line on stderr.
 
     The exit code is 2 for a wrong command line, 130 for a command stopped by the user, and 1 for
     every other error.
@@ -129,7 +129,7 @@ def main() -> None:
     encodable(sys.stderr)
     try:
         code = app(standalone_mode=False)
-        if sys.stdout is not None:  # None: stdout was closed before the start
+        if sys.stdout is not None:  # None if stdout was closed before the start
             sys.stdout.flush()
         sys.exit(code)
     except USAGE_ERROR as error:
@@ -166,7 +166,7 @@ def _collect_garbage_rarely() -> None:
 
 
 def _tell_usage_error(error: Any) -> None:
-    """Print one line: the replacement of an old option, or the error."""
+    """Print one line: the replacement of a removed option, or the error."""
     name = getattr(error, "option_name", None)
     if name in OPTIONS:
         _tell_error(f"{name} was removed; {OPTIONS[name]}")

@@ -6,6 +6,6 @@ numba or torch.
 
 import os
 
-# The kernels here do not use it. Each of its threads takes memory, and a process with limited
-# memory may wait for it for ever. It must be set before numpy is imported.
+# APPTeK's kernels do not use OpenBLAS. Each OpenBLAS thread takes memory, and a process with
+# limited memory may wait for that memory for ever. Set the limit before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

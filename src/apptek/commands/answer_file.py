@@ -23,7 +23,7 @@ BATCH = 10_000  # queries per written batch
 
 @dataclass(slots=True)
 class UnknownNames:
-    """The unknown names in a file of queries, and the number of queries that contain one.
+    """The unknown names in a file of queries, and the number of queries with an unknown name.
 
     far_times  the number of queries with a time far from all facts
     """
@@ -51,12 +51,12 @@ def answer_file(
     reading: ReadOptions = USUAL,
     unknown: UnknownNames | None = None,
 ) -> tuple[int, list[str]]:
-    """Write the answers to a file of queries; return their number, and the dropped rows.
+    """Answer a file of queries and write the answers; return their number, and the dropped rows.
 
     Answers are in the order of the queries, with `top` rows for each; column `query` numbers the
     queries from 1. With a coverage, the rows form a prediction set.
 
-    unknown  counts the names that are not in the data, and the queries that contain one
+    unknown  counts the names that are not in the data, and the queries with such a name
     """
     left_out: list[str] = []
     numbered = _check(predictor, queries, reading, left_out)
@@ -76,7 +76,7 @@ def answer_file(
 def _check(
     predictor: Predictor, file: Path | Database, reading: ReadOptions, left_out: list[str]
 ) -> Iterator[Query]:
-    """Return the valid queries; for an invalid one, raise an error, or note and skip it."""
+    """Yield the valid queries. At an invalid one, raise an error, or skip it and note why."""
     entities = predictor.answerer.entities
     for line, query in read_queries(file, reading):
         problem = query if isinstance(query, str) else None

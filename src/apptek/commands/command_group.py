@@ -7,7 +7,7 @@ from typer.core import TyperGroup
 from apptek.errors import ConfigError, StoppedError
 
 PANELS = ("Start here", "Make a model", "Ask a model", "Data", "Paper and research")
-REPEATABLE = ("contest", "reproduce")  # these resume without --resume
+REPEATABLE = ("contest", "reproduce")  # commands that resume without --resume
 COMMANDS = {
     "baseline": "use apptek fit --model NAME",
     "counterfactual": "use apptek explain --counterfactual",
@@ -80,10 +80,10 @@ class CommandGroup(TyperGroup):
 
 
 class MainGroup(CommandGroup):
-    """The group of all commands, by panel; the error for an old name gives the new name."""
+    """The group of all commands, by panel. A former command's error names its replacement."""
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Find the command; raise ConfigError for a renamed one."""
+        """Find the command; raise ConfigError if it has been replaced."""
         if args[0] in COMMANDS:
             raise ConfigError(f"apptek {args[0]} was removed; {COMMANDS[args[0]]}")
         return super().resolve_command(ctx, args)

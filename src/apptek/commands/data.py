@@ -137,14 +137,14 @@ def make_world(options: WorldOptions) -> None:
 
 
 def _span(data: Any) -> str:
-    """Return the first and the last start of all facts, as they are written."""
+    """Return the earliest and the latest start of all facts, as written in the data."""
     span = data.span_of(data.all_facts())
     steps = f" in steps of {data.axis.stride:,}" if data.axis.stride > 1 else ""
     return "all undated" if span == "undated" else f"times in {data.axis.unit}s, {span}{steps}"
 
 
 def _first_facts(data: Any) -> list[dict[str, str]]:
-    """Return the first facts of train, in the order of the files, so that a wrong column shows."""
+    """Return the first training facts, in file order, so that the user can spot a wrong column."""
     facts = (data.train if data.report.first_facts is None else data.report.first_facts).first(
         FACTS_SHOWN
     )

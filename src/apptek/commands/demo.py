@@ -1,4 +1,4 @@
-"""The command `demo`: fit a synthetic world, compare models, explain an answer, play an episode."""
+"""The command `demo`: fit models to a synthetic world, explain answers, and play an episode."""
 
 import shutil
 from collections.abc import Mapping
@@ -22,11 +22,11 @@ from apptek.terminal import output, stage_progress
 
 FACTS = 20_000
 FOLDER = Path("demo")
-RULE = "ally-retaliates"  # the planted rule through a third party
+RULE = "ally-retaliates"  # the planted rule that leads through a third party
 
 
 def show_demo(*, seed: int = 0) -> None:
-    """Fit a world, explain one answer of each model, play one episode, and print next steps."""
+    """Fit models to a world, explain an answer of each, play an episode, and print next steps."""
     console, world = output(), make_world(FACTS, seed)
     data = world.dataset
     console.print(f"[bold]A synthetic data set whose events follow planted rules[/bold]\n{data!r}")
@@ -52,7 +52,7 @@ def show_demo(*, seed: int = 0) -> None:
 
 
 def _choose_query(world: World, predictor: Predictor) -> Query:
-    """Return the query about a test fact of the planted two-hop rule that is answered best."""
+    """Return the best answered query among those about test facts that the two-hop rule made."""
     data, test = world.dataset, world.dataset.test
     made_by = [rule.name for rule in world.rules].index(RULE)
     rows = np.flatnonzero(world.origins["test"] == made_by).tolist()

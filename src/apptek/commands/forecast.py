@@ -14,7 +14,7 @@ from apptek.safe_text import counted
 if TYPE_CHECKING:
     from apptek.results import WatchList
 
-PAIRS_LISTED = 20  # without a file of pairs
+PAIRS_LISTED = 20  # number of rows if no pairs are given
 ALERTED = 3  # the exit code of --exit-code if there are alerts
 _ALERTS = "Alerts and earlier lists"  # a panel of the help
 EventPredicateOption = Annotated[
@@ -176,7 +176,7 @@ def watch(options: WatchOptions, window: opt.WindowOptions) -> None:
 
 
 def _print(listed: "WatchList", top: int | None, *, as_file: bool, as_json: bool) -> None:
-    """Print the first rows and those with alerts; of a list that is in a file, only its notes."""
+    """Print the first rows and those with alerts, or only the notes if the list is in a file."""
     from apptek.present.watch_words import watch_lines
     from apptek.terminal import tell
 

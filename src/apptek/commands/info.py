@@ -50,14 +50,15 @@ def info(options: InfoOptions) -> None:
 
 
 def _summary(folder: Path) -> dict[str, Any]:
-    """Return what the model is, how it fares on the newest facts, and how its forecasts did."""
+    """Return a description of the model, with its newest calibration and its forecasts' score."""
     from apptek.models.manifest import refusing_damage
     from apptek.models.model import summarize
     from apptek.models.model_folder import load_model
     from apptek.models.recalibration import recent_calibration
 
     loaded = load_model(folder, baselines=True)
-    with refusing_damage(folder):  # a report is free in form: only its reader sees what is missing
+    # A report has no fixed form, so a missing entry shows only when it is read.
+    with refusing_damage(folder):
         facts = summarize(loaded)
     if facts.get("updates") and (recent := recent_calibration(loaded)):
         facts["recent_calibration"] = recent
@@ -91,7 +92,7 @@ def _check(model: Path, *, quiet: bool) -> dict[str, Any]:
 
     with byte_progress("reading") as report:
         verified = verify_folder(model, report)
-    digest, count = model_digest(model), len(verified.contents) + 1  # and the arrays
+    digest, count = model_digest(model), len(verified.contents) + 1  # 1: the file of arrays
     if not quiet:
         text = f"{count:,} files, {verified.size:,} bytes: all match their checksums"
         output().print(f"{text}; digest {digest}", markup=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Declare and expand options; options that several commands share; and printing of results.
+"""The declaration and expansion of options, the options that commands share, and printing.
 
 A command takes its options as a dataclass, and `takes_options` creates a command line from it:
 
@@ -54,8 +54,8 @@ def argument(metavar: str, help_text: str, default: Any = None) -> Any:
 def takes_options(command: Callable[..., None]) -> Callable[..., None]:
     """Expand the dataclass parameters of a command: each field becomes an option.
 
-    A class can list fields in `not_taken` that its commands do not accept; they keep their
-    defaults.
+    A class can list in `not_taken` the fields that its commands do not accept. These fields keep
+    their defaults.
     """
     own = inspect.signature(command, eval_str=True).parameters.values()
     holders: dict[str, Any] = {
@@ -111,7 +111,7 @@ def with_engine(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def refuse(options: Any, names: Sequence[str], why: str) -> None:
-    """Raise a usage error for the first of these options that was given, if any."""
+    """Raise a usage error for the first of these options that differs from its default, if any."""
     defaults = {each.name: each.default for each in fields(options)}
     for name in names:
         if getattr(options, name) not in (defaults[name], []):
@@ -127,7 +127,7 @@ def file_or_database(text: str) -> Any:
 
 
 def check_file(path: Path | None) -> Path | None:
-    """Reject a file that cannot be written before the work begins (an option callback)."""
+    """Reject a file that cannot be written, before the work begins (an option callback)."""
     from apptek.files import check_target
 
     if path is not None:
@@ -277,7 +277,7 @@ class WindowOptions:
 
 
 def read_suppose(values: list[str] | None, data: "Dataset") -> list[Any] | None:
-    """Return the facts in --suppose; a text without | is a file, which is read like the data."""
+    """Return the facts in --suppose; text without | names a file, which is read like the data."""
     from apptek.reading.reader import read_more
 
     facts: list[Any] = []
@@ -298,7 +298,7 @@ def read_suppose(values: list[str] | None, data: "Dataset") -> list[Any] | None:
 
 
 def write_mail(path: Path | None, result: Any) -> None:
-    """Write an explanation or a watch list as an email, if a file is given."""
+    """Write an explanation or a watch list as an email if a path is given."""
     from apptek.files import write_whole
     from apptek.present.mail import mail_bytes
     from apptek.terminal import tell
@@ -318,7 +318,7 @@ def print_result(
 ) -> None:
     """Print a result on stdout, as text or as JSON with all fields and `more`.
 
-    similar  similar names for each name that is not in the data
+    similar  for each name that is not in the data, names that are similar to it
     """
     if as_json:
         from apptek.results import to_dict

@@ -94,7 +94,7 @@ def predict(options: PredictOptions, reading: QueriesReading) -> None:
 
 
 def _check_open(options: PredictOptions, is_open: list[bool]) -> None:
-    """Refuse what is neither a pair nor a missing entity."""
+    """Raise a usage error unless the options give a pair, or a pair with one missing entity."""
     if all(is_open):
         raise typer.BadParameter("SUBJECT and OBJECT are both '?': name one of them")
     if options.predicate is None and any(is_open):
@@ -129,7 +129,7 @@ def _answer_query(predictor: Any, options: PredictOptions) -> None:
 
 
 def _tell_limits(model: Any, answer: Any, time: str) -> None:
-    """Print how the time was read, and limits of the model."""
+    """Print how the time was read, and the limits of the model."""
     from apptek.terminal import output, tell
 
     if not model.calibrated:

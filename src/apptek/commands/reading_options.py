@@ -17,7 +17,7 @@ BAD_ROWS_SHOWN = 20
 SHARES = "0.8/0.1/0.1"
 SKIP_BAD = "Skip and list bad rows instead of stopping."
 Format = Literal["", "gdelt", "icews", "acled", "nt", "nq", "ttl", "trig"]
-EXPECTED = {"bool_parsing": "yes or no", "int_parsing": "a number"}  # by pydantic's error type
+EXPECTED = {"bool_parsing": "yes or no", "int_parsing": "a number"}  # keys: pydantic's error types
 
 
 def _shares(text: str) -> tuple[float, ...]:
@@ -29,10 +29,10 @@ def _shares(text: str) -> tuple[float, ...]:
     raise typer.BadParameter(f"--read split={text}: expected {expected}")
 
 
-# All keys of --read but `split` are keywords of `read_dataset`.
-OF_FILES = ("delimiter", "encoding", "sheet", "max_bytes")  # also for files of queries
+# All keys of --read except `split` are keywords of `read_dataset`.
+OF_FILES = ("delimiter", "encoding", "sheet", "max_bytes")  # also valid for files of queries
 OF_RDF = ("lang", "literals", "prefixes")
-OF_FACTS = ("header", *OF_FILES, *OF_RDF)  # also for a model
+OF_FACTS = ("header", *OF_FILES, *OF_RDF)  # also valid for facts that are added to a model
 READ_KEYS = (*OF_FACTS, "granularity", "open_end", "split")
 
 
@@ -45,7 +45,7 @@ class Reading:
     """The options for commands that read a data set.
 
     keys       the keys of --read
-    not_taken  options that a command does not have
+    not_taken  the options that the commands do not accept
     """
 
     keys: ClassVar[Sequence[str]] = READ_KEYS
@@ -87,7 +87,7 @@ class Reading:
     )
 
     def words(self) -> list[str]:
-        """Return the command-line words of the options that differ from their defaults."""
+        """Return the options that differ from their defaults, as words of a command line."""
         words: list[str] = []
         for each in fields(self):
             value = getattr(self, each.name)
@@ -98,7 +98,7 @@ class Reading:
         return words
 
     def keywords(self) -> dict[str, Any]:
-        """Return the options as keywords of `read_dataset`, and `split`."""
+        """Return the options as keywords of `read_dataset`; `split` is added if it is given."""
         from pydantic import TypeAdapter, ValidationError
 
         from apptek.reading.options import ReadOptions
@@ -131,7 +131,7 @@ class Reading:
     ) -> "Dataset":
         """Read the data set; print progress and a list of bad rows on stderr.
 
-        `seed` draws a random split. It is separate from the model's seed, so that models with
+        `seed` is for a random split. It is separate from the model's seed, so that models with
         different seeds share test facts and can be compared. Options that are not given are copied
         from `like`. Database rows before `since` may be skipped.
         """
@@ -155,7 +155,7 @@ class Reading:
 
 
 class FactsReading(Reading):
-    """The options for reading an update's facts, which are not split and use the model's times."""
+    """The options for reading an update's facts, which have no splits and use the model's times."""
 
     keys = OF_FACTS
     not_taken = ("split_by",)

@@ -31,10 +31,10 @@ class ReachOptions:
     insecure: bool = option("--insecure", "Allow other machines to connect without a token.", False)
 
     def reach(self) -> "Reach":
-        """Return the options as the server takes them; the token may come from its file."""
+        """Return the options in the server's form, with the token read from its file if given."""
         from apptek.server.http_server import Reach
 
-        gc.set_threshold(700)  # Python's own: a service runs for long
+        gc.set_threshold(700)  # Python's default, because a service runs for a long time
         token = self.token
         if self.token_file is not None:
             if token is not None:

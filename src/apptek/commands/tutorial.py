@@ -67,7 +67,7 @@ def tutorial(options: TutorialOptions) -> None:
 
 
 def _notebook(path: Path) -> dict[str, Any]:
-    """Return a tutorial whose links name their pages: outside the docs they lead nowhere."""
+    """Return a tutorial with page names instead of links, which lead nowhere outside the docs."""
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
@@ -106,5 +106,5 @@ def _show(path: Path) -> None:
 
 
 def _print_whole(console: Console, text: str, *, style: str = "") -> None:
-    """Print lines whole: a terminal wraps those that are wider than it is."""
+    """Print lines without wrapping, which is left to the terminal."""
     console.print(text, style=style, soft_wrap=True, markup=False)

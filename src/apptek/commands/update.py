@@ -57,7 +57,8 @@ def update(options: UpdateOptions, reading: FactsReading) -> None:
         raise typer.BadParameter("give FACTS to add, --retract FILE or --observed-until TIME")
     if options.since_last and not facts:
         raise typer.BadParameter("--since-last needs FACTS to add")
-    target = options.model.resolve() if target is None else target  # a link stays one
+    # Resolve a symlink, so that the update replaces the folder and not the link.
+    target = options.model.resolve() if target is None else target
     updated, report, repeated = _update(options, target, reading)
     if options.as_json:
         facts_now = {"facts": len(updated.graph.facts)}
@@ -96,7 +97,7 @@ def _update(options: UpdateOptions, target: Path, reading: FactsReading) -> tupl
 def _read_facts(
     reading: FactsReading, source: str | list[str] | None, model: Any, *, since_last: bool = False
 ) -> Any:
-    """Return the facts of an update; None if there are none, as on a day without events."""
+    """Return the facts of an update, or None if there are none, as on a day without events."""
     from apptek.databases import find_database
     from apptek.errors import NoFactsError
     from apptek.models.updating import next_time, unobserved_facts
