@@ -3,10 +3,12 @@
 They take minutes: `make test-slow` runs them.
 """
 
+import json
 import os
 import resource
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -14,18 +16,18 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from model_folders import files_of
 
-from apptek.engine.ray_cluster import RayCluster
 from apptek.predictor import Predictor
 from apptek.synthetic.world import make_world, write_world
 
 pytestmark = pytest.mark.slow
 SHARED = ".model.work-????????/*"  # the files of the shared folder
+ROOT = Path(__file__).parents[1]
+# 127.0.0.1, ::1 and ::ffff:127.0.0.1, as /proc/net writes them
+LOOPBACK = {"0100007F", "0" * 24 + "01000000", "0" * 16 + "FFFF00000100007F"}
 _ENGINES = pytest.mark.parametrize("engine", ["processes", "ray"])
 
 
@@ -187,36 +189,51 @@ def test_a_cluster_without_workers_ends_with_one_line_and_a_second_run_goes_on(
     assert files_of(tmp_path / "model") == files_of(place / "expected")
 
 
-def test_a_cluster_of_its_own_asks_nobody_and_leaves_nothing(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    started: dict[str, Any] = {}
+CLUSTER = """
+import json, os, stat, tempfile
+from contextlib import suppress
+from pathlib import Path
+from apptek.engine.ray_cluster import RayCluster
+from benchmarks.report import process_tree
 
-    def init(_: str, **how: Any) -> None:
-        folder = Path(how["_temp_dir"])
-        folder.mkdir(mode=0o777)
-        started.update(how, proxy=os.environ["http_proxy"], outer=folder.parent.stat().st_mode)
+cluster = RayCluster()
+[folder] = Path(tempfile.gettempdir()).glob("apptek-ray-*")
+opened = set()
+for pid in process_tree(os.getpid()):
+    for link in Path(f"/proc/{pid}/fd").glob("*"):
+        with suppress(OSError):  # closed meanwhile
+            opened.add(os.readlink(link))
+rows = [line.split() for name in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]]
+listening = [row[1] for row in rows if row[3] == "0A" and f"socket:[{row[9]}]" in opened]
+private = stat.S_IMODE(folder.stat().st_mode) == 0o700
+print(json.dumps([listening, private, os.environ["http_proxy"], os.environ["RAY_AUTH_MODE"]]))
+cluster.close()
+"""
 
-    ray = SimpleNamespace(
-        init=init,
-        shutdown=lambda: None,
-        remote=lambda **_: lambda function: function,
-        cluster_resources=lambda: {"CPU": 1.0},
-        get_runtime_context=lambda: SimpleNamespace(gcs_address="127.0.0.1:1"),
-    )
-    monkeypatch.setitem(sys.modules, "ray", ray)
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
-    monkeypatch.setenv("http_proxy", "http://proxy.example")
-    for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN", "RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER"):
-        monkeypatch.setenv(name, "")  # put back at the end
-        monkeypatch.delenv(name)
-    cluster = RayCluster()
-    assert started["proxy"] == "http://127.0.0.1:9"  # where nobody listens
-    assert os.environ["http_proxy"] == "http://proxy.example"
-    assert os.environ["RAY_AUTH_MODE"] == "token"
-    assert (started["outer"] & 0o777, started["include_dashboard"]) == (0o700, False)
-    cluster.close()
-    assert list(tmp_path.iterdir()) == []
+
+def test_a_cluster_of_its_own_asks_nobody_and_leaves_nothing() -> None:
+    with (
+        tempfile.TemporaryDirectory() as folder,  # short: Ray has sockets below it
+        socket.create_server(("127.0.0.1", 0)) as proxy,
+    ):
+        address = f"http://127.0.0.1:{proxy.getsockname()[1]}"
+        outer = {name: value for name, value in os.environ.items() if not name.startswith("RAY_")}
+        outer |= {"TMPDIR": folder, "http_proxy": address, "HTTP_PROXY": address}
+        outer |= {"PYTHONPATH": os.pathsep.join(map(str, (ROOT, ROOT / "src")))}
+        words = [sys.executable, "-c", CLUSTER]
+        done = subprocess.run(
+            words, env=outer, capture_output=True, text=True, timeout=300, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        listening, private, after, mode = json.loads(done.stdout)
+        proxy.setblocking(False)
+        with pytest.raises(BlockingIOError):  # no process asked the proxy
+            proxy.accept()
+        assert listening
+        assert {port.rpartition(":")[0] for port in listening} <= LOOPBACK
+        assert (private, after, mode) == (True, address, "token")
+        assert list(Path(folder).iterdir()) == []
 
 
 # Two hosts: network namespaces with a shared folder. Only root can make them: others skip the test
