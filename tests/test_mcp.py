@@ -17,8 +17,7 @@ from mcp_types import CallToolResult
 from apptek.predictor import Query
 from apptek.present.wording import CONDITION, when_text
 from apptek.results import to_dict
-from apptek.server.mcp_server import create_server
-from apptek.server.mcp_tools import FACTS
+from apptek.server.mcp_server import FACTS, create_server
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import RequestLimits
 

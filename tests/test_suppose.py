@@ -14,7 +14,7 @@ from apptek.explain.what_if import compared_in
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.results import Answer, Explanation, Forecast, WhatIf, to_dict
-from apptek.server import mcp_tools as tools
+from apptek.server import mcp_server as tools
 from apptek.server.requests import ExplainBody, PredictQuery
 from apptek.server.served_model import ServedModel
 

@@ -60,20 +60,18 @@ def explain(served: ServedModel, body: ExplainBody) -> ServedExplanation:
     """Explain a predicate: contributions, the facts behind them, and a drawing of the graph."""
     question = served.question(body, body.view, allow_unknown=body.allow_unknown)
     served.check_predicates(predicate=body.predicate, against=body.against)
-    whole = answerer = question.answerer
     without, kept = list(dict.fromkeys(body.without)), None
     if without:
-        _check_facts(without, len(whole.model.graph.facts))
-        part = without_facts(whole, question.ids, without)
-        answerer, kept = part.answerer, part.kept
+        _check_facts(without, len(served.model.graph.facts))
+        part = without_facts(question.answerer, question.ids, without)
+        question, kept = replace(question, answerer=part.answerer), part.kept
     explanation = explain_query(
-        answerer, question.query, body.predicate,
+        question.answerer, question.query, body.predicate,
         against=body.against, most=body.top, queries=question.ids,
     )  # fmt: skip
     if kept is not None:
         explanation = _renamed(explanation, kept)
-    asked = replace(question, answerer=answerer)
-    what_if = served.what_if(asked, body.suppose, body.predicate, against=body.against)
+    what_if = served.what_if(question, body.suppose, body.predicate, against=body.against)
     return extended(
         ServedExplanation,
         replace(explanation, similar=question.similar, what_if=what_if),
