@@ -375,7 +375,7 @@ def test_from_a_query_to_a_watch_list_in_a_table(
     secret, model = postgres.replace("tester@", "tester:geheim@"), tmp_path / "model"
     sql, fast = "select * from events", ["--set", "classifier.epochs=1", "--past-only"]
     done = apptek("fit", secret, "--sql", sql, "--out", str(model), *fast)
-    assert f"it answers from all {len(rows):,} facts" in done.stderr, done.stderr
+    assert f"answers are based on all {len(rows):,} facts" in done.stderr, done.stderr
     assert not any(b"geheim" in file.read_bytes() for file in model.iterdir())
     assert "postgresql://tester@" in (model / "run.json").read_text(encoding="utf-8")
     pairs = (secret, "--sql", "select subject, object from events limit 5")

@@ -23,7 +23,7 @@ COUNTED = re.compile(
     r"(?P<least>at least )?(?P<count>once|twice|[\d,]+ times) "
     r"(?:within (?P<span>.+?)(?P<side> after that day| of that day)?"
     r"|(?P<apart>the same day|the day|[\d,]+ days)(?: (?P<way>before|after|earlier|later))?)"
-    r"(?: \(\d+ of \d+ with .*\))?(?:, (?:most recently|the first time|the nearest) .*)?$"
+    r"(?: \(\d+ of \d+ with .*\))?(?:, (?:most recently|the first|the nearest) .*)?$"
 )
 # Which end of a fact is the owner of the family, and whether the owner is the query's subject.
 OWNERS = {

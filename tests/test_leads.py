@@ -222,11 +222,11 @@ def test_a_fit_sets_a_mistyped_date_aside(predictor: Predictor, tmp_path: Path) 
     words = ("--out", str(out), "--past-only", "--set", "classifier.epochs=1")
     done = apptek("fit", str(file), *words)
     assert done.returncode == 0, done.stderr
-    assert f"The data is taken to end at {LAST}: 1 later fact (2041-01-01)" in " ".join(
+    assert f"The data is assumed to end at {LAST}: 1 later fact (2041-01-01)" in " ".join(
         done.stderr.split()
     )
     (note,) = json.loads(apptek("data", "stats", str(file), "--json").stdout)["notes"]
-    assert f"The data is taken to end at {LAST}: 1 later fact (2041-01-01)" in note
+    assert f"The data is assumed to end at {LAST}: 1 later fact (2041-01-01)" in note
     made = Predictor.load(out).forecast("e0", "e1", days=7)
     assert made.first == AFTER
     assert made.directions[0].probability == pytest.approx(1 - 0.65**7, abs=0.1)

@@ -170,7 +170,7 @@ DAYS = TimeAxis("day")
         ((-1, -3, -20), 19, "at least 3 times within 20 days, most recently the day before"),
         ((-4, -4), 3, "at least twice 4 days earlier"),
         ((0, 0), -1, "at least twice the same day"),
-        ((2, 300), None, "twice within a year after that day, the first time 2 days later"),
+        ((2, 300), None, "twice within a year after that day, the first 2 days later"),
         ((-2, 5), None, "twice within 5 days of that day, the nearest 2 days earlier"),
         ((0, -800), None, "twice within 3 years, most recently the same day"),
     ],
@@ -182,7 +182,7 @@ def test_when_something_happened(
 
 
 def test_nothing_is_said_about_time_where_no_fact_has_one() -> None:
-    assert when_words(DAYS, Occurrences((), 3, False, None)) == "3 times without a date"
+    assert when_words(DAYS, Occurrences((), 3, False, None)) == "3 times on unknown dates"
     assert when_words(DAYS, Occurrences((), 3, False, None, timeless=True)) == "3 times"
     assert when_words(DAYS, Occurrences((), 1, False, None, timeless=True)) == ""
 
@@ -215,7 +215,7 @@ def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
         ((True, False), "mainly because A paid."),
         (
             (True, True),
-            "mainly because A was late (which on its own would not point to '{answer}').",
+            "mainly because A was late (which on its own does not favour '{answer}').",
         ),
     ],
 )

@@ -120,8 +120,8 @@ def test_no_supposed_fact_leaks_into_the_past(predictor: Predictor, last: Fact) 
         assert not told.changes
         assert not any(fact.counts for fact in told.facts)
         assert len(told.notes) == len(told.facts)
-        assert f"Only facts before {time} count" in told.notes[0].text
-        assert "None of the supposed facts counts" in told.sentence
+        assert f"Only facts before {time} are used" in told.notes[0].text
+        assert "None of the supposed facts is used" in told.sentence
 
 
 def test_a_fact_of_the_data_is_not_counted_twice(predictor: Predictor, last: Fact) -> None:

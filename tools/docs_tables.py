@@ -59,37 +59,47 @@ SCALE = {
     "indexing": ("index_seconds", "{:,.0f} s"),
     "fit": ("fit_seconds", "{:,.0f} s"),
     "memory after indexing": ("graph_mb", "{:,.0f} MB"),
-    "most memory of the fit": ("fit_peak_mb", "{:,.0f} MB"),
-    "most memory of reading": ("read_peak_mb", "{:,.0f} MB"),
-    "queries answered a second": ("predict_queries_per_s", "{:,.0f}"),
-    "MRR of 100,000 test queries": ("mrr", "{:.4f}"),
+    "peak memory of the fit": ("fit_peak_mb", "{:,.0f} MB"),
+    "peak memory of reading": ("read_peak_mb", "{:,.0f} MB"),
+    "queries answered per second": ("predict_queries_per_s", "{:,.0f}"),
+    "MRR on 100,000 test queries": ("mrr", "{:.4f}"),
 }
 ENGINES = ("threads", "processes", "ray")
 ENGINE = {
-    "start of the workers": ("start_seconds", "{:.1f} s"),
+    "starting the workers": ("start_seconds", "{:.1f} s"),
     "fit": ("fit_seconds", "{:.1f} s"),
     "evaluate": ("evaluate_seconds", "{:.1f} s"),
-    "processor time of both": ("processor_seconds", "{:.1f} s"),
-    "most memory of a worker": ("worker_peak_mb", "{:,.0f} MB"),
+    "CPU time of both": ("processor_seconds", "{:.1f} s"),
+    "peak memory of a worker": ("worker_peak_mb", "{:,.0f} MB"),
 }
 ATTACKS = {
-    "damaged_models": "a file of a model is changed, cut, removed or exchanged",
-    "damaged_work": "a file of a stopped fit is damaged, and the fit resumed",
-    "damaged_facts": "a damaged file of 16 kinds is read as facts and as queries",
-    "bombs": "a small compressed file grows to gigabytes",
-    "kills": "a fit is killed at any moment, once or twice, and resumed",
-    "cuts": "the power is cut during a fit or an update, or up to 12 s after its start",
-    "full_disks": "the disk is full at some moment of a fit or an update",
+    "damaged_models": "a model file is changed, truncated, removed or swapped",
+    "damaged_work": "a file of an interrupted fit is damaged, then the fit is resumed",
+    "damaged_facts": "a damaged file (one of 16 types) is read as facts and as queries",
+    "bombs": "a small compressed file expands to gigabytes",
+    "kills": "a fit is killed at a random moment, once or twice, then resumed",
+    "cuts": "the power is cut during a fit or an update, or up to 12 s after the start",
+    "full_disks": "the disk becomes full at some point during a fit or an update",
     "writers": "three updates of one model at once, while two processes read it",
+}
+OUTCOMES = {  # words in result files, and their clearer forms
+    "refused": "rejected",
+    "the same model": "same model",
+    "whole, and as before": "complete old model",
+    "whole, and new": "complete new model",
+    "there was room": "the space was sufficient",
+    "told, and as before": "error reported, old model kept",
+    "1 of 3 updates, all there": "one update succeeded and is complete",
+    "2 of 3 updates, all there": "two updates succeeded and are complete",
 }
 SERVICE = {
     "slow_clients": (
-        "{slow:,} clients send a byte a second, {busy} others ask, {seconds:g} s",
+        "{slow:,} clients send one byte per second, {busy} others send requests, {seconds:g} s",
         "{health_asked:,}",
-        "health answered within {health_ms[p50]:g} ms (median); {answered:,} questions answered",
+        "median health response {health_ms[p50]:g} ms; {answered:,} requests answered",
     ),
     "load": (
-        "{clients} clients ask for {minutes:g} minutes",
+        "{clients} clients send requests for {minutes:g} minutes",
         "{answered:,}",
         "memory {first_mb:g} MB after a tenth of the time, {last_mb:g} MB at the end",
     ),
@@ -527,8 +537,12 @@ def torture_table(results: Results) -> str:
     for figures in (result.metrics for result in _of_model(results, "torture")):
         for name, words in ATTACKS.items():
             if (counts := figures.get(name)) is not None:
-                came = [f"{what}: {n:,}" for what, n in sorted(counts["outcomes"].items()) if n]
-                rows.append([words, f"{counts['tried']:,}", "; ".join(came), str(counts["failed"])])
+                outcomes = "; ".join(
+                    f"{OUTCOMES.get(what, what)}: {n:,}"
+                    for what, n in sorted(counts["outcomes"].items())
+                    if n
+                )
+                rows.append([words, f"{counts['tried']:,}", outcomes, str(counts["failed"])])
         for name, texts in SERVICE.items():
             if (found := figures.get(name)) is not None:
                 answers = dict(found["answers"])
@@ -536,7 +550,7 @@ def torture_table(results: Results) -> str:
                 failed = sum(answers.values()) + len(found.get("health_unanswered", []))
                 told = [text.format(answered=answered, **found) for text in texts]
                 rows.append([*told, str(failed)])
-    names = ["what was done", "times", "what came of it", "failures"]
+    names = ["attack", "times", "outcome", "failures"]
     return markdown(pd.DataFrame(rows, columns=names))
 
 

@@ -155,7 +155,7 @@ def _fit_baseline(dataset: Any, out: Path, keywords: dict[str, Any]) -> None:
         fitted = Predictor.fit(dataset, folder=out, progress=progress, **keywords).model
     name = fitted.baseline
     tell(f"{name}: MRR {fitted.main.report['valid_mrr']:.4f} on the tuning split")
-    tell(f"the model is in {out}")
+    tell(f"model written to {out}")
     tell_next(["evaluate", str(out), "--result", f"{name}.json"])
 
 

@@ -3,15 +3,15 @@
 from pathlib import Path
 
 from apptek.facts.predicate_table import labelled
-from apptek.present.wording import GIVEN, percent, when_text
+from apptek.present.wording import GIVEN, count_text, percent, when_text
 from apptek.results import AuditReport, SuspectFact
 from apptek.safe_text import counted
 
 COLUMNS = ("fact", "when", "looks wrong", "expected", "why")
 NOTHING_KNOWN = (
-    "no other facts about subject or object; unlikely by the base rates of the predicates"
+    "no other facts about the subject or object; unlikely given the base rates of the predicates"
 )
-INSTEAD = {"direction": "subject and object exchanged", "interval": "other dates"}
+INSTEAD = {"direction": "subject and object swapped", "interval": "other dates"}
 
 
 def shown_predicate(suspect: SuspectFact) -> str:
@@ -51,7 +51,7 @@ def audit_lines(report: AuditReport) -> list[str]:
     suspected = ", ".join(f"{count:,} by {kind}" for kind, count in report.suspected.items())
     hidden = f"Each of the {report.facts:,} facts was hidden in turn and predicted from the others."
     if_wrong = (
-        f"If {percent(report.prior)} of them are wrong, these are more likely wrong than right"
+        f"If {percent(report.prior)} of them are wrong, this many are more likely wrong than right"
     )
     meaning = f"A percentage after a predicate is its probability {GIVEN} between the pair."
     return [f"{hidden} {if_wrong}: {suspected}.", *bad_row_lines(report), meaning]
@@ -87,12 +87,12 @@ def roles_reason(
     """
     subject, object_ = ends
     return (
-        f"elsewhere '{predicate}' has {subject} as its subject {counted(does[0], 'time')} and "
-        f"{object_} {counted(does[1], 'time')}; it has {object_} as its object "
-        f"{counted(gets[0], 'time')} and {subject} {counted(gets[1], 'time')}"
+        f"in other facts with '{predicate}', {subject} is the subject {count_text(does[0])} and "
+        f"{object_} {count_text(does[1])}; {object_} is the object "
+        f"{count_text(gets[0])} and {subject} {count_text(gets[1])}"
     )
 
 
 def predicate_reason(label: str, sentences: list[str]) -> str:
     """Return the reason why a different predicate was expected."""
-    return f"'{label}' because {'; '.join(sentences)}" if sentences else NOTHING_KNOWN
+    return f"'{label}' is expected because {'; '.join(sentences)}" if sentences else NOTHING_KNOWN

@@ -12,7 +12,7 @@ from apptek.present.explanation_words import (
     sequence_words,
 )
 from apptek.present.template import render
-from apptek.present.wording import GIVEN, at_time, is_undated, percent
+from apptek.present.wording import GIVEN, at_time, is_undated, percent, shown_time
 from apptek.safe_text import counted
 
 Length = Literal["sentence", "paragraph", "full"]
@@ -158,12 +158,10 @@ def asked_at(explanation: results.Explanation) -> str:
 
 
 def _words(two: Two, change: results.Change) -> str:
-    """Return a change in words, where each sentence refers to the time of its own question."""
-    first, second = (
-        asked_at(each) if is_undated(each.time) else f"relative to {each.time}" for each in two
-    )
+    """Return a change in words, with the time of the question that its sentence refers to."""
+    first, second = (shown_time(each.time) for each in two)
     if not change.second_sentence:
-        return f"{first}, {change.first_sentence}, but not {second}"
+        return f"{change.first_sentence} (only for {first})"
     if not change.first_sentence or abs(change.second) >= abs(change.first):
-        return f"{second}, {change.second_sentence}"
-    return f"{first}, {change.first_sentence}, which counts less {second}"
+        return f"{change.second_sentence} (for {second})"
+    return f"{change.first_sentence} (for {first}; counts less for {second})"

@@ -203,7 +203,7 @@ def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
             )
             for parts in (clear, doubtful)
         ]
-        remark = f" (which on its own would not point to '{label}')"
+        remark = f" (which on its own does not favour '{label}')"
         told = [part._replace(words=f"{part.words}{remark}") for part in large[1][:1]]
         sides.append(large[0] or told)
     return sides[0], sides[1]
@@ -281,7 +281,7 @@ def time_notes(view: str, time: str, *, unseen: bool, age: str) -> list[Note]:
         notes = [Note("view", text, {"view": view}), *([Note("far", age)] if age else [])]
         return [] if is_undated(time) else notes
     if is_undated(time):
-        text = "Based on all facts, whatever their time."
+        text = "Based on all facts, regardless of their time."
         return [Note("view", text, {"view": view})]
     notes = [Note("undated", f"No fact is dated {time}.", {"time": time})] if unseen else []
     text = "Based on facts before and after this time."

@@ -10,7 +10,7 @@ from apptek.terminal import table_text
 
 CHANGED = "much may have changed since."
 NEITHER_KNOWN = "this is the base rate of pairs without earlier facts."
-ONE_KNOWN = "this is a guess from the activity of the other entity alone."
+ONE_KNOWN = "this is a guess based only on the activity of the other entity."
 RARE = 0.001  # below this expected number of facts, "one fact in N windows" is easier to read
 ACTIVE = 400  # ordered pairs with the most facts so far
 GROUPS = {
@@ -169,9 +169,9 @@ def unknown_name_notes(unseen: tuple[str, ...]) -> list[results.Note]:
     """Return a note that one or both names of a pair are not in the facts."""
     data = {"names": list(unseen)}
     if len(unseen) == 2:
-        text = f"Neither {unseen[0]} nor {unseen[1]} is in the facts: {NEITHER_KNOWN}"
+        text = f"Neither {unseen[0]} nor {unseen[1]} is in the data: {NEITHER_KNOWN}"
         return [results.Note("unknown_name", text, data)]
-    texts = (f"{name} is not in the facts: {ONE_KNOWN}" for name in unseen)
+    texts = (f"{name} is not in the data: {ONE_KNOWN}" for name in unseen)
     return [results.Note("unknown_name", text, data) for text in texts]
 
 
@@ -199,7 +199,7 @@ def lead_notes(lead: int, longest: int, unit: str, observed: str) -> list[result
 
 def past_window_note(start: str, *, learned: bool) -> results.Note:
     """Return a note about a window in the past: facts from its start on were not used."""
-    hindsight = ", with weights that were learned from later facts as well" * learned
+    hindsight = " (the model's weights were also learned from later facts)" * learned
     text = f"Based only on facts before {start}{hindsight}."
     return results.Note("view", text, {"before": start, "learned": learned})
 
@@ -214,7 +214,7 @@ def long_window_note(longest: int, unit: str) -> results.Note:
 def isolated_facts_note(times: Sequence[str], observed: str | None) -> results.Note:
     """Return a note on facts so long after all others that they do not mark the data's end."""
     text = (
-        f"The data is taken to end at {observed}: {counted(len(times), 'later fact')} "
+        f"The data is assumed to end at {observed}: {counted(len(times), 'later fact')} "
         f"({listed(list(dict.fromkeys(times)))}) {'is' if len(times) == 1 else 'are'} far "
         f"from all others, perhaps because of a mistyped date. Correct the date, or set the end "
         f"with --observed-until {times[-1]}."

@@ -11,7 +11,7 @@ COLUMNS = (
     "chance",
     "change",
     "expected",
-    "half by",
+    "50 % within",
 )
 MEMBERS_SHOWN = 5
 BAR_WIDTH = 30  # characters in a bar for 100 %
@@ -57,7 +57,7 @@ def ranking_text(ranking: EntityRanking, width: int) -> str:
     lines = [
         table_text(", ".join(ends), header, rows, width),
         *([f"... and {counted(more, 'more candidate')} with evidence"] if more else []),
-        f"The other {ranking.others:,} entities, without evidence, share {rest}.",
+        f"The other {ranking.others:,} entities have no evidence and share the remaining {rest}.",
         "These are the probabilities if there is a fact with this predicate at that time.",
         f"Based only on facts before {ranking.time}.",
         *(note.text for note in ranking.notes),
@@ -72,9 +72,9 @@ def actor_text(forecast: ActorForecast, width: int) -> str:
     if forecast.members:
         lines.append(
             f"{counted(len(forecast.members), 'member')} combined: "
-            f"{listed(forecast.members, MEMBERS_SHOWN)}. Expected numbers are sums. Chance, change "
-            "and half by are for at least one member. Predicate and evidence come from the most "
-            "probable member."
+            f"{listed(forecast.members, MEMBERS_SHOWN)}. Expected numbers are sums. "
+            "The other numbers are for at least one member. Predicates and evidence come from the "
+            "most probable member."
         )
     lists = (
         (f"{forecast.actor} will act on", forecast.acts_on, 1),
@@ -123,7 +123,7 @@ def median_words(event: NextEvent, forecast: Forecast) -> str:
         return f"median time to the {what}: more than {length}"
     length = counted(event.median, forecast.unit)
     return (
-        f"median time to the {what}: {length} (a 50 % chance that it comes by {event.median_time})"
+        f"median time to the {what}: {length} (50 % chance that it happens by {event.median_time})"
     )
 
 

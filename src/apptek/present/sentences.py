@@ -10,7 +10,7 @@ from apptek.features.traits import NOT_SAME, SAME, THE_COUNTRY, Kind, Trait
 from apptek.present.wording import apart_text, at_time, count_text, listed, span_text
 
 OTHERS = "others"
-# Who acts on whom in each family: {s} is the subject, {o} the object, {x} the others.
+# Who acts on which entity in each family: {s} is the subject, {o} the object, {x} the others.
 DIRECTIONS = {
     "pair": ("{s}", "{o}"),
     "reversed": ("{o}", "{s}"),
@@ -25,7 +25,7 @@ LOOKED_AT = {
     "traits": "what types of actors {s} and {o} are",
     "topologies": "how {s} and {o} are connected through others",
     "such actors": "what actors like {s} and {o} do to each other (a statistic, not facts)",
-    "the reversed fact": "whether the reversed fact is recorded",
+    "the reversed fact": "whether the reverse fact is recorded",
     "its place in the linear model": "how probable the answer is without the trees",
 }
 
@@ -42,7 +42,7 @@ TITLES = {
     "question": "whether the question has a date",
     "connections": "how {s} and {o} are connected through others",
     "such_actors": "what actors like {s} and {o} do to each other (a statistic, not facts)",
-    "trees": "how the evidence combines (learned by trees, not from a single fact)",
+    "trees": "how the evidence combines (learned by decision trees, not from a single fact)",
     "counting": "what was recorded most often and most recently (counts, not a single fact)",
     "frequency": "what was recorded most often for any pair (counts, not a single fact)",
 }
@@ -102,7 +102,7 @@ def clause(predicate: str, phrase: str | None, source: str, target: str) -> str:
     """Return a fact as a clause, using the predicate's phrase if it has one."""
     if phrase:
         return f"{source} {phrase} {target}"
-    return f"'{predicate}' was recorded from {source} to {target}"
+    return f"'{predicate}' linked {source} to {target}"
 
 
 def fact_sentence(
@@ -148,10 +148,11 @@ def mirror_sentence(
 def when_words(axis: TimeAxis, seen: Occurrences, most: str = "") -> str:
     """Return how often and when: 21 times within a month, most recently the day before."""
     distances, undated = seen.distances, seen.undated
+    no_date = f"on {'an unknown date' if undated == 1 else 'unknown dates'}"
     if not distances:
         count = f"{count_text(undated)} " if undated > 1 else ""
-        return f"{count.strip()}{most}" if seen.timeless else f"{count}without a date{most}"
-    rest = f" (and {count_text(undated)} without a date)" if undated else ""
+        return f"{count.strip()}{most}" if seen.timeless else f"{count}{no_date}{most}"
+    rest = f" (and {count_text(undated)} {no_date})" if undated else ""
     near, total = distances[0], len(distances)
     if near is None:
         return f"{count_text(total) if total > 1 else 'at some time'}{most}{rest}"
@@ -179,7 +180,7 @@ def _nearest(seen: Occurrences) -> str:
     distances = [d for d in seen.distances if d is not None]
     if max(distances) <= 0:
         return "most recently"
-    return "the first time" if min(distances) >= 0 else "the nearest"
+    return "the first" if min(distances) >= 0 else "the nearest"
 
 
 def _most(partner: MainPartner | None) -> str:
@@ -208,7 +209,7 @@ def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[
     kind  the kind of type, or None for the entity itself and for whether the query is dated
     """
     if trait.whose == "question":
-        return f"the question is {trait.value}"
+        return f"the question has {'a' if trait.value == 'dated' else 'no'} date"
     if kind is None:
         return USUAL[trait.whose].format(s=ends.subject, o=ends.object)
     subject, object_ = (
@@ -217,7 +218,7 @@ def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[
     )
     if trait.whose != "both":
         return subject if trait.whose == "subject" else object_
-    remark = f": {trait.value} {kind.name}" if trait.value in (SAME, NOT_SAME) else ""
+    remark = f" ({trait.value} {kind.name})" if trait.value in (SAME, NOT_SAME) else ""
     return f"{subject}, and {object_}{remark}"
 
 
@@ -229,7 +230,7 @@ def type_words(name: str, kind: Kind, entity: int) -> str:
     if kind.origin == "table":
         return f"{name} has the {kind.name} '{value}'"
     if value == THE_COUNTRY:
-        return f"other names refer to {name}"
+        return f"{name} seems to be a country"
     if value == _bare(name):
         return f"{name} appears in brackets in other names"
     if is_read_from_name(name, kind, entity):

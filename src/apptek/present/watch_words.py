@@ -23,9 +23,9 @@ def watch_about(watched: WatchList) -> str:
     """Explain the columns of a watch list."""
     length = counted(watched.length, watched.unit)
     return (
-        f"{counted(len(watched.rows), 'pair')} of {watched.data}, a window of {length}. The chance "
+        f"{counted(len(watched.rows), 'pair')} from {watched.data}, window of {length}. The chance "
         f"{event_words(watched.event)} covers both directions. The change, in percentage points, "
-        f"is relative to the forecast that was made for the {length} before."
+        f"is relative to the forecast for the {length} before."
     )
 
 
@@ -82,9 +82,9 @@ def events_sentence(did: str, counts: tuple[int, int], length: int, unit: str) -
     window, (recent, earlier) = counted(length, unit), counts
     if not recent:
         return (
-            f"{did} {count_text(earlier)} in the {window} before the last {window}, and not since"
+            f"{did} {count_text(earlier)} in the {window} before the last {window}, but not since"
         )
-    before = count_text(earlier) if earlier else "not"
+    before = count_text(earlier) if earlier else "but not"
     return f"{did} {count_text(recent)} in the last {window}, {before} in the {window} before"
 
 
@@ -107,4 +107,4 @@ def other_list(watched: WatchList, earlier: Mapping[str, Any]) -> str:
             (earlier["event"], int(earlier["length"])), (watched.event, watched.length),
         )
     )  # fmt: skip
-    return f"the earlier list shows {there}, but this one {here}: they cannot be compared"
+    return f"the earlier list shows {there}, but this one shows {here}: they cannot be compared"

@@ -8,7 +8,7 @@ from apptek.results import Change, Forecast, Note, SupposedChance, SupposedFact
 FORM = "SUBJECT | PREDICATE | OBJECT | TIME"
 IN_TEXT = ("event", "predicate", "group")  # JSON also contains the classes
 SHOWN = 5  # number of changed reasons to show
-NOTHING = "None of the supposed facts counts, so the answer does not change."
+NOTHING = "None of the supposed facts is used, so the answer does not change."
 COLUMNS = ("", "without", "with", "change")
 
 
@@ -19,7 +19,7 @@ def known_fact_note(fact: SupposedFact) -> Note:
 
 def late_fact_note(fact: SupposedFact, moment: str) -> Note:
     """Return a note that a supposed fact is too late to count."""
-    return _note(fact, f"Only facts before {moment} count, so this one does not")
+    return _note(fact, f"Only facts before {moment} are used, so this one is ignored")
 
 
 def _note(fact: SupposedFact, why: str) -> Note:
