@@ -122,7 +122,7 @@ def test_the_small_world_has_the_names_that_the_pages_play(page: str) -> None:
 
 def test_a_walk_is_the_greedy_episode(folders: tuple[Path, Path]) -> None:
     agent, data = Agent.load(folders[1])
-    queries = agent.process.training_queries().part(slice(0, 20))
+    queries = agent.process.training_queries().take(slice(0, 20))
     episodes = agent.play(queries)
     for row in range(20):
         played = walk(agent.process, queries.take(np.asarray([row])), agent)

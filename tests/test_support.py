@@ -73,7 +73,7 @@ def test_the_support_is_what_counting_one_by_one_gives(plain: list[PlainFact]) -
     # In two shards, as a fit of many queries has them.
     cut = len(facts) // 2
     shards = [
-        Shard(space.rows(queries.part(part)), facts.predicates[part])
+        Shard(space.rows(queries.take(part)), facts.predicates[part])
         for part in (slice(0, cut), slice(cut, None))
     ]
     support = count_support(space, shards, pairs)

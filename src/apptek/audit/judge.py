@@ -110,7 +110,7 @@ def judge_facts(judge: Judge) -> Judgements:
     expected = np.zeros(len(facts), np.int32)
     for start in range(0, len(facts), AT_ONCE):
         part = slice(start, start + AT_ONCE)
-        asked, own = queries.part(part), facts.predicates[part]
+        asked, own = queries.take(part), facts.predicates[part]
         others = known.part(start, start + len(own))
         scores = judge.scores(asked)
         masked = judge.probabilities(scores).astype(np.float64)

@@ -39,11 +39,11 @@ def map_queries(
         chunks = chunks_of(queries)
         return in_threads(lambda number: work(model, chunks[number]), range(len(chunks)))
     runner, shelf = _start()
-    work(model, queries.part(slice(0, 1)))  # so that values derived from the graph are shared too
+    work(model, queries.take(slice(0, 1)))  # so that values derived from the graph are shared too
     content, kept = shelf.dump((model, work))
     chunk_count = -(-len(queries) // CHUNK)
     size = CHUNK * min(-(-chunk_count // (SHARDS * runner.worker_count)), MOST_CHUNKS)
-    parts = (queries.part(slice(at, at + size)) for at in range(0, len(queries), size))
+    parts = (queries.take(slice(at, at + size)) for at in range(0, len(queries), size))
     results = runner.run([(version(), content, np.stack(part.columns())) for part in parts])
     del kept  # keeps everything that workers opened until this line
     return list(chain.from_iterable(results))

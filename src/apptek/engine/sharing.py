@@ -54,7 +54,7 @@ def run_shard(shard: Shard) -> list[Any]:
 def chunks_of(queries: Queries) -> list[Queries]:
     """Split queries into chunks. Without queries, there is a single empty chunk."""
     starts = range(0, max(1, len(queries)), CHUNK)
-    return [queries.part(slice(start, start + CHUNK)) for start in starts]
+    return [queries.take(slice(start, start + CHUNK)) for start in starts]
 
 
 @lru_cache(maxsize=2)

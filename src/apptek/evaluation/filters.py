@@ -17,7 +17,7 @@ from typing import Literal
 
 import numpy as np
 
-from apptek.arrays import Bools, Ints, Longs
+from apptek.arrays import Bools, Ints, Longs, find_sorted
 from apptek.facts.fact_keys import between_asked, fact_keys
 from apptek.facts.facts import Facts, Names
 from apptek.ragged import Ragged
@@ -74,8 +74,8 @@ def _predicates_by_key(
     # Combine a key's position and a predicate in one number, so that one `unique` finds the pairs.
     pairs = [np.zeros(0, np.int64)]
     for part, predicates in zip(keys_of_facts, predicates_of_facts, strict=True):
-        positions = np.minimum(np.searchsorted(keys, part), len(keys) - 1)
-        hits = keys[positions] == part
+        positions = find_sorted(keys, part)
+        hits = positions >= 0
         pairs.append(positions[hits] * span + predicates[hits])
     distinct = np.unique(np.concatenate(pairs))
     starts = np.searchsorted(distinct, np.arange(len(keys) + 1) * span)

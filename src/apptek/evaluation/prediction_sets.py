@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apptek.arrays import Doubles, Floats, Ints, Longs, Matrix, close_columns
+from apptek.arrays import Doubles, Floats, Ints, Longs, Matrix, close_columns, find_sorted
 from apptek.errors import ArgumentError
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
@@ -100,9 +100,8 @@ class Strata:
         seen = np.ones(len(queries), np.bool_)
         for ids in (queries.subjects, queries.objects):
             seen &= (ids >= 0) & (self._facts[np.maximum(ids, 0)] > hidden_count)
-        keys = self._keys(queries)
-        places = np.minimum(np.searchsorted(self._pairs, keys), len(self._pairs) - 1)
-        is_pair = (self._pairs[places] == keys) & (self._counts[places] > hidden_count)
+        places = find_sorted(self._pairs, self._keys(queries))
+        is_pair = (places >= 0) & (self._counts[places] > hidden_count)
         return np.where(seen, np.where(is_pair, 0, 1), 2).astype(np.int32)
 
 

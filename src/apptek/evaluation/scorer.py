@@ -143,7 +143,7 @@ def _rows_of(scores: Matrix, start: int, stop: int) -> Matrix:
 def _by_rows(scorer: ViewScorer, queries: Queries) -> Callable[[int, int], Matrix]:
     if scorer.at_once:
         return partial(_rows_of, scorer.scores(queries))
-    return lambda start, stop: scorer.scores(queries.part(slice(start, stop)))
+    return lambda start, stop: scorer.scores(queries.take(slice(start, stop)))
 
 
 def checked_scores(scores: Any, queries: Queries, width: int) -> Matrix:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import platformdirs
+from pydantic import TypeAdapter
 
 from apptek.errors import DownloadError
 from apptek.facts.facts import SPLITS, Split
@@ -84,16 +85,8 @@ def _homes() -> list[Path]:
 
 def _load() -> dict[str, Benchmark]:
     content = tomllib.loads(Path(__file__).with_name("benchmarks.toml").read_text("utf-8"))
-    return {
-        name: Benchmark(
-            name=name,
-            title=entry["title"],
-            licence=entry["licence"],
-            files={split: PublicFile(**file) for split, file in entry["files"].items()},
-            forecast_cuts=tuple(entry["forecast_cuts"]) if "forecast_cuts" in entry else None,
-        )
-        for name, entry in content.items()
-    }
+    named = {name: {"name": name, **entry} for name, entry in content.items()}
+    return TypeAdapter(dict[str, Benchmark]).validate_python(named)
 
 
 BENCHMARKS = _load()

@@ -1,6 +1,7 @@
 """Facts as read-only arrays, names and their ids, and the data set that contains both."""
 
 import hashlib
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from typing import Any, Literal, overload
@@ -79,12 +80,10 @@ class Facts:
 
     def first(self, count: int) -> "Facts":
         """Return the first facts, sharing the arrays."""
-        subjects, predicates, objects, since, until = (column[:count] for column in self.columns())
-        points = self.until is self.since
-        return Facts(subjects, predicates, objects, since, since if points else until)
+        return self.take(slice(count))
 
-    def take(self, rows: npt.NDArray[Any]) -> "Facts":
-        """Return the facts in these rows (indices or a mask), in this order."""
+    def take(self, rows: npt.NDArray[Any] | slice) -> "Facts":
+        """Return the facts in these rows (indices, a mask or a slice), in this order."""
         since = self.since[rows]
         until = since if self.until is self.since else self.until[rows]
         return Facts(self.subjects[rows], self.predicates[rows], self.objects[rows], since, until)
@@ -173,14 +172,8 @@ class Names:
         if len(self) <= FEW_NAMES or name in self._ids:
             return self._ids.get(name)
         key = name.encode("utf-8", "surrogatepass")  # allows lone surrogates
-        lo, hi = 0, self.sorted_count
-        while lo < hi:
-            middle = (lo + hi) // 2
-            if self[middle].encode() < key:
-                lo = middle + 1
-            else:
-                hi = middle
-        return lo if lo < self.sorted_count and self[lo] == name else None
+        place = bisect_left(range(self.sorted_count), key, key=lambda row: self[row].encode())
+        return place if place < self.sorted_count and self[place] == name else None
 
 
 @dataclass(frozen=True, slots=True)

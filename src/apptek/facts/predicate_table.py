@@ -18,8 +18,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
+COLUMNS = ("label", "phrase", "class", "group")  # of a table, in the order of its entries' fields
 MOST = 0.75  # proportion of the facts whose predicates must be in the shipped table for it to apply
 OPPOSED = {"cooperation", "conflict"}  # words in the names of mutually exclusive groups
 # Everyday search words for CAMEO codes. A code also has the words of its prefixes.
@@ -45,8 +46,7 @@ _GROUP_ENDS = (
 )
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class PredicateEntry:
+class PredicateEntry(NamedTuple):
     """One predicate in a table. Unspecified fields are empty.
 
     label   its display name ("Consult" for the code 040)
@@ -108,16 +108,10 @@ class PredicateTable:
 
     def as_json(self) -> dict[str, Any]:
         """Return the table as stored in the model folder."""
-        columns = {
-            predicate: {
-                "label": entry.label,
-                "phrase": entry.phrase,
-                "class": entry.kind,
-                "group": entry.group,
-            }
-            for predicate, entry in self.entries.items()
+        cells = {
+            name: dict(zip(COLUMNS, entry, strict=True)) for name, entry in self.entries.items()
         }
-        return {"source": self.source, "predicates": columns}
+        return {"source": self.source, "predicates": cells}
 
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> "PredicateTable":
@@ -141,10 +135,7 @@ def labelled(predicate: str, label: str) -> str:
 
 def entry_of(cells: Mapping[str, str]) -> PredicateEntry:
     """Return the entry for a row, given as cells by column name."""
-    label, phrase, kind, group = (
-        str(cells.get(column, "")) for column in ("label", "phrase", "class", "group")
-    )
-    return PredicateEntry(label=label, phrase=phrase, kind=kind, group=group)
+    return PredicateEntry(*(str(cells.get(column, "")) for column in COLUMNS))
 
 
 @lru_cache(maxsize=1)
@@ -155,7 +146,7 @@ def cameo_table() -> PredicateTable:
     entries: dict[str, PredicateEntry] = {}
     for code, name, phrase in codes:
         group = next(group for end, group in _GROUP_ENDS if int(code[:2]) <= end)
-        entry = PredicateEntry(label=name, phrase=phrase, kind=roots[code[:2]], group=group)
+        entry = PredicateEntry(name, phrase, roots[code[:2]], group)
         entries.setdefault(code, entry)  # the first name of a code is its label
         entries.setdefault(name, entry)
     return PredicateTable(entries, "CAMEO")

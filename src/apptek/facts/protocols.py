@@ -18,11 +18,11 @@ from typing import Literal
 
 import numpy as np
 
-from apptek.arrays import Bools, Ints
+from apptek.arrays import Ints
 from apptek.errors import DataError, TimeFormatError
 from apptek.facts.benchmarks import BENCHMARKS
 from apptek.facts.fact_keys import fact_keys, first_occurrences
-from apptek.facts.facts import Dataset, Facts
+from apptek.facts.facts import SPLITS, Dataset, Facts
 from apptek.facts.times import UNKNOWN
 from apptek.seeding import generator
 
@@ -122,12 +122,11 @@ def cut_by_date(dataset: Dataset, last_times: tuple[str, str]) -> Dataset:
         facts = facts.take(firsts)
     times = dataset.axis.positions(facts.times)  # UNKNOWN is before all times
     in_train, in_test = times <= train_until, times > valid_until
-    parts = {"train": in_train, "valid": ~(in_train | in_test), "test": in_test}
-    empty = [name for name, rows in parts.items() if not rows.any()]
-    if empty:
-        raise DataError(f"{other_files}: {empty[0]} would be empty")
-    taken = {name: facts.take(rows) for name, rows in parts.items()}
-    return replace(dataset, train=taken["train"], valid=taken["valid"], test=taken["test"])
+    parts = [facts.take(rows) for rows in (in_train, ~(in_train | in_test), in_test)]
+    for split, part in zip(SPLITS, parts, strict=True):
+        if not len(part):
+            raise DataError(f"{other_files}: {split} would be empty")
+    return replace(dataset, train=parts[0], valid=parts[1], test=parts[2])
 
 
 def _forecast_cuts(dataset: Dataset) -> tuple[str, str]:
@@ -144,25 +143,17 @@ def _forecast_cuts(dataset: Dataset) -> tuple[str, str]:
 def _without_unseen(dataset: Dataset, facts: Facts) -> Facts:
     """Return the facts without names or times unseen in train. An unknown end counts as seen."""
     train = dataset.train
-    entities = occurring(len(dataset.entities), train.subjects, train.objects)
-    predicates = occurring(len(dataset.predicates), train.predicates)
-    times = np.append(distinct_times(train), UNKNOWN)
-    seen = entities[facts.subjects] & entities[facts.objects] & predicates[facts.predicates]
+    ends, times = (
+        np.append(train.subjects, train.objects),
+        np.append(distinct_times(train), UNKNOWN),
+    )
+    seen = np.isin(facts.subjects, ends) & np.isin(facts.objects, ends)
+    seen &= np.isin(facts.predicates, train.predicates)
     return facts.take(seen & np.isin(facts.since, times) & np.isin(facts.until, times))
 
 
-def occurring(count: int, *columns: Ints) -> Bools:
-    """Return a mask of the ids below `count` that occur in the columns. O(n), without sorting."""
-    occurs = np.zeros(count, np.bool_)
-    for column in columns:
-        occurs[column] = True
-    return occurs
-
-
-def distinct_times(*splits: Facts) -> Ints:
-    """Return the distinct known time codes in the splits, ascending, since and until together."""
-    columns = [facts.since for facts in splits]
-    columns += [facts.until for facts in splits if facts.until is not facts.since]
-    codes = np.unique(np.concatenate([np.unique(column) for column in columns]))
+def distinct_times(facts: Facts) -> Ints:
+    """Return the distinct known time codes of the facts, ascending, since and until together."""
+    codes = np.union1d(facts.since, facts.until)
     known: Ints = codes[codes != UNKNOWN]
     return known

@@ -31,12 +31,8 @@ class Queries:
     def __len__(self) -> int:
         return len(self.subjects)
 
-    def take(self, rows: npt.NDArray[Any]) -> "Queries":
-        """Return the queries in these rows."""
-        return Queries(*(column[rows] for column in self.columns()))
-
-    def part(self, rows: slice) -> "Queries":
-        """Return the queries in a slice of rows, sharing the arrays."""
+    def take(self, rows: npt.NDArray[Any] | slice) -> "Queries":
+        """Return the queries in these rows. The rows of a slice share the arrays."""
         return Queries(*(column[rows] for column in self.columns()))
 
     def columns(self) -> tuple[Ints, Ints, Ints, Ints]:

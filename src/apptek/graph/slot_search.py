@@ -19,7 +19,7 @@ because the fact continues. An undated query sees all facts.
 import numpy as np
 import numpy.typing as npt
 
-from apptek.arrays import Ints
+from apptek.arrays import AnyInts, Ints
 from apptek.compiling import leaf
 from apptek.facts.times import UNKNOWN
 from apptek.graph.incidence import Incidence
@@ -259,7 +259,7 @@ def _distance(kind: int, when: int, end: int) -> int:
 
 
 @leaf
-def lower_bound(values: Ints, lo: int, hi: int, value: int) -> int:
+def lower_bound(values: AnyInts, lo: int, hi: int, value: int) -> int:
     """Return the first position in the ascending values[lo:hi] not below `value`, or hi."""
     while lo < hi:
         middle = (lo + hi) >> 1

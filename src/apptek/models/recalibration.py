@@ -137,7 +137,7 @@ class RollingView:
         fitted, scores, done = [view.fitted], np.zeros((0, len(data.predicates)), np.float32), 0
         for end in np.searchsorted(positions, starts).tolist():  # facts before each start
             new = slice(max(done, end - MOST_FACTS), end)
-            scores = np.concatenate([scores, view.scores(queries.part(new))])[-MOST_FACTS:]
+            scores = np.concatenate([scores, view.scores(queries.take(new))])[-MOST_FACTS:]
             used = slice(end - len(scores), end)
             asked = _Asked(
                 scores, facts.predicates[used], known.part(used.start, end), strata[used]

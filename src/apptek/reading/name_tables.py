@@ -14,11 +14,10 @@ from pathlib import Path
 
 from apptek.errors import DataError
 from apptek.facts.facts import Dataset, Names
-from apptek.facts.predicate_table import PredicateEntry, PredicateTable, entry_of
+from apptek.facts.predicate_table import COLUMNS, PredicateEntry, PredicateTable, entry_of
 from apptek.reading.text import TEXT_FORMATS, find_delimiter, find_encoding, rows_of
 from apptek.safe_text import counted
 
-_COLUMNS = ("predicate", "class", "label", "phrase", "group")
 _TYPES = "a header, the entity in the first column and a kind of type in every other"
 _PREDICATES = (
     "a header with the column predicate and at least one of class, label, phrase and group"
@@ -121,7 +120,7 @@ def read_types(path: Path) -> dict[str, dict[str, str]]:
 def read_predicates(path: Path) -> PredicateTable:
     """Return a table of predicates from a text file. Columns may be in any order."""
     header, rows = _read_table(path)
-    strange = [name for name in header if name not in _COLUMNS]
+    strange = [name for name in header if name not in ("predicate", *COLUMNS)]
     if strange or len(set(header)) < max(len(header), 2) or "predicate" not in header:
         raise DataError(f"{path.name}: expected {_PREDICATES}; found the header {header}")
     entries: dict[str, PredicateEntry] = {}
@@ -144,7 +143,7 @@ def as_predicate_table(given: PredicateLabels | None) -> PredicateTable | None:
         return given
     if isinstance(given, Mapping):
         for predicate, cells in given.items():
-            if not isinstance(cells, Mapping) or not cells.keys() <= set(_COLUMNS[1:]):
+            if not isinstance(cells, Mapping) or not cells.keys() <= set(COLUMNS):
                 raise DataError(
                     f"predicates: {predicate!r} has {cells!r}, expected some of label, phrase, "
                     "class and group"

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from apptek.arrays import Bools, Longs
+from apptek.arrays import Bools, Longs, find_sorted
 from apptek.errors import DataError, NoFactsError
 from apptek.facts.fact_keys import fact_keys
 from apptek.facts.facts import Facts
@@ -285,11 +285,9 @@ def _ends(times: Longs, nodes: Longs, *points: int) -> Longs:
 
 def _first(keys: Longs, values: Longs, wanted: Longs) -> Longs:
     """Return the first value of each wanted key, or 0 if it has none."""
-    if not len(keys):
-        return np.zeros(len(wanted), np.int64)
     distinct, rows = np.unique(keys, return_index=True)
-    places = np.minimum(np.searchsorted(distinct, wanted), len(distinct) - 1)
-    return np.where(distinct[places] == wanted, values[rows[places]], 0)
+    places = find_sorted(distinct, wanted)
+    return np.where(places >= 0, np.append(values[rows], 0)[places], 0)
 
 
 def _repeats(triples: tuple[Longs, Longs, Longs], first: Bools, others: Bools) -> Bools:

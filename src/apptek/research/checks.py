@@ -51,7 +51,7 @@ def check_baseline(name: str, data: Dataset, *, config: Any = None) -> None:
     loaded from a folder, must give the same scores.
     """
     fitted = Predictor.fit(data, model=name, config=config)
-    queries = held_out_queries(data.test).part(slice(0, MAX_QUERIES))
+    queries = held_out_queries(data.test).take(slice(0, MAX_QUERIES))
     with TemporaryDirectory(prefix="apptek-check-") as temporary:
         folder = Path(temporary) / "model"
         again = Predictor.fit(data, model=name, config=config, folder=folder)
@@ -71,14 +71,14 @@ def _check_independent(
 ) -> tuple[Queries, Matrix]:
     """Check that a query's result depends only on the query; return the queries and results."""
     queries = held_out_queries(data.test if len(data.test) else data.train)
-    queries = queries.part(slice(0, MAX_QUERIES))
+    queries = queries.take(slice(0, MAX_QUERIES))
     together = scores(queries)
     _equal(scores(queries), together, "differ between two calls")
     order = np.arange(len(queries))[::-1]
     _equal(scores(queries.take(order)), together[order], "depend on the order of the queries")
-    alone = [scores(queries.part(slice(row, row + 1))) for row in range(len(queries))]
+    alone = [scores(queries.take(slice(row, row + 1))) for row in range(len(queries))]
     _equal(np.concatenate([together[:0], *alone]), together, "depend on the other queries")
-    scores(queries.part(slice(0, 0)))
+    scores(queries.take(slice(0, 0)))
     return queries, together
 
 

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import numpy as np
+
 from apptek.facts.facts import SPLITS, Dataset
-from apptek.facts.protocols import apply_protocol, distinct_times, occurring
+from apptek.facts.protocols import apply_protocol, distinct_times
 
 TITLES = {"icews14": "ICEWS14", "icews05-15": "ICEWS05-15", "yago15k": "YAGO15K"}
 Numbers = dict[str, tuple[float, ...]]  # MRR, Hits@10 and Hits@1 by data set
@@ -76,13 +78,11 @@ def statistics(dataset: Dataset) -> dict[str, int]:
 
     Times are distinct written times (codes), including both since and until, but not unknown ones.
     """
-    splits = (dataset.train, dataset.valid, dataset.test)
-    ends = [column for facts in splits for column in (facts.subjects, facts.objects)]
-    predicates = [facts.predicates for facts in splits]
+    facts = dataset.all_facts()
     return {
-        "entities": int(occurring(len(dataset.entities), *ends).sum()),
-        "predicates": int(occurring(len(dataset.predicates), *predicates).sum()),
-        "times": len(distinct_times(*splits)),
+        "entities": len(np.union1d(facts.subjects, facts.objects)),
+        "predicates": len(np.unique(facts.predicates)),
+        "times": len(distinct_times(facts)),
         **{split: len(dataset.split(split)) for split in SPLITS},
     }
 

@@ -34,6 +34,7 @@ from apptek.facts.facts import Facts
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.features.clock import Clock
 from apptek.graph.decayed_counts import decayed_counts
+from apptek.graph.slot_search import lower_bound
 
 FAMILIES = ("pair", "reversed", "subject", "object")
 SCALES = ("brief", "short", "middle", "long", "ever")
@@ -81,23 +82,21 @@ class Events:
 
     def before(self, moment: int) -> "Events":
         """Return the events strictly before a given time."""
-        return self._part(0, int(np.searchsorted(self.times, moment)))
+        return self._take(slice(np.searchsorted(self.times, moment)))
 
     def within(self, first: int, last: int) -> "Events":
         """Return the events between two times, inclusive."""
         start, stop = np.searchsorted(self.times, [first, last + 1]).tolist()
-        return self._part(start, stop)
+        return self._take(slice(start, stop))
 
     def among(self, members: Longs) -> "Events":
         """Return the events whose subject and object are both among some entities."""
         is_member = np.zeros(self.width, np.bool_)
         is_member[members] = True
-        rows = np.flatnonzero(is_member[self.subjects] & is_member[self.objects])
-        return Events(self.subjects[rows], self.objects[rows], self.times[rows], self.width)
+        return self._take(is_member[self.subjects] & is_member[self.objects])
 
-    def _part(self, start: int, stop: int) -> "Events":
-        part = slice(start, stop)
-        return Events(self.subjects[part], self.objects[part], self.times[part], self.width)
+    def _take(self, rows: Bools | slice) -> "Events":
+        return Events(self.subjects[rows], self.objects[rows], self.times[rows], self.width)
 
     def keys(self) -> Longs:
         """Return one number for each ordered pair of subject and object."""
@@ -298,12 +297,6 @@ def _count_common(
             partner = partners[index]
             if since[index] >= times[row] or partner == subjects[row] or partner == objects[row]:
                 continue
-            low, high = lo, hi
-            while low < high:
-                middle = (low + high) // 2
-                if partners[middle] < partner:
-                    low = middle + 1
-                else:
-                    high = middle
-            if low < hi and partners[low] == partner and since[low] < times[row]:
+            place = lower_bound(partners, lo, hi, partner)
+            if place < hi and partners[place] == partner and since[place] < times[row]:
                 counts[row] += 1

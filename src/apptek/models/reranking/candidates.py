@@ -124,7 +124,7 @@ def describe_candidates(
             offsets, rows.columns, rows.flat_values, weighed.weights, candidates,
             mirrors.of, mirrors.share, shape, same, ever, undated, back, features[chunk],
         )  # fmt: skip
-        features[chunk, :, first:] = typed.describe(weighed.queries.part(chunk), candidates)
+        features[chunk, :, first:] = typed.describe(weighed.queries.take(chunk), candidates)
 
     in_threads(fill, range(0, len(rows), CHUNK))
     return Candidates(order, features)
