@@ -19,7 +19,7 @@ from apptek.evaluation.calibration import reliability, top_predictions
 from apptek.evaluation.filters import known_predicates
 from apptek.facts.queries import held_out_queries
 from apptek.features.clock import Clock
-from apptek.research.model_result import evaluate_model
+from apptek.research.evaluator import evaluate_model
 from apptek.research.result import Result, plain_settings, write_result
 
 MODELS = ("recency", "default")

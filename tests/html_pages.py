@@ -3,7 +3,7 @@
 import re
 from html.parser import HTMLParser
 
-from apptek.present.drawing_parts import Drawing
+from apptek.present.drawing import Drawing
 from apptek.present.template import render
 
 NAMESPACE = "http://www.w3.org/2000/svg"

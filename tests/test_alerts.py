@@ -10,7 +10,7 @@ from command_line import apptek
 
 from apptek.errors import ArgumentError, DataError
 from apptek.features.traits import split_name
-from apptek.forecast.event_filter import read_filter
+from apptek.forecast.forecaster import read_filter
 from apptek.forecast.pair_chances import PairChances, seen_pairs
 from apptek.forecast.window import Length
 from apptek.predictor import Predictor

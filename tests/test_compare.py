@@ -18,7 +18,7 @@ from apptek.reading.reader import read_dataset
 from apptek.research import contest as contests
 from apptek.research.compare import bootstrap_interval, compare_results
 from apptek.research.contest import run_contest
-from apptek.research.model_result import evaluate_model
+from apptek.research.evaluator import evaluate_model
 from apptek.research.result import read_result
 from apptek.synthetic.world import make_world
 from tools.docs_tables import comparison_table

@@ -25,7 +25,7 @@ from pyarrow import parquet
 
 from apptek.daily import run as daily_run
 from apptek.daily.project import read_project
-from apptek.daily.stored import in_time
+from apptek.daily.scores import in_time
 from apptek.errors import ApptekError, ConfigError
 from apptek.files import sole_writer
 from apptek.models.model import observed_text

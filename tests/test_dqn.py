@@ -19,9 +19,8 @@ from worlds import facts_of
 
 from apptek.arrays import read_only
 from apptek.config import AgentConfig, FingerprintKind
-from apptek.paper.dqn import FrozenPolicy, Learner, random_legal, td_targets
+from apptek.paper.dqn import Batch, FrozenPolicy, Learner, random_legal, td_targets
 from apptek.paper.fingerprint import masked_argmax
-from apptek.paper.replay_memory import Batch
 from apptek.paper.states import pair_table
 from apptek.paper.update_kernels import best_values
 

@@ -16,8 +16,7 @@ from rich.cells import cell_len
 from apptek.features.space import Side
 from apptek.models.manifest import FORMAT
 from apptek.predictor import Predictor
-from apptek.present.drawing import Asked, asked_of, draw_answer, draw_topology
-from apptek.present.drawing_parts import Drawing, fitting
+from apptek.present.drawing import Asked, Drawing, asked_of, draw_answer, draw_topology, fitting
 from apptek.results import (
     CitedFact,
     Explanation,

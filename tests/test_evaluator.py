@@ -23,7 +23,7 @@ from apptek.facts.facts import Dataset
 from apptek.facts.protocols import split_facts
 from apptek.facts.queries import Queries
 from apptek.research.compare import compare_results
-from apptek.research.model_result import evaluate_model
+from apptek.research.evaluator import evaluate_model
 from apptek.research.result import read_result
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world, write_world

@@ -10,7 +10,7 @@ from command_line import succeeds
 from html_pages import assert_contained, assert_mailable, read_page
 
 from apptek.predictor import Predictor
-from apptek.present.mail import mail_bytes
+from apptek.present.html import mail_bytes
 from apptek.present.text import render_text
 from apptek.results import Explanation, WatchList
 

@@ -8,7 +8,7 @@ from agent_parts import random_legal_mask, random_states, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apptek.paper.replay_memory import Batch, Replay
+from apptek.paper.dqn import Batch, Replay
 
 ACTIONS = 4
 Transition = tuple[Any, ...]

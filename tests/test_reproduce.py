@@ -16,10 +16,9 @@ from typer.testing import CliRunner
 from apptek.cli import app
 from apptek.commands.paper import What
 from apptek.errors import ApptekError, ConfigError
-from apptek.paper.agent_run import success_course
 from apptek.paper.figures import FIGURES, write_figure
 from apptek.paper.reproduce import quick_runs, reproduce
-from apptek.paper.trainer import History
+from apptek.paper.trainer import History, success_course
 from apptek.research.provenance import RunList, read_runs
 from apptek.research.result import Result, read_result, read_results, write_result
 from apptek.research.tables import (
@@ -142,7 +141,7 @@ def test_a_run_that_was_stopped_goes_on(
     line += " && apptek evaluate tnt --result tnt.json"
     for where in (
         "apptek.predictor.save_model",  # while it is fitted ...
-        "apptek.research.model_result.write_result",  # ... and before it is written
+        "apptek.research.evaluator.write_result",  # ... and before it is written
     ):
         with monkeypatch.context() as patched:
             patched.setattr(where, stop)
@@ -177,7 +176,7 @@ def test_a_model_of_another_run_is_not_taken(
 ) -> None:
     line = PAIR.format(world)
     with monkeypatch.context() as patched:
-        patched.setattr("apptek.research.model_result.write_result", stop)
+        patched.setattr("apptek.research.evaluator.write_result", stop)
         assert reproduces(checkout, pair_world=line).exit_code == 1
     other = line.replace("--seed 0", "--seed 0 --set counting.smoothing=[1.0]")
     done = reproduces(checkout, pair_world=other)
@@ -287,7 +286,7 @@ def test_data_without_the_predicates_of_the_figure_shows_its_first_ones(
     own = data.train.predicates[rows] == data.predicates.find(predicate)
     assert sum(counts["episodes"]) == own.sum()
     assert sum(counts["connected"]) == (own & history.met).sum()
-    monkeypatch.setattr("apptek.paper.agent_run.SUCCESS", ("Greet", "Wave"))
+    monkeypatch.setattr("apptek.paper.trainer.SUCCESS", ("Greet", "Wave"))
     assert list(success_course(history, data)) == list(data.predicates)[:2]
 
 

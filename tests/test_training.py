@@ -13,9 +13,14 @@ from apptek.errors import ApptekError
 from apptek.facts.queries import training_queries
 from apptek.facts.times import TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.paper.agent_run import compare_with_controls, moving_means, paired_difference
 from apptek.paper.environment import DecisionProcess, Environment, play
-from apptek.paper.trainer import Trainer, episode_order
+from apptek.paper.trainer import (
+    Trainer,
+    compare_with_controls,
+    episode_order,
+    moving_means,
+    paired_difference,
+)
 from apptek.synthetic.world import make_world
 
 pytestmark = pytest.mark.usefixtures("one_thread")

@@ -17,7 +17,7 @@ from worlds import names_of
 from apptek.errors import DataError, UnknownName
 from apptek.facts.name_matching import NameResolver
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.pair_files import read_pairs
+from apptek.forecast.pair_chances import read_pairs
 from apptek.forecast.pairs import forecast_pairs
 from apptek.forecast.watch import PAST, watch, watch_list
 from apptek.forecast.window import Length, Window

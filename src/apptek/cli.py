@@ -25,10 +25,9 @@ from apptek.commands.options import SeedOption, with_engine
 from apptek.commands.paper import paper_app
 from apptek.commands.predict import predict
 from apptek.commands.research import research_app
-from apptek.commands.run import run
 from apptek.commands.serve import mcp, serve
 from apptek.commands.tutorial import tutorial
-from apptek.commands.update import update
+from apptek.commands.update import run, update
 from apptek.errors import (
     ApptekError,
     ArgumentError,

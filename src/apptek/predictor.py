@@ -40,8 +40,7 @@ from apptek.resuming import work_folder
 from apptek.safe_text import counted
 
 if TYPE_CHECKING:  # methods import what only they need, so that predictions start faster
-    from apptek.forecast.event_filter import EventFilter
-    from apptek.forecast.forecaster import Forecaster
+    from apptek.forecast.forecaster import EventFilter, Forecaster
     from apptek.forecast.window import Window
     from apptek.models.fitting.stages import FitOptions, TypeTable
     from apptek.models.updating import UpdateReport
@@ -399,7 +398,7 @@ class Predictor:
         suppose supposed facts, as in `predict`; `what_if` contains the chances with and without
                 them. Only those before the window count; by default, it starts after the last one
         """
-        from apptek.forecast.event_filter import read_filter
+        from apptek.forecast.forecaster import read_filter
         from apptek.forecast.partners import actor_forecast
 
         names = [subject] if object_ is None else [subject, object_]
@@ -487,7 +486,7 @@ class Predictor:
         start, length  as in `forecast`
         """
         from apptek.forecast.alerts import compared, read_earlier, read_rule
-        from apptek.forecast.event_filter import read_filter
+        from apptek.forecast.forecaster import read_filter
         from apptek.forecast.pair_chances import watched_entities
         from apptek.forecast.watch import changed_pairs, watch_list
 

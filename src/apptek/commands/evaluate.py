@@ -121,12 +121,9 @@ def _evaluate_sets(options: EvaluateOptions) -> None:
 
 def _print(options: EvaluateOptions, entries: dict[str, Any], render: Any, *shown: Any) -> None:
     """Print JSON, or a text with the data set and the split as its title."""
-    if options.as_json:
-        opt.print_json(entries)
-        return
     protocol = f", protocol {entries['protocol']}" if "view" in entries else ""
     title = f"{entries['dataset']}, {options.split} split{protocol}"
-    opt.print_text(render, title, *shown)
+    opt.print_either(entries, render, title, *shown, as_json=options.as_json)
 
 
 def _evaluate_ranks(options: EvaluateOptions) -> None:
@@ -134,7 +131,7 @@ def _evaluate_ranks(options: EvaluateOptions) -> None:
     from apptek.predictor import Predictor
     from apptek.present.metrics_text import views_text
     from apptek.present.tables import write_result
-    from apptek.research.model_result import evaluate_model
+    from apptek.research.evaluator import evaluate_model
     from apptek.terminal import tell, tell_next, working
 
     predictor = Predictor.load(options.model)
@@ -177,7 +174,7 @@ def _evaluate_entities(options: EvaluateOptions) -> None:
     from apptek.forecast.entity_evaluation import evaluate_entities
     from apptek.predictor import Predictor
     from apptek.present.metrics_text import entities_text
-    from apptek.research.model_result import describe_model
+    from apptek.research.evaluator import describe_model
     from apptek.terminal import working
 
     predictor = Predictor.load(options.model)

@@ -138,7 +138,7 @@ def watch(options: WatchOptions, window: opt.WindowOptions) -> None:
 
     Example: `apptek watch model --top 20 --alert 'rise > 20' --out watch.html`
     """
-    from apptek.forecast.pair_files import read_pairs
+    from apptek.forecast.pair_chances import read_pairs
     from apptek.predictor import Predictor
     from apptek.present.tables import write_result
     from apptek.terminal import tell, working

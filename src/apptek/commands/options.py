@@ -300,7 +300,7 @@ def read_suppose(values: list[str] | None, data: "Dataset") -> list[Any] | None:
 def write_mail(path: Path | None, result: Any) -> None:
     """Write an explanation or a watch list as an email if a path is given."""
     from apptek.files import write_whole
-    from apptek.present.mail import mail_bytes
+    from apptek.present.html import mail_bytes
     from apptek.terminal import tell
 
     if path is not None:
@@ -333,6 +333,16 @@ def print_result(
         return "\n".join([*usual, *similar_lines(similar or {})])
 
     print_text(text)
+
+
+def print_either(
+    content: dict[str, Any], render: Callable[..., str], *values: Any, as_json: bool
+) -> None:
+    """Print a JSON object, or the text that a `present` function renders."""
+    if as_json:
+        print_json(content)
+    else:
+        print_text(render, *values)
 
 
 def print_text(render: Callable[..., str], *values: Any, **named: Any) -> None:

@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from apptek.paper.connection import Walk
     from apptek.paper.environment import DecisionProcess
     from apptek.paper.reproduce import Execute
-    from apptek.present.drawing import Asked
-    from apptek.present.drawing_parts import Drawing
+    from apptek.present.drawing import Asked, Drawing
 
 What = Literal[
     "table1", "table2", "table3", "table-m", "table-agent", "table-search", "table-forecast",
@@ -66,7 +65,7 @@ def train(options: TrainOptions, reading: Reading) -> None:
     """
     require_torch()
     from apptek.config import preset
-    from apptek.paper.agent_run import run_agent
+    from apptek.paper.trainer import run_agent
     from apptek.present.metrics_text import rewards_text
     from apptek.setting_rules import with_settings
     from apptek.terminal import step_progress, tell_next
@@ -79,14 +78,11 @@ def train(options: TrainOptions, reading: Reading) -> None:
         result = run_agent(
             dataset, config, options.out, source=data, seed=options.seed, report=episodes
         )
-    if options.as_json:
-        opt.print_json(result.as_json())
-        return
-    opt.print_text(rewards_text, result.dataset, result.metrics)
-    tell_next(
-        ["paper", "play", out, "SUBJECT", "OBJECT", "TIME"],
-        ["fit", data, "--model", "paper", "--out", "model", "--agent", out],
-    )
+    about = (result.dataset, result.metrics)
+    opt.print_either(result.as_json(), rewards_text, *about, as_json=options.as_json)
+    if not options.as_json:
+        fitting = ["fit", data, "--model", "paper", "--out", "model", "--agent", out]
+        tell_next(["paper", "play", out, "SUBJECT", "OBJECT", "TIME"], fitting)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -225,10 +221,8 @@ def topologies(options: TopologiesOptions) -> None:
     if predicate is not None:
         chosen = [find_predicate(predicate, resolver, names)]
     mined = mined_topologies(fitted, chosen, options.top)
-    if options.as_json:
-        opt.print_json(mined)
-    else:
-        opt.print_text(topologies_text, mined, fitted.dataset.labels or PredicateTable())
+    labels = fitted.dataset.labels or PredicateTable()
+    opt.print_either(mined, topologies_text, mined, labels, as_json=options.as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

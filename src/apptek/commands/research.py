@@ -49,10 +49,7 @@ def compare(options: CompareOptions) -> None:
     comparison = compare_results(options.results)
     if options.result is not None:
         write_result(options.result, comparison.as_result())
-    if options.as_json:
-        opt.print_json(asdict(comparison))
-    else:
-        opt.print_text(comparison_text, comparison)
+    opt.print_either(asdict(comparison), comparison_text, comparison, as_json=options.as_json)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,11 +99,11 @@ def contest(options: ContestOptions, reading: Reading) -> None:
         command=[data, *reading.words()],
     )
     best = clear_best(contestants)
+    entries = [asdict(contestant) for contestant in contestants]
+    content = {"models": entries, "best": None if best is None else best.name}
+    opt.print_either(content, contest_text, data, contestants, as_json=options.as_json)
     if options.as_json:
-        entries = [asdict(contestant) for contestant in contestants]
-        opt.print_json({"models": entries, "best": None if best is None else best.name})
         return
-    opt.print_text(contest_text, data, contestants)
     if best is None:
         behind = ((each.name, each.against_best) for each in contestants)
         equal = ", ".join(name for name, gap in behind if gap is None or gap.high >= 0)
@@ -223,7 +220,4 @@ def faithfulness(options: FaithfulnessOptions) -> None:
         about = Result(model="faithfulness", dataset=fitted.dataset.name, seed=seed)
         extras = {"of": f"apptek_{fitted.preset}"}
         write_result(options.result, replace(about, metrics=figures, extras=extras))
-    if options.as_json:
-        opt.print_json(figures)
-    else:
-        opt.print_text(values_text, "Faithfulness", figures)
+    opt.print_either(figures, values_text, "Faithfulness", figures, as_json=options.as_json)

@@ -22,8 +22,7 @@ import pyarrow as pa
 from pyarrow import parquet
 
 from apptek.daily.project import Project, read_project
-from apptek.daily.scores import SCORE, Score, score_runs
-from apptek.daily.stored import file_name, forecast_table, in_time
+from apptek.daily.scores import SCORE, Score, file_name, forecast_table, in_time, score_runs
 from apptek.databases import Database, find_database
 from apptek.errors import ApptekError, ConfigError, DataError, ModelError, NoFactsError
 from apptek.facts.calendar import position
@@ -39,9 +38,8 @@ from apptek.files import (
     writing,
 )
 from apptek.forecast.alerts import parse_rule, read_rule
-from apptek.forecast.event_filter import read_filter
-from apptek.forecast.pair_chances import watched_entities
-from apptek.forecast.pair_files import read_pairs
+from apptek.forecast.forecaster import read_filter
+from apptek.forecast.pair_chances import read_pairs, watched_entities
 from apptek.forecast.window import Length, time_of, unit_word
 from apptek.models.manifest import RUN, read_json
 from apptek.models.model import Model

@@ -10,10 +10,8 @@ from typing import Any
 import numpy as np
 
 from apptek.errors import ArgumentError, DataError
-from apptek.forecast.event_filter import EventFilter, read_filter
-from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.pair_chances import LEAST, PairChances
-from apptek.forecast.pair_files import Pair
+from apptek.forecast.forecaster import EventFilter, Forecaster, read_filter
+from apptek.forecast.pair_chances import LEAST, Pair, PairChances
 from apptek.present import watch_words as words
 from apptek.results import DroppedPair, WatchList, to_dict
 

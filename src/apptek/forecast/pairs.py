@@ -15,8 +15,7 @@ from apptek.evaluation.predicate_classes import Level
 from apptek.explain.explainer import strongest_reason
 from apptek.facts.queries import Queries
 from apptek.facts.times import TimeAxis
-from apptek.forecast.event_filter import EventFilter, read_filter
-from apptek.forecast.forecaster import Forecaster, PairForecasts
+from apptek.forecast.forecaster import EventFilter, Forecaster, PairForecasts, read_filter
 from apptek.forecast.learning import codes_at
 from apptek.forecast.window import Window, time_of, unit_word
 from apptek.models.occurrence.horizon import is_busy

@@ -17,8 +17,7 @@ import numpy as np
 from apptek.arrays import Doubles, Longs
 from apptek.errors import ApptekError
 from apptek.features.traits import split_name
-from apptek.forecast.event_filter import EventFilter
-from apptek.forecast.forecaster import Forecaster, PairForecasts
+from apptek.forecast.forecaster import EventFilter, Forecaster, PairForecasts
 from apptek.forecast.pairs import (
     base_sentence,
     chance_grid,

@@ -13,8 +13,7 @@ from apptek.explain.what_if import (
 )
 from apptek.explain.without_facts import without_facts
 from apptek.facts.facts import Facts
-from apptek.forecast.event_filter import read_filter
-from apptek.forecast.forecaster import Forecaster
+from apptek.forecast.forecaster import Forecaster, read_filter
 from apptek.forecast.learning import codes_at
 from apptek.forecast.pairs import forecast_pairs, query_at
 from apptek.forecast.window import Window, time_of

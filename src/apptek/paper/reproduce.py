@@ -18,10 +18,9 @@ from pathlib import Path
 from apptek.errors import ApptekError, CheckpointError, StoppedError
 from apptek.extras import require, require_matplotlib
 from apptek.files import make_folder, writing
-from apptek.paper.figures import FIGURES, write_figure
-from apptek.paper.topology_figure import drawn_topologies
+from apptek.paper.figures import FIGURES, drawn_topologies, write_figure
 from apptek.predictor import Predictor
-from apptek.research.model_result import describe_model
+from apptek.research.evaluator import describe_model
 from apptek.research.provenance import RunList, read_runs
 from apptek.research.result import Result, read_result, read_results, write_result
 from apptek.setting_rules import setting_texts

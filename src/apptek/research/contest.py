@@ -15,7 +15,7 @@ from apptek.files import make_folder
 from apptek.models.registry import model_settings
 from apptek.predictor import Predictor
 from apptek.research.compare import Difference, compare_results
-from apptek.research.model_result import evaluate_model
+from apptek.research.evaluator import evaluate_model
 from apptek.research.provenance import about_run
 from apptek.research.result import Result, mean_seconds, read_result, split_digests
 from apptek.resuming import claim

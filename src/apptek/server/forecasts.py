@@ -2,8 +2,7 @@
 
 from typing import Any
 
-from apptek.forecast.event_filter import read_filter
-from apptek.forecast.forecaster import Forecaster, occurrence_of
+from apptek.forecast.forecaster import Forecaster, occurrence_of, read_filter
 from apptek.results import ActorForecast, EntityRanking, Forecast
 from apptek.server.problem_json import refusing
 from apptek.server.requests import EntitiesBody, ForecastBody, PartnersBody, WindowBody

@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from apptek.present.drawing_parts import Drawing
+from apptek.present.drawing import Drawing
 from apptek.results import Answer, Explanation, described, record
 
 SIMILAR = "Names similar to each of the first 50 unknown names."

@@ -20,8 +20,7 @@ from apptek.paper.connection import connect, core_facts, replay
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.paper.features import topologies_of
 from apptek.paper.topologies import from_names
-from apptek.present.drawing import WIDTH, Asked, draw_topology
-from apptek.present.drawing_parts import Drawing
+from apptek.present.drawing import WIDTH, Asked, Drawing, draw_topology
 from apptek.server.problem_json import ServiceError
 from apptek.server.requests import StepsBody
 from apptek.server.served_model import Question, ServedModel

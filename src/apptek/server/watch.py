@@ -7,7 +7,7 @@ from pathlib import Path
 from starlette.responses import Response
 
 from apptek.forecast.alerts import read_rule
-from apptek.forecast.event_filter import read_filter
+from apptek.forecast.forecaster import read_filter
 from apptek.forecast.pair_chances import watched_entities
 from apptek.present.tables import write_result
 from apptek.results import WatchList, described, extended, record
