@@ -1,3 +1,4 @@
+import re
 from collections.abc import Iterable
 
 import numpy as np
@@ -48,6 +49,8 @@ def test_cited_facts_exist_connect_and_are_never_the_hidden_one(predictor: Predi
         for reason in found.all_reasons():
             assert_connects(found, reason)
             assert set(reason.topology) >= {f.expanded_by for f in reason.facts}
+            named = set(re.findall("'(.*?)'", reason.sentence))
+            assert named == {found.shown(fact.predicate) for fact in reason.path}
             for fact in reason.facts:
                 assert fact.fact != row
                 assert 1 <= fact.step <= reason.steps

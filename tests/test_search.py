@@ -110,9 +110,10 @@ def made_up_search(minutes: float, seed: int = 0) -> Search:
 @given(st.integers(0, 2**32))
 def test_a_trial_has_settings_of_the_space_and_is_new_until_it_is_exhausted(seed: int) -> None:
     rng = np.random.default_rng(seed)
-    trials = [trial(0.0, size=1, rate=0.1, kind="a")]
-    while (settings := next_settings(SPACE, trials, rng)) is not None:
-        assert all(settings[key] in SPACE[key] for key in SPACE)
+    space = SPACE | {"model.only": (1,)}
+    trials = [trial(0.0, size=1, rate=0.1, kind="a", only=1)]
+    while (settings := next_settings(space, trials, rng)) is not None:
+        assert all(settings[key] in space[key] for key in space)
         assert settings not in [trial.settings for trial in trials]
         trials.append(Trial(settings=settings, valid_mrr=rng.random(), epoch=1, seconds=1.0))
     assert len(trials) > 12  # of 24: the last ones may not be drawn

@@ -38,7 +38,8 @@ def test_the_view_ahead_is_what_a_fit_for_the_past_alone_gives(
     ours, theirs = predictor.model.views["past_only"], alone.model.views["past_only"]
     assert np.array_equal(ours.classifier.weights, theirs.classifier.weights)
     assert ours.classifier.calibration == theirs.classifier.calibration
-    assert alone.views_of("test") == ("past_only",)
+    for past_only in (alone, Predictor(predictor.model, past_only=True)):
+        assert past_only.views_of("test") == ("past_only",)
     with pytest.raises(ApptekError, match="cannot be evaluated with 'all_facts' on test"):
         alone.evaluate("test", "all_facts")
 
