@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -21,6 +22,7 @@ from browser_pages import (
     too_wide,
 )
 from playwright.sync_api import Browser, Page, expect
+from test_results import AUDIT, SUSPECT
 
 from apptek.predictor import Predictor, Query
 from apptek.present.wording import percent
@@ -82,6 +84,23 @@ def test_the_day_is_dragged_along_the_ribbon_and_all_else_follows(
     comes_to(page, time=query["time"])
     page.get_by_role("button", name="Swap subject and object").click()
     expect(page.locator("#ribbon .title")).to_contain_text(titles[::-1])
+
+
+def test_a_direction_without_facts_has_no_band(
+    page: Page, address: str, query: Values, predictor: Predictor
+) -> None:
+    facts, names = predictor.model.graph.facts, predictor.model.dataset.entities
+    pairs = set(zip(facts.subjects.tolist(), facts.objects.tolist(), strict=True))
+    subject, object_ = min((one, other) for one, other in pairs if (other, one) not in pairs)
+    opened(page, address, subject=names[subject], object=names[object_], time=query["time"])
+    expect(page.locator("#ribbon .title")).to_have_count(1)
+
+
+def test_long_reasons_leave_room_for_the_facts_of_an_audit(page: Page) -> None:
+    fact = replace(SUSPECT, label="Use unconventional mass violence", reason="a reason " * 60)
+    page.set_viewport_size({"width": 800, "height": 600})
+    page.set_content(replace(AUDIT, suspects=(fact,)).html())
+    assert page.locator("td").first.evaluate("cell => cell.clientWidth") >= 16 * 16
 
 
 def test_the_day_is_moved_by_keys(page: Page, address: str, query: Values) -> None:
@@ -307,6 +326,9 @@ def in_sight(page: Page, selector: str) -> bool:
 FEW_ROWS = "document.querySelectorAll('table.list tr:nth-child(n + 6)').forEach((e) => e.remove())"
 
 
+AXE_OPTIONS = {"resultTypes": ["violations"], "rules": {"target-size": {"enabled": True}}}
+
+
 @pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1000, "light")])
 def test_every_view_fits_its_screen_and_has_no_barriers(
     browser: Browser, address: str, query: Values, width: int, scheme: Any
@@ -318,6 +340,6 @@ def test_every_view_fits_its_screen_and_has_no_barriers(
         light = sum(map(int, re.findall(r"\d+", colour)[:3])) > 380
         assert light == (scheme == "light")
         page.evaluate(FEW_ROWS)
-        found = Axe().run(page, options={"resultTypes": ["violations"]})
+        found = Axe().run(page, options=AXE_OPTIONS)
         assert found.violations_count == 0, f"{view}\n{found.generate_report()}"
     context.close()
