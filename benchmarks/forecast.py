@@ -14,9 +14,9 @@ from apptek.arrays import Doubles
 from apptek.config import DEFAULT, preset
 from apptek.evaluation.calibration import yes_no_figures
 from apptek.features.clock import Clock
+from apptek.forecast.backtest import BASELINES
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.pairs import forecast_pairs
-from apptek.forecast.skill import BASELINES
 from apptek.forecast.window import Length
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.model import Model

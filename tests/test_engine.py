@@ -21,10 +21,10 @@ from model_folders import files_of
 from apptek.audit.audit import audit_facts
 from apptek.audit.judge import all_in_train, cross_fit
 from apptek.config import VIEWS
-from apptek.engine import engine, map_queries, ray_cluster, sharing
+from apptek.engine import engine, map_queries, ray_cluster
+from apptek.engine.engine import CHUNK, Shelf, Unpickler, run_shard
 from apptek.engine.processes import Processes
 from apptek.engine.ray_cluster import RayCluster
-from apptek.engine.sharing import CHUNK, Shelf, Unpickler, run_shard
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import Queries, training_queries
@@ -189,7 +189,7 @@ def test_a_folder_that_a_worker_does_not_see_and_a_changed_file_are_told(tmp_pat
 
 
 def test_a_full_folder_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sharing, "LARGE", 10)
+    monkeypatch.setattr(engine, "LARGE", 10)
     shelf = Shelf(tmp_path / "gone")
     with pytest.raises(ApptekError, match="could not be written: No such file or directory"):
         shelf.dump("a text that is large")

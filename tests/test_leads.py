@@ -19,9 +19,8 @@ from apptek.config import preset
 from apptek.errors import DataError
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
-from apptek.forecast.backtest import backtest
+from apptek.forecast.backtest import backtest, group_skill, groups_of, judged, recent_span
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.skill import group_skill, groups_of, judged, recent_span
 from apptek.forecast.window import Length, Window, read_window, usual_length
 from apptek.models.manifest import json_bytes
 from apptek.models.model import last_supported

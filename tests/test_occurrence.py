@@ -23,7 +23,7 @@ from apptek.evaluation.calibration import (
 from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
-from apptek.forecast.skill import own_rate, recent_rate
+from apptek.forecast.backtest import own_rate, recent_rate
 from apptek.models.manifest import json_bytes
 from apptek.models.occurrence import fitting, snapshots
 from apptek.models.occurrence.fitting import (

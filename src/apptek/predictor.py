@@ -418,7 +418,7 @@ class Predictor:
         if suppose is None:
             return self._forecast_pair((subject, object_), self._window(start, length), event, top)
         from apptek.explain.what_if import read_supposed
-        from apptek.forecast.what_if import forecast_what_if, start_after
+        from apptek.forecast.pairs import forecast_what_if, start_after
 
         supposed = read_supposed(self.forecaster.answerer, suppose)
         start = start_after(self.forecaster, supposed) if start is None else start
@@ -485,9 +485,8 @@ class Predictor:
         since    an earlier list or its JSON file; rows show what changed
         start, length  as in `forecast`
         """
-        from apptek.forecast.alerts import compared, read_earlier, read_rule
         from apptek.forecast.forecaster import read_filter
-        from apptek.forecast.pair_chances import watched_entities
+        from apptek.forecast.pair_chances import compared, read_earlier, read_rule, watched_entities
         from apptek.forecast.watch import changed_pairs, watch_list
 
         check_count("most", most)

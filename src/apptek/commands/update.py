@@ -75,7 +75,7 @@ def _update(options: UpdateOptions, target: Path, reading: FactsReading) -> tupl
     from apptek.models.manifest import RUN, read_json
     from apptek.models.model_folder import load_model, save_model
     from apptek.models.updating import update_model
-    from apptek.research.provenance import about_run, finished_at
+    from apptek.research.provenance import with_update
     from apptek.terminal import tell, working
 
     model, in_place = options.model, target == options.model.resolve()
@@ -85,9 +85,7 @@ def _update(options: UpdateOptions, target: Path, reading: FactsReading) -> tupl
         old = _read_facts(reading, options.retract, fitted)
         with working("updating the graph"):
             updated, report = update_model(fitted, new, old, options.observed_until)
-            run = read_json(model, RUN)
-            this = {"from": str(model), "finished": finished_at(), **about_run()}
-            run["updates"] = [*run.get("updates", []), this]
+            run = with_update(read_json(model, RUN), model)
             save_model(updated, target, run, in_place=in_place)
     undated = 0 if new is None else new.undated_count()
     if undated and fitted.last_observed is not None:

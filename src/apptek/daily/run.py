@@ -37,9 +37,8 @@ from apptek.files import (
     sole_writer,
     writing,
 )
-from apptek.forecast.alerts import parse_rule, read_rule
 from apptek.forecast.forecaster import read_filter
-from apptek.forecast.pair_chances import read_pairs, watched_entities
+from apptek.forecast.pair_chances import parse_rule, read_pairs, read_rule, watched_entities
 from apptek.forecast.window import Length, time_of, unit_word
 from apptek.models.manifest import RUN, read_json
 from apptek.models.model import Model
@@ -50,7 +49,7 @@ from apptek.predictor import Predictor
 from apptek.present.tables import SUFFIXES, TABLES, check_suffix, json_text, staged, to_arrow
 from apptek.present.template import render
 from apptek.reading.reader import read_dataset, read_more
-from apptek.research.provenance import about_run, finished_at
+from apptek.research.provenance import about_run, finished_at, with_update
 from apptek.results import WatchList, to_dict
 from apptek.safe_text import counted
 from apptek.setting_rules import with_settings
@@ -83,19 +82,14 @@ def run_project(
         with _wrong_project(path):
             _check(project)
         if dry_run:
-            plan = _Run(project, refit=refit)
-            text = plan.plan(observed_until)
-            if plan.model is not None:
-                with _wrong_project(path):
-                    plan.check_watch(Predictor(plan.model, past_only=True))
-            log(text)
+            log(_Run(project, path, refit=refit).plan(observed_until))
             return None
         with writing(project.state):
             make_folder(project.state)
         for folder in (project.state, Path(project.model.folder)):
             stack.enter_context(sole_writer(folder) if folder.exists() else nullcontext())
         _remove_left(project)
-        run = _Run(project, refit=refit)
+        run = _Run(project, path, refit=refit)
         with run.step("read", log) as fields:
             data = run.read(observed_until, fields)
         with run.step("update" if run.model else "fit", log) as fields:
@@ -109,8 +103,7 @@ def run_project(
             if (every := score.groups.get("all")) is not None:
                 fields |= {"brier": every.brier, "log_loss": every.log_loss}
         with run.step("forecast", log) as fields:
-            with _wrong_project(path):
-                run.check_watch(predictor)
+            run.check_watch(predictor)
             listed, forecasts = run.forecast(predictor)
             fields |= {"first": listed.first, "last": listed.last, "pairs": len(forecasts)}
             fields |= {"listed": len(listed.rows), "alerts": len(listed.alerts)}
@@ -166,8 +159,9 @@ def _check(project: Project) -> None:
 class _Run:
     """One run of a project in the current folder; `day` is its date."""
 
-    def __init__(self, project: Project, *, refit: bool) -> None:
-        self.project, self.folder, self.day = project, Path(project.model.folder), ""
+    def __init__(self, project: Project, path: Path, *, refit: bool) -> None:
+        self.project, self.path, self.day = project, path, ""
+        self.folder = Path(project.model.folder)
         self.model: Model | None = None
         self.exists, self.changed, self.about = is_model(self.folder), True, Fields()
         if not self.exists:
@@ -256,16 +250,14 @@ class _Run:
         self.changed = bool(report.added) or self.model.last_observed != model.last_observed
         if not self.changed:
             return Predictor(self.model, self.about, past_only=True)
-        this = {"from": str(self.folder), "finished": finished_at(), **about_run()}
-        about = self.about | {"updates": [*self.about.get("updates", []), this]}
-        return Predictor(model, about, past_only=True)
+        return Predictor(model, with_update(self.about, self.folder), past_only=True)
 
     def plan(self, observed_until: str | None) -> str:
         """Return what the run would do."""
         about, report = Fields(), Fields()
         data = self.read(observed_until, about)
         if self.model is not None:
-            self.update(data, report)
+            self.check_watch(self.update(data, report))
         about |= {"run": self.day, "report": report}
         watch, outputs = self.project.watch, self.project.outputs
         about["stored"] = len(list(self.project.state.glob("*.parquet")))
@@ -278,11 +270,12 @@ class _Run:
     def check_watch(self, predictor: Predictor) -> None:
         """Raise an error for a window, filter or alert that the model does not support."""
         watch, forecaster = self.project.watch, predictor.forecaster
-        forecaster.window(None, Length(**watch.length()))
-        event = read_filter(forecaster, watch.predicate, watch.class_, watch.group)
-        watched_entities(forecaster, watch.entity, watch.country)
-        for rule in watch.alerts:
-            read_rule(forecaster, rule, event)
+        with _wrong_project(self.path):
+            forecaster.window(None, Length(**watch.length()))
+            event = read_filter(forecaster, watch.predicate, watch.class_, watch.group)
+            watched_entities(forecaster, watch.entity, watch.country)
+            for rule in watch.alerts:
+                read_rule(forecaster, rule, event)
 
     def forecast(self, predictor: Predictor) -> tuple[WatchList, pa.Table]:
         """Return the watch list, compared with the previous run's list, and all forecasts."""

@@ -1,12 +1,12 @@
 """The forecasts that a run stores, in one file per run date, and their accuracy.
 
 Each row is an ordered pair with an earlier fact. It contains the chance of an event in the window,
-the forecasts of simple rules (forecast/skill.py), and whether the pair is an onset, a continuation,
-or on the watch list. Names are stored instead of ids, because a refitted model may renumber them.
+the forecasts of simple rules (forecast/backtest.py), and whether the pair is an onset, a
+continuation, or on the watch list. Names are stored instead of ids, because a refitted model may
+renumber them.
 
-A run is scored when its window has ended.
-Each run recomputes the last month's scores from the original forecasts and the facts known now, so
-late facts count. Older runs keep their last score.
+A run is scored when its window has ended. Each run recomputes the last month's scores from the
+original forecasts and the facts known now, so late facts count. Older runs keep their last score.
 """
 
 import re
@@ -24,8 +24,8 @@ from pydantic import TypeAdapter
 from apptek.arrays import Longs
 from apptek.errors import DataError
 from apptek.evaluation.calibration import reliability, yes_no_figures
+from apptek.forecast.backtest import Judged, group_skill, groups_of, judged, recent_span
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.skill import Judged, group_skill, groups_of, judged, recent_span
 from apptek.forecast.window import Window, time_of, unit_word
 from apptek.models.occurrence.pair_counts import Meetings, Pairs, pair_keys
 from apptek.models.occurrence.snapshots import counts_in

@@ -11,7 +11,7 @@ from contextlib import suppress
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from apptek.engine.sharing import DEATHS, TOO_MANY_DEATHS, Shard, run_shard
+from apptek.engine.engine import DEATHS, TOO_MANY_DEATHS, Shard, run_shard
 from apptek.errors import ApptekError
 
 _set_mask = getattr(signal, "pthread_sigmask", lambda *_: None)  # not on every system

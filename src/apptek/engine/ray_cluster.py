@@ -12,7 +12,7 @@ from importlib.util import find_spec
 from typing import Any
 from unittest.mock import patch
 
-from apptek.engine.sharing import DEATHS, TOO_MANY_DEATHS, Shard, run_shard
+from apptek.engine.engine import DEATHS, TOO_MANY_DEATHS, Shard, run_shard
 from apptek.errors import ApptekError
 
 NOBODY = 60.0  # seconds without any worker in a cluster after which a run gives up

@@ -8,9 +8,8 @@ import numpy as np
 
 from apptek.arrays import Bools, Longs
 from apptek.errors import DataError
-from apptek.forecast.alerts import AlertRule, raised
 from apptek.forecast.forecaster import EventFilter, Forecaster, read_filter
-from apptek.forecast.pair_chances import Pair, PairChances, seen_pairs
+from apptek.forecast.pair_chances import AlertRule, Pair, PairChances, raised, seen_pairs
 from apptek.forecast.pairs import forecast_pairs
 from apptek.forecast.window import Window, unit_word
 from apptek.models.occurrence.pair_counts import EVIDENCE, LENGTH, Meetings, pair_keys

@@ -44,8 +44,10 @@ _DATE = datetime(2000, 1, 1, tzinfo=UTC)  # a fixed date, so that the same table
 
 
 @singledispatch
-def to_arrow(result: results.Result) -> pa.Table:
-    """Return the rows of a result as a table."""
+def to_arrow(result: results.Result | pa.Table) -> pa.Table:
+    """Return the rows of a result as a table; a table as it is."""
+    if isinstance(result, pa.Table):
+        return result
     raise TypeError(f"{type(result).__name__} is no table")
 
 
@@ -217,18 +219,17 @@ def staged(
     The path's suffix selects the format: a page, all fields as JSON, or a table. `name` is the
     sheet's name.
     """
-    table = result if isinstance(result, pa.Table) else None
     if isinstance(path, Database):
         with path.appending() as append:
-            append(to_arrow(result) if table is None else table)
+            append(to_arrow(result))
             yield
         return
     suffix = path.suffix.lower()
-    check_suffix(path, SUFFIXES if table is None else TABLES)
+    check_suffix(path, TABLES if isinstance(result, pa.Table) else SUFFIXES)
     with new_file(path) as temporary:
         with writing(path):
             if suffix in TABLES:
-                _write_table(temporary, to_arrow(result) if table is None else table, suffix, name)
+                _write_table(temporary, to_arrow(result), suffix, name)
             else:
                 text = result.html() if suffix == ".html" else json_text(result)
                 temporary.write_text(text, encoding="utf-8")

@@ -26,6 +26,12 @@ def about_run() -> dict[str, Any]:
     return {"command": command(), "commit": commit(), "machine": machine(), "date": date()}
 
 
+def with_update(run: Mapping[str, Any], folder: Path) -> dict[str, Any]:
+    """Return what is known about a model's fit, with this process's update of its folder."""
+    this = {"from": str(folder), "finished": finished_at(), **about_run()}
+    return {**run, "updates": [*run.get("updates", []), this]}
+
+
 def date() -> str:
     """Return the day, in UTC."""
     return datetime.now(UTC).date().isoformat()

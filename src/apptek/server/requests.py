@@ -1,5 +1,6 @@
 """The request bodies."""
 
+from dataclasses import fields
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag, model_validator
@@ -186,9 +187,7 @@ class WindowBody(_StrictBody):
     @property
     def length(self) -> Length:
         """The length of the window."""
-        return Length(
-            self.until, self.days, self.months, self.years, self.hours, self.minutes, self.steps
-        )
+        return Length(**{each.name: getattr(self, each.name) for each in fields(Length)})
 
 
 class ForecastBody(WindowBody):

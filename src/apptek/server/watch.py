@@ -6,9 +6,8 @@ from pathlib import Path
 
 from starlette.responses import Response
 
-from apptek.forecast.alerts import read_rule
 from apptek.forecast.forecaster import read_filter
-from apptek.forecast.pair_chances import watched_entities
+from apptek.forecast.pair_chances import read_rule, watched_entities
 from apptek.present.tables import write_result
 from apptek.results import WatchList, described, extended, record
 from apptek.server.forecasts import window_keywords
