@@ -7,6 +7,9 @@ import { counted, shown } from "./wording.js";
 const PAUSE = 80; // milliseconds without a keystroke before suggestions are fetched
 const SLOW = 150; // milliseconds before the list shows that the search is still running
 
+// A line of text above the suggestions, or instead of them.
+export const lead = (text, kind = "lead") => el("li", { class: kind, role: "presentation" }, text);
+
 export class Combobox {
   constructor(container, { id, label, placeholder = "Type a few letters", required = true }) {
     this.options = [];
@@ -92,7 +95,7 @@ export class Combobox {
 
   // Shows a line of text instead of names.
   showMessage(text, kind = "lead") {
-    this.open([], el("li", { class: kind, role: "presentation" }, text));
+    this.open([], lead(text, kind));
   }
 
   /**
@@ -101,22 +104,16 @@ export class Combobox {
    */
   offer({ entities, near }, typed) {
     const names = entities.length ? entities : near.map((name) => ({ name }));
-    const lead = entities.length
-      ? null
-      : el(
-          "li",
-          { class: "lead", role: "presentation" },
-          near.length ? "No name starts like this. Did you mean:" : "No matching name",
-        );
+    const words = near.length ? "No name starts like this. Did you mean:" : "No matching name";
     this.open(
       names.map((entity, index) => this.option(entity, index, typed)),
-      lead,
+      entities.length ? null : lead(words),
     );
   }
 
-  open(options, lead) {
+  open(options, first) {
     this.options = options;
-    this.list.replaceChildren(...(lead ? [lead] : []), ...options);
+    this.list.replaceChildren(...(first ? [first] : []), ...options);
     this.list.hidden = false;
     this.input.setAttribute("aria-expanded", "true");
     this.mark(-1);

@@ -29,6 +29,14 @@ export const soft = (...children) => el("p", { class: "soft" }, ...children);
 export const button = (label, onclick, attributes = {}) =>
   el("button", { type: "button", class: "quiet", ...attributes, onclick }, label);
 
+// A button that takes back what its item describes.
+export const undoButton = (label, onclick) =>
+  button("↶", onclick, { class: "undo", "aria-label": label });
+
+// A list item that is a choice: all of it is a button.
+export const choice = (attributes, ...children) =>
+  el("li", {}, el("button", { type: "button", ...attributes }, ...children));
+
 // The colour of a class as a style; the tones are in tokens.css.
 export const toned = (tone) => ({ "--tone": `var(--${tone})` });
 

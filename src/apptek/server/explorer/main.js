@@ -4,13 +4,12 @@
 import { get } from "./api.js";
 import { Axis, TimeField } from "./axis.js";
 import { Combobox } from "./combobox.js";
-import { bindControls, enableAsking } from "./controls.js";
+import { bindControls, enableAsking, showModel } from "./controls.js";
 import { all, byId, markCurrent, waiting } from "./dom.js";
 import { saveDrawing } from "./export.js";
 import { FirstScreen } from "./first_screen.js";
 import { ForecastPanel } from "./forecast.js";
 import { Graph } from "./graph.js";
-import { showModel } from "./model_summary.js";
 import { Pages } from "./pages.js";
 import { clearProblems, guardedBy, showNotes } from "./notices.js";
 import { Ranking, showMeter } from "./ranking.js";

@@ -1,6 +1,6 @@
 // The ranked predicates as bars; one of them is selected.
 
-import { byId, el, replaceChoices, span, swatch, toned, track } from "./dom.js";
+import { byId, choice, el, replaceChoices, span, swatch, toned, track } from "./dom.js";
 import { labelled, percent, shown } from "./wording.js";
 
 // The predicates of an explanation or an answer, and which of them are known.
@@ -53,22 +53,16 @@ export class Ranking {
   row({ predicate, label, probability, known }, { most, selected, tones }) {
     const title = "A recorded fact has this predicate";
     const tag = known ? el("span", { class: "tag", title }, "known") : null;
-    return el(
-      "li",
-      {},
-      el(
-        "button",
-        {
-          type: "button",
-          class: "bar",
-          style: toned(tones.ofPredicate(predicate)),
-          "aria-pressed": String(predicate === selected),
-          onclick: () => this.onSelect(predicate),
-        },
-        span("name", labelled(predicate, label), tag),
-        span("value", percent(probability)),
-        track(probability / most, "tone"),
-      ),
+    return choice(
+      {
+        class: "bar",
+        style: toned(tones.ofPredicate(predicate)),
+        "aria-pressed": String(predicate === selected),
+        onclick: () => this.onSelect(predicate),
+      },
+      span("name", labelled(predicate, label), tag),
+      span("value", percent(probability)),
+      track(probability / most, "tone"),
     );
   }
 }

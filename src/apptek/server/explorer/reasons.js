@@ -1,6 +1,6 @@
 // The reasons in an explanation: the contribution of each to the log-odds, and the facts it cites.
 
-import { button, byId, el, replaceChoices, soft, span, track } from "./dom.js";
+import { button, byId, choice, el, replaceChoices, soft, span, track } from "./dom.js";
 import { counted, shown, signed, timely } from "./wording.js";
 
 const OPEN = 12; // number of facts shown at first; the others can be expanded
@@ -105,26 +105,20 @@ export class Reasons {
       facts.length ? counted(facts.length, "fact") : aboutOf(reason),
       same ? `same connection as reason ${same}` : null,
     ];
-    return el(
-      "li",
-      {},
-      el(
-        "button",
-        {
-          type: "button",
-          class: "reason",
-          "aria-pressed": String(number === selected),
-          onclick: () => this.onSelect(number),
-          onpointerenter: () => this.onPoint(reason),
-          onpointerleave: () => this.onPoint(null),
-          onfocus: () => this.onPoint(reason),
-          onblur: () => this.onPoint(null),
-        },
-        span("number", String(number)),
-        span("words", shown(sentence), span("about", about.filter(Boolean).join(" · "))),
-        el("span", { class: "value", title: "What it adds to the log-odds" }, signed(value)),
-        strengthBar(value, scale),
-      ),
+    return choice(
+      {
+        class: "reason",
+        "aria-pressed": String(number === selected),
+        onclick: () => this.onSelect(number),
+        onpointerenter: () => this.onPoint(reason),
+        onpointerleave: () => this.onPoint(null),
+        onfocus: () => this.onPoint(reason),
+        onblur: () => this.onPoint(null),
+      },
+      span("number", String(number)),
+      span("words", shown(sentence), span("about", about.filter(Boolean).join(" · "))),
+      el("span", { class: "value", title: "What it adds to the log-odds" }, signed(value)),
+      strengthBar(value, scale),
     );
   }
 }

@@ -1,8 +1,8 @@
 // The search: words in names and events find pairs to ask about ("korea visit").
 
 import { get } from "./api.js";
-import { Combobox, highlighted } from "./combobox.js";
-import { el, span, swatch } from "./dom.js";
+import { Combobox, highlighted, lead } from "./combobox.js";
+import { span, swatch } from "./dom.js";
 import { toneOf } from "./ribbon_shape.js";
 import { counted, shown, timely } from "./wording.js";
 
@@ -34,19 +34,13 @@ export class QuestionSearch extends Combobox {
       return;
     }
     this.found = typed;
-    const lead = questions.length
-      ? null
-      : el(
-          "li",
-          { class: "lead", role: "presentation" },
-          names.length
-            ? "No events match all of these words. Matching names:"
-            : "No matching events. Try a name, or another word.",
-        );
+    const words = names.length
+      ? "No events match all of these words. Matching names:"
+      : "No matching events. Try a name, or another word.";
     const all = [...questions, ...names.map(({ name, facts }) => ({ actor: name, facts }))];
     this.open(
       all.map((found, index) => this.option(found, index, typed)),
-      lead,
+      questions.length ? null : lead(words),
     );
   }
 

@@ -2,7 +2,7 @@
 // along their facts nearest in time until they meet.
 
 import { post } from "./api.js";
-import { all, button, byId, el, span, swatch, waiting } from "./dom.js";
+import { all, byId, choice, el, span, swatch, undoButton, waiting } from "./dom.js";
 import { toneOf } from "./ribbon_shape.js";
 import { readSteps, writeSteps } from "./state.js";
 import { counted, shown, timely } from "./wording.js";
@@ -50,10 +50,7 @@ export class StepByStep {
           "li",
           {},
           `${place + 1}. ${shown(step)}`,
-          button("↶", back(place), {
-            class: "undo",
-            "aria-label": `Go back before step ${place + 1}`,
-          }),
+          undoButton(`Go back before step ${place + 1}`, back(place)),
         ),
       ),
     );
@@ -78,7 +75,7 @@ export class StepByStep {
         name === agent ? span("flag agent", "the agent's choice") : null,
       ];
       const attributes = { class: meets ? "step meets" : "step", "data-step": name };
-      return el("li", {}, el("button", { ...attributes, onclick: choose(name) }, ...parts));
+      return choice({ ...attributes, onclick: choose(name) }, ...parts);
     };
     const order = choices.toSorted((a, b) => Number(b.name === agent) - Number(a.name === agent));
     const list = (items) => el("ul", { class: "steps-choices" }, ...items.map(chip));

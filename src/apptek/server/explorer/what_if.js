@@ -1,7 +1,7 @@
 // What if: removed or supposed facts, the resulting answer, and how to undo them.
 
 import { post } from "./api.js";
-import { all, button, byId, el, waiting } from "./dom.js";
+import { all, button, byId, el, soft, undoButton, waiting } from "./dom.js";
 import { rankingOf } from "./ranking.js";
 import { readFacts, readSupposed, writeSupposed } from "./state.js";
 import { counted, percent, shown, signed, timely } from "./wording.js";
@@ -106,14 +106,8 @@ export class WhatIf {
   // What supposed facts change: the probabilities side by side, and the reasons that change most.
   added({ sentence, facts, chances, changes, notes }) {
     const chips = facts.map((fact, place) => {
-      const label = `Undo: ${shown(fact.sentence)}`;
-      const undo = () => this.dropSupposed(place);
-      return el(
-        "li",
-        {},
-        factText(fact),
-        button("↶", undo, { class: "undo", "aria-label": label }),
-      );
+      const undo = undoButton(`Undo: ${shown(fact.sentence)}`, () => this.dropSupposed(place));
+      return el("li", {}, factText(fact), undo);
     });
     const rows = chances
       .filter(({ kind }) => kind === "predicate")
@@ -144,13 +138,12 @@ export class WhatIf {
       reasons.length
         ? el("ol", { class: "soft", "aria-label": "Reasons that change" }, ...reasons)
         : "",
-      ...notes.map(({ text }) => el("p", { class: "soft" }, shown(text))),
+      ...notes.map(({ text }) => soft(shown(text))),
     ];
   }
 
   chip(fact) {
-    const attributes = { class: "undo", "aria-label": `Undo: ${factText(fact)}` };
-    const undo = button("↶", () => this.undo([fact.fact]), attributes);
+    const undo = undoButton(`Undo: ${factText(fact)}`, () => this.undo([fact.fact]));
     return el("li", {}, el("s", {}, factText(fact)), undo);
   }
 }
