@@ -12,7 +12,7 @@ import numpy as np
 
 from apptek.arrays import Bools, Doubles, Floats, Ints, Longs, Matrix
 from apptek.compiling import in_threads
-from apptek.config import DEFAULT, Progress, no_progress, preset
+from apptek.config import DEFAULT, preset
 from apptek.errors import DataError
 from apptek.evaluation.filters import known_predicates
 from apptek.facts.fact_keys import fact_keys
@@ -127,13 +127,7 @@ def judge_facts(judge: Judge) -> Judgements:
     return Judgements(probabilities, best, leanings, expected)
 
 
-def cross_fit(
-    data: Dataset,
-    *,
-    seed: int = 0,
-    folds: int = FOLDS,
-    progress: Progress = no_progress,
-) -> Judge:
+def cross_fit(data: Dataset, *, seed: int = 0, folds: int = FOLDS) -> Judge:
     """Return default-preset models for the training facts, each fitted without one fold.
 
     The features are those of the all_facts view. Facts about one pair at one time share a fold.
@@ -143,11 +137,9 @@ def cross_fit(
     usable = train.subjects != train.objects
     if np.count_nonzero(usable) < folds:
         raise DataError(f"there are too few facts between two entities: expected {folds}")
-    progress("index", 0, 1)
     graph = TemporalGraph.of(data)
     clock, kinds = Clock.of(graph), tuple(types_from_names(data.entities, train))
     space = make_space(graph, data, config, clock, kinds)
-    progress("features", 0, 1)
     rows = space.rows(training_queries(train))
     examples = Examples(rows, train.predicates, known_predicates(train, (train,)))
     rng = generator(seed, "audit folds")
@@ -160,7 +152,6 @@ def cross_fit(
         count = len(data.predicates)
         return descend([examples], count, linear, linear.l2[0], passes, space.copies())
 
-    progress(f"fit {folds} models, each without a fold", 0, 1)
     fitted = [
         FittedView(classifier=classifier, kinds=kinds, report={})
         for classifier in in_threads(fit, range(folds))

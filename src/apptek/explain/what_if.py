@@ -16,12 +16,7 @@ from apptek.facts.times import UNKNOWN
 from apptek.models.answerer import Answerer
 from apptek.models.updating import is_new
 from apptek.present.sentences import fact_sentence
-from apptek.present.what_if_words import (
-    FORM,
-    answer_sentence,
-    known_fact_note,
-    late_fact_note,
-)
+from apptek.present.what_if_words import FORM, answer_sentence, known_fact_note, late_fact_note
 from apptek.reading.frames import time_text
 from apptek.results import Change, Note, Query, SupposedChance, SupposedFact, WhatIf
 

@@ -19,13 +19,7 @@ from apptek.explain.explainer import find_predicate
 from apptek.facts.name_matching import folded
 from apptek.facts.times import UNKNOWN
 from apptek.forecast.learning import past_shares, with_history
-from apptek.forecast.window import (
-    Length,
-    Window,
-    read_window,
-    time_of,
-    unit_word,
-)
+from apptek.forecast.window import Length, Window, read_window, time_of, unit_word
 from apptek.graph.lookups import incoming, outgoing
 from apptek.models.answerer import Answerer
 from apptek.models.entity_ranking.candidates import EntityIndex
@@ -42,9 +36,7 @@ from apptek.models.occurrence.pair_counts import (
 )
 from apptek.present import forecast_words as words
 from apptek.present.wording import listed
-from apptek.results import (
-    Note,
-)
+from apptek.results import Note
 
 FEW = 8  # for at most this many pairs, only the facts of their entities are read
 

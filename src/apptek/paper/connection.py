@@ -52,12 +52,10 @@ class Walk:
         return tuple(step.chosen for step in self.steps)
 
 
-def walk(
-    process: DecisionProcess, query: Queries, agent: "Agent | None" = None, *, seed: int = 0
-) -> Walk:
+def walk(process: DecisionProcess, query: Queries, agent: "Agent | None" = None) -> Walk:
     """Play the first query step by step: greedily with an agent, otherwise at random."""
     environment, steps = Environment(process, query.take(np.arange(1))), list[Step]()
-    rng = generator(seed, "walk")
+    rng = generator(0, "walk")
     while not environment.done[0]:
         counts = environment.edges[0].copy()
         legal = np.flatnonzero(counts)

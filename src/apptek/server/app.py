@@ -19,15 +19,7 @@ from starlette.staticfiles import StaticFiles
 
 from apptek import __version__
 from apptek.present.template import DRAWING_STYLE
-from apptek.server import (
-    answers,
-    forecasts,
-    model_info,
-    questions,
-    steps,
-    timelines,
-    watch,
-)
+from apptek.server import answers, forecasts, model_info, questions, steps, timelines, watch
 from apptek.server.problem_json import (
     add_error_handlers,
     describe_as_problem_json,
