@@ -13,7 +13,7 @@ from plain_queries import query_about
 from apptek.arrays import Doubles
 from apptek.config import preset
 from apptek.errors import ApptekError
-from apptek.explain.without_facts import without_facts
+from apptek.explain.explainer import without_facts
 from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.predicate_table import PredicateEntry, PredicateTable, cameo_table
 from apptek.facts.queries import Queries

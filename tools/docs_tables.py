@@ -106,6 +106,11 @@ SERVICE = {
 }
 
 
+def first_command(result: Result) -> str:
+    """Return the command that fits the model, in today's syntax, without later evaluations."""
+    return str(result.extras.get("command_now", result.command)).split(" && ")[0]
+
+
 def overview(results: Results) -> str:
     """Return every model's MRR under the official protocol, with both views side by side.
 
@@ -188,7 +193,7 @@ def prediction_table(results: Results) -> str:
     rows = []
     for (dataset, protocol, *changes), runs in groups.items():
         printed = PRINTED_OWN[dataset] if protocol == "paper" else ()
-        command = runs[0].first_command  # and the preset's settings at the time
+        command = first_command(runs[0])  # and the preset's settings at the time
         new = [text for text in changes if f"{text.split('=')[0]}=" not in command]
         metrics = pd.DataFrame([run.metrics for run in runs])
         rows.append(
@@ -269,7 +274,7 @@ def models_table(results: Results) -> str:
                 mean = f"{figures[key].mean():.4f}{spread}" if len(figures) else ""
                 row[f"{view}: {title}"] = mean
         about = {"seeds": str(len(runs)), "fitted in": _seconds_to_fit(runs)}
-        rows.append(row | about | {"command": f"`{runs[0].first_command}`"})
+        rows.append(row | about | {"command": f"`{first_command(runs[0])}`"})
     return markdown(rows)
 
 

@@ -22,14 +22,19 @@ BATCH = 10_000  # queries per written batch
 
 
 @dataclass(slots=True)
-class UnknownNames:
-    """The unknown names in a file of queries, and the number of queries with an unknown name.
+class AnsweredFile:
+    """The number of answered queries, and what was unusual about the queries.
 
+    skipped    the rows that were dropped, each with the reason
+    names      the names that are not in the data
+    unknown    the number of queries with such a name
     far_times  the number of queries with a time far from all facts
     """
 
-    names: Counter[str] = field(default_factory=Counter)
     queries: int = 0
+    skipped: list[str] = field(default_factory=list)
+    names: Counter[str] = field(default_factory=Counter)
+    unknown: int = 0
     far_times: int = 0
 
     def count(self, rows: pa.Table) -> None:
@@ -37,7 +42,7 @@ class UnknownNames:
         unknown = {name: rows.column(f"meant_{name}").is_null() for name in ("subject", "object")}
         for name, is_unknown in unknown.items():
             self.names.update(rows.column(name).filter(is_unknown).to_pylist())
-        self.queries += pc.sum(pc.or_(unknown["subject"], unknown["object"])).as_py() or 0
+        self.unknown += pc.sum(pc.or_(unknown["subject"], unknown["object"])).as_py() or 0
         self.far_times += pc.sum(rows.column("far_time")).as_py() or 0
 
 
@@ -49,28 +54,23 @@ def answer_file(
     top: int = 10,
     coverage: float | None = None,
     reading: ReadOptions = USUAL,
-    unknown: UnknownNames | None = None,
-) -> tuple[int, list[str]]:
-    """Answer a file of queries and write the answers; return their number, and the dropped rows.
+) -> AnsweredFile:
+    """Answer a file of queries and write the answers; return their number, and what was unusual.
 
     Answers are in the order of the queries, with `top` rows for each; column `query` numbers the
     queries from 1. With a coverage, the rows form a prediction set.
-
-    unknown  counts the names that are not in the data, and the queries with such a name
     """
-    left_out: list[str] = []
-    numbered = _check(predictor, queries, reading, left_out)
-    answered = 0
+    answered = AnsweredFile()
+    numbered = _check(predictor, queries, reading, answered.skipped)
     with table_writer(out, SCHEMA, predictor.model.dataset) as write:
         while batch := list(islice(numbered, BATCH)):
             rows = predictor.predict_table(batch, top=top, coverage=coverage)
-            numbers = pa.array(rows.column("query").to_numpy() + answered)
+            numbers = pa.array(rows.column("query").to_numpy() + answered.queries)
             rows = rows.set_column(0, SCHEMA.field("query"), numbers)
             write(rows)
-            if unknown is not None:
-                unknown.count(rows.filter(pc.equal(rows.column("rank"), 1)))
-            answered += len(batch)
-    return answered, left_out
+            answered.count(rows.filter(pc.equal(rows.column("rank"), 1)))
+            answered.queries += len(batch)
+    return answered
 
 
 def _check(

@@ -68,6 +68,7 @@ def fit(options: FitOptions, reading: Reading) -> None:
     Example: `apptek fit world --out model`
     """
     from apptek.config import PRESETS
+    from apptek.files import is_model
     from apptek.models.registry import model_settings
     from apptek.reading.name_tables import as_predicate_table, read_aliases, read_types
     from apptek.research.provenance import about_run
@@ -82,8 +83,9 @@ def fit(options: FitOptions, reading: Reading) -> None:
         require_torch()
     else:
         opt.refuse(options, ["agent"], "needs the model paper: an agent finds topologies")
-    if not is_baseline and not options.replace:
-        _check_no_model(options.out)
+    if not is_baseline and not options.replace and is_model(options.out):
+        why = "use --replace to overwrite the model, or choose another folder"
+        raise ApptekError(f"{options.out} already exists; {why}")
     # Before the data, which may take long to read: a bad table should fail at once.
     names = ("model", "protocol", "seed", "resume", "final", "replace", "observed_until", "agent")
     keywords: dict[str, Any] = {name: getattr(options, name) for name in names}
@@ -93,16 +95,6 @@ def fit(options: FitOptions, reading: Reading) -> None:
     aliases = {} if options.aliases is None else read_aliases(options.aliases)
     dataset = _read(options.data, reading, labels, aliases)
     (_fit_baseline if is_baseline else _fit_own)(dataset, options.out, keywords)
-
-
-def _check_no_model(folder: Path) -> None:
-    from apptek.files import is_model
-
-    if is_model(folder):
-        raise ApptekError(
-            f"{folder} already exists; use --replace to overwrite the model, or choose another "
-            "folder"
-        )
 
 
 def _read(data: list[str], reading: Reading, labels: Any, aliases: dict[str, str]) -> Any:

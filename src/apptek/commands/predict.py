@@ -145,43 +145,41 @@ def _tell_limits(model: Any, answer: Any, time: str) -> None:
 
 def _answer_file(predictor: Any, options: PredictOptions, reading: QueriesReading) -> None:
     """Answer a file of queries, and print what is unusual about them."""
-    from apptek.commands.answer_file import UnknownNames, answer_file
+    from apptek.commands.answer_file import answer_file
     from apptek.reading.options import ReadOptions
     from apptek.terminal import tell, working
 
-    unknown = UnknownNames()
     with working(f"answering {options.queries}"):
-        answered, skipped = answer_file(
+        answered = answer_file(
             predictor,
             options.queries,
             options.out,
             reading=ReadOptions(**reading.keywords()),
-            unknown=unknown,
             top=options.top,
             coverage=options.coverage,
         )
-    list_skipped(skipped)
-    asked = counted(answered, "query")
-    _tell_unknown(predictor, unknown, asked)
-    if unknown.far_times:
+    list_skipped(answered.skipped)
+    asked = counted(answered.queries, "query")
+    _tell_unknown(predictor, answered, asked)
+    if answered.far_times:
         tell(
-            f"{unknown.far_times:,} of {asked} have times far from all facts, so their "
+            f"{answered.far_times:,} of {asked} have times far from all facts, so their "
             "probabilities are not calibrated (see the columns far_time and calibrated)"
         )
-    tell(f"{asked} answered, {len(skipped):,} skipped: {options.out}")
+    tell(f"{asked} answered, {len(answered.skipped):,} skipped: {options.out}")
 
 
-def _tell_unknown(predictor: Any, unknown: Any, queries: str) -> None:
+def _tell_unknown(predictor: Any, answered: Any, queries: str) -> None:
     """Print the most frequent unknown names, with similar names."""
     from apptek.present.wording import count_text
     from apptek.terminal import tell
 
-    if not unknown.queries:
+    if not answered.unknown:
         return
-    tell(f"names that are not in this data ({unknown.queries:,} of {queries}):")
-    commonest = [name for name, _ in unknown.names.most_common(UNKNOWN_SHOWN)]
+    tell(f"names that are not in this data ({answered.unknown:,} of {queries}):")
+    commonest = [name for name, _ in answered.names.most_common(UNKNOWN_SHOWN)]
     for name, near in predictor.similar_names(*commonest).items():
         like = f"; similar: {', '.join(near)}" if near else ""
-        tell(f"{name} ({count_text(unknown.names[name])}){like}")
-    if (others := len(unknown.names) - len(commonest)) > 0:
+        tell(f"{name} ({count_text(answered.names[name])}){like}")
+    if (others := len(answered.names) - len(commonest)) > 0:
         tell(f"... and {counted(others, 'more name')}")

@@ -39,7 +39,7 @@ from apptek.files import (
 )
 from apptek.forecast.forecaster import read_filter
 from apptek.forecast.pair_chances import parse_rule, read_pairs, read_rule, watched_entities
-from apptek.forecast.window import Length, time_of, unit_word
+from apptek.forecast.window import time_of, unit_word
 from apptek.models.manifest import RUN, read_json
 from apptek.models.model import Model
 from apptek.models.model_folder import load_model, save_model
@@ -271,7 +271,7 @@ class _Run:
         """Raise an error for a window, filter or alert that the model does not support."""
         watch, forecaster = self.project.watch, predictor.forecaster
         with _wrong_project(self.path):
-            forecaster.window(None, Length(**watch.length()))
+            forecaster.window(None, watch)
             event = read_filter(forecaster, watch.predicate, watch.class_, watch.group)
             watched_entities(forecaster, watch.entity, watch.country)
             for rule in watch.alerts:
@@ -296,7 +296,7 @@ class _Run:
             listed = listed_since(self.project.state / max(before)[1] if before else None)
         except DataError:  # a list with other events or another window length
             listed = listed_since(None)
-        window = predictor.forecaster.window(None, Length(**watch.length()))
+        window = predictor.forecaster.window(None, watch)
         return listed, forecast_table(predictor.forecaster, window, self.day, listed)
 
     def write(

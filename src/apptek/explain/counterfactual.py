@@ -11,9 +11,8 @@ import numpy as np
 from apptek.arrays import Doubles, Ints
 from apptek.errors import ApptekError
 from apptek.explain.evidence import Evidence
-from apptek.explain.explainer import find_predicate, labels_of
+from apptek.explain.explainer import find_predicate, labels_of, without_facts
 from apptek.explain.reasons import cited_fact
-from apptek.explain.without_facts import without_facts
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN

@@ -8,8 +8,7 @@ import numpy as np
 from apptek.arrays import Bools, Ints, Matrix
 from apptek.errors import ApptekError, ArgumentError, TimeFormatError
 from apptek.explain.contrast import contrasted, reason_changes
-from apptek.explain.explainer import explain, find_predicate
-from apptek.explain.without_facts import without_facts
+from apptek.explain.explainer import explain, find_predicate, without_facts
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN

@@ -241,8 +241,6 @@ def _windows(
         if start is None
         else axis.position(axis.parse(start))
     )
-    if lead < 0:
-        raise ApptekError(f"a lead of {lead}: expected 0 or more")
     observed = forecaster.observed
     last = observed if stop is None else min(observed, axis.position(axis.parse(stop)))
     windows = [

@@ -14,7 +14,7 @@ import numpy as np
 from apptek.arrays import Doubles, Longs
 from apptek.errors import ApptekError
 from apptek.evaluation.predicate_classes import Level
-from apptek.explain.explainer import strongest_reason
+from apptek.explain.explainer import strongest_reason, without_facts
 from apptek.explain.what_if import (
     LEAST,
     LISTED,
@@ -23,7 +23,6 @@ from apptek.explain.what_if import (
     changed_reasons,
     compared_in,
 )
-from apptek.explain.without_facts import without_facts
 from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import TimeAxis

@@ -190,15 +190,16 @@ def _by_panel(recorded: Results) -> dict[str, list[Result]]:
 
     Runs in which a query can see its own fact have a separate panel.
     """
-    names = sorted({result.dataset for result in recorded}, key=lambda n: [*TITLES, n].index(n))
-    panels: dict[str, list[Result]] = {}
-    for name in names:
-        for hides, ending in ((True, ""), (False, ", own fact left in")):
-            of_data = [result for result in recorded if result.dataset == name]
-            here = [r for r in of_data if r.settings["agent"]["hide_query"] == hides]
-            if here:
-                panels[TITLES.get(name, name) + ending] = sorted(here, key=_tknn)
+    order, panels = [*TITLES, *(result.dataset for result in recorded)], dict[str, list[Result]]()
+    by_tknn = sorted(recorded, key=_tknn)
+    for result in sorted(by_tknn, key=lambda each: (order.index(each.dataset), _ending(each))):
+        title = TITLES.get(result.dataset, result.dataset) + _ending(result)
+        panels.setdefault(title, []).append(result)
     return panels
+
+
+def _ending(result: Result) -> str:
+    return "" if result.settings["agent"]["hide_query"] else ", own fact left in"
 
 
 def _tknn(result: Result) -> int:
@@ -233,10 +234,8 @@ def _styled(results: Results) -> Iterator[tuple[Result, dict[str, Any]]]:
 def _draw_actions(panel: "Axes", results: Results) -> None:
     """Draw the mean number of legal actions before each step."""
     for result, style in _styled(results):
-        means = enumerate(result.extras["legal_actions"], start=1)
-        points = [(step, mean) for step, mean in means if mean is not None]
-        steps, counts = zip(*points, strict=True) if points else ((), ())
-        panel.plot(steps, counts, **style)
+        means = np.asarray(result.extras["legal_actions"], np.float64)  # nan: no episode went on
+        panel.plot(np.arange(len(means)) + 1, means, **style)
     longest = max(len(result.extras["legal_actions"]) for result in results)
     panel.set(ylabel="legal actions", ylim=(0, None))
     panel.set_xticks(range(1, longest + 1))

@@ -137,10 +137,9 @@ def _check_comparable(
 
 def _names(firsts: Sequence[_RankedResult]) -> list[str]:
     """Return the models' names; models with the same name are identified by file."""
-    views = [
-        ROLLING if one.result.rolling else PAST_ONLY * one.result.is_past_only for one in firsts
-    ]
-    names = [one.result.model + view for one, view in zip(firsts, views, strict=True)]
+    results = [one.result for one in firsts]
+    views = [ROLLING if r.rolling else PAST_ONLY * (r.view == "past_only") for r in results]
+    names = [result.model + view for result, view in zip(results, views, strict=True)]
     return [
         name if names.count(name) == 1 else str(one.path)
         for name, one in zip(names, firsts, strict=True)

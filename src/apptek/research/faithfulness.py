@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from apptek.arrays import Floats
 from apptek.errors import DataError
-from apptek.explain.explainer import explain
-from apptek.explain.without_facts import with_only, without_facts
+from apptek.explain.explainer import explain, with_only, without_facts
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.graph.lookups import ends_of, incoming, outgoing
 from apptek.models.answerer import Answerer, WorkingView

@@ -82,16 +82,6 @@ class Result:
         """Whether the model was fitted with only the facts before each query's time."""
         return bool(self.settings.get("features", {}).get("past_only", False))
 
-    @property
-    def is_past_only(self) -> bool:
-        """Whether the metrics belong to the past_only view."""
-        return self.view == "past_only"
-
-    @property
-    def first_command(self) -> str:
-        """The command that fits the model, in today's syntax, without later evaluation commands."""
-        return str(self.extras.get("command_now", self.command)).split(" && ")[0]
-
 
 _CHECKED = TypeAdapter(Result)
 _DEFAULTS: dict[str, Any] = {

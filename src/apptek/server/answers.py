@@ -6,7 +6,7 @@ from dataclasses import replace
 from apptek.arrays import Longs
 from apptek.explain.counterfactual import counterfactual
 from apptek.explain.explainer import explain as explain_query
-from apptek.explain.without_facts import without_facts
+from apptek.explain.explainer import without_facts
 from apptek.present.drawing import WIDTH, draw_answer
 from apptek.results import Counterfactual, Explanation, Query, Reason, extended
 from apptek.server.problem_json import ServiceError

@@ -178,11 +178,11 @@ class WindowBody(_StrictBody):
     hours: Steps | None = None
     minutes: Steps | None = None
     steps: Steps | None = None
-    predicate: Annotated[
-        Name | None, Field(description="Count only events with this predicate.")
-    ] = None
-    class_: Annotated[Name | None, Field(alias="class", description="Only events of it.")] = None
-    group: Annotated[Name | None, Field(description="Only events of it.")] = None
+    predicate: Name | None = Field(
+        default=None, description="Count only events with this predicate."
+    )
+    class_: Name | None = Field(default=None, alias="class", description="Only events of it.")
+    group: Name | None = Field(default=None, description="Only events of it.")
 
     @property
     def length(self) -> Length:
@@ -216,14 +216,14 @@ class PartnersBody(WindowBody):
 class WatchBody(WindowBody):
     """Which pairs and events to watch in a window, as of a forecast; by default all of them."""
 
-    entity: Annotated[Name | None, Field(description="Only pairs with this entity.")] = None
-    country: Annotated[
-        Name | None,
-        Field(description="Only pairs with an entity from this country, as in Police (India)."),
-    ] = None
-    alert: Annotated[
-        Name | None, Field(description="List pairs that meet this rule first: 'rise > 20'.")
-    ] = None
+    entity: Name | None = Field(default=None, description="Only pairs with this entity.")
+    country: Name | None = Field(
+        default=None,
+        description="Only pairs with an entity from this country, as in Police (India).",
+    )
+    alert: Name | None = Field(
+        default=None, description="List pairs that meet this rule first: 'rise > 20'."
+    )
     limit: Annotated[int, Field(ge=1, le=MOST_WATCHED, description="The number of pairs.")] = 40
     format: Annotated[
         Literal["json", "csv", "xlsx"], Field(description="csv and xlsx are returned as files.")
