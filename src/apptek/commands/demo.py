@@ -13,7 +13,7 @@ from apptek.files import write_whole
 from apptek.models.asked_queries import query_of_fact
 from apptek.paper.connection import walk
 from apptek.paper.environment import DecisionProcess
-from apptek.paper.features import topologies_of
+from apptek.paper.features import trained_agent
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.present.template import render
@@ -70,12 +70,7 @@ def _play(models: Mapping[str, Predictor], query: Query) -> dict[str, Any]:
     """Play one episode on the query: the paper's agent walks from both sides until they meet."""
     predictor = models.get("paper", models[DEFAULT])
     model, data = predictor.model, predictor.model.dataset
-    process, agent = DecisionProcess(model.graph, PRESETS["paper"].agent), None
-    part = topologies_of(model)
-    if part is not None and part.agent is not None:
-        from apptek.paper.agent import Agent  # needs torch
-
-        agent = Agent(process, part.agent)
+    process, agent = DecisionProcess(model.graph, PRESETS["paper"].agent), trained_agent(model)
     played = walk(process, predictor.answerer.queries_of([query]), agent)
     return {
         "policy": "random" if agent is None else "trained",

@@ -9,7 +9,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -21,7 +21,7 @@ from apptek.facts.queries import Queries, training_queries
 from apptek.features.space import Connection, FamilyFit, FeatureFamily, Found
 from apptek.files import make_folder
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.model import Model
+from apptek.models.model import Model, with_training_facts
 from apptek.paper.application import apply_topologies
 from apptek.paper.connection import connect
 from apptek.paper.environment import DecisionProcess, Episodes, play
@@ -36,6 +36,9 @@ from apptek.paper.topologies import (
 )
 from apptek.ragged import Ragged
 from apptek.resuming import StageCache
+
+if TYPE_CHECKING:
+    from apptek.paper.agent import Agent
 
 TOPOLOGIES, AGENT = "topologies.json", "agent.safetensors"  # in a model folder
 STAGE = "train the agent"
@@ -105,6 +108,17 @@ class Topologies:
 def topologies_of(model: Model) -> Topologies | None:
     """Return a model's topologies, or None if it has none."""
     return next((part for part in model.added if isinstance(part, Topologies)), None)
+
+
+def trained_agent(model: Model) -> "Agent | None":
+    """Return the agent that found a model's topologies, on its training facts; None if none did."""
+    part = topologies_of(model)
+    if part is None or part.agent is None:
+        return None
+    from apptek.paper.agent import Agent  # needs torch
+
+    process = DecisionProcess(with_training_facts(model).graph, model.config.agent)
+    return Agent(process, part.agent)
 
 
 def mined_topologies(

@@ -20,8 +20,9 @@ from apptek.explain.explainer import explain, with_only, without_facts
 from apptek.facts.queries import Queries, held_out_queries
 from apptek.graph.lookups import ends_of, incoming, outgoing
 from apptek.models.answerer import Answerer, WorkingView
+from apptek.models.asked_queries import query_of_fact
 from apptek.models.model import Model, with_training_facts
-from apptek.results import Explanation, Query
+from apptek.results import Explanation
 
 REASONS = 5
 Rows = npt.NDArray[np.int64]
@@ -98,7 +99,8 @@ def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) 
     drops, alone, cited = [], [], []
     for row in rng.permutation(len(test)).tolist():
         queries = test.take(np.asarray([row]))
-        explanation = _explain(answerer, queries)
+        query = query_of_fact(model.dataset, model.dataset.test, row)
+        explanation = explain(answerer, query, most=REASONS)
         if not any(reason.facts for reason in explanation.reasons):
             continue
         ablation = Ablation(answerer, queries, explanation)
@@ -123,11 +125,3 @@ def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) 
         random_drop=float(costs[:, 1].mean()),
         sufficiency=float(np.mean(alone)),
     )
-
-
-def _explain(answerer: Answerer, queries: Queries) -> Explanation:
-    data = answerer.model.dataset
-    ends = (int(queries.subjects[0]), int(queries.objects[0]))
-    subject, object_ = (data.entities[end] for end in ends)
-    query = Query(subject, object_, data.axis.format(int(queries.times[0])))
-    return explain(answerer, query, most=REASONS)

@@ -5,7 +5,6 @@ entities meet.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic import BaseModel, Field
@@ -15,18 +14,14 @@ from apptek.explain.reasons import cited_fact
 from apptek.facts.queries import Queries
 from apptek.features.space import CoreFact
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.model import with_training_facts
 from apptek.paper.connection import connect, core_facts, replay
 from apptek.paper.environment import DecisionProcess, Environment
-from apptek.paper.features import topologies_of
+from apptek.paper.features import trained_agent
 from apptek.paper.topologies import from_names
 from apptek.present.drawing import WIDTH, Asked, Drawing, draw_topology
 from apptek.server.problem_json import ServiceError
 from apptek.server.requests import StepsBody
 from apptek.server.served_model import Question, ServedModel
-
-if TYPE_CHECKING:
-    from apptek.paper.agent import Agent
 
 CHOICES = 40  # maximum number of choices to return
 FACTS = 120  # maximum number of facts per side to draw or count
@@ -149,21 +144,11 @@ def _drawing(
 
 def _of_agent(served: ServedModel, queries: Queries, trail: tuple[int, ...]) -> str | None:
     """Return the trained agent's choice, if the model has an agent and PyTorch is installed."""
-    part = topologies_of(served.model)
-    weights = None if part is None else part.agent
-    if weights is None:
-        return None
-
-    def load() -> "Agent":
-        """Return the trained agent on its training facts."""
-        from apptek.paper.agent import Agent
-
-        model = with_training_facts(served.model)
-        return Agent(DecisionProcess(model.graph, model.config.agent), weights)
-
     try:
-        agent = served.background.start("agent", load).result()
+        agent = served.background.start("agent", lambda: trained_agent(served.model)).result()
     except ImportError:
+        return None
+    if agent is None:
         return None
     environment, _, _ = replay(agent.process, queries, trail)
     if environment.done[0] or not environment.legal.any():
