@@ -16,13 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from apptek.config import DEFAULT, preset
 from apptek.errors import ApptekError
 from apptek.facts.queries import held_out_queries
 from apptek.predictor import Predictor
 from apptek.seeding import generator
-from apptek.setting_rules import with_settings
-from apptek.synthetic.world import make_world
+from apptek.synthetic.world import make_world, write_world
 from apptek.terminal import tell
 from benchmarks.report import BenchReport, seconds, sizes_of
 
@@ -41,8 +39,7 @@ def bench_paging(*, quick: bool = False, facts: str | None = None) -> BenchRepor
     with tempfile.TemporaryDirectory(prefix="apptek-bench-", dir=Path.cwd()) as folder:
         model = Path(folder) / "model"
         tell(f"fitting {count:,} facts")
-        config = with_settings(preset(DEFAULT), [f"fit.queries={LEARNED}"])
-        Predictor.fit(make_world(count, 0).dataset, folder=model, config=config)
+        _fit(count, Path(folder) / "world", model)
         size = sum(path.stat().st_size for path in model.rglob("*") if path.is_file())
         free = _run(model, None)
         limited = _run(model, limit := max(size // 2, SMALLEST))
@@ -58,6 +55,16 @@ def bench_paging(*, quick: bool = False, facts: str | None = None) -> BenchRepor
         },
         targets={},
     )
+
+
+def _fit(count: int, world: Path, model: Path) -> None:
+    """Write a world as text and fit it in another process: one process cannot hold both."""
+    write_world(make_world(count, 0), world)
+    words = ["fit", str(world), "--out", str(model), "--set", f"fit.queries={LEARNED}"]
+    command = [sys.executable, "-c", "from apptek.cli import main; main()", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ApptekError(f"the fit ended with code {done.returncode}: {done.stderr[-300:]}")
 
 
 def _run(model: Path, limit: int | None) -> dict[str, Any]:
