@@ -114,10 +114,14 @@ def default_model(shared_model: Callable[[str], Path]) -> Path:
 
 @pytest.fixture(scope="module")
 def predictor(request: pytest.FixtureRequest, shared_model: Callable[[str], Path]) -> "Predictor":
-    """The shared model that a module names as MODEL, or the one with the default settings."""
+    """The shared model that a module names as MODEL, or the one with the default settings.
+
+    With PAST_ONLY, every answer uses only the facts before its query.
+    """
     from apptek.predictor import Predictor
 
-    return Predictor.load(shared_model(getattr(request.module, "MODEL", "default")))
+    folder = shared_model(getattr(request.module, "MODEL", "default"))
+    return Predictor.load(folder, past_only=getattr(request.module, "PAST_ONLY", False))
 
 
 @pytest.fixture(scope="module")

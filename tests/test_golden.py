@@ -1,6 +1,7 @@
 """Every text that people or programs read, compared with the golden files in `tests/golden`."""
 
 import asyncio
+import json
 import os
 import re
 import shlex
@@ -11,11 +12,16 @@ from pathlib import Path
 import pytest
 from command_line import succeeds
 from golden_files import agree, answers, check, check_names, json_text, page_text, transcript
+from service_parts import client_of, problem
 
 from apptek import Predictor, __version__, read_dataset
+from apptek.server.served_model import ServedModel
 
 COMMANDS = tomllib.loads(Path(__file__).with_name("golden_commands.toml").read_text("utf-8"))
 TEXTS, OBJECTS, PAGES = COMMANDS["text"], COMMANDS["json"], COMMANDS["page"]
+REQUESTS = COMMANDS["http"]
+CASES = tomllib.loads(Path(__file__).with_name("golden_cases.toml").read_text("utf-8"))
+PAIR = {"subject": "Koronia", "object": "Kestaria"}
 DAY = "2020-09-20"
 PAGE_LINES = 150  # of the words of a page: the audit lists every fact
 
@@ -140,9 +146,26 @@ def test_help(name: str) -> None:
     check(name, transcript(*HELP[name].split(), "--help"))
 
 
+@pytest.mark.parametrize("name", REQUESTS)
+def test_http(name: str, explored_model: Path, served_model: Path) -> None:
+    """Problems, and what is said of unknown names that are allowed."""
+    client = client_of(ServedModel.open(served_model if name == "paper" else explored_model))
+    usual = {"forecast": PAIR, "partners": {}, "rank-entities": {}, "health": {}}
+    found = {}
+    for request in REQUESTS[name]:
+        method, path, *fields = request.split(" ", 2)
+        body = None
+        if fields:
+            whole = usual.get(path.rpartition("/")[2], PAIR | {"time": DAY}) | json.loads(fields[0])
+            body = {key: value for key, value in whole.items() if value is not None}
+        response = client.request(method, path, json=body)
+        content = response.json() if response.is_success else problem(response)
+        found[request] = {"allow": response.headers.get("allow", "")} | content
+    check(f"http/{name}.json", json_text(found))
+
+
 def test_openapi(served_model: Path) -> None:
     from apptek.server.app import create_app
-    from apptek.server.served_model import ServedModel
 
     described = create_app(ServedModel.open(served_model)).openapi()
     assert described["info"].pop("version") == __version__
@@ -153,7 +176,6 @@ def test_tools_for_assistants(served_model: Path) -> None:
     from mcp import Client
 
     from apptek.server.mcp_server import create_server
-    from apptek.server.served_model import ServedModel
     from apptek.server.workers import RequestLimits
 
     async def describe() -> list[object]:
@@ -166,12 +188,14 @@ def test_tools_for_assistants(served_model: Path) -> None:
 
 def test_every_golden_file_is_compared() -> None:
     names = {
-        *(f"text/{name}.txt" for name in (*TEXTS, "fit", "python", "run")),
+        *(f"text/{name}.txt" for name in (*TEXTS, *CASES, "fit", "python", "run")),
         *(f"json/{name}.json" for name in OBJECTS),
         *(f"page/{name}.txt" for name in (*PAGES, "run")),
         *HELP,
+        *(f"http/{name}.json" for name in REQUESTS),
         "openapi.json",
         "mcp_tools.json",
+        "mcp_problems.json",
     }
     check_names(names)
 

@@ -5,7 +5,6 @@ import email.policy
 from email.message import EmailMessage
 from pathlib import Path
 
-import pytest
 from command_line import succeeds
 from html_pages import assert_contained, assert_mailable, read_page
 
@@ -14,10 +13,7 @@ from apptek.present.html import mail_bytes
 from apptek.present.text import render_text
 from apptek.results import Explanation, WatchList
 
-
-@pytest.fixture(scope="module")
-def predictor(forecast_model: Path) -> Predictor:
-    return Predictor.load(forecast_model, past_only=True)
+MODEL, PAST_ONLY = "forecast", True
 
 
 def parts_of(content: bytes) -> tuple[EmailMessage, str, str]:

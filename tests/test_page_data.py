@@ -88,7 +88,6 @@ def test_a_long_range_has_evenly_spread_days(
     assert len(body["positions"]) == 400
     assert {int(steps.min()), int(steps.max())} <= {9, 10, 11}
     assert body["positions"][-1] - body["positions"][0] == 3999
-    problem(client.get("/api/ribbon", params=asked | {"subject": "nobody"}), 404)
 
 
 def test_words_find_the_pairs_whose_facts_they_describe(
@@ -186,16 +185,6 @@ def test_all_facts_between_two_are_told(client: TestClient, served: ServedModel)
         dated = [fact["since"] for fact in told if fact["date"] != "undated"]
         assert body["latest"] == max(dated, default=None)
         assert body["total"] == len(told)
-
-
-def ready(client: TestClient, path: str, **values: int) -> dict[str, Any]:
-    """What is computed once, asked for until it is there."""
-    for _ in range(60):
-        found: dict[str, Any] = client.get(path, params=values).json()
-        if found["ready"]:
-            break
-    assert found["ready"]
-    return found
 
 
 def test_what_takes_longer_than_a_request_may_is_said_not_to_be_ready(

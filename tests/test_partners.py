@@ -13,10 +13,7 @@ from apptek.predictor import Predictor
 from apptek.results import ActorForecast, Forecast
 from apptek.seeding import generator
 
-
-@pytest.fixture(scope="module")
-def predictor(forecast_model: Path) -> Predictor:
-    return Predictor.load(forecast_model, past_only=True)
+MODEL, PAST_ONLY = "forecast", True
 
 
 def busiest(predictor: Predictor) -> str:
@@ -143,15 +140,6 @@ def test_an_actor_without_facts_before_the_window_has_nobody_to_list(predictor: 
     start = axis.format(int(np.sort(times)[len(times) // 2]))
     with pytest.raises(ApptekError, match="has no facts with other entities before"):
         predictor.forecast(predictor.model.dataset.entities[latest], start=start, days=1)
-
-
-@pytest.mark.parametrize(("option", "value"), [("--coverage", "0.9"), ("--suppose", "nonsense")])
-def test_options_of_answers_are_refused_for_a_missing_entity(
-    forecast_model: Path, option: str, value: str
-) -> None:
-    slots = ["Koronia", "?", "2020-01-01", "--predicate", "Consult"]
-    said = refusal("predict", str(forecast_model), *slots, option, value, code=2)
-    assert f"{option} cannot be combined with a missing entity ('?')" in said
 
 
 def test_evaluate_ranks_objects_and_subjects_static_and_rolling(

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from fact_files import write
 
 from apptek.errors import DataError
 from apptek.facts.benchmarks import find_benchmark
@@ -17,42 +16,8 @@ from apptek.facts.predicate_table import (
     shipped_table,
 )
 from apptek.predictor import Predictor
-from apptek.reading.name_tables import read_predicates
 from apptek.reading.reader import read_dataset
 from apptek.synthetic.world import make_world
-
-NOTE = "predicate,phrase,class\nmet,met,talks\nhit,,war\nsaw,saw,\n"
-
-
-def test_a_table_names_its_columns_in_any_order(tmp_path: Path) -> None:
-    table = read_predicates(write(tmp_path / "predicates.csv", NOTE))
-    assert [table.class_of(name) for name in ("met", "hit", "saw", "else")] == [
-        "talks",
-        "war",
-        None,
-        None,
-    ]
-    assert table.phrase("met") == "met"
-    assert table.phrase("hit") is None
-    assert table.label("hit") == "hit"
-    assert table.source == "predicates.csv"
-
-
-@pytest.mark.parametrize(
-    ("text", "about"),
-    [
-        ("", "found the header \\[\\]"),
-        ("predicate\nmet\n", "at least one of class"),
-        ("name,class\nmet,talks\n", "the column predicate"),
-        ("predicate,class,colour\nmet,talks,red\n", "expected a header"),
-        ("predicate,class\nmet\n", "csv:2: found 1 cell, expected 2"),
-        ("predicate,class\n,talks\n", "csv:2: the column predicate is empty"),
-        ("predicate,class\nmet,talks\nmet,war\n", "csv:3: 'met' has a second, different row"),
-    ],
-)
-def test_a_table_that_cannot_be_meant_is_refused(tmp_path: Path, text: str, about: str) -> None:
-    with pytest.raises(DataError, match=about):
-        read_predicates(write(tmp_path / "predicates.csv", text))
 
 
 def test_the_groups_are_those_of_gdelt() -> None:

@@ -16,33 +16,19 @@ import pytest
 from command_line import apptek, succeeds
 from fact_files import ALL_IN_TRAIN, DAY, ReadFact, compress, in_words, write
 from pyarrow import parquet
+from rdf_parts import HEAD, read_rdf
 from wikidata_sample import WIKIDATA, write_sample
 from wikidata_sample import facts as sample_facts
 
 from apptek import Predictor
 from apptek.errors import ApptekError, DataError, NoFactsError
-from apptek.facts.facts import Dataset
 from apptek.present.rdf_answers import IriNames
 from apptek.reading.rdf_names import DIRECT
 from apptek.reading.reader import read_dataset, read_more
 
 PAGE = Path(__file__).parents[1] / "docs" / "rdf.md"
 DATE = "^^<http://www.w3.org/2001/XMLSchema#date>"
-HEAD = """@prefix ex: <http://example.org/> .
-@prefix schema: <https://schema.org/> .
-@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
-@prefix skos: <http://www.w3.org/2004/02/skos/core#> .
-@prefix wd: <http://www.wikidata.org/entity/> .
-@prefix wds: <http://www.wikidata.org/entity/statement/> .
-@prefix wdt: <http://www.wikidata.org/prop/direct/> .
-@prefix p: <http://www.wikidata.org/prop/> .
-@prefix ps: <http://www.wikidata.org/prop/statement/> .
-@prefix pq: <http://www.wikidata.org/prop/qualifier/> .
-@prefix wikibase: <http://wikiba.se/ontology#> .
-@prefix dcterms: <http://purl.org/dc/terms/> .
-"""
 UNDATED = ("?", "?")
-LITERALS = "; --read literals=yes also reads literals as entities"
 # One statement of Wikidata, as its dumps write it, with what they say about it.
 OFFICE = """
 wd:Q1 wdt:P39 wd:Q2 ; p:P39 wds:q1-a .
@@ -52,11 +38,6 @@ wds:q1-a a wikibase:Statement ; wikibase:rank wikibase:NormalRank ; ps:P39 wd:Q2
   pq:P1365 wd:Q3 .
 wd:P39 rdfs:label "position held"@en .
 """
-
-
-def read_rdf(folder: Path, text: str, name: str = "facts.ttl", **options: Any) -> Dataset:
-    head = HEAD if ".ttl" in name or ".trig" in name else ""
-    return read_dataset(write(folder / name, head + text), splitting=ALL_IN_TRAIN, **options)
 
 
 def facts_of(folder: Path, text: str, name: str = "facts.ttl", **options: Any) -> list[ReadFact]:
@@ -70,23 +51,18 @@ def fault_of(folder: Path, text: str, name: str = "facts.ttl", **options: Any) -
 
 
 @pytest.mark.parametrize(
-    ("text", "ends"),
+    ("name", "text", "place"),
     [
-        ('ex:a ex:p ex:b {| schema:startDate "2001-05-01"; schema:endDate "2003-06-01" |} .',
-         ("2001-05-01", "2003-06-01")),
-        ('<< ex:a ex:p ex:b ~ ex:r >> schema:startDate "2001-05-01" .', ("2001-05-01", "?")),
-        ('<< ex:a ex:p ex:b >> <http://yago-knowledge.org/resource/occursUntil> "2001-05-01" .',
-         ("?", "2001-05-01")),
-        ('<< ex:a ex:p ex:b >> <http://yago-knowledge.org/resource/occursSince> "2001-05-##" .',
-         ("2001-05", "?")),
-        ('ex:a ex:p ex:b {| ex:source ex:book |} .', UNDATED),
-        ('ex:a ex:p ex:b .', UNDATED),
+        ("facts.nq", '<http://e.org/a> <http://e.org/p> "\n', "facts.nq:1:35: "),
+        ("facts.trig", "ex:a ex:p ex:b", "facts.trig:13:"),
+        ("facts.ttl.gz", "subject,predicate,object\n", "facts.ttl.gz:13:1: "),
     ],
-)  # fmt: skip
-def test_the_time_of_a_triple_is_that_of_its_annotation(
-    tmp_path: Path, text: str, ends: tuple[str, str]
+)
+def test_an_error_of_the_parser_has_its_place(
+    tmp_path: Path, name: str, text: str, place: str
 ) -> None:
-    assert facts_of(tmp_path, text) == [("ex:a", "ex:p", "ex:b", *ends)]
+    (said,) = fault_of(tmp_path, text, name).splitlines()
+    assert said.startswith(place)
 
 
 def test_an_annotation_may_precede_its_triple_and_each_is_a_fact(tmp_path: Path) -> None:
@@ -105,13 +81,6 @@ def test_an_annotation_may_precede_its_triple_and_each_is_a_fact(tmp_path: Path)
     assert facts_of(tmp_path, text, "facts.nq.gz") == expected
 
 
-def test_yagos_quoted_subjects_are_annotations(tmp_path: Path) -> None:
-    triple = "<< <http://e.org/a> <http://e.org/p> <http://e.org/b> >>"
-    text = f'{triple} <http://schema.org/startDate> "2001-05-01"{DATE} .\n'
-    ((*_, since, until),) = facts_of(tmp_path, text, "facts.ntx")
-    assert (since, until) == ("2001-05-01", "?")
-
-
 def test_a_statement_of_wikidata_has_the_times_of_its_qualifiers(tmp_path: Path) -> None:
     data = read_rdf(tmp_path, OFFICE)
     assert in_words(data) == [("wd:Q1", "wdt:P39", "wd:Q2", "2001-05-01", "2003-06-01")]
@@ -126,34 +95,6 @@ def test_a_statement_without_a_time_is_undated_and_a_deprecated_one_is_none(tmp_
     assert facts_of(tmp_path, undated) == [("wd:Q1", "wdt:P39", "wd:Q2", *UNDATED)]
     wrong = OFFICE.replace("NormalRank", "DeprecatedRank").replace("wdt:P39 wd:Q2 ;", "")
     assert "found no fact" in fault_of(tmp_path, wrong.rpartition("wd:P39 rdfs:label")[0])
-
-
-@pytest.mark.parametrize(
-    ("graph", "about", "ends"),
-    [
-        ("<http://e.org/2014-05-13>", "", ("2014-05-13", "2014-05-13")),
-        ("<http://e.org/1999/dump/2014/05/13/events>", "", ("2014-05-13", "2014-05-13")),
-        ("<http://e.org/20140513>", "", ("2014-05-13", "2014-05-13")),
-        ("<http://e.org/2014-05>", "", ("2014-05", "2014-05")),
-        ("<http://e.org/release-12345678>", "", UNDATED),
-        ("ex:news", 'ex:news dcterms:date "2014-05-13" .', ("2014-05-13", "2014-05-13")),
-        ("<http://e.org/1999>", '<http://e.org/1999> dcterms:date "2014-05-13" .',
-         ("2014-05-13", "2014-05-13")),
-        ("ex:news", 'ex:news schema:startDate "2014-05-13" ; schema:endDate "2014-06-01" .',
-         ("2014-05-13", "2014-06-01")),
-        ("ex:news", 'ex:news ex:title "2014-05-13" .', UNDATED),
-    ],
-)  # fmt: skip
-def test_a_named_graph_dates_its_triples(
-    tmp_path: Path, graph: str, about: str, ends: tuple[str, str]
-) -> None:
-    text = f"{about}\n{graph} {{ ex:a ex:p ex:b . }}"
-    assert facts_of(tmp_path, text, "facts.trig") == [("ex:a", "ex:p", "ex:b", *ends)]
-
-
-def test_an_annotation_comes_before_the_graph(tmp_path: Path) -> None:
-    text = '<http://e.org/2014-05-13> { ex:a ex:p ex:b {| schema:startDate "2001-05-01" |} . }'
-    assert facts_of(tmp_path, text, "facts.trig") == [("ex:a", "ex:p", "ex:b", "2001-05-01", "?")]
 
 
 LABELS = """
@@ -196,58 +137,6 @@ def test_further_facts_get_the_names_of_the_first(tmp_path: Path) -> None:
         '<http://example.org/new> <http://www.w3.org/2000/01/rdf-schema#label> "Ann" .\n',
     )
     assert set(read_more(data, more).entities) == {"Ann", "Club (ex:c)", "Ann (ex:new)"}
-
-
-def test_literals_and_blank_nodes_are_no_entities(tmp_path: Path) -> None:
-    text = 'ex:a ex:p ex:b ; ex:age 41 ; ex:motto "Go"@en, "Los"@de ; ex:home [ ex:in ex:c ] .'
-    data = read_rdf(tmp_path, text)
-    assert in_words(data) == [("ex:a", "ex:p", "ex:b", *UNDATED)]
-    counts = "3 with a literal, 2 with a blank node"
-    assert data.report.notes == (f"facts.ttl: triples that are not facts: {counts}",)
-    objects = [fact[2] for fact in facts_of(tmp_path, text, literals=True)]
-    assert objects == ["ex:b", "41", "Go", "Los"]
-
-
-def test_a_literal_is_not_the_entity_with_that_label(tmp_path: Path) -> None:
-    text = 'ex:a rdfs:label "Ann" . ex:a ex:p ex:b . ex:b ex:name "Ann" .'
-    assert set(read_rdf(tmp_path, text, literals=True).entities) == {"Ann", "Ann (ex:a)", "ex:b"}
-
-
-@pytest.mark.parametrize(
-    ("text", "found", "advice"),
-    [
-        ("ex:a ex:age 41, 42 .", "2 triples (2 with a literal)", LITERALS),
-        ("[] ex:in ex:c .", "1 triple (1 with a blank node)", ""),
-        ("", "0 triples", ""),
-    ],
-)
-def test_a_file_without_a_fact_is_refused(
-    tmp_path: Path, text: str, found: str, advice: str
-) -> None:
-    expected = f"facts.ttl: found no fact in {found}; expected a triple of three IRIs{advice}"
-    assert fault_of(tmp_path, text) == expected
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "message"),
-    [
-        ("facts.nt", "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n<http://e.org/a> b .\n",
-         "facts.nt:2:18: The predicate of a triple must be an IRI; expected N-Triples"),
-        ("facts.nq", '<http://e.org/a> <http://e.org/p> "\n', "facts.nq:1:35: "),
-        ("facts.trig", "ex:a ex:p ex:b", "facts.trig:13:"),
-        ("facts.ttl", "foo:a ex:p ex:b .",
-         "facts.ttl:13:1: The prefix foo: has not been declared; expected Turtle"),
-        ("facts.ttl.gz", "subject,predicate,object\n", "facts.ttl.gz:13:1: "),
-        ("facts.ttl", 'ex:a ex:p ex:b {| schema:startDate "soon" |} .',
-         "facts.ttl:2: triple (since): found 'soon', expected "),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_is_one_line_with_its_place(
-    tmp_path: Path, name: str, text: str, message: str
-) -> None:
-    found = fault_of(tmp_path, text, name)
-    assert found.startswith(message)
-    assert "\n" not in found
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".bz2", ".xz", ".zst"])

@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from apptek.errors import DataError
 from apptek.facts.facts import SPLITS, Names
 from apptek.facts.protocols import Splitting
-from apptek.facts.times import TimeAxis
 from apptek.reading.reader import read_dataset
 
 # Folders and files
@@ -56,63 +55,7 @@ def test_progress_ends_with_all_bytes(tmp_path: Path) -> None:
 # Text
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        f"a\tp\tb\t{DAY}",
-        f"a\tp\tb\t{DAY}\r\n",
-        f"a\tp\tb\t{DAY}\n\n\r\n\n",
-        f"\n\r\n\na\tp\tb\t{DAY}\n",
-        f"\ufeffa\tp\tb\t{DAY}\n",
-        f"\ufeff\nsubject\tpredicate\tobject\ttime\r\n\r\na\tp\tb\t{DAY}\r\n",
-        f"a\tp\tb\t{DAY}\n\n\na\tp\tb\t{DAY}\n",
-        f"a\tp\tb\t{DAY}\n\t\t\n\t\t\t\n\t\t\t\t\n",
-    ],
-)
-def test_line_ends_blank_lines_and_a_byte_order_mark_do_not_matter(
-    tmp_path: Path, text: str
-) -> None:
-    assert in_words(read_text(tmp_path, text)) == [FACT]
-
-
-def test_a_quote_in_csv_holds_commas_and_doubled_quotes(tmp_path: Path) -> None:
-    text = f'"a, b","say ""p""",b c,"{DAY}"\n"a, b",p,c"d,{DAY}\nx,p,y,{DAY}\n'
-    assert in_words(read_text(tmp_path, text, "facts.csv")) == [
-        ("a, b", 'say "p"', "b c", DAY, DAY),
-        ("a, b", "p", 'c"d', DAY, DAY),
-        ("x", "p", "y", DAY, DAY),
-    ]
-
-
 # Times
-
-
-def test_yago_lines_of_three_and_five_columns_are_read(tmp_path: Path) -> None:
-    text = (
-        "<A>\t<isLocatedIn>\t<B>\n"
-        '<A>\t<playsFor>\t<B>\t<occursSince>\t"1999-##-##"\n'
-        '<A>\t<playsFor>\t<B>\t<occursUntil>\t"2003-05-##"\n'
-        '<C>\t<diedIn>\t<B>\t<occursSince>\t"600-##-##"\n'
-        "<C>\t<diedIn>\t<A>\toccursSince\t####-##-##\n"
-    )
-    dataset = read_text(tmp_path, text)
-    assert in_words(dataset) == [
-        ("<A>", "<isLocatedIn>", "<B>", "?", "?"),
-        ("<A>", "<playsFor>", "<B>", "1999", "?"),
-        ("<A>", "<playsFor>", "<B>", "?", "2003-05"),
-        ("<C>", "<diedIn>", "<B>", "0600", "?"),
-        ("<C>", "<diedIn>", "<A>", "?", "?"),
-    ]
-    assert dataset.axis == TimeAxis("year", mixed=True)
-    assert dataset.train.dated.tolist() == [False, True, True, True, False]
-
-
-def test_intervals_stand_in_two_columns_and_either_end_may_be_open(tmp_path: Path) -> None:
-    text = "a\tp\tb\t3\t9\na\tp\tb\t3\t\na\tp\tb\t\t9\na\tp\tb\t4\t4\na\tp\tb\t?\t-\n"
-    dataset = read_text(tmp_path, text)
-    ends = [(since, until) for *_, since, until in in_words(dataset)]
-    assert ends == [("3", "9"), ("3", "?"), ("?", "9"), ("4", "4"), ("?", "?")]
-    assert [dataset.axis.format(time) for time in dataset.train.times] == ["3", "3", "9", "4", "?"]
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,6 @@ from command_line import apptek, succeeds
 from fact_files import (
     DAY,
     FACT,
-    ReadFact,
     fault_of,
     in_words,
     parquet_bytes,
@@ -47,108 +46,6 @@ def rows_of(*times: str) -> str:
     return "".join(f"s{number},p,o,{time}\n" for number, time in enumerate(times))
 
 
-MAY = [f"2014-05-{day:02d}" for day in range(1, 31)]
-TURNED = "object,predicate,subject,time\nb,p,a,2014-05-13\n"
-FAULTS = [  # a file, and what the error says
-    ("facts.csv", "a,p,b,1/11/24\nb,p,c,2/11/24\n", "--date-format says any other form"),
-    (
-        "facts.csv",
-        f"Report\n{TURNED}",
-        "facts.csv:2: found a header below 'Report'; remove the rows",
-    ),
-    (
-        "facts.csv",
-        "wer,was,wen\n" + "a,p,b\n" * 20,
-        "facts.csv:1: the first row looks like a header",
-    ),
-    ("facts.csv", rows_of("17", *MAY), "facts.csv:1: column 4 (time): found '17'"),
-    ("facts.csv", f"c,p,d,{DAY}\n{TURNED}", "facts.csv:2: found a header below 'c', 'p', 'd'"),
-    ("facts.csv", f"c,p,d,{DAY}\n{TURNED}", "--read header=no"),
-    ("facts.json", '[{"subject": "a", "predicate": "p", "object": "b"}, 17]', "facts.json:2: row:"),
-    ("facts.json", "[]", "facts.json: the JSON array is empty; expected facts"),
-    ("facts.json", ' [{"subject": "a"', "; is it cut off? expected a JSON object such as"),
-    ("facts.json", "[1, 2]", "facts.json:1: found '1', expected a JSON object"),
-    *(
-        ("facts.csv", rows_of(f"2014-05-13T00:30{offset}"), "an offset of at most 14:00")
-        for offset in ("+99:99", "+14:01", "-15:00", "+02:60")
-    ),
-]
-HEADED = f"\ufeffsubject,predicate,object,time\na,p,b,{DAY}\n"
-READ = [  # a file of .csv, its facts, and the start of its only note
-    ("subj,rel,obj\na,p,b\n", [("a", "p", "b", "?", "?")], ""),
-    ("a,p,b,2014-05-14T00:30+14:00\n", [FACT], ""),
-    (HEADED + HEADED, [FACT], "the header occurs again"),
-    (
-        2 * "subject,predicate,object\na,p,b\n",
-        [("a", "p", "b", "?", "?")],
-        "the header occurs again",
-    ),
-    (f"\ufeffa,p,b,{DAY}\n" * 2, [FACT], ""),
-    *(
-        (f"a,p,b,{time}\n", [FACT], "")
-        for time in ("2014/5/13", "2014-5-13", "2014.5.13", "2014/5/13 14:22")
-    ),
-    (
-        f'a,p,b,{DAY}\n"C,p,D\nX",p,b,{DAY}\n',
-        [FACT, ("C,p,D\nX", *FACT[1:])],
-        "names with line breaks: 1, such as 'C,p,D",
-    ),
-    ("a,p,b,010224\n", [("a", "p", "b", "10224", "10224")], "times such as 010224 are read as int"),
-    ("a,p,b,24\n", [("a", "p", "b", "24", "24")], ""),
-]
-
-
-@pytest.mark.parametrize(("name", "text", "said"), FAULTS)
-def test_the_error_says_what_is_wrong(tmp_path: Path, name: str, text: str, said: str) -> None:
-    assert said in fault_in(tmp_path, text, name)
-
-
-@pytest.mark.parametrize(("text", "facts", "note"), READ)
-def test_a_file_is_read_as_it_is_meant(
-    tmp_path: Path, text: str, facts: list[ReadFact], note: str
-) -> None:
-    data = read_text(tmp_path, text, "facts.csv")
-    assert in_words(data) == facts
-    assert len(data.report.notes) == bool(note)
-    assert "".join(data.report.notes).startswith(note)
-
-
-# Headers
-
-HEADERS = {
-    "Actor 1,Actor 2,What happened,When": "Ann,Bob,meets,2014-05-13\nBob,Cem,calls,2014-05-14\n",
-    "from,event,to": "Eve,mails,Ann\nAnn,calls,Bob\n",
-    "from,type,to": "Eve,mails,Ann\nAnn,calls,Bob\n",
-    "entity_a,relationship,entity_b": "Eve,mails,Ann\nAnn,calls,Bob\n",
-    "Player,Role,Club,Season start,Season end": "Ann,plays for,Ajax,2001,2004\n" * 2,
-    "When,Who,What,Whom": "2014-05-13,Ann,meets,Bob\n2014-05-14,Bob,calls,Cem\n",
-    "id,A,E,B,Day,note": "1,Ann,meets,Bob,2014-05-13,x\n2,Bob,calls,Cem,2014-05-14,y\n",
-}
-
-
-@pytest.mark.parametrize("header", HEADERS)
-@pytest.mark.parametrize("skip_bad", [False, True])
-def test_an_unknown_header_lists_its_columns_and_asks(
-    tmp_path: Path, header: str, skip_bad: bool
-) -> None:
-    message = fault_in(tmp_path, f"{header}\n{HEADERS[header]}", skip_bad=skip_bad)
-    assert "--columns subject=NAME" in message
-    assert "--skip-bad" not in message
-    for cell in (*header.split(","), *HEADERS[header].replace("\n", ",").strip(",").split(",")):
-        assert repr(cell) in message
-
-
-@pytest.mark.parametrize("header", ["A,B,E,When", "from,to,event,x"])
-def test_a_header_is_no_fact_where_columns_are_numbers(tmp_path: Path, header: str) -> None:
-    text = f"{header}\na,b,p,{DAY}\nb,c,p,{DAY}\n"
-    columns = "subject=1,predicate=3,object=2,time=4"
-    path = write(tmp_path / "facts.csv", text)
-    assert in_words(read_dataset(path, columns=columns, splitting=ALL))[0] == FACT
-    undated = write(tmp_path / "undated.csv", "from,to,event\na,b,p\nb,c,p\n")
-    data = read_dataset(undated, columns="subject=1,predicate=3,object=2", splitting=ALL)
-    assert list(data.entities) == ["a", "b", "c"]
-
-
 def test_skipping_is_not_advised_where_only_the_first_row_is_bad(tmp_path: Path) -> None:
     good = "".join(f"s{number},p,o,{DAY}\n" for number in range(20))
     message = fault_in(tmp_path, f"a,p,b,Day 1\n{good}")
@@ -156,29 +53,6 @@ def test_skipping_is_not_advised_where_only_the_first_row_is_bad(tmp_path: Path)
     assert "--skip-bad" not in message
     assert "--columns" in message
     assert "--skip-bad would leave 20" in fault_in(tmp_path, f"{good}a,p,b,Day 1\n")
-
-
-# Padded cells
-
-PADDED = [  # rows of names and times, what is read of them, and the columns that a note names
-    (["0    |0  |1  |0 ", "12   |0  |1  |24", " 3   |1  |12 |48"],
-     ["0|0|1|0", "12|0|1|24", "3|1|12|48"], "subject and predicate and object"),
-    (["a|p|b| 2014-05-13 "], ["a|p|b|2014-05-13"], ""),
-    (["Ann   |calls|Bo|2014-05-13", "Barney|meets|Bo|2014-05-14"],
-     ["Ann|calls|Bo|2014-05-13", "Barney|meets|Bo|2014-05-14"], "subject"),
-    *(([f"{one}|meets|Bo|2014-05-13", f"{other}|meets|Bo|2014-05-13"],) * 2 + ("",)
-      for one, other in (("Ann ", "Barney"), ("Ann\u00a0", "Bill"), (" Ann", "Bill"))),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("rows", "expected", "columns"), PADDED)
-def test_numbers_times_and_columns_of_one_width_are_trimmed(
-    tmp_path: Path, rows: list[str], expected: list[str], columns: str
-) -> None:
-    data = read_text(tmp_path, "".join(f"{row}\n" for row in rows).replace("|", "\t"))
-    assert ["|".join(fact[:4]) for fact in in_words(data)] == expected
-    note = f"padding spaces were removed from the names: {columns}"
-    assert data.report.notes == ((note,) if columns else ())
 
 
 # Times
@@ -243,21 +117,6 @@ def test_events_of_one_day_that_are_merged_are_counted(tmp_path: Path) -> None:
 
 
 # Rows that something is wrong with
-
-
-def test_a_last_row_that_is_cut_is_bad(tmp_path: Path) -> None:
-    good = rows_of(DAY, DAY)
-    message = fault_in(tmp_path, f"{good}Iran,Consult,Chi")
-    assert message.startswith("facts.csv:3: row: found 3 columns in a last row without a newline")
-    assert len(read_text(tmp_path, f"{good}Iran,Consult,China\n", "facts.csv").train) == 3
-    assert len(read_text(tmp_path, f"a,p,b\n{good}Iran,Consult,China", "facts.csv").train) == 4
-
-
-def test_a_backslash_before_a_quote_is_refused(tmp_path: Path) -> None:
-    message = fault_in(tmp_path, f'a,p,b,{DAY}\n"A \\"x\\" y",p,b,{DAY}\n')
-    assert message.startswith("facts.csv:2: row: found a misplaced quote in")
-    good = f'"C:\\",p,"b ""x""",{DAY}\n'
-    assert in_words(read_text(tmp_path, good, "facts.csv"))[0][:3] == ("C:\\", "p", 'b "x"')
 
 
 def test_numbers_beyond_what_floats_hold_are_refused(tmp_path: Path) -> None:
@@ -422,9 +281,6 @@ def test_a_model_remembers_the_columns_for_an_update(tmp_path: Path) -> None:
     more = write(tmp_path / "more.csv", f"{header}a,2014-06-01,p,b\n")
     done = succeeds("update", model, str(more), "--out", newer, "--json")
     assert json.loads(done.stdout)["added"] == 1
-
-
-# What data stats shows
 
 
 # Facts and names in Python

@@ -10,12 +10,10 @@ from fact_files import write
 
 from apptek.errors import ApptekError
 from apptek.explain.reasons import Keyed, split_parts
-from apptek.facts.times import TimeAxis
 from apptek.predictor import Predictor, Query
 from apptek.present import wording
 from apptek.present.explanation_text import explanation_text
 from apptek.present.explanation_words import contradicts_alone, paragraph, recorded, sentence
-from apptek.present.sentences import Occurrences, when_words
 from apptek.present.wording import (
     GIVEN,
     general_notes,
@@ -157,36 +155,6 @@ def test_what_happened_is_told_before_the_title_of_a_group(
     assert sentence(told).endswith(words)
 
 
-DAYS = TimeAxis("day")
-
-
-@pytest.mark.parametrize(
-    ("distances", "horizon", "words"),
-    [
-        ((-1,), None, "the day before"),
-        ((0, 0), None, "twice the same day"),
-        ((-1, -3, -20), None, "3 times within a month, most recently the day before"),
-        ((-1, -3, -20), 25, "3 times within 20 days, most recently the day before"),
-        ((-1, -3, -20), 19, "at least 3 times within 20 days, most recently the day before"),
-        ((-4, -4), 3, "at least twice 4 days earlier"),
-        ((0, 0), -1, "at least twice the same day"),
-        ((2, 300), None, "twice within a year after that day, the first 2 days later"),
-        ((-2, 5), None, "twice within 5 days of that day, the nearest 2 days earlier"),
-        ((0, -800), None, "twice within 3 years, most recently the same day"),
-    ],
-)
-def test_when_something_happened(
-    distances: tuple[int, ...], horizon: int | None, words: str
-) -> None:
-    assert when_words(DAYS, Occurrences(distances, 0, False, horizon)) == words
-
-
-def test_nothing_is_said_about_time_where_no_fact_has_one() -> None:
-    assert when_words(DAYS, Occurrences((), 3, False, None)) == "3 times on unknown dates"
-    assert when_words(DAYS, Occurrences((), 3, False, None, timeless=True)) == "3 times"
-    assert when_words(DAYS, Occurrences((), 1, False, None, timeless=True)) == ""
-
-
 def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
     groups = [Share("talk", 0.5), Share("fight", 0.359)]
     assert share_lines((), groups) == [
@@ -264,18 +232,6 @@ def test_numbers_and_names_are_written_as_on_the_page(name: str, given: Any, wor
     write_words = getattr(wording, name)
     several = name in ("counted", "shortened")
     assert (write_words(*given) if several else write_words(given)) == words
-
-
-@pytest.mark.parametrize(
-    ("time", "words"),
-    [
-        ("2014-05-11", "on 2014-05-11"), ("1999", "in 1999"), ("2014-05", "in 2014-05"),
-        ("1999 to 2003", "from 1999 to 2003"), ("since 1999", "since 1999"), ("24", "at 24"),
-        ("undated", "(undated)"),
-    ],
-)  # fmt: skip
-def test_a_time_in_a_sentence_has_its_preposition(time: str, words: str) -> None:
-    assert wording.at_time(time) == words
 
 
 def test_names_that_differ_in_spaces_alone_need_no_note() -> None:

@@ -26,6 +26,7 @@ from apptek.present.explanation_text import explanation_text
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
+MODEL = "trees"
 SETTINGS = ["reranker.rounds=20", "reranker.least_rows=20", "reranker.candidates=6"]
 
 
@@ -35,12 +36,7 @@ def small() -> Config:
 
 @pytest.fixture(scope="module")
 def folder(shared_model: SharedModel) -> Path:
-    return shared_model("trees")
-
-
-@pytest.fixture(scope="module")
-def predictor(folder: Path) -> Predictor:
-    return Predictor.load(folder)
+    return shared_model(MODEL)
 
 
 def test_mirrors_are_what_most_often_goes_the_other_way() -> None:

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from apptek.cli import app
 from apptek.config import no_progress
-from apptek.errors import ApptekError, ConfigError, DivergedError, StoppedError
+from apptek.errors import ApptekError, DivergedError, StoppedError
 from apptek.facts.benchmarks import BENCHMARKS
 from apptek.facts.facts import Dataset
 from apptek.models.registry import LEARNED_NAMES, preset_of
@@ -236,21 +236,3 @@ def test_a_search_that_is_stopped_leaves_what_it_has_found(
     words = ["research", "search", "x", str(world), "--minutes", "9", "--result", str(path)]
     assert isinstance(CliRunner().invoke(app, words).exception, StoppedError)
     assert len(read_result(path).extras["trials"]) == 3
-
-
-@pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["recency"], "recency has nothing to search for"),
-        (["default"], "default has nothing to search for: fitting chooses its settings"),
-        (["oracle"], "there is no model 'oracle'; known: default"),
-        (["de_simple", "--minutes", "0"], "--minutes must be above 0, not 0"),
-        (["de_simple", "--minutes", "inf"], "--minutes must be above 0, not inf"),
-        (["de_simple", "--set", "model.sise=3"], "did you mean size"),
-    ],
-)
-def test_what_cannot_be_searched_is_refused(world: Path, words: list[str], message: str) -> None:
-    done = CliRunner().invoke(app, ["research", "search", words[0], str(world), *words[1:]])
-    assert isinstance(done.exception, ApptekError), done.output
-    assert message in str(done.exception)
-    assert isinstance(done.exception, ConfigError)

@@ -48,9 +48,6 @@ def test_a_batch_is_answered_as_its_queries_are(client: TestClient, served: Serv
     for row in (0, 1, 299):
         alone = client.post("/api/predict", json=queries[row] | {"top": 3}).json()["answers"][0]
         assert batch[row]["predicates"] == alone["predicates"]
-    wrong = {"queries": [*queries[:2], queries[2] | {"subject": "*"}]}
-    said = problem(client.post("/api/predict", json=wrong), 404)["detail"]
-    assert said.startswith("query 3: '*'")
     for body, said in (
         ({"queries": queries[:1] * 5001}, "at most 5000"),
         ({"queries": queries[:101], "top": 1000}, "101 x 1,000"),
@@ -100,52 +97,15 @@ def test_the_timeline_of_an_entity_is_complete_and_in_order(
     assert len(part["facts"]) == min(2, part["total"])
 
 
-def test_an_unknown_field_is_named(client: TestClient, served: ServedModel) -> None:
-    query = tuning_query(served)
-    said = problem(client.post("/api/predict", json=query | {"dayz": 1}), 422)
-    assert said["detail"] == "unknown field 'dayz'"
-
-
-def test_times_that_are_none_and_times_outside(client: TestClient, served: ServedModel) -> None:
-    query = tuning_query(served)
-    said = problem(client.post("/api/predict", json=query | {"time": "yesterday"}), 422)
-    expected = f"{served.model.dataset.axis.expected}, or ? for unknown"
-    assert said["detail"] == f"Time 'yesterday': expected {expected}."
-    assert "such as" not in said["advice"]  # the detail says it already
-    assert client.post("/api/predict", json=query | {"time": "?"}).status_code == 200
-    path = f"/api/entity/{query['subject']}/timeline"
-    assert problem(client.get(path, params={"from": "soon"}), 422)["where"] == "from"
-    assert problem(client.get(path, params={"until": "?"}), 422)["where"] == "until"
-    reversed_ = {"from": "2100-01-01", "until": "1900-01-01"}
-    assert "Swap" in problem(client.get(path, params=reversed_), 422)["advice"]
-
-
 @pytest.mark.parametrize(
-    "body",
-    [
-        "", "{", "[]", "null", "7", '"text"', "{}", '{"queries": []}', '{"queries": 3}',
-        '{"subject": 1, "object": 2}', '{"subject": "a", "object": "b", "time": [1]}',
-        '{"subject": "a", "object": "b", "top": -1}', '{"subject": "a", "object": "b", "top": 1e9}',
-        '{"subject": "a", "object": "b", "colour": "red"}', '{"subject": "\\ud800", "object": "b"}',
-        "[" * 100_000,
-    ],
+    "body", ["", "{", "[]", "null", "7", '"text"', "{}", '{"subject": "\\ud800", "object": "b"}',
+             "[" * 100_000],
 )  # fmt: skip
 def test_a_body_that_makes_no_sense_is_a_problem(client: TestClient, body: str) -> None:
     for path in ("/api/predict", "/api/explain"):
         response = client.post(path, content=body, headers={"Content-Type": "application/json"})
         assert response.status_code in (400, 422)
         problem(response, response.status_code)
-
-
-def test_addresses_and_methods_that_do_not_exist(client: TestClient) -> None:
-    problem(client.get("/api/nothing"), 404)
-    for response, allowed in (
-        (client.get("/api/predict"), "POST"),
-        (client.post("/api/health"), "GET"),
-    ):
-        problem(response, 405)
-        assert response.headers["allow"] == allowed
-    problem(client.get("/nothing"), 404)
 
 
 names = st.one_of(

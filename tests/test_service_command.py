@@ -5,7 +5,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from command_line import apptek, apptek_process
+from command_line import apptek_process
 from http_clients import running_service
 from typer.testing import CliRunner
 
@@ -28,29 +28,6 @@ def test_serve_answers_until_it_is_ended(served_model: Path, tmp_path: Path) -> 
         with urllib.request.urlopen(head) as response:
             assert response.read() == b""
             assert int(response.headers["Content-Length"]) == len(whole)
-
-
-@pytest.mark.parametrize(
-    ("words", "said", "code"),
-    [
-        (("serve", "MODEL", "--host", "0.0.0.0"), "give --token, or --insecure", 1),
-        (("serve", "MODEL", "--token", ""), "the token is empty", 1),
-        (("serve", "MODEL", "--token-file", "nowhere"), "cannot be read from nowhere", 1),
-        (("serve", "MODEL", "--token-file", "/dev/null"), "the token is empty", 1),
-        (("serve", "nowhere", "--port", "0"), "is not a model folder", 1),
-        (("serve", "MODEL", "--host", "203.0.113.9", "--insecure"), "cannot listen on 203.0.", 1),
-        (("mcp", "nowhere"), "is not a model folder", 1),
-    ],
-)
-@pytest.mark.gate
-def test_what_cannot_be_served_is_said_in_one_line(
-    served_model: Path, words: tuple[str, ...], said: str, code: int
-) -> None:
-    done = apptek(*(str(served_model) if word == "MODEL" else word for word in words))
-    assert done.returncode == code
-    assert said in done.stderr
-    assert done.stdout == ""
-    assert code == 2 or len(done.stderr.splitlines()) == 1
 
 
 @pytest.mark.slow

@@ -2,13 +2,12 @@
 
 import csv
 import io
-from typing import Any
 
 import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from python_calamine import CalamineWorkbook
-from service_parts import client_of, problem, when_ready
+from service_parts import client_of, when_ready
 
 from apptek.facts.predicate_table import PredicateTable, cameo_table
 from apptek.features.traits import split_name
@@ -64,29 +63,6 @@ def test_a_watch_list_is_saved_as_a_file(client: TestClient) -> None:
     content = client.get("/api/watch", params={**asked, "format": "xlsx"}).content
     sheet = CalamineWorkbook.from_filelike(io.BytesIO(content)).get_sheet_by_index(0).to_python()
     assert [row[1] for row in sheet[1:]] == [row["object"] for row in found["rows"]]
-
-
-@pytest.mark.parametrize(
-    ("asked", "status", "where", "said"),
-    [
-        ({"entity": "Nobody at all"}, 404, "entity", "is not in this data"),
-        ({"country": "Atlantis"}, 422, "country", "No entity is from the country 'Atlantis'"),
-        ({"group": "weather"}, 422, "group", "There is no group 'weather'"),
-        ({"predicate": "Sing"}, 422, "predicate", "has no predicate called 'Sing'"),
-        ({"predicate": "Consult", "group": "verbal cooperation"}, 422, "group", "give only one of"),
-        ({"alert": "much"}, 422, "alert", "expected 'chance > N'"),
-        ({"days": 0}, 422, "query.days", "greater than or equal to 1"),
-        ({"from": "2999-01-01"}, 422, "from", "too far ahead"),
-        ({"format": "pdf"}, 422, "query.format", "Input should be"),
-    ],
-)
-def test_what_cannot_be_watched_is_a_problem(
-    client: TestClient, asked: dict[str, Any], status: int, where: str, said: str
-) -> None:
-    found = problem(client.get("/api/watch", params=asked), status)
-    assert found["where"] == where
-    assert said in found["detail"]
-    assert "\n" not in found["detail"]
 
 
 def test_what_an_actor_does_and_receives_is_counted_by_group(

@@ -10,9 +10,7 @@ from typing import Any
 import pytest
 from service_parts import client_of, problem, tuning_query
 
-from apptek.errors import ApptekError
 from apptek.server.app import EXPLORER, create_app
-from apptek.server.http_server import Reach
 from apptek.server.security_middleware import SecurityMiddleware
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import RequestLimits
@@ -202,25 +200,3 @@ def test_no_pickle_and_no_open_file_after_the_start() -> None:
         assert not re.search(
             r"\bopen\(", text.replace("ServedModel.open(", "").replace("def open(", "")
         )
-
-
-@pytest.mark.parametrize(
-    ("host", "token", "insecure", "refused"),
-    [
-        ("127.0.0.1", None, False, False), ("localhost", None, False, False),
-        ("::1", None, False, False), ("127.8.8.8", None, False, False),
-        ("0.0.0.0", None, False, True), ("::", None, False, True),
-        ("192.168.1.4", None, False, True), ("example.org", None, False, True),
-        ("0.0.0.0", "t" * 16, False, False), ("0.0.0.0", None, True, False),
-        ("0.0.0.0", "t" * 15, False, True), ("127.0.0.1", "t", False, False),
-        ("127.0.0.1", "", False, True),
-    ],
-)  # fmt: skip
-def test_others_are_let_in_by_token_or_on_purpose_only(
-    host: str, token: str | None, insecure: bool, refused: bool
-) -> None:
-    if refused:
-        with pytest.raises(ApptekError, match=r"--token|empty|guess"):
-            Reach(host, 0, token, insecure)
-    else:
-        Reach(host, 0, token, insecure)

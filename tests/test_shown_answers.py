@@ -4,7 +4,6 @@ import copy
 import pickle
 from dataclasses import replace
 from html import escape
-from pathlib import Path
 
 import pandas as pd
 import polars as pl
@@ -19,10 +18,7 @@ from apptek.models.answer_tables import SCHEMA
 from apptek.present.drawing import draw_answer
 from apptek.results import Answers, Query
 
-
-@pytest.fixture(scope="module")
-def predictor(explored_model: Path) -> Predictor:
-    return Predictor.load(explored_model)
+MODEL = "explored"
 
 
 @pytest.fixture(scope="module")

@@ -1,7 +1,6 @@
 from dataclasses import replace
 from itertools import chain
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -108,23 +107,6 @@ def test_on_a_mixed_calendar_one_position_is_one_time() -> None:
     times = [axis.parse(text) for text in ("1998-##-##", "1999-##-##", "1999-01-01", "2000-01-01")]
     splitting = Splitting(by="time", train=0.5, valid=0.25)
     assert members(split_facts(dataset_of(times, axis), splitting)) == [[0, 1, 2], [], [3]]
-
-
-@pytest.mark.parametrize(
-    ("settings", "message"),
-    [
-        ({"train": 0.0}, "split 0/0.1: expected proportions for train and valid, above 0 and "),
-        ({"train": 0.9, "valid": 0.2}, "split 0.9/0.2: expected proportions for train and valid, "),
-        ({"train": 1.5, "valid": -0.5}, "split 1.5/-0.5: expected proportions "),
-        ({"train": float("nan")}, "split nan/0.1: expected proportions "),
-        ({"by": "name"}, "split by 'name': expected random or time"),
-        ({"seed": -1}, "split with seed -1: expected 0 or more"),
-    ],
-)
-def test_a_senseless_split_is_refused(settings: dict[str, Any], message: str) -> None:
-    with pytest.raises(DataError) as caught:
-        Splitting(**settings)
-    assert str(caught.value).startswith(message)
 
 
 def test_too_few_facts_for_a_train_split_are_refused() -> None:

@@ -33,16 +33,3 @@ def test_a_model_of_hours_reads_times_alike(tmp_path: Path) -> None:
     succeeds("update", model, str(later), "--out", newer, "--json")
     about = json.loads(run("info", newer, "--json").stdout)
     assert about["observed_until"] == "2021-06-01 00:00"
-
-
-def test_intervals_are_compared_once_the_order_of_dates_is_known(tmp_path: Path) -> None:
-    rows = "a,p,b,02/01/2021,01/02/2021\n" * 2 + "a,p,c,13/01/2021,14/01/2021\n"
-    facts = write(tmp_path / "careers.csv", rows)
-    succeeds("data", "stats", str(facts))
-    write(facts, rows.replace("13/01", "01/13").replace("14/01", "01/14"))
-    refused = run("data", "stats", str(facts))
-    assert "careers.csv:1: column 5 (until): found since 02/01/2021" in refused.stderr
-    write(facts, "a,p,b,02/01/2021\na,p,b,03/01/2021\n")
-    assert "--date-format" in run("data", "stats", str(facts)).stderr
-    read = run("data", "stats", str(facts), "--date-format", "%d/%m/%Y")
-    assert "2021-01-02 to 2021-01-03" in read.stdout

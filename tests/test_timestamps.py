@@ -8,12 +8,12 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from time_texts import UNKNOWN_TIME, axis_of, fields_of, written
+from time_texts import axis_of
 
 from apptek.errors import DataError, TimeFormatError
 from apptek.facts.calendar import Unit, calendar, date_of, day_number, position
 from apptek.facts.times import Granularity, TimeAxis
-from apptek.facts.written_times import read_by_pattern, read_time, read_times
+from apptek.facts.written_times import read_time, read_times
 from apptek.reading.reader import read_dataset
 
 moments = st.datetimes(datetime(1902, 1, 1), datetime(2037, 12, 31)).map(
@@ -81,66 +81,6 @@ def test_the_coarsest_unit_with_enough_values_is_taken(texts: list[str], unit: U
     assert axis_of(*texts)[0] == TimeAxis(unit)
 
 
-@pytest.mark.parametrize("granularity", ["second", "minute", "hour"])
-def test_a_granularity_refuses_what_is_coarser(granularity: Granularity) -> None:
-    message = f"^a time of day, such as 2014-05-13 14:22, for {granularity}s$"
-    with pytest.raises(TimeFormatError, match=message):
-        axis_of("2021-05-03", granularity=granularity)
-    with pytest.raises(TimeFormatError, match=r"^a calendar date"):
-        axis_of("17", granularity="year")
-
-
-def test_a_granularity_makes_times_coarser() -> None:
-    assert axis_of("2021-05-03", "20210601", granularity="month")[0] == TimeAxis("month")
-    axis, codes = axis_of("2021-05-03", "2021-05-09", "2021-05-10", granularity="week")
-    assert [axis.format(code) for code in codes] == ["2021-05-03", "2021-05-03", "2021-05-10"]
-
-
-def test_times_with_and_without_an_offset_do_not_mix() -> None:
-    with pytest.raises(TimeFormatError, match=r"^a time with an offset, as in most facts$"):
-        axis_of("2021-05-03", "2021-05-03 14:22Z", "2021-05-03T14:22+02:00", "2021-05-03 14:22")
-
-
-def test_one_telling_date_settles_the_order_of_all() -> None:
-    axis, codes = axis_of("03.05.2021", "04.05.2021", "13.05.2021")
-    assert axis == TimeAxis("day", date_format="dmy")
-    assert [axis.format(code) for code in codes] == ["2021-05-03", "2021-05-04", "2021-05-13"]
-    assert axis.parse("03.05.2021") == codes[0]  # a query may be written like the data
-    with pytest.raises(TimeFormatError, match=r"^the day first$"):
-        axis_of("13.05.2021", "05.13.2021")
-
-
-def test_dates_that_may_be_read_in_two_ways_ask_for_a_format() -> None:
-    with pytest.raises(TimeFormatError) as caught:
-        axis_of("03/05/2021", "05/05/2021")
-    assert str(caught.value) == (
-        "some dates can be read in two ways, such as '03/05/2021': "
-        "use --date-format %d/%m/%Y or --date-format %m/%d/%Y"
-    )
-    axis, codes = axis_of("03/05/2021", date_format="%m/%d/%Y")
-    assert [axis.format(code) for code in codes] == ["2021-03-05"]
-    assert axis.parse("03/05/2021") == codes[0]
-    with pytest.raises(TimeFormatError, match="it may be day or month first"):
-        TimeAxis("day").parse("03/05/2021")
-
-
-@pytest.mark.parametrize(
-    ("pattern", "text", "expected"),
-    [
-        ("%d/%m/%Y", "3/5/2021", written("date", 2021, 5, 3)),
-        ("%b %Y", "May 2021", written("date", 2021, 5)),
-        ("%d.%m.%y %H.%M", "03.05.21 14.22", written("date", 2021, 5, 3, 51_720)),
-        ("%Y-%m-%dT%H:%M%z", "2021-05-03T01:00+0200",
-         written("date", 2021, 5, 2, 82_800, True)),
-        ("%d/%m/%Y", "?", UNKNOWN_TIME),
-    ],
-)  # fmt: skip
-def test_a_pattern_says_how_times_are_read(
-    pattern: str, text: str, expected: tuple[object, ...]
-) -> None:
-    assert fields_of(read_by_pattern(text, pattern)[0]) == expected
-
-
 @pytest.mark.parametrize(
     ("pattern", "fault"),
     [("%Q %Y", "a pattern such as %d/%m/%Y"), ("%d/%m", "a pattern with a year"), ("x", "a year")],
@@ -148,11 +88,6 @@ def test_a_pattern_says_how_times_are_read(
 def test_a_senseless_pattern_is_refused(pattern: str, fault: str) -> None:
     with pytest.raises(TimeFormatError, match=fault):
         axis_of(date_format=pattern)
-
-
-def test_a_time_that_does_not_fit_a_pattern_is_refused() -> None:
-    with pytest.raises(TimeFormatError, match=r"^a time as in %d/%m/%Y, or nothing for unknown$"):
-        axis_of("2021-05-03", date_format="%d/%m/%Y")
 
 
 def test_further_files_must_have_the_order_of_a_pattern() -> None:
@@ -163,6 +98,8 @@ def test_further_files_must_have_the_order_of_a_pattern() -> None:
     with pytest.raises(TimeFormatError, match=r"expected the day first, as in the data$"):
         axis.parse("05/13/2021")
     assert axis.parse("13/05/2021") == axis.parse("2021-05-13")
+    months = TimeAxis("day", date_format="%m/%d/%Y")
+    assert months.parse("03/05/2021") == months.parse("2021-03-05")
     assert TimeAxis("day", date_format="%Y-%d-%m").how_to_read() == {"granularity": "day"}
 
 
@@ -176,11 +113,6 @@ def test_many_times_are_read_as_one_by_one(times: list[datetime], damage: st.Dat
         texts[row] = texts[row][:place] + letter + texts[row][place + 1 :]
     together = read_times(pa.array(texts, pa.string()))
     assert together.tolist() == [read_time(text)[0].tolist() for text in texts]
-
-
-def test_seconds_reach_from_1902_to_2037() -> None:
-    with pytest.raises(TimeFormatError, match="a time from 1902 to 2037"):
-        axis_of("2040-01-01 00:00:00", granularity="second")
 
 
 def rows_of_days(pattern: str, count: int) -> list[str]:

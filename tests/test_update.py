@@ -26,15 +26,12 @@ from apptek.models.model_folder import load_model
 from apptek.models.updating import update_model
 from apptek.reading.reader import read_dataset
 
+MODEL = "by_time"
+
 
 @pytest.fixture(scope="module")
 def folder(shared_model: SharedModel) -> Path:
-    return shared_model("by_time")
-
-
-@pytest.fixture(scope="module")
-def predictor(folder: Path) -> Predictor:
-    return Predictor.load(folder)
+    return shared_model(MODEL)
 
 
 def read(folder: Path, *lines: str) -> Dataset:

@@ -12,12 +12,9 @@ import pyarrow as pa
 import pytest
 from command_line import apptek
 from html_pages import assert_contained, assert_mailable, read_page
-from worlds import names_of
 
 from apptek.errors import DataError, UnknownName
-from apptek.facts.name_matching import NameResolver
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.pair_chances import read_pairs
 from apptek.forecast.pairs import forecast_pairs
 from apptek.forecast.watch import PAST, watch, watch_list
 from apptek.forecast.window import Length, Window
@@ -28,8 +25,6 @@ from apptek.present.tables import write_result
 from apptek.present.watch_words import events_sentence, spark_text
 from apptek.present.wording import points
 from apptek.results import Forecast, WatchRow
-
-NAMES = NameResolver(names_of(["A", "B", "C", "D"]))
 
 
 @pytest.fixture(scope="module")
@@ -148,30 +143,6 @@ def test_no_change_has_no_sign_and_no_colour(
     colour = "#1d2330;font-weight:bold" if shown[0] == "+" else "#5a6372"
     assert f'color:{colour}">{shown}</td>' in page
     assert f">Watch list, {listed.first}</h1>" in page
-
-
-def test_files_of_pairs(tmp_path: Path) -> None:
-    plain, named, bad = (tmp_path / name for name in ("plain.tsv", "named.csv", "bad.csv"))
-    plain.write_text("A\tB\nC\tD\n")
-    named.write_text('object,note,subject\nB,x,A\n"D, E",y,C\n')
-    bad.write_text("subject,object\nA,B\nC\n")
-    assert read_pairs(plain, NAMES) == ([("A", "B"), ("C", "D")], [])
-    assert read_pairs(named, NAMES) == ([("A", "B"), ("C", "D, E")], [])
-    with pytest.raises(DataError, match=r"bad\.csv:3.*--skip-bad"):
-        read_pairs(bad, NAMES)
-    pairs, left_out = read_pairs(bad, NAMES, skip_bad=True)
-    assert pairs == [("A", "B")]
-    assert [line.split(": ")[0] for line in left_out] == ["bad.csv:3"]
-    bad.write_text("subject,object\nA,B\nC,C\n")
-    with pytest.raises(DataError, match=r"bad\.csv:3: 'C' twice"):
-        read_pairs(bad, NAMES)
-    assert read_pairs(bad, NAMES, skip_bad=True)[0] == [("A", "B")]
-    bad.write_text("Who,Whom\nA,B\nC,new\n")
-    assert len(read_pairs(bad, NAMES)[0]) == 3
-    bad.write_text("subject,object\nA,B\nC,?\n")
-    with pytest.raises(DataError, match=r"bad\.csv:3: '\?' is not a name; use --skip-bad"):
-        read_pairs(bad, NAMES)
-    assert read_pairs(bad, NAMES, skip_bad=True)[0] == [("A", "B")]
 
 
 def test_the_call_makes_the_same_list_and_shows_it(

@@ -1,0 +1,161 @@
+"""Many inputs and what is made of each, compared with the golden files in `tests/golden/text`."""
+
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fact_files import ALL_IN_TRAIN, in_words, write
+from golden_files import check
+from rdf_parts import read_rdf
+from reference import PlainFact
+from time_texts import fields_of, read, votes_of
+from worlds import facts_of, names_of
+
+from apptek.errors import ApptekError
+from apptek.facts.facts import Dataset
+from apptek.facts.name_matching import NameResolver
+from apptek.facts.predicate_table import PredicateTable
+from apptek.facts.protocols import Splitting
+from apptek.facts.times import TimeAxis
+from apptek.facts.written_times import read_by_pattern
+from apptek.features.traits import types_from_names
+from apptek.forecast.pair_chances import read_pairs
+from apptek.models.asked_queries import read_queries
+from apptek.models.registry import model_settings
+from apptek.present.sentences import Occurrences, when_words
+from apptek.present.wording import at_time
+from apptek.reading.name_tables import read_predicates, read_types
+from apptek.reading.reader import read_dataset
+from apptek.server.http_server import Reach
+from apptek.setting_rules import with_settings
+
+CASES = tomllib.loads(Path(__file__).with_name("golden_cases.toml").read_text("utf-8"))
+
+
+def axis_text(texts: list[str], granularity: Any = "auto") -> str:
+    votes, counts = votes_of(*texts, granularity=granularity)
+    if votes.expected:
+        distinct = list(dict.fromkeys(texts))
+        bad = [f"{distinct[row]!r}, expected {said}" for row, said in votes.expected.items()]
+        return f"refused: {'; '.join(bad)}"
+    axis, codes = votes.resolve(counts)
+    assert [axis.parse(axis.format(code)) for code in codes.tolist()] == codes.tolist()
+    places = zip(codes.tolist(), axis.positions(codes).tolist(), strict=True)
+    return f"{axis}: {', '.join(f'{axis.format(code)} at {place}' for code, place in places)}"
+
+
+def pattern_text(pattern: str, text: str) -> str:
+    votes_of(date_format=pattern)
+    return str(fields_of(read_by_pattern(text, pattern)[0]))
+
+
+def query_text(unit: Any, text: str) -> str:
+    *mixed, unit = unit.split()
+    return str(TimeAxis(unit, mixed=bool(mixed)).parse(text))
+
+
+def interval_text(since: str, until: str) -> str:
+    lows, highs = votes_of(since, until)[0].bounds()
+    return "fits" if lows[0] <= highs[1] else "does not fit"
+
+
+def setting_text(name: str, setting: str) -> str:
+    changed = with_settings(model_settings(name), [setting])
+    section, key = setting.partition("=")[0].split(".")
+    return repr(asdict(changed)[section][key])
+
+
+def facts_text(data: Dataset) -> str:
+    facts = [" | ".join(fact).encode("unicode_escape").decode() for fact in in_words(data)]
+    unit = f"by {'mixed ' * data.axis.mixed}{data.axis.unit}:"
+    return "\n  ".join([unit, *facts, *(f"note: {note}" for note in data.report.notes)])
+
+
+def words_text(table: PredicateTable) -> str:
+    """What the table says of its predicates, and of another."""
+    names = (*table.entries, "else")
+    words = {name: (table.class_of(name), table.phrase(name), table.label(name)) for name in names}
+    return f"{table.source}: {words}"
+
+
+def types_text(case: dict[str, Any]) -> str:
+    names = names_of(case.pop("names"))
+    pairs = [(names.find(one), names.find(other)) for one, other in case.pop("facts", [])]
+    facts = [PlainFact(one or 0, 0, other or 0, 0, 0) for one, other in pairs]
+    found = {
+        kind.name: {name: value for row, name in enumerate(names) if (value := kind.value(row))}
+        for kind in types_from_names(names, facts_of(facts), **case)
+    }
+    return str(found)
+
+
+def moment_text(
+    distances: tuple[int, ...] = (), undated: int = 0, horizon: int | None = None, **more: bool
+) -> str:
+    seen = Occurrences(tuple(distances), undated, False, horizon, **more)
+    return repr(when_words(TimeAxis("day"), seen))
+
+
+def reach_text(host: str, token: str | None = None, *, insecure: bool = False) -> str:
+    Reach(host, 0, token, insecure)
+    return "let in"
+
+
+def in_file(read: Callable[..., object]) -> Callable[..., str]:
+    """What is made of a case that is a file."""
+
+    def made(folder: Path, case: dict[str, Any]) -> str:
+        options = {key: value for key, value in case.items() if key not in {"file", "text"}}
+        found = read(folder, case["text"], case["file"], **options)
+        return facts_text(found) if isinstance(found, Dataset) else str(found)
+
+    return made
+
+
+SHOWN: dict[str, Callable[[Path, Any], str]] = {
+    "times": lambda _, text: str(read(text)),
+    "patterns": lambda _, case: pattern_text(*case),
+    "axes": lambda _, texts: axis_text(texts),
+    "granularities": lambda _, case: axis_text(case[1:], case[0]),
+    "queries": lambda _, case: query_text(*case),
+    "intervals": lambda _, case: interval_text(*case),
+    "settings": lambda _, setting: setting_text("paper", setting),
+    "model-settings": lambda _, case: setting_text(*case),
+    "reading": in_file(
+        lambda folder, text, name, **options: read_dataset(
+            write(folder / name, text), splitting=ALL_IN_TRAIN, **options
+        )
+    ),
+    "rdf": in_file(read_rdf),
+    "types": in_file(lambda folder, text, name: read_types(write(folder / name, text))),
+    "predicates": in_file(
+        lambda folder, text, name: words_text(read_predicates(write(folder / name, text)))
+    ),
+    "pairs": in_file(
+        lambda folder, text, name, **options: read_pairs(
+            write(folder / name, text), NameResolver(names_of("ABCD")), **options
+        )
+    ),
+    "splittings": lambda _, case: str(Splitting(**case)),
+    "types-of-names": lambda _, case: types_text({**case}),
+    "moments": lambda _, case: moment_text(**case),
+    "times-in-sentences": lambda _, time: at_time(time),
+    "reach": lambda _, case: reach_text(**case),
+    "query-files": in_file(lambda folder, text, name: [*read_queries(write(folder / name, text))]),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_what_is_made_of_each_case(name: str, tmp_path: Path) -> None:
+    lines = []
+    for case in CASES[name]:
+        try:
+            made = SHOWN[name](tmp_path, case)
+        except ApptekError as error:
+            (said,) = str(error).splitlines()
+            made = f"refused: {said}".replace(f"{tmp_path}/", "")
+        lines.append(f"{case!r}\n  {made}")
+    check(f"text/{name}.txt", "\n".join(lines))
