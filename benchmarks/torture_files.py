@@ -34,6 +34,7 @@ from apptek.synthetic.world import make_world, write_world
 QUICK = ["classifier.epochs=1", "classifier.l2=[3.0]"]
 TREES = [*QUICK, "reranker.rounds=5", "reranker.least_rows=20", "reranker.candidates=4"]
 BOMB_MEMORY = 1_500_000_000  # maximum memory in bytes for rejecting a bomb
+FACTS_MEMORY = 500_000_000  # maximum memory in bytes for reading damaged files of a few rows
 MINUTES = 600  # seconds after which a process counts as hung
 
 
@@ -196,6 +197,10 @@ def damaged_facts(seeds: range, place: Path) -> Iterator[Outcome]:
             first = seed + 1
             continue
         counts = json.loads(done.stdout)
+        if counts["memory"] > FACTS_MEMORY:
+            yield Outcome(first, f"{counts['memory']:,} bytes of memory", good=False)
+            first += 1
+            counts["read"] -= 1
         kinds = ["read"] * counts["read"] + ["refused"] * counts["refused"]
         yield from map(Outcome, range(first, last), kinds)
         first = last

@@ -47,9 +47,9 @@ def answered(*words: str) -> Any:
     return json.loads(succeeds(*words, "--json").stdout)
 
 
-def run_python(code: str) -> CompletedProcess[str]:
-    """Run a script in a separate process; it must succeed."""
-    words = [sys.executable, "-c", code]
+def run_python(code: str, *words: str) -> CompletedProcess[str]:
+    """Run a script with these arguments in a separate process; it must succeed."""
+    words = (sys.executable, "-c", code, *words)
     done = subprocess.run(words, check=False, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return done

@@ -6,32 +6,38 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from fact_files import ALL_IN_TRAIN, in_words, write
 from golden_files import check
 from rdf_parts import read_rdf
 from reference import PlainFact
 from time_texts import fields_of, read, votes_of
-from worlds import facts_of, names_of
+from worlds import facts_of, graph_of, names_of, random_intervals
 
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.facts.name_matching import NameResolver
-from apptek.facts.predicate_table import PredicateTable
+from apptek.facts.predicate_table import PredicateTable, cameo_table
 from apptek.facts.protocols import Splitting
 from apptek.facts.times import TimeAxis
 from apptek.facts.written_times import read_by_pattern
+from apptek.features.new_names import NewNames
 from apptek.features.traits import types_from_names
 from apptek.forecast.pair_chances import read_pairs
+from apptek.graph.stored_graph import graph_about, graph_arrays, graph_from
 from apptek.models.asked_queries import read_queries
 from apptek.models.registry import model_settings
+from apptek.present.metrics_text import quality_text, score_text
 from apptek.present.sentences import Occurrences, when_words
 from apptek.present.wording import at_time
 from apptek.reading.name_tables import read_predicates, read_types
 from apptek.reading.reader import read_dataset
+from apptek.research.result import read_result
 from apptek.server.http_server import Reach
 from apptek.setting_rules import with_settings
 
+COUNTRIES, CAMEO = ("India", "Iran", "Peru", "Chad"), cameo_table()
 CASES = tomllib.loads(Path(__file__).with_name("golden_cases.toml").read_text("utf-8"))
 
 
@@ -104,6 +110,28 @@ def reach_text(host: str, token: str | None = None, *, insecure: bool = False) -
     return "let in"
 
 
+def score_words(case: dict[str, Any]) -> str:
+    usual = dict.fromkeys(("base_rate", "no_change", "own_rate"))
+    return score_text(case | {"skill": usual | case["skill"]})
+
+
+def described(changes: dict[str, Any]) -> str:
+    graph = graph_of(random_intervals(50, np.random.default_rng(3)))
+    return str(graph_from(graph_about(graph) | changes, graph_arrays(graph)))
+
+
+def new_name_text(name: str) -> str:
+    known = [
+        f"{who} ({where})" for who in ("Police", "Navy", "Media", "Army") for where in COUNTRIES
+    ]
+    names = names_of(set(known) - {"Navy (India)"})
+    kinds = types_from_names(names, facts_of([]))
+    ids = NewNames(kinds).id(name), NewNames(kinds, strict=True).id(name)
+    assert max(ids) < 0
+    types, strict = ({kind.name: kind.value(new) for kind in kinds} for new in ids)
+    return f"{types}, with strict names {strict}"
+
+
 def in_file(read: Callable[..., object]) -> Callable[..., str]:
     """What is made of a case that is a file."""
 
@@ -134,6 +162,12 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "predicates": in_file(
         lambda folder, text, name: words_text(read_predicates(write(folder / name, text)))
     ),
+    "results": in_file(lambda folder, text, name: read_result(write(folder / name, text)).model),
+    "qualities": lambda _, case: quality_text(case),
+    "scores": lambda _, case: score_words(case),
+    "graph-descriptions": lambda _, case: described(case),
+    "new-names": lambda _, name: new_name_text(name),
+    "cameo": lambda _, name: f"{CAMEO.group_of(name)}: {', '.join(CAMEO.everyday_words(name))}",
     "pairs": in_file(
         lambda folder, text, name, **options: read_pairs(
             write(folder / name, text), NameResolver(names_of("ABCD")), **options

@@ -18,7 +18,6 @@ from apptek.features.new_names import NewNames
 from apptek.features.traits import (
     COUNTRY,
     SECTOR,
-    THE_COUNTRY,
     Kind,
     Origin,
     Traits,
@@ -72,33 +71,6 @@ def test_a_new_name_has_the_types_that_it_would_have_in_the_data(names: list[str
         new_rows = traits.rows(Queries(new_ids, new_ids[::-1], nothing, nothing - 1))
         assert np.array_equal(rows.offsets, new_rows.offsets)
         assert np.array_equal(rows.columns, new_rows.columns)
-
-
-@pytest.mark.parametrize(
-    ("name", "sector", "country"),
-    [
-        ("Navy (India)", "Navy", "India"),
-        ("navy (INDIA)", "Navy", "India"),
-        ("Navy_(India)", "Navy", "India"),
-        ("Ministry (India)", None, "India"),
-        ("Navy (Atlantis)", "Navy", None),
-        ("India", THE_COUNTRY, "India"),
-        ("Navy", None, None),
-    ],
-)
-def test_what_stands_in_a_name_is_read(
-    predictor: Predictor, name: str, sector: str | None, country: str | None
-) -> None:
-    kinds = {kind.name: kind for kind in predictor.model.main.kinds}
-    new = predictor.answerer.entity_id(name)
-    assert new < 0
-    assert (kinds[SECTOR].value(new), kinds[COUNTRY].value(new)) == (sector, country)
-
-
-def test_strict_names_are_read_strictly(predictor: Predictor) -> None:
-    strict = NewNames(predictor.model.main.kinds, strict=True)
-    assert strict.id("navy (india)") == -1
-    assert strict.id(NEW) < -1
 
 
 def kind(name: str, values: tuple[str, ...], origin: Origin = "name") -> Kind:

@@ -20,17 +20,6 @@ from apptek.reading.reader import read_dataset
 from apptek.synthetic.world import make_world
 
 
-def test_the_groups_are_those_of_gdelt() -> None:
-    roots = [f"{code:02d}" for code in range(1, 21)]
-    groups = [cameo_table().group_of(root) for root in roots]
-    assert groups == (
-        ["verbal cooperation"] * 5
-        + ["material cooperation"] * 4
-        + ["verbal conflict"] * 5
-        + ["material conflict"] * 6
-    )
-
-
 def test_every_entry_has_a_phrase_and_a_class() -> None:
     for predicate, entry in cameo_table().entries.items():
         assert entry.phrase, predicate

@@ -42,12 +42,6 @@ def test_the_best_legal_action_wins(data: list[list[tuple[float, bool]]]) -> Non
         assert action == max(candidates, key=lambda place: (row[place][0], -place), default=0)
 
 
-def test_an_illegal_action_does_not_win_over_negative_values() -> None:
-    values, legal = torch.tensor([[-3.0, 5.0, -2.0]]), torch.tensor([[True, False, True]])
-    assert (values * legal).argmax() == 1  # the paper's product: the illegal action has 0
-    assert masked_argmax(values.numpy(), legal.numpy()).tolist() == [2]
-
-
 @given(states=state_lists, data=st.data())
 def test_taking_states_agrees_with_lists(
     states: list[tuple[list[int], list[int]]], data: st.DataObject

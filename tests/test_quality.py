@@ -22,7 +22,7 @@ from apptek.models.model import with_training_facts
 from apptek.models.quality import paired_interval
 from apptek.models.seen import own_facts
 from apptek.predictor import Predictor
-from apptek.present.metrics_text import NO_QUALITY, quality_text, score_text
+from apptek.present.metrics_text import NO_QUALITY, quality_text
 from apptek.reading.reader import read_dataset
 from apptek.research.compare import Difference, bootstrap_interval
 from apptek.research.contest import Contestant, clear_best
@@ -102,28 +102,6 @@ def test_without_valid_facts_fit_says_that_nothing_was_measured(tmp_path: Path) 
     done = succeeds("fit", str(tmp_path), "--out", str(tmp_path / "model"))
     assert f"With all facts: {NO_QUALITY}" in done.stderr
     assert NO_QUALITY in " ".join(apptek("info", str(tmp_path / "model")).stdout.split())
-
-
-QUALITY: dict[str, Any] = {
-    "queries": 9073,
-    "newest": False,
-    "hits_at_1": 0.604,
-    "frequency": {"hits_at_1": 0.166, "interval": [0.41, 0.44]},
-    "recency": {"hits_at_1": 0.486, "interval": [0.1, 0.12]},
-}
-
-
-def test_the_words_count_of_a_hundred_and_name_the_baselines_that_are_as_good() -> None:
-    assert quality_text(QUALITY) == (
-        "the top prediction was correct for 60 of 100 held-out facts (most frequent predicate: 17, "
-        "counting: 49)"
-    )
-    even = QUALITY | {"recency": {"hits_at_1": 0.59, "interval": [-0.01, 0.03]}}
-    assert quality_text(even).endswith("counting: 59); no better than counting")
-    worse = QUALITY | {"recency": {"hits_at_1": 0.7, "interval": [-0.2, -0.1]}}
-    assert quality_text(worse).endswith("counting: 70); worse than counting")
-    few = QUALITY | {"queries": 20, "newest": True}
-    assert "correct for 12 of 20 recent held-out facts (" in quality_text(few)
 
 
 def test_the_interval_is_that_of_the_bootstrap_over_queries() -> None:
@@ -252,17 +230,3 @@ def test_an_unknown_keyword_of_a_forecast_is_named_with_those_that_exist(
         predictor.forecast(*predictor.model.dataset.entities[:2], dayz=3)
     with pytest.raises(TypeError, match=r"unknown keyword 'dayz'; .*until, days"):
         predictor.watch(dayz=3)
-
-
-def test_the_score_of_stored_forecasts_is_a_sentence_with_whole_counts() -> None:
-    score = {
-        "until": "2026-11-18", "runs": 1, "forecasts": 240, "pairs": 240.0, "share": 0.4333,
-        "forecast": 0.45, "calibration_error": 0.0312, "brier": 0.1, "log_loss": 0.3,
-        "skill": {"base_rate": 0.5, "no_change": 0.2, "own_rate": -0.125},
-    }  # fmt: skip
-    assert score_text(score) == (
-        "of 240 forecasts from 1 run, 108 were expected to come true and 104 did; squared errors "
-        "12.5 % larger than with each pair's own rate; calibration error 0.031"
-    )
-    score["skill"] = {"base_rate": None, "no_change": None, "own_rate": None}
-    assert "squared" not in score_text(score)

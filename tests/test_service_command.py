@@ -1,11 +1,9 @@
 import json
-import subprocess
-import sys
 import urllib.request
 from pathlib import Path
 
 import pytest
-from command_line import apptek_process
+from command_line import apptek_process, run_python
 from http_clients import running_service
 from typer.testing import CliRunner
 
@@ -49,7 +47,7 @@ def test_answers_and_explanations_need_no_torch(served_model: Path) -> None:
         f"create_app(ServedModel.open(Path({str(served_model)!r})))\n"
         "sys.exit('torch' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    run_python(code)
 
 
 @pytest.mark.parametrize(("command", "module"), [("serve", "uvicorn"), ("mcp", "mcp")])

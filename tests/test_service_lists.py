@@ -9,7 +9,6 @@ from fastapi.testclient import TestClient
 from python_calamine import CalamineWorkbook
 from service_parts import client_of, when_ready
 
-from apptek.facts.predicate_table import PredicateTable, cameo_table
 from apptek.features.traits import split_name
 from apptek.results import to_dict
 from apptek.server.served_model import ServedModel
@@ -106,17 +105,3 @@ def test_everyday_words_find_events_and_names_are_offered_besides(
     nothing, names = search(f"{actor} protest visit")
     assert nothing == set()
     assert names[0] == actor
-
-
-def test_everyday_words_are_those_of_cameo_alone() -> None:
-    cameo = cameo_table()
-    for word, name in {
-        "attack": "Use conventional military force", "kidnap": "Abduct, hijack, or take hostage",
-        "kill": "Assassinate", "war": "fight with small arms and light weapons",
-        "talks": "Engage in negotiation", "visit": "Host a visit", "aid": "Provide aid",
-        "protest": "Demonstrate or rally",
-    }.items():  # fmt: skip
-        assert word in cameo.everyday_words(name), name
-    assert "kidnap" in cameo.everyday_words("181")
-    assert cameo.everyday_words("no such") == []
-    assert PredicateTable().everyday_words("181") == []

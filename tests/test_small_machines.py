@@ -5,6 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from command_line import run_python
 
 MAIN = "from apptek.cli import main; main()"
 
@@ -38,9 +39,7 @@ def test_a_limit_on_files_is_told_as_the_system_tells_it(tmp_path: Path) -> None
         "    print(error)\n"
     )
     target = tmp_path / "a"
-    done = subprocess.run(
-        [sys.executable, "-c", code, str(target)], capture_output=True, text=True, check=False
-    )
+    done = run_python(code, str(target))
     assert done.stdout.startswith(f"{target} could not be written: ")
     assert "requested" not in done.stdout
     assert not target.exists()
@@ -55,5 +54,4 @@ def test_a_model_is_opened_without_threads_of_pyarrow(served_model: Path) -> Non
         "load_model(Path(sys.argv[1]))\n"
         "sys.exit('pyarrow.dataset' in sys.modules)"
     )
-    done = subprocess.run([sys.executable, "-c", code, str(served_model)], check=False)
-    assert done.returncode == 0
+    run_python(code, str(served_model))

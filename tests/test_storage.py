@@ -127,25 +127,6 @@ def test_arrays_of_another_size_or_type_are_refused() -> None:
             check(graph, {n: a for n, a in arrays.items() if n != name})
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        {"axis": {"unit": "fortnight"}},
-        {"axis": {"unit": "day", "mixed": "yes"}},
-        {"open_end": "ajar"},
-        {"entity_count": None},
-        {"entity_count": -1},
-        {"entity_count": ENTITIES + 1},
-        {"entity_count": float(ENTITIES)},
-        {"predicate_count": "2"},
-    ],
-)
-def test_a_damaged_description_is_refused(damage: dict[str, object]) -> None:
-    graph = graph_of(random_intervals(50, np.random.default_rng(3)))
-    with pytest.raises(GraphError):
-        graph_from(graph_about(graph) | damage, graph_arrays(graph))
-
-
 TRAIN = [PlainFact(0, 0, 1, 3, None), PlainFact(1, 1, 2, 4, 9), PlainFact(2, 2, 0, None, None)]
 HELD_OUT = [PlainFact(0, 1, 2, 5, 7)]
 

@@ -143,13 +143,8 @@ def test_times_of_another_granularity_are_refused(
 def test_many_names_are_found_before_and_after_new_ones() -> None:
     many = [f"name {number:07d}" for number in range(100_050)]
     names = Names(pa.array(many, pa.string())).extended(["zoe", "abel"])
-    assert [names.find(name) for name in ("name 0000000", "name 0100049", "zoe", "abel")] == [
-        0,
-        100_049,
-        100_050,
-        100_051,
-    ]
-    assert names.find("nobody") is None
+    places = {"name 0000000": 0, "name 0100049": 100_049, "zoe": 100_050, "abel": 100_051}
+    assert {name: names.find(name) for name in (*places, "nobody")} == {**places, "nobody": None}
 
 
 def test_several_files_are_added_as_one(folder: Path, data: Dataset, tmp_path: Path) -> None:

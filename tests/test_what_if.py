@@ -21,7 +21,7 @@ from apptek.models.answerer import WorkingView
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import contrast_text, contrast_words, counterfactual_text
 from apptek.present.wording import GIVEN
-from apptek.results import Change, to_dict
+from apptek.results import to_dict
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
@@ -170,15 +170,7 @@ def test_the_cause_of_a_change_goes_in_its_direction(data: Dataset, predictor: P
     (query,) = asked(data, range(9, 10))
     found = predictor.contrast(query, "2021-03-05")
     falls, rises = (
-        Change(
-            kind="history",
-            family="pair",
-            first_sentence="",
-            second_sentence=sentence,
-            first=0.0,
-            second=value,
-            change=value,
-        )
+        replace(found.changes[0], second_sentence=sentence, second=value, change=value)
         for sentence, value in (("A blamed B", -3.0), ("A praised B", 2.0))
     )
     more = replace(found.second, log_odds=found.first.log_odds + 1)
