@@ -76,8 +76,12 @@ def setting_text(name: str, setting: str) -> str:
 
 def facts_text(data: Dataset) -> str:
     facts = [" | ".join(fact).encode("unicode_escape").decode() for fact in in_words(data)]
-    unit = f"by {'mixed ' * data.axis.mixed}{data.axis.unit}:"
-    return "\n  ".join([unit, *facts, *(f"note: {note}" for note in data.report.notes)])
+    are_points = data.train.until is data.train.since  # one array for both
+    unit = f"{'points' if are_points else 'ends'} by {'mixed ' * data.axis.mixed}{data.axis.unit}"
+    names = [*data.predicates, *data.entities]
+    labels = [data.labels.shown(name) for name in names] if data.labels else []
+    more = [f"label: {label}" for label in sorted({*labels} - {*names})]
+    return "\n  ".join([unit, *facts, *more, *(f"note: {note}" for note in data.report.notes)])
 
 
 def words_text(table: PredicateTable) -> str:

@@ -27,17 +27,8 @@ from apptek.reading.rdf_names import DIRECT
 from apptek.reading.reader import read_dataset, read_more
 
 PAGE = Path(__file__).parents[1] / "docs" / "rdf.md"
-DATE = "^^<http://www.w3.org/2001/XMLSchema#date>"
 UNDATED = ("?", "?")
 # One statement of Wikidata, as its dumps write it, with what they say about it.
-OFFICE = """
-wd:Q1 wdt:P39 wd:Q2 ; p:P39 wds:q1-a .
-wds:q1-a a wikibase:Statement ; wikibase:rank wikibase:NormalRank ; ps:P39 wd:Q2 ;
-  pq:P580 "2001-05-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> ;
-  pq:P582 "2003-06-01T00:00:00Z"^^<http://www.w3.org/2001/XMLSchema#dateTime> ;
-  pq:P1365 wd:Q3 .
-wd:P39 rdfs:label "position held"@en .
-"""
 
 
 def facts_of(folder: Path, text: str, name: str = "facts.ttl", **options: Any) -> list[ReadFact]:
@@ -65,54 +56,11 @@ def test_an_error_of_the_parser_has_its_place(
     assert said.startswith(place)
 
 
-def test_an_annotation_may_precede_its_triple_and_each_is_a_fact(tmp_path: Path) -> None:
-    text = (
-        '_:r <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> '
-        "<<( <http://e.org/a> <http://e.org/p> <http://e.org/b> )>> .\n"
-        f'_:r <http://schema.org/startDate> "2001-05-01Z"{DATE} .\n'
-        f'_:s <http://schema.org/startDate> "2009-05-01"{DATE} .\n'
-        "<http://e.org/a> <http://e.org/p> <http://e.org/b> .\n"
-        '_:s <http://www.w3.org/1999/02/22-rdf-syntax-ns#reifies> '
-        "<<( <http://e.org/a> <http://e.org/p> <http://e.org/b> )>> .\n"
-    )  # fmt: skip
-    triple = ("http://e.org/a", "http://e.org/p", "http://e.org/b")
-    expected = [(*triple, "2001-05-01", "?"), (*triple, "2009-05-01", "?")]
-    assert facts_of(tmp_path, text, "facts.nt") == expected
-    assert facts_of(tmp_path, text, "facts.nq.gz") == expected
-
-
-def test_a_statement_of_wikidata_has_the_times_of_its_qualifiers(tmp_path: Path) -> None:
-    data = read_rdf(tmp_path, OFFICE)
-    assert in_words(data) == [("wd:Q1", "wdt:P39", "wd:Q2", "2001-05-01", "2003-06-01")]
-    assert data.labels is not None
-    assert data.labels.shown("wdt:P39") == "position held (wdt:P39)"
-    point = OFFICE.replace("P580", "P585").replace("P582", "P805")
-    assert facts_of(tmp_path, point) == [("wd:Q1", "wdt:P39", "wd:Q2", "2001-05-01", "2001-05-01")]
-
-
-def test_a_statement_without_a_time_is_undated_and_a_deprecated_one_is_none(tmp_path: Path) -> None:
-    undated = OFFICE.replace("P580", "P1").replace("P582", "P2")
-    assert facts_of(tmp_path, undated) == [("wd:Q1", "wdt:P39", "wd:Q2", *UNDATED)]
-    wrong = OFFICE.replace("NormalRank", "DeprecatedRank").replace("wdt:P39 wd:Q2 ;", "")
-    assert "found no fact" in fault_of(tmp_path, wrong.rpartition("wd:P39 rdfs:label")[0])
-
-
 LABELS = """
 ex:a rdfs:label "Anna"@de, "Ann"@en, "Annie"@en-gb . ex:b skos:prefLabel "Bob" .
 ex:c rdfs:label "Club"@en . ex:d rdfs:label "Club"@en . ex:e rdfs:label "Emil"@de .
 ex:a ex:p ex:b, ex:c, ex:d, ex:e .
 """
-
-
-def test_entities_are_called_by_their_labels_in_a_language(tmp_path: Path) -> None:
-    data = read_rdf(tmp_path, LABELS)
-    assert list(data.entities) == ["Ann", "Bob", "Club (ex:c)", "Club (ex:d)", "ex:e"]
-    assert data.aliases["ex:a"] == "Ann"
-    german = read_rdf(tmp_path, LABELS, lang="de")
-    assert list(german.entities) == ["Anna", "Bob", "Emil", "ex:c", "ex:d"]
-    assert read_rdf(tmp_path, LABELS, lang="EN-GB").aliases["ex:a"] == "Annie"
-    other = write(tmp_path / "labels.dat", HEAD + LABELS)
-    assert "Anna" in read_dataset(other, format="ttl", lang="de").entities
 
 
 def test_labels_and_prefixes_of_one_file_name_the_iris_of_another(tmp_path: Path) -> None:
@@ -124,8 +72,6 @@ def test_labels_and_prefixes_of_one_file_name_the_iris_of_another(tmp_path: Path
     data = read_dataset([facts, labels], splitting=ALL_IN_TRAIN)
     assert in_words(data) == [("Ann", "ex:p", "http://other.org/b#c", *UNDATED)]
     assert data.report.notes == ("labels.ttl has no facts",)
-    other = read_dataset(facts, splitting=ALL_IN_TRAIN, prefixes="o=http://other.org/b#")
-    assert in_words(other)[0][2] == "o:c"
 
 
 def test_further_facts_get_the_names_of_the_first(tmp_path: Path) -> None:

@@ -58,24 +58,6 @@ def test_progress_ends_with_all_bytes(tmp_path: Path) -> None:
 # Times
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "a\tp\tb\t3\nb\tp\ta\t4\n",
-        "a\tp\tb\nb\tp\ta\n",
-        "a\tp\tb\nb\tp\ta\t4\n",
-        "a\tp\tb\t3\t3\nb\tp\ta\t4\t4\n",
-        'a\tp\tb\t"1999"\t1999\n',
-        "a\tp\tb\t3\n\nb\tp\ta\t4\n",
-    ],
-)
-def test_facts_that_are_all_points_share_one_array_of_times(tmp_path: Path, text: str) -> None:
-    write(tmp_path / "train.tsv", text)
-    dataset = read_dataset(tmp_path)
-    assert dataset.train.until is dataset.train.since
-    assert dataset.test.until is dataset.test.since
-
-
 # Parquet
 
 

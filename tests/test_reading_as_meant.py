@@ -198,29 +198,6 @@ def test_a_predictor_is_fitted_by_a_column_of_splits() -> None:
         Predictor.fit(model.dataset, split="fold")
 
 
-# JSON arrays
-
-
-@pytest.mark.parametrize("indent", [None, 2])
-def test_an_array_of_objects_is_read(tmp_path: Path, indent: int | None) -> None:
-    facts = [
-        {"subject": "a", "predicate": "p", "object": "b", "time": DAY},
-        {"subject": "\u00e4", "predicate": "p", "object": 12345678901234567, "time": None},
-    ]
-    data = read_text(tmp_path, json.dumps(facts, indent=indent), "facts.json")
-    assert in_words(data) == [FACT, ("\u00e4", "p", "12345678901234567", "?", "?")]
-
-
-@pytest.mark.parametrize("header", [[], [["object", "predicate", "subject", "time"]]])
-def test_an_array_of_arrays_is_read_as_rows(tmp_path: Path, header: list[list[str]]) -> None:
-    rows: list[list[Any]] = [["b", "p", "a", DAY], ["c", "p", "a", DAY], ["d", "p"], ["e"]]
-    path = write(tmp_path / "facts.json", json.dumps([*header, *rows[:2]]))
-    subjects = [fact[0] for fact in in_words(read_all(path))]
-    assert subjects == (["a", "a"] if header else ["b", "c"])
-    message = fault_in(tmp_path, json.dumps([*header, *rows]), "facts.json")
-    assert message.startswith(f"facts.json:{len(header) + 3}: row: found 2 columns, expected ")
-
-
 # Options
 
 

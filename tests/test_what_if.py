@@ -21,7 +21,7 @@ from apptek.models.answerer import WorkingView
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import contrast_text, contrast_words, counterfactual_text
 from apptek.present.wording import GIVEN
-from apptek.results import to_dict
+from apptek.results import Change, to_dict
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
 
@@ -170,14 +170,14 @@ def test_the_cause_of_a_change_goes_in_its_direction(data: Dataset, predictor: P
     (query,) = asked(data, range(9, 10))
     found = predictor.contrast(query, "2021-03-05")
     falls, rises = (
-        replace(found.changes[0], second_sentence=sentence, second=value, change=value)
+        Change("history", "pair", "", sentence, first=0.0, second=value, change=value)
         for sentence, value in (("A blamed B", -3.0), ("A praised B", 2.0))
     )
     more = replace(found.second, log_odds=found.first.log_odds + 1)
     less = replace(found.second, log_odds=found.first.log_odds - 1)
     for second, cause in ((more, "A praised B"), (less, "A blamed B")):
         told, _ = contrast_words((found.first, second), (falls, rises))
-        assert told.endswith(f", {cause}.")
+        assert told.endswith(f", mainly because {cause} (for 2021-03-05).")
     told, paragraph = contrast_words((found.first, more), (falls,))
     assert "because" not in told
     lone = replace(found, sentence=told, paragraph=paragraph)
