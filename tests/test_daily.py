@@ -145,6 +145,15 @@ def test_an_empty_day_is_a_success_and_moves_the_observed_end(project: DailyProj
     assert observed_text(load_model(project.folder / "model")) == DAYS[2]
 
 
+def test_facts_of_unknown_predicates_are_counted_by_one_run(project: DailyProject) -> None:
+    project.write_facts([*ROWS, ("A", "Unheard of", "B", DAYS[1])])
+    for day in DAYS[1:]:
+        logged = log_of(project.succeeds(day).stdout)[1]
+        assert logged["unknown_predicates"] == 1  # the row is in the source each time
+    found = answered("info", str(project.folder / "model"))
+    assert found["left_out_since_the_fit"] == 1
+
+
 def test_a_list_is_compared_with_that_of_the_run_before(project: DailyProject) -> None:
     project.succeeds(DAYS[1])
     rows = json.loads((project.folder / "watch.json").read_text())["rows"]

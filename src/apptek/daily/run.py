@@ -9,6 +9,7 @@ because the run's date is the key of everything it stores.
 
 import json
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, chdir, contextmanager, nullcontext, suppress
 from dataclasses import replace
@@ -44,7 +45,7 @@ from apptek.models.manifest import RUN, read_json
 from apptek.models.model import Model
 from apptek.models.model_folder import load_model, save_model
 from apptek.models.registry import model_settings
-from apptek.models.updating import update_model
+from apptek.models.updating import unobserved_facts, update_model
 from apptek.predictor import Predictor
 from apptek.present.tables import SUFFIXES, TABLES, check_suffix, json_text, staged, to_arrow
 from apptek.present.template import render
@@ -110,6 +111,17 @@ def run_project(
         with run.step("write", log) as fields:
             fields["written"] = run.write(predictor, score, listed, forecasts)
         return listed
+
+
+def _counting_once(model: Model, fresh: Dataset) -> Model:
+    """Return a model whose last update counts unknown predicates only in facts of this run.
+
+    Every run reads the whole source, so an earlier run has counted the others.
+    """
+    *earlier, last = model.updates
+    counts = Counter(fresh.predicates[number] for number in fresh.train.predicates.tolist())
+    unknown = {name: counts[name] for name in last["unknown_predicates"] if counts[name]}
+    return replace(model, updates=(*earlier, {**last, "unknown_predicates": unknown}))
 
 
 @contextmanager
@@ -246,6 +258,8 @@ class _Run:
         """Return the model with the new facts, observed up to the date of the run."""
         assert self.model is not None
         model, report = update_model(self.model, data, None, self.day)
+        if data is not None and report.unknown_predicates:
+            model = _counting_once(model, unobserved_facts(data, self.model))
         fields |= to_dict(report) | {"unknown_predicates": sum(report.unknown_predicates.values())}
         self.changed = bool(report.added) or self.model.last_observed != model.last_observed
         if not self.changed:
