@@ -110,6 +110,9 @@ JSON_VALUES: tuple[tuple[str, object], ...] = (
     ("occurrence.horizons.0.burst.0", []), ("occurrence.horizons.0.leads.0.3.1", "2014-01-01"),
     ("occurrence.clock.1", ""), ("settings.features.past_only", "x"),
     ("views.all_facts.kinds.0.values.1", 0), ("occurrence.horizons.0.window", 0),
+    ("occurrence.horizons.0.acquainted.weights.9", None), ("occurrence.horizons.0.leads.0.0", {}),
+    ("occurrence.horizons.0.leads.0.0", "?"), ("occurrence.horizons.0.burst.1", float("nan")),
+    ("preset", [[]]), ("views.all_facts.kinds.0.name", {}),
 )  # fmt: skip
 
 

@@ -164,6 +164,7 @@ def _load(stored: CheckedFolder, settings: Any) -> Model:
     views: list[View] = [view for view in VIEWS if view in about["views"]]
     if not views:
         raise ValueError("it has no views")
+    _texts([about["preset"]])
     model = Model(
         **{name: about[name] for name in PLAIN},
         config=config,
@@ -184,7 +185,7 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
     arrays = {n.removeprefix(prefix): a for n, a in stored.arrays.items() if n.startswith(prefix)}
     kinds = (
         Kind(
-            entry["name"],
+            *_texts([entry["name"]]),
             _texts(entry["values"]),
             origin=entry["origin"],
             **{name: arrays[f"kinds.{number}.{name}"] for name in KIND_ARRAYS},
@@ -228,7 +229,7 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
 
 def _texts(values: list[Any]) -> tuple[str, ...]:
     if not all(isinstance(value, str) for value in values):
-        raise ValueError(f"the values of a kind of type must be texts, not {values!r}"[:200])
+        raise ValueError(f"expected texts, found {values!r}"[:200])
     return tuple(values)
 
 

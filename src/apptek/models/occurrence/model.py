@@ -246,28 +246,35 @@ def _horizon(entry: Mapping[str, Any]) -> Horizon:
         strangers=_regression(entry["strangers"]),
         burst=_burst(entry["burst"]),
         effects=tuple(
-            (lead, (_effect(a), _effect(b), _effect(c))) for lead, a, b, c in entry["leads"]
+            (int(lead), (_effect(a), _effect(b), _effect(c))) for lead, a, b, c in entry["leads"]
         ),
         busy=entry["busy"] and _regression(entry["busy"]),
     )
 
 
+def _finite(entry: Sequence[float]) -> Doubles:
+    numbers = np.asarray(entry, np.float64)
+    if not np.isfinite(numbers).all():
+        raise ValueError("the occurrence model has a number that is not finite")
+    return numbers
+
+
 def _two(entry: Sequence[float]) -> tuple[float, float]:
-    shift, slope = map(float, entry)
+    shift, slope = _finite(entry).tolist()
     return shift, slope
 
 
 def _burst(entry: Sequence[float]) -> Burst:
-    shift, steps, rhythm = map(float, entry)
+    shift, steps, rhythm = _finite(entry).tolist()
     return shift, steps, rhythm
 
 
 def _effect(entry: Sequence[float]) -> LeadEffect:
-    return LeadEffect(*map(float, entry))
+    return LeadEffect(*_finite(entry).tolist())
 
 
 def _regression(entry: Mapping[str, Any]) -> Regression:
-    weights, means = (np.asarray(entry[name], np.float64) for name in ("weights", "means"))
+    weights, means = (_finite(entry[name]) for name in ("weights", "means"))
     if not weights.shape == means.shape == (len(NAMES),):
         raise ValueError(f"the occurrence model has {weights.shape} weights, not {len(NAMES)}")
     return Regression(weights, float(entry["bias"]), means)
