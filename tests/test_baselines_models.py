@@ -80,7 +80,7 @@ def test_a_model_says_how_its_settings_differ_from_the_preset(
 
 def test_data_without_valid_facts_is_refused(data: Dataset) -> None:
     nothing = data.valid.take(np.arange(0))
-    with pytest.raises(DataError, match="no valid facts"):
+    with pytest.raises(DataError, match="on validation facts, but there are none"):
         Predictor.fit(replace(data, valid=nothing), model="pair")
 
 

@@ -52,7 +52,7 @@ def test_results_of_other_queries_or_without_ranks_cannot_be_compared(
     changes: tuple[tuple[dict[str, object], str], ...] = (
         ({"split": "valid"}, "cannot be compared"),
         ({"ranks": about["ranks"] | {"queries": "others"}}, "different queries"),
-        ({"ranks": None}, "names no ranks"),
+        ({"ranks": None}, "contains no ranks"),
     )
     for change, message in changes:
         other.write_text(json.dumps(about | change))
@@ -60,7 +60,7 @@ def test_results_of_other_queries_or_without_ranks_cannot_be_compared(
             compare_results([one, other])
     other.write_text(json.dumps(about))
     np.save(ranks, np.load(ranks) + 1)
-    with pytest.raises(ApptekError, match="does not hold the ranks"):
+    with pytest.raises(ApptekError, match="does not contain the ranks"):
         compare_results([one, other])
     for damaged in (b"nothing", b"PK\x03\x04nothing", None):
         ranks.unlink() if damaged is None else ranks.write_bytes(damaged)
@@ -225,7 +225,7 @@ def test_a_folder_about_other_data_is_refused(world: Path, events: Path, tmp_pat
     for words in ([world], [events, "--split-by", "time"]):
         code, _, told = run(*words, "--out", out, "--models", "pair")
         assert code == 1
-        assert "holds a contest on other data, another split or protocol" in told
+        assert "contains a contest with different data, split or protocol" in told
     (out / "contest.json").write_text("{")
     assert "contest.json is damaged" in run(events, "--out", out, "--models", "pair")[2]
 
@@ -274,5 +274,5 @@ def test_a_contest_has_the_protocol_that_is_asked_for(events: Path, tmp_path: Pa
     words = (events, "--out", tmp_path / "c", "--models", "pair", "--protocol")
     assert run(*words, "paper")[0] == 0
     assert read_result(tmp_path / "c" / "results" / "pair-seed0.json").protocol == "paper"
-    assert "another split or protocol" in run(*words, "official")[2]
+    assert "different data, split or protocol" in run(*words, "official")[2]
     assert "events has no protocol forecast" in run(*words, "forecast")[2]

@@ -46,8 +46,8 @@ def test_without_any_cache_folder_kernels_work_and_one_line_says_so() -> None:
     )
     assert done.stdout == "2\n"
     assert done.stderr == (
-        "compiled code cannot be cached: /dev/null/none is not a folder that only you can write; "
-        "set NUMBA_CACHE_DIR to one\n"
+        "compiled code cannot be cached: /dev/null/none is not a folder that "
+        "only you can write to; set NUMBA_CACHE_DIR to one\n"
     )
 
 

@@ -169,7 +169,11 @@ def test_what_cannot_be_evaluated_is_refused(
     data: Dataset, by_time: Dataset, predictor: Predictor
 ) -> None:
     options: tuple[tuple[Dataset, dict[str, Any], str], ...] = (
-        (by_time, {"view": "all_facts"}, "cannot be 'all_facts': the test facts lie after train"),
+        (
+            by_time,
+            {"view": "all_facts"},
+            "cannot be 'all_facts': the test facts are later than the training set",
+        ),
         (data, {"view": "all_facts", "rolling": True}, "rolling sees only the past"),
         (data, {"filtering": "none"}, "filtering is 'none'; known: raw, static, time-aware"),
     )
@@ -178,7 +182,7 @@ def test_what_cannot_be_evaluated_is_refused(
             Evaluator(dataset, **chosen)
     with pytest.raises(ApptekError, match="rolling needs a fitted model: register_baseline"):
         Evaluator(by_time, rolling=True).evaluate(lambda q: hashed(q, len(by_time.predicates)))
-    with pytest.raises(ApptekError, match="was fitted on other splits"):
+    with pytest.raises(ApptekError, match="was fitted on different splits"):
         Evaluator(by_time).evaluate(predictor)
 
 

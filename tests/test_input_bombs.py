@@ -34,8 +34,8 @@ def test_a_compressed_file_stops_at_the_limit(tmp_path: Path, suffix: str) -> No
     else:
         write(path, content)
     assert refused(path, max_bytes=100_000) == (
-        f"{path}: it grows to more than 100,000 bytes; if that is right, allow more with "
-        "--read max_bytes=N"
+        f"{path}: it expands to more than 100,000 bytes; if this is expected, "
+        "allow more with --read max_bytes=N"
     )
     assert len(read_dataset(path, max_bytes=1_000_000).train) == 1
 
@@ -50,7 +50,7 @@ def test_without_a_limit_the_size_of_the_file_is_what_counts(
     bomb.write_bytes(gzip.compress(ROW * 100_000))
     assert 200 * bomb.stat().st_size < 100_000 * len(ROW)
     allowed = f"{200 * bomb.stat().st_size:,}"
-    assert f"it grows to more than {allowed} bytes" in refused(bomb)
+    assert f"it expands to more than {allowed} bytes" in refused(bomb)
 
 
 def test_a_line_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,8 +69,8 @@ def test_a_parquet_file_of_many_equal_rows_is_stopped(tmp_path: Path) -> None:
         many = pa.concat_tables([table] * (count // 1000)).combine_chunks()
         writer.write_table(many, row_group_size=count)
     assert path.stat().st_size < 200_000
-    assert "it grows to more than 268,435,456 bytes" in refused(path)
-    assert "it grows to more than 1,000 bytes" in refused(path, max_bytes=1000)
+    assert "it expands to more than 268,435,456 bytes" in refused(path)
+    assert "it expands to more than 1,000 bytes" in refused(path, max_bytes=1000)
 
 
 def test_a_long_text_that_occurs_often_takes_its_room_once(tmp_path: Path) -> None:
@@ -94,9 +94,9 @@ def test_a_sheet_with_a_cell_far_away_is_stopped(tmp_path: Path) -> None:
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
-    assert "it grows to more than 268,435,456 bytes" in refused(path)
+    assert "it expands to more than 268,435,456 bytes" in refused(path)
     parts[sheet] = parts[sheet].replace(far, b"<!--" + b" " * 5_000_000 + b"--></sheetData>")
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, content in parts.items():
             archive.writestr(name, content)
-    assert "it grows to more than 1,000,000 bytes" in refused(path, max_bytes=1_000_000)
+    assert "it expands to more than 1,000,000 bytes" in refused(path, max_bytes=1_000_000)

@@ -172,15 +172,17 @@ def test_bad_input_gives_one_clear_line(folders: tuple[Path, Path], tmp_path: Pa
     play = ("paper", "play", str(agent))
     assert "subject and object are the same" in one_line(*play, subject, subject, time)
     assert "'Nobody' is not in this data" in one_line(*play, subject, "Nobody", time)
-    assert "holds no trained agent" in one_line("paper", "play", str(world), subject, object_, time)
+    assert "contains no trained agent" in one_line(
+        "paper", "play", str(world), subject, object_, time
+    )
     fit = ("fit", str(world), "--model", "paper", "--out", str(tmp_path / "model"))
     said = one_line(*fit, "--agent", str(agent))
     assert "was trained with agent.tknn=5, agent.epochs=0.2" in said
     assert not (tmp_path / ".model-fit").exists()
     write_world(make_world(400, 1), tmp_path / "other")
     moved = one_line(*play, subject, object_, time, "--data", str(tmp_path / "other"))
-    assert "was trained on other facts" in moved
-    with pytest.raises(ApptekError, match="trained on other facts than the model's"):
+    assert "was trained on different facts" in moved
+    with pytest.raises(ApptekError, match="trained on different facts from the model's"):
         check_agent(agent, AgentConfig(), "0")
 
 

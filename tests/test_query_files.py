@@ -68,5 +68,5 @@ def test_a_limit_and_an_encoding_can_be_given(tmp_path: Path) -> None:
     path = write(tmp_path / "q.csv.gz", "\u041c\u0438\u0440,b,2014\n".encode("cp1251"))
     options = ReadOptions(encoding="cp1251")
     assert list(read_queries(path, options)) == [(1, Query("\u041c\u0438\u0440", "b", "2014"))]
-    with pytest.raises(DataError, match="it grows to more than 5 bytes"):
+    with pytest.raises(DataError, match="it expands to more than 5 bytes"):
         list(read_queries(path, ReadOptions(max_bytes=5, encoding="cp1251")))

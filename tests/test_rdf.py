@@ -188,7 +188,7 @@ def test_written_answers_are_read_back_with_their_probabilities(
         assert labels[triple.subject.value] == (row["meant_subject"] or row["subject"])
         assert labels[triple.object.value] == row["meant_object"]
     assert next(iter(found.values()))["reifies"].subject.value == f"{WIKIDATA}entity/Q3017"
-    with pytest.raises(NoFactsError, match="labels and no facts"):  # predictions are not facts
+    with pytest.raises(NoFactsError, match="labels but no facts"):  # predictions are not facts
         read_dataset(files[suffix])
 
 

@@ -236,7 +236,7 @@ def test_further_files_are_read_like_the_first(tmp_path: Path) -> None:
     later = write(tmp_path / "two.txt", f"id;Day;Whom;What;Who\n1;{DAY};b;p;a\n")
     more = read_more(data, later, splitting=ALL)
     assert in_words(more) == [FACT]
-    assert any("like the files of the model" in note for note in more.report.notes)
+    assert any("with the model's own" in note for note in more.report.notes)
     # Files of another kind are read as they would be.
     for plain in (
         write(tmp_path / "plain.tsv", f"a\tp\tb\t{DAY}\n"),

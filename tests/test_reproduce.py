@@ -85,7 +85,7 @@ def test_a_file_that_is_no_list_of_runs_is_refused(tmp_path: Path, text: str | N
     path = tmp_path / "runs.toml"
     if text is not None:
         path.write_text(text, encoding="utf-8")
-    with pytest.raises(ConfigError, match=r"runs\.toml is no list of runs"):
+    with pytest.raises(ConfigError, match=r"runs\.toml is not a list of runs"):
         read_runs(path)
 
 

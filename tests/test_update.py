@@ -136,7 +136,7 @@ def test_times_of_another_granularity_are_refused(
     data: Dataset, predictor: Predictor, tmp_path: Path
 ) -> None:
     line = f"{data.entities[1]}\t{data.predicates[1]}\t{data.entities[0]}\t2030-01"
-    with pytest.raises(DataError, match="dated by month, but the model's by day"):
+    with pytest.raises(DataError, match="times in months, but the model's are in days"):
         predictor.update(read(tmp_path, line))
 
 

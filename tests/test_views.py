@@ -143,7 +143,7 @@ def test_there_is_nothing_to_roll_through_without_times(data: Dataset) -> None:
     undated = {split: data.split(split).take(~data.split(split).dated) for split in SPLITS}
     timeless = replace(data, **undated)  # type: ignore[arg-type]
     predictor = Predictor.fit(timeless)
-    with pytest.raises(ApptekError, match="no dated facts after train: nothing to roll through"):
+    with pytest.raises(ApptekError, match="no dated facts after the training set"):
         predictor.evaluate("test", rolling=True)
 
 

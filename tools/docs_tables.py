@@ -401,7 +401,7 @@ def backtest_table(results: Results) -> str:
     for result in _longest_backtests(results):
         windows = result.extras["windows"]
         every = counted(windows["every"], windows["unit"])
-        about = f"{windows['count']} of {every} from {windows['first']}"
+        about = f"{windows['count']} windows of {every} from {windows['first']}"
         for name, words in BACKTESTED.items():
             figures, skill = result.metrics[name], result.extras["skill"].get(name)
             rows.append(

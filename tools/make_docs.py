@@ -46,14 +46,14 @@ PAGES = (
 
 SETTINGS_TITLE = """# Settings
 
-Every setting of `fit`: what it is, what it may be, its value in the preset `default`, and in `max`
-and `paper` where that is another one. `--set reranker.rounds=100` changes one, and may be given
-several times; a list is written as in JSON: `--set 'classifier.l2=[0.0, 3.0]'`. What a model was
-fitted with is in its `model.json`. `make docs` rebuilds this page.
+This page lists every setting of `fit`: its meaning, the allowed values, the value in the preset
+`default`, and the values in `max` and `paper` if they differ. `--set reranker.rounds=100` changes a
+setting and can be repeated. Write lists as in JSON: `--set 'classifier.l2=[0.0, 3.0]'`. A model's
+`model.json` contains the settings of its fit. `make docs` rebuilds this page.
 
-A table of measured effects follows where recorded runs changed one setting alone: the change of
-MRR, the data and the split. The runs of `default` are older than the fit that starts from
-counting. One seed each: differences below .002 may be chance
+If recorded runs changed a single setting, a table of measured effects shows the change in MRR, the
+data and the split. The runs of `default` are older than the fit that starts from counting. Each
+value comes from one seed, so differences below .002 may be due to chance
 ([results.md](results.md)).
 """
 # Runs with the preset's settings, compared with runs that change a single setting.
@@ -84,8 +84,8 @@ dataclasses in `src/apptek/results.py`. `apptek.results.to_dict(result)` turns a
 values for JSON. A number that is not finite becomes null. `make docs` rebuilds this page.
 
 A few places differ. `predict --json` adds `similar`, `explain --json` adds `calibrated`, and
-`audit --json` adds `out`. [http.md](http.md) names what HTTP adds, and the fields of
-`POST /api/predict`. The tools of [mcp.md](mcp.md) return fewer fields.
+`audit --json` adds `out`. [http.md](http.md) describes what HTTP adds, and the fields of
+`POST /api/predict`. The assistant tools ([mcp.md](mcp.md)) return fewer fields.
 """
 TYPES = {str: "text", int: "integer", float: "number", bool: "true or false", NoneType: "null"}
 TYPES_OF_SCHEMA = {
@@ -119,8 +119,8 @@ def settings_page() -> str:
         rows = [
             {
                 "setting": f"`{section.name}.{key.name}`",
-                "what it is": declared[key.name]["description"],
-                "may be": allowed_words(declared[key.name]),
+                "meaning": declared[key.name]["description"],
+                "allowed values": allowed_words(declared[key.name]),
                 "default": json.dumps(usual[section.name][key.name]),
                 "other presets": ", ".join(
                     f"{name}: {json.dumps(changed[name_of_key])}"
@@ -155,7 +155,7 @@ def measured_effects() -> list[dict[str, str]]:
                 {
                     "setting": f"`{key}`",
                     "changed to": change_words(value, usual.settings[section].get(name)),
-                    "change of MRR": f"{difference:+.4f}",
+                    "change in MRR": f"{difference:+.4f}",
                     "model and data": f"`{result.model.removeprefix('apptek_')}`, "
                     f"{title_of(result.dataset)} {result.split}",
                 }

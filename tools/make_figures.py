@@ -127,7 +127,7 @@ def learning(results: Results) -> Figure:
 
 
 def predicates(results: Results) -> Figure:
-    """Draw the MRR of counting and of the model for the 20 commonest predicates."""
+    """Draw the MRR of counting and of the model for the 20 most common predicates."""
     rows = results["by-predicate-icews14"].extras["predicates"][:20]
     figure, axes = panels(2, 4.6, share=True)
     places = np.arange(len(rows))[::-1]

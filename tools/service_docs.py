@@ -14,9 +14,9 @@ ROOT = Path(__file__).parents[1]
 JSON = "application/json"
 TITLE = """# Every route and field of HTTP
 
-`make docs` builds this page from the description that a service has at `/api/openapi.json`.
-[http.md](http.md) explains the routes with examples. Objects that the library has, too, are in
-[results-fields.md](results-fields.md).
+`make docs` builds this page from the OpenAPI description that a service publishes at
+`/api/openapi.json`. [http.md](http.md) explains the routes with examples. Objects that are also
+results of the library are described in [results-fields.md](results-fields.md).
 """
 Schema = dict[str, Any]
 

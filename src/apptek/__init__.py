@@ -1,4 +1,4 @@
-"""What kind of relation holds between A and B at time t, and why?
+"""Which event or relation connects A and B at time t, and why?
 
     from apptek import Predictor, read_dataset
     predictor = Predictor.fit(read_dataset("events.csv"))       or a frame, or a list of tuples

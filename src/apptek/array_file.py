@@ -79,13 +79,13 @@ def read_arrays(
     header, start = read_header(path)
     metadata = header.pop(METADATA)
     if header_checksum not in (None, metadata["blake2b"]):
-        raise ValueError(f"{path.name} is not as it was written")
+        raise ValueError(f"{path.name} does not match its checksum")
     content = np.asarray(np.memmap(path, np.uint8, "r"))[start:]
     arrays: Arrays = {}
     for name, entry in header.items():
         part = content[slice(*entry["data_offsets"])]
         if check and checksum(part) != metadata[f"blake2b {name}"]:
-            raise ValueError(f"{name} in {path.name} is not as it was written")
+            raise ValueError(f"{name} in {path.name} does not match its checksum")
         arrays[name] = read_only(part.view(_TYPES[entry["dtype"]]).reshape(entry["shape"]))
     if content.size != sum(array.nbytes for array in arrays.values()):
         raise ValueError(f"{path.name} is longer or shorter than its header says")
@@ -106,7 +106,7 @@ def read_header(path: Path) -> tuple[dict[str, Any], int]:
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
         damaged = True
     if damaged:
-        raise ValueError(f"the header of {path.name} is not as it was written")
+        raise ValueError(f"the header of {path.name} does not match its checksum")
     return header, 8 + length
 
 

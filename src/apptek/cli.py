@@ -43,7 +43,7 @@ USAGE_ERROR: Any = typer.BadParameter.__mro__[1]
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)  # from writing to stdout
 WRONG_USAGE = (ArgumentError, ConfigError, TimeFormatError, UnknownPredicateError)
 OBJECTS_BETWEEN_COLLECTIONS = 100_000
-ABOUT = "What kind of relation holds between A and B at time t, and why?"
+ABOUT = "Which event or relation connects A and B at time t, and why?"
 
 app = typer.Typer(
     name="apptek",

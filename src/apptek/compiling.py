@@ -75,8 +75,8 @@ _PARENT = os.environ.get("NUMBA_CACHE_DIR") or platformdirs.user_cache_path("app
 _CACHE = cache_folder(kernels_digest(), Path(_PARENT))
 if _CACHE is None:
     sys.stderr.write(
-        f"compiled code cannot be cached: {_PARENT} is not a folder that only you can write; "
-        "set NUMBA_CACHE_DIR to one\n"
+        f"compiled code cannot be cached: {_PARENT} is not a folder that "
+        "only you can write to; set NUMBA_CACHE_DIR to one\n"
     )
 else:
     numba.config.CACHE_DIR = str(_CACHE)  # type: ignore[attr-defined]

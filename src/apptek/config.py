@@ -40,7 +40,7 @@ def no_progress(_state: str, _done: int, _total: int) -> None:
 
 @checked_dataclass
 class FeaturesConfig:
-    """The features that are used, and the facts that they see."""
+    """The features to use, and the facts that they see."""
 
     parts: tuple[str, ...] = setting(
         tuple(FEATURE_PARTS), "one or more of history, traits, topologies"
@@ -70,13 +70,13 @@ class HistoryConfig:
     kernels: Different[Kernel] = setting(DEFAULT_KERNELS, "how the weight of facts fades with time")
     pair_facts: int = setting(
         40,
-        "[K] nearest facts of the pair that count in each direction",
+        "[K] number of nearest facts of the pair to use in each direction",
         ge=1,
         le=MOST_HISTORY_FACTS,
     )
     profile_facts: int = setting(
         60,
-        "[K] nearest facts with other entities that count per profile",
+        "[K] number of nearest facts with other entities to use per profile",
         ge=1,
         le=MOST_HISTORY_FACTS,
     )
@@ -90,7 +90,7 @@ class TraitsConfig:
 
     weight: float = setting(1.0, "value of each token", gt=0, lt=100)
     entities: int = setting(
-        50_000, "this many entities, those with the most facts, get their own token", ge=0
+        50_000, "number of entities with a token of their own (those with the most facts)", ge=0
     )
     types: bool = setting(True, "add tokens for entity types, such as sector and country")
 
@@ -105,9 +105,7 @@ class AgentConfig:
         False, "keep only facts nearer than the k-th, as Eq. 3 literally says"
     )
     traversal: Traversal = setting("both", "facts that expand; outgoing follows Eq. 3 literally")
-    reward: Reward = setting(
-        "reached", "literal: as in Eq. 8, a side has no entity until it has a fact"
-    )
+    reward: Reward = setting("reached", "literal: as in Eq. 8, a side is empty until it has a fact")
     discount: float = setting(0.99, "[gamma] discount per step for later rewards", ge=0, le=1)
     epsilon_start: float = setting(1.0, "initial proportion of random actions", ge=0, le=1)
     epsilon_end: float = setting(0.05, "final proportion of random actions", ge=0, le=1)
@@ -165,7 +163,7 @@ class FitConfig:
 class ClassifierConfig:
     """How the linear softmax is fitted."""
 
-    epochs: int = setting(5, "passes over the data; the learning rate falls to 0 by the last", ge=1)
+    epochs: int = setting(5, "passes over the data; the learning rate falls to 0 at the end", ge=1)
     learning_rate: float = setting(0.1, "learning rate of Adagrad", gt=0)
     accumulator: float = setting(1.0, "initial sum of squared gradients", gt=0)
     l2: Different[NonNegativeFloat] = setting(
@@ -187,7 +185,7 @@ class RerankerConfig:
     candidates: int = setting(20, "predicates per query to re-rank", ge=2)
     folds: int = setting(
         3,
-        "folds of the training queries; a linear model fitted on the others scores each",
+        "folds of the training queries; each is scored by a linear model fitted on the others",
         ge=2,
         le=50,
     )

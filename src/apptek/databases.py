@@ -154,7 +154,7 @@ class Database:
     def _delete_run(self, cursor: Any, known: list[str], run: str) -> None:
         if RUN_DATE not in known:
             found = f"{self}: the table has the columns {', '.join(known)}"
-            raise DatabaseError(f"{found}; expected a new table, or one that `apptek run` made")
+            raise DatabaseError(f"{found}; expected a new table, or one created by `apptek run`")
         table = ".".join(map(quoted, self.table.split(".", 1)))
         cursor.execute(f"delete from {table} where {RUN_DATE} = $1", (run,))  # noqa: S608
 

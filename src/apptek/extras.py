@@ -40,9 +40,9 @@ def require_matplotlib() -> None:
 
 @contextmanager
 def one_torch_thread() -> Iterator[None]:
-    """Lets torch use one thread, then as many as before; with a block or as a decorator.
+    """Limit torch to one thread within a block or a decorated function.
 
-    The networks here are small: two threads beside another busy process only wait for each other.
+    The networks here are small: with another busy process, two threads only wait for each other.
     """
     import torch
 
@@ -55,7 +55,7 @@ def one_torch_thread() -> Iterator[None]:
 
 
 def parse_trees(text: str, whose: str) -> Any:
-    """Return LightGBM's booster of a text; ModelError where the text is damaged."""
+    """Return the LightGBM booster stored in a text. Raise ModelError if the text is damaged."""
     require_trees(f"{whose} needs")
     import lightgbm
 

@@ -236,4 +236,4 @@ def check_target(path: Path) -> None:
 def _check_not_in_a_model(path: Path) -> None:
     """Reject a path in a model folder, because an extra file would make the model unreadable."""
     if is_model(path.parent):
-        raise ApptekError(f"{path} would be inside a model folder; choose another place for it")
+        raise ApptekError(f"{path} would be inside a model folder; choose another location")

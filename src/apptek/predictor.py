@@ -409,11 +409,11 @@ class Predictor:
         event = read_filter(self.forecaster, predicate, class_, group)
         if object_ is None:
             if suppose is not None:
-                raise ArgumentError("suppose is for a forecast of two entities")
+                raise ArgumentError("suppose requires a forecast for two entities")
             window = self._window(start, length)
             return actor_forecast(self.forecaster, subject, window, event, top=top, members=members)
         if members:
-            raise ArgumentError("members is for a forecast of one entity alone")
+            raise ArgumentError("members requires a forecast for a single entity")
         self.answerer.entities.check(subject, object_, allow_unknown=allow_unknown)
         if suppose is None:
             return self._forecast_pair((subject, object_), self._window(start, length), event, top)

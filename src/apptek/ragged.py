@@ -38,7 +38,7 @@ class Ragged:
             raise ValueError("a ragged array has int64 offsets and int32 columns")
         bounds = np.concatenate([[0], self.offsets, [len(self.columns)]])
         if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
-            raise ValueError("the offsets of a ragged array descend or lead outside")
+            raise ValueError("the offsets of a ragged array are out of order or out of bounds")
         columns = self.flat_columns
         if columns.min(initial=0) < 0 or (self.width and columns.max(initial=0) >= self.width):
             raise ValueError(f"a column is not among the {self.width} that there are")

@@ -29,11 +29,11 @@ NOTE_KINDS = {
     "later_name": "a name is in the data, but not before the query's time",
     "lead": "there is a gap between the last observed time and the window",
     "model": "how the model was fitted, or when its data ends",
-    "read_as": "a name was matched to a name of the data",
-    "similar_name": "names of the data that are similar to an unknown one",
+    "read_as": "a name was matched to a similar name in the data",
+    "similar_name": "names in the data that are similar to an unknown name",
     "recorded": "the data already contains facts that answer the query",
     "splits": "validation and test facts are used, which predict does not use",
-    "supposed": "a supposed fact does not count",
+    "supposed": "a supposed fact is not used",
     "set": "how often the listed predicates contain the true one",
     "undated": "no fact has the query's date, or the query has no date",
     "unknown_name": "a name is not in the data",
@@ -44,7 +44,7 @@ NOTE_KINDS = {
 SIMILAR = "Similar names for each name that is not in the data."
 KNOWN = "Predicates of recorded facts with this subject, object and time."
 AGE = "How old the newest fact is, if the time is after all facts; otherwise empty."
-MEDIAN = "Units until the chance of such a fact reaches 50 %; null if above `longest`."
+MEDIAN = "Time units until the chance of such a fact reaches 50 %; null if above `longest`."
 LABELS = "Labels of these predicates, if they differ from the names."
 GROUPS = "Groups of these predicates."
 SET_SIZE = "How many predicates contain the true one in 90 % of similar cases; null if unknown."
@@ -134,17 +134,17 @@ class SupposedFact:
     subject: str = described("Who acts.")
     predicate: str = described("The predicate, as the data names it.")
     object: str = described("Who is acted upon.")
-    date: str = described("When it would take place.")
-    counts: bool = described("Whether the answer may use it; if not, a note explains why.")
+    date: str = described("The time at which it would happen.")
+    counts: bool = described("Whether the answer uses it; if not, a note explains why.")
 
 
 @record
 class SupposedChance:
-    """A probability without the supposed facts and with them."""
+    """A probability without and with the supposed facts."""
 
     kind: str = described("What the probability is about: event, predicate, class or group.")
     name: str = described("The predicate, class or group; empty for any event.")
-    label: str = described("How to show it.")
+    label: str = described("Its display name.")
     subject: str = described("Who acts; empty for either direction.")
     object: str = described("Who is acted upon; empty for either direction.")
     without: float = described("The probability without the supposed facts.")
@@ -160,14 +160,14 @@ class Change:
     family: str = described("Its family.")
     first_sentence: str = described("The reason in the first answer; empty if it has none.")
     second_sentence: str = described("The reason in the second answer; empty if it has none.")
-    first: float = described("What it adds in the first answer.")
-    second: float = described("What it adds in the second answer.")
+    first: float = described("Its contribution in the first answer.")
+    second: float = described("Its contribution in the second answer.")
     change: float = described("second - first.")
 
 
 @record
 class WhatIf:
-    """An answer without supposed facts and with them. The model itself does not change."""
+    """An answer without and with supposed facts. The model itself does not change."""
 
     sentence: str = described("What changes, in one sentence.")
     facts: tuple[SupposedFact, ...] = described("The supposed facts.")
@@ -175,10 +175,10 @@ class WhatIf:
         "Probabilities, the largest of each kind first."
     )
     compared: tuple[str, ...] = described(
-        "The predicates compared; a change marked A -> B is about any event."
+        "The predicates compared; a change marked A -> B refers to any event."
     )
-    changes: tuple[Change, ...] = described("The reasons that changed: without, then with.")
-    notes: tuple[Note, ...] = described("Why some supposed facts do not count.", default=())
+    changes: tuple[Change, ...] = described("The reasons that changed, without and with them.")
+    notes: tuple[Note, ...] = described("Why some supposed facts are not used.", default=())
 
 
 @record
@@ -196,7 +196,7 @@ class PredicateForecast:
 
     subject: str = described("Who acts.")
     predicate: str = described("The predicate, as the data names it.")
-    label: str = described("The predicate's label for people.")
+    label: str = described("The predicate's display name.")
     object: str = described("The entity acted upon.")
     probability: float = described("The chance of at least one such fact in the window.")
     expected: float = described("The expected number of such facts.")
@@ -243,7 +243,7 @@ class ChanceUntil:
 class NextEvent:
     """The expected time of the next event between two entities, in either direction."""
 
-    event: str = described("The predicate, class or group; empty: any event.")
+    event: str = described("The predicate, class or group; empty for any event.")
     probability: float = described("The chance of at least one such fact in the window.")
     expected: float = described("The expected number of such facts in the window.")
     curve: tuple[ChanceUntil, ...] = described("The chance by each day or step of the window.")
@@ -264,7 +264,7 @@ class Forecast(Result):
     last: str = described("The last time of the window (inclusive).")
     length: int = described("The length of the window, in units of the data.")
     unit: str = described("The unit of the data: day, hour, step, ...")
-    lead: int = described("Units between the last observed time and the window.")
+    lead: int = described("Time units between the last observed time and the window.")
     observed_until: str = described("The last time whose facts were used.")
     probability: float = described("The chance of at least one fact, in either direction.")
     expected: float = described("The expected number of facts, in both directions together.")
@@ -285,7 +285,7 @@ class Forecast(Result):
 
 @record
 class PartnerForecast:
-    """A forecast of the subject's acts on the object; one of them is the actor or a member."""
+    """A forecast for the subject acting on the object. One of them is the actor or a member."""
 
     subject: str = described("Who acts; with combined members, the most probable member.")
     object: str = described("Who is acted upon.")
@@ -303,13 +303,13 @@ class ActorForecast(Result):
     """A forecast for one actor: the entities that it will act on, and those that will act on it."""
 
     actor: str = described("The actor.")
-    members: tuple[str, ...] = described("The combined entities; empty for the actor alone.")
+    members: tuple[str, ...] = described("The combined entities; empty for a single actor.")
     event: str = described("The predicate, class or group that counts; empty for any event.")
     first: str = described("The first time of the window.")
     last: str = described("The last time of the window (inclusive).")
     length: int = described("The length of the window, in units of the data.")
     unit: str = described("The unit of the data: day, hour, step, ...")
-    lead: int = described("Units between the last observed time and the window.")
+    lead: int = described("Time units between the last observed time and the window.")
     observed_until: str = described("The last time whose facts were used.")
     acts_on: tuple[PartnerForecast, ...] = described(
         "Entities that it acts on, most probable first."
@@ -341,12 +341,12 @@ class EntityRanking(Result):
 
     subject: str | None = described("The entity that acts; null if it is the missing one.")
     predicate: str = described("The predicate, as the data names it.")
-    label: str = described("How to show the predicate.")
+    label: str = described("The predicate's display name.")
     object: str | None = described("The entity acted upon; null if it is the missing one.")
     time: str = described("The time in question; only facts before it are used.")
     ranked: tuple[RankedEntity, ...] = described("The most probable first.")
-    candidates: int = described("How many entities have any evidence, listed or not.")
-    others: int = described("How many entities have no evidence.")
+    candidates: int = described("The number of entities with any evidence, listed or not.")
+    others: int = described("The number of entities without evidence.")
     others_probability: float = described("The total probability of entities without evidence.")
     notes: tuple[Note, ...] = described("Other notes on the result.", default=())
 
@@ -368,12 +368,12 @@ class WatchRow:
     change: float = described("probability - previous.")
     predicates: tuple[PredicateForecast, ...] = described("The most probable first.")
     reason: str = described("The main cause of the change since that forecast.")
-    past: tuple[int, ...] = described("The facts in each earlier window, in order of time.")
-    unseen: tuple[str, ...] = described("Names that are not in the facts.")
+    past: tuple[int, ...] = described("Facts in each earlier window, in order of time.")
+    unseen: tuple[str, ...] = described("Names that are not in the data.")
     notes: tuple[Note, ...] = described("Notes on the pair.", default=())
     alerts: tuple[str, ...] = described("The alerts that the pair raises.", default=())
     status: str = described(
-        "Relative to an earlier list: new, up, down or same; unlisted if that list was cut.",
+        "Relative to an earlier list: new, up, down or same; unlisted if that list was shortened.",
         default="",
     )
     since: float | None = described("The chance in that list; null for a new pair.", default=None)
@@ -403,14 +403,14 @@ class DroppedPair:
 class WatchList(Result):
     """The forecasts of many pairs in a window, each compared with the previous window.
 
-    With a predicate, class or group, chances and counts refer to those events alone.
+    With a predicate, class or group, chances and counts refer only to those events.
     """
 
     first: str = described("The first time of the window.")
     last: str = described("The last time of the window (inclusive).")
     length: int = described("The length of the window, in units of the data.")
     unit: str = described("The unit of the data: day, hour, step, ...")
-    lead: int = described("Units between the last observed time and the window.")
+    lead: int = described("Time units between the last observed time and the window.")
     observed_until: str = described("The last time whose facts were used.")
     data: str = described("The name of the data.")
     rows: tuple[WatchRow, ...] = described("One row for each pair, those with alerts first.")
@@ -421,7 +421,7 @@ class WatchList(Result):
     dropped: tuple[DroppedPair, ...] = described(
         "Pairs that are only in the earlier list.", default=()
     )
-    cut: bool = described("Whether further pairs change by a point or more.", default=False)
+    cut: bool = described("Whether more pairs change by a point or more.", default=False)
     version: int = described("Changes when a field is renamed or removed.", default=1)
 
     @property
@@ -438,8 +438,8 @@ class SuspectFact:
     predicate: str = described("The predicate, as the data names it.")
     object: str = described("The object of the fact.")
     since: str = described("The first time of the fact; ? if unknown.")
-    until: str = described("The last time of the fact, the same for a point in time.")
-    label: str = described("The predicate's label for people.")
+    until: str = described("The last time of the fact; equal to `since` for a point in time.")
+    label: str = described("The predicate's display name.")
     finding: str = described("What is most likely wrong: predicate, direction or interval.")
     suspicion: float = described(
         "The probability of this error, assuming that 1 % of the facts are wrong."
@@ -447,7 +447,7 @@ class SuspectFact:
     log_odds: float | None = described("The same in log-odds; null if the dates are impossible.")
     probability: float | None = described("The probability of its predicate, with the fact hidden.")
     expected: str | None = described("The most probable predicate.")
-    expected_label: str | None = described("How to show the expected predicate.")
+    expected_label: str | None = described("The expected predicate's display name.")
     expected_probability: float | None = described("The probability of the expected predicate.")
     reason: str = described("Why the fact looks wrong; empty if no reason was requested.")
 
@@ -458,10 +458,10 @@ class AuditReport(Result):
 
     dataset: str = described("The name of the data.")
     facts: int = described("The number of facts that were judged.")
-    models: int = described("The number of models, each of which judged its own part of the facts.")
+    models: int = described("The number of models; each judged a different part of the facts.")
     prior: float = described("The assumed proportion of wrong facts of each kind.")
     suspected: dict[str, int] = described(
-        "How many facts are more likely wrong than right, by finding."
+        "The number of facts that are more likely wrong than right, for each finding."
     )
     bad_rows: int = described("The number of rows that could not be read as facts.")
     bad_rows_listed: int = described(
@@ -483,7 +483,7 @@ class RankedPredicate:
     """A predicate and its probability."""
 
     predicate: str = described("The predicate, as the data names it.")
-    label: str = described("The predicate's label for people.")
+    label: str = described("The predicate's display name.")
     probability: float = described("Its probability, conditional on an event.")
 
     @property
@@ -524,16 +524,16 @@ class Answer(Result):
     unseen_time: bool = described("Whether no fact has this time.")
     known: tuple[str, ...] = described(KNOWN)
     view: View = described(VIEW)
-    labels: tuple[str, ...] = described("Each predicate's label for people.")
+    labels: tuple[str, ...] = described("The display name of each predicate.")
     class_of: tuple[str, ...] = described("The class of each predicate; empty if it has none.")
     group_of: tuple[str, ...] = described("The group of each predicate; empty if it has none.")
     by_class: tuple[Share, ...] = described("Each class with its probability, largest first.")
     by_group: tuple[Share, ...] = described("The same for groups.")
     meant_subject: str | None = described("The matched entity; null if unknown or ambiguous.")
     meant_object: str | None = described("The same for the object.")
-    calibrated: bool = described("Whether the probabilities are calibrated; never for a far time.")
+    calibrated: bool = described("Whether the probabilities are calibrated; false for a far time.")
     far_time: bool = described(
-        "Whether the time is further from all facts than the length of the data."
+        "Whether the time is further from the nearest fact than the data's time span."
     )
     age_note: str = described(AGE)
     what_if: WhatIf | None = described(SUPPOSED, default=None)
@@ -585,13 +585,13 @@ class CitedFact:
     object: str = described("The entity acted upon.")
     since: str = described("The first time; ? if unknown.")
     until: str = described("The last time; ? if unknown.")
-    date: str = described("Both as one text: 2014-05-11, 1999 to 2003, since 1999, undated.")
+    date: str = described("Both times as text: 2014-05-11, 1999 to 2003, since 1999, undated.")
     distance: int | None = described(
-        "Units from the query, negative if before it; null if undated."
+        "Time units from the query, negative if earlier; null if undated."
     )
     apart: str = described("The distance as text: 2 days before.")
     side: str = described("The side it belongs to: subject, object, or both if it joins them.")
-    step: int = described("The step of the topology that added it; 1 in a history.")
+    step: int = described("The step of the topology that added it; 1 for a history.")
     expanded_by: str = described("The predicate of that step.")
     on_path: bool = described("Whether it is on a shortest path from subject to object.")
 
@@ -601,8 +601,8 @@ class Contribution:
     """A reason for or against a predicate, with its contribution."""
 
     kind: str = described(
-        "history: facts of the pair or of one entity; trait: what the entities are; topology; "
-        "reranker: what the trees add; counting: what counting facts adds.",
+        "history: facts about the pair or one entity; trait: types of the entities; topology; "
+        "reranker: the contribution of the trees; counting: that of counting facts.",
         default="topology",
     )
     family: str = described("pair, reversed, subject_out, ...; of a trait: its entity.", default="")
@@ -625,16 +625,16 @@ class Meeting:
 class Support:
     """Counts of similar evidence in the training facts, and of the predicates that followed it."""
 
-    when: str = described("The distance in time, by which evidence is counted.")
+    when: str = described("The distance in time for which evidence is counted.")
     queries: int = described("Training queries with similar evidence.")
     followed: int = described("The number of these queries with the predicate.")
     pairs: int = described("The number of pairs in the queries with the predicate.")
     confidence: float = described("followed / queries.")
-    lift: float = described("confidence / the share of the predicate among all training queries.")
+    lift: float = described("confidence / the predicate's proportion of all training queries.")
     runner_up: int = described("The number of these queries with the runner-up.")
     runner_up_lift: float = described("The lift of the runner-up.", default=0.0)
     is_itself: bool = described(
-        "The evidence is the fact in question, which training hides.", default=False
+        "Whether the evidence is the fact in question, which training hides.", default=False
     )
     contradicts: bool = described("Whether these counts alone contradict it.", default=False)
     words: str = described("The support as a sentence.", default="")
@@ -669,8 +669,8 @@ class Group:
     """A group of small reasons of the same type."""
 
     name: str = described("The name of the group.")
-    title: str = described("What its reasons have in common.")
-    log_odds: float = described("Their contribution to the log-odds against the runner-up.")
+    title: str = described("What the reasons have in common.")
+    log_odds: float = described("The sum of their log-odds against the runner-up.")
     members: tuple[int, ...] = described("Their indices in `further`, the largest effect first.")
 
 
@@ -688,13 +688,13 @@ class Explanation(Result):
     time: str = described("The time of the query; ? if it has none.")
     predicate: str = described("The explained predicate.")
     probability: float = described("Its probability, conditional on an event.")
-    label: str = described("The predicate's label for people.")
+    label: str = described("The predicate's display name.")
     runner_up: str = described("The predicate that the answer is compared with.")
-    runner_up_label: str = described("The runner-up's label for people.")
+    runner_up_label: str = described("The runner-up's display name.")
     runner_up_probability: float = described("The probability of the runner-up.")
     log_odds: float = described("log(probability / runner_up_probability).")
     bias: float = described("The contribution of the base rates to the log-odds.")
-    temperature: float = described("The divisor of the difference of two scores.")
+    temperature: float = described("The temperature that divides the difference of two scores.")
     reasons: tuple[Reason, ...] = described("The reasons for the predicate, the strongest first.")
     against: tuple[Reason, ...] = described("The reasons against it, the strongest first.")
     further: tuple[Contribution, ...] = described("The other contributions.")
@@ -761,7 +761,7 @@ class Contrast(Result):
     paragraph: str = described("The same in a few sentences.")
     first: Explanation = described("The explanation at the first time.")
     second: Explanation = described("The explanation at the second time.")
-    changes: tuple[Change, ...] = described("What each reason adds, the largest change first.")
+    changes: tuple[Change, ...] = described("The change of each reason, the largest first.")
     bias_change: float = described("The change of the bias.")
     change: float = described("The change of the log-odds.")
     notes: tuple[Note, ...] = described("Notes on the result.")
@@ -785,7 +785,7 @@ class Addition:
     subject: str = described("Who acts.")
     predicate: str = described("The predicate, as the data names it.")
     object: str = described("The entity acted upon.")
-    date: str = described("When it would take place.")
+    date: str = described("The time at which it would happen.")
     outcome: Outcome = described("The answer with this fact.")
 
 
@@ -799,14 +799,16 @@ class Counterfactual(Result):
     view: View = described(VIEW)
     answer: str = described("The answer.")
     probability: float = described("Its probability, conditional on an event.")
-    target: str | None = described("The requested new answer; null for any other predicate.")
+    target: str | None = described("The requested new answer; null if any other predicate will do.")
     removed: tuple[CitedFact, ...] = described("The fewest facts found whose removal changes it.")
     sentences: tuple[str, ...] = described("These facts as sentences.")
     outcome: Outcome | None = described("The answer without them; null if none were found.")
-    additions: tuple[Addition, ...] | None = described("Single facts that change it, if asked for.")
+    additions: tuple[Addition, ...] | None = described(
+        "Single facts that change the answer, if requested."
+    )
     unseen_subject: bool = described("Whether the subject has no facts.")
     unseen_object: bool = described("Whether the object has no facts.")
-    max_removed: int = described("The largest number of facts to remove.")
+    max_removed: int = described("The maximum number of facts to remove.")
     predicate_labels: dict[str, str] = described(LABELS, default_factory=dict)
     predicate_groups: dict[str, str] = described(GROUPS, default_factory=dict)
     notes: tuple[Note, ...] = described("Notes on the result.", default=())
@@ -849,10 +851,10 @@ class BacktestWindow:
     in_training: bool = described(
         "Whether the model was fitted on it; if so, no metric includes it."
     )
-    pairs: int = described("The number of ordered pairs that were forecast.")
+    pairs: int = described("The number of ordered pairs with a forecast.")
     expected: float = described("The sum of the chances: the expected number of pairs.")
     happened: int = described("The number of pairs with a fact.")
-    meetings: int = described("The number of pairs with their first fact, which were not forecast.")
+    meetings: int = described("The number of new pairs, which had no forecast.")
 
 
 @record
@@ -891,12 +893,12 @@ class Backtest(Result):
     every: int = described("The length of a window.")
     unit: str = described("The unit of the data: day, hour, step, ...")
     lead: int = described("The units between the last fact used and the window.")
-    recent: int = described("How many units a pair counts as recent after its last fact.")
+    recent: int = described("How long a pair counts as recent after its last fact.")
     windows: tuple[BacktestWindow, ...] = described("The windows in order of time.")
     figures: YesNoFigures | None = described("Null if the model was fitted on every window.")
-    baselines: dict[str, YesNoFigures] = described("The same for simple rates.")
+    baselines: dict[str, YesNoFigures] = described("The same metrics for simple rates.")
     skill: dict[str, float] = described("1 - the Brier score / the Brier score of a simple rate.")
     groups: dict[str, GroupSkill] = described("The metrics by group of pairs.")
-    reliability: tuple[ReliabilityBin, ...] = described("Events by their chance.")
+    reliability: tuple[ReliabilityBin, ...] = described("Outcomes by bins of chance.")
     predicates: YesNoFigures | None = described("The metrics of the forecasts of predicates.")
     predicate_reliability: tuple[ReliabilityBin, ...] = described("The same bins for predicates.")

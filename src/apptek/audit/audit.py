@@ -1,12 +1,12 @@
 """The audit of a graph: the log-odds that each fact is wrong, and in which way.
 
-By Bayes, the odds that a fact (s, r, o, t) has a wrong predicate are
+By Bayes' rule, the odds that a fact (s, r, o, t) has a wrong predicate are
 
     prior / (1 - prior) * noise(r) / p(r | s, o, t)
 
 Here noise(r) is the probability that an error has predicate r. It is proportional to the
 predicate's share of the facts to the power of 0.3, which is between uniform and the actual
-frequency. The usual behaviour of s and o at any time is counted again, to the power of 0.1
+frequency. These odds are divided by the lift of the roles of s and o, to the power of 0.1
 (`Roles.lift`). The odds of a swapped direction come from a logistic regression
 (`direction_log_odds`), times the same prior.
 """
@@ -57,7 +57,7 @@ class Roles:
         )
 
     def lift(self, facts: Facts) -> Doubles:
-        """Return the log-lift of s doing r plus that of o getting r, over the predicate's share."""
+        """Return the log-lift of s as a subject of r plus the log-lift of o as an object of r."""
         usual = np.bincount(facts.predicates)[facts.predicates] / len(facts)
 
         def log_lift(counts: Longs, entities: Ints) -> Doubles:
@@ -76,8 +76,8 @@ class Audit:
 
     predicate_odds  the log-odds that the predicate is wrong
     direction_odds  the log-odds that subject and object are swapped
-    partners        the fact that contradicts its dates: itself if its own dates do, -1 if there is
-                    none
+    partners        the fact that contradicts the dates: the fact itself if its own dates do, -1 if
+                    there is none
     """
 
     judge: Judge

@@ -136,7 +136,7 @@ def cross_fit(data: Dataset, *, seed: int = 0, folds: int = FOLDS) -> Judge:
     config, train = preset(DEFAULT), data.train
     usable = train.subjects != train.objects
     if np.count_nonzero(usable) < folds:
-        raise DataError(f"there are too few facts between two entities: expected {folds}")
+        raise DataError(f"too few facts between different entities: expected at least {folds}")
     graph = TemporalGraph.of(data)
     clock, kinds = Clock.of(graph), tuple(types_from_names(data.entities, train))
     space = make_space(graph, data, config, clock, kinds)

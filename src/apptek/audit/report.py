@@ -33,7 +33,7 @@ def audit_table(
     """Return one row per fact, least plausible first. The columns match SuspectFact.
 
     The first `explained` facts get reasons. Rows that were left out because they end before they
-    start come first. No model was asked about them, so they have no probabilities.
+    start come first. No model judged them, so they have no probabilities.
     """
     data, facts = audit.judge.model.dataset, audit.judge.model.graph.facts
     judged, odds, order = audit.judgements, audit.odds, audit.order
@@ -69,7 +69,7 @@ def suspects_of(table: pa.Table, count: int) -> tuple[SuspectFact, ...]:
 
 
 def audit_report(audit: Audit, table: pa.Table, count: int, bad_rows: int = 0) -> AuditReport:
-    """Return how many facts were judged and are suspect, and the first `count` of the table."""
+    """Return the numbers of judged and suspected facts, and the first `count` rows of the table."""
     listed = table.num_rows - len(audit.judgements)
     suspected = np.bincount(audit.findings[audit.odds > 0], minlength=len(FINDINGS)).tolist()
     by_finding = dict(zip(FINDINGS, suspected, strict=True))

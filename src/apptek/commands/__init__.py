@@ -7,5 +7,5 @@ numba or torch.
 import os
 
 # APPTeK's kernels do not use OpenBLAS. Each OpenBLAS thread takes memory, and a process with
-# limited memory may wait for that memory for ever. Set the limit before numpy is imported.
+# limited memory may wait for that memory forever. Set the limit before numpy is imported.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

@@ -27,7 +27,7 @@ OPTIONS = {
     "--preset": "use --model NAME (or --model NAME:paper to train a baseline as its authors did)",
     "--as-of": "use --past-only, or --from TIME with forecast and watch",
     "--view": "use --past-only; without it, every view is evaluated",
-    "--strict-names": "unknown names are refused without --allow-unknown",
+    "--strict-names": "unknown names are rejected without --allow-unknown",
     "--most": "use --top N",
     "--reload": "restart the service to serve a new model",
     "--checkpoint-seconds": "the training of an agent cannot be resumed",
@@ -51,7 +51,7 @@ OPTIONS = {
     "--split": "use --read split=SHARES",
     "--address": "set RAY_ADDRESS=HOST:PORT and use --engine ray",
     "--http": "start apptek mcp by ssh, or use the HTTP interface of apptek serve",
-    "--world": "only the other measures are left",
+    "--world": "the other measures remain",
     "--parts": "facts are no longer divided into parts",
     "--storage": "the shared folder is created next to the output",
 }

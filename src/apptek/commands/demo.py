@@ -22,7 +22,7 @@ from apptek.terminal import output, stage_progress
 
 FACTS = 20_000
 FOLDER = Path("demo")
-RULE = "ally-retaliates"  # the planted rule that leads through a third party
+RULE = "ally-retaliates"  # the planted rule that involves a third entity
 
 
 def show_demo(*, seed: int = 0) -> None:
@@ -52,7 +52,7 @@ def show_demo(*, seed: int = 0) -> None:
 
 
 def _choose_query(world: World, predictor: Predictor) -> Query:
-    """Return the best answered query among those about test facts that the two-hop rule made."""
+    """Return the query with the best answer among the test facts that the two-hop rule created."""
     data, test = world.dataset, world.dataset.test
     made_by = [rule.name for rule in world.rules].index(RULE)
     rows = np.flatnonzero(world.origins["test"] == made_by).tolist()

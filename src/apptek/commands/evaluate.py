@@ -107,13 +107,13 @@ def evaluate(options: EvaluateOptions) -> None:
 
 
 def _evaluate_sets(options: EvaluateOptions) -> None:
-    """Print precision, recall and F1 of the set of predicates of each question."""
+    """Print precision, recall and F1 of the predicted sets of predicates."""
     from apptek.predictor import Predictor
     from apptek.present.metrics_text import sets_text
     from apptek.terminal import working
 
     predictor = Predictor.load(options.model)
-    with working("asking at four horizons"):
+    with working("predicting at four horizons"):
         by_horizon = predictor.evaluate_sets(options.split)
     about = {"dataset": predictor.model.dataset.name, "split": options.split}
     _print(options, about | {"multilabel": by_horizon}, sets_text, by_horizon)
@@ -127,7 +127,7 @@ def _print(options: EvaluateOptions, entries: dict[str, Any], render: Any, *show
 
 
 def _evaluate_ranks(options: EvaluateOptions) -> None:
-    """Evaluate the ranks of the predicates of a split; print them and write the result."""
+    """Rank the predicates of a split; print the metrics and write the result."""
     from apptek.predictor import Predictor
     from apptek.present.metrics_text import views_text
     from apptek.present.tables import write_result
@@ -170,7 +170,7 @@ def _evaluate_ranks(options: EvaluateOptions) -> None:
 
 
 def _evaluate_entities(options: EvaluateOptions) -> None:
-    """Evaluate the ranks of the missing entities of a split; print them and write the result."""
+    """Rank the missing entities of a split; print the metrics and write the result."""
     from apptek.forecast.entity_evaluation import evaluate_entities
     from apptek.predictor import Predictor
     from apptek.present.metrics_text import entities_text
@@ -212,7 +212,7 @@ def _evaluate_forecasts(options: EvaluateOptions) -> None:
 
 
 def _write_result(options: EvaluateOptions, entries: dict[str, Any]) -> None:
-    """Write the result file, if one is asked for."""
+    """Write the result file, if one is requested."""
     from apptek.models.manifest import RUN, read_json
     from apptek.research.provenance import command
     from apptek.research.result import Result, write_result

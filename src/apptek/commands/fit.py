@@ -33,7 +33,7 @@ class FitOptions:
         "--replace", "Overwrite an existing model, atomically, when the fit succeeds.", False
     )
     past_only: bool = option(
-        "--past-only", "Fit only the view of earlier facts, which then answers every query.", False
+        "--past-only", "Fit only the past_only view, which then answers every query.", False
     )
     final: bool | None = option(
         "--final/--not-final",
@@ -82,11 +82,11 @@ def fit(options: FitOptions, reading: Reading) -> None:
     elif "topologies" in config.features.parts:
         require_torch()
     else:
-        opt.refuse(options, ["agent"], "needs the model paper: an agent finds topologies")
+        opt.refuse(options, ["agent"], "requires --model paper")
     if not is_baseline and not options.replace and is_model(options.out):
         why = "use --replace to overwrite the model, or choose another folder"
         raise ApptekError(f"{options.out} already exists; {why}")
-    # Before the data, which may take long to read: a bad table should fail at once.
+    # Before the data, which may take long to read, so that a bad table fails at once.
     names = ("model", "protocol", "seed", "resume", "final", "replace", "observed_until", "agent")
     keywords: dict[str, Any] = {name: getattr(options, name) for name in names}
     keywords |= {"config": config, "about_run": about_run()}
@@ -110,7 +110,7 @@ def _read(data: list[str], reading: Reading, labels: Any, aliases: dict[str, str
         tell(f"labels: {known:,} of {count:,} predicates are in {dataset.labels.source}{off}")
     if aliases:
         found = sum(dataset.entities.find(name) is not None for name in aliases.values())
-        tell(f"aliases: {found:,} of {len(aliases):,} match entities of the data")
+        tell(f"aliases: {found:,} of {len(aliases):,} match entities in the data")
     if note := alike_note(dataset.entities):
         tell(f"note: {note}")
     return dataset

@@ -57,7 +57,7 @@ def _summary(folder: Path) -> dict[str, Any]:
     from apptek.models.recalibration import recent_calibration
 
     loaded = load_model(folder, baselines=True)
-    # A report has no fixed form, so a missing entry shows only when it is read.
+    # A report has no fixed structure, so a missing entry is noticed only when it is read.
     with refusing_damage(folder):
         facts = summarize(loaded)
     if facts.get("updates") and (recent := recent_calibration(loaded)):

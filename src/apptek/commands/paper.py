@@ -265,7 +265,7 @@ def reproduce(context: typer.Context, options: ReproduceOptions) -> None:
     quick, out = options.quick, options.out
     if options.only_recorded:
         opt.refuse(options, ["only"], "cannot be combined with --only-recorded, which runs nothing")
-    # The list of the current folder, else that of the checkout that this file is in.
+    # The list in the current folder, or else in the checkout that contains this file.
     listed = RUNS if RUNS.is_file() else Path(__file__).parents[3] / RUNS
     runs = read_runs(listed)
     if options.only_recorded and out is not None and not out.is_dir():

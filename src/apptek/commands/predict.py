@@ -46,7 +46,7 @@ class PredictOptions:
         rich_help_panel=_FILE,
     )
     predicate: str | None = option(
-        "--predicate NAME", "The predicate of the missing entity, if SUBJECT or OBJECT is '?'."
+        "--predicate NAME", "The predicate of the fact, if SUBJECT or OBJECT is '?' (missing)."
     )
     past_only: opt.PastOnlyOption = False
     allow_unknown: opt.AllowUnknownOption = False
@@ -61,9 +61,9 @@ def predict(options: PredictOptions, reading: QueriesReading) -> None:
     Probabilities are conditional on an event between the pair at that time. For the probability
     of an event, use `apptek forecast`.
 
-    With '?' as SUBJECT or OBJECT, and a --predicate, the command ranks the entities that could
-    take that place. It then uses only facts before the given time. `--suppose` shows the answer
-    without and with a fact.
+    With '?' as SUBJECT or OBJECT and a --predicate, the command ranks the candidates for the
+    missing entity. It then uses only facts before the given time. `--suppose` shows the answer
+    without and with a hypothetical fact.
 
     Example: `apptek predict model Coresia Falgard 2019-07-26`
     """
@@ -98,10 +98,10 @@ def _check_open(options: PredictOptions, is_open: list[bool]) -> None:
     if all(is_open):
         raise typer.BadParameter("SUBJECT and OBJECT are both '?': name one of them")
     if options.predicate is None and any(is_open):
-        raise typer.BadParameter("'?' needs --predicate: the predicate of the missing entity")
+        raise typer.BadParameter("'?' requires --predicate, the predicate of the fact")
     if options.predicate is not None:
         if not any(is_open):
-            why = "is for a missing entity: give '?' as SUBJECT or OBJECT"
+            why = "only works with '?' as SUBJECT or OBJECT"
             raise typer.BadParameter(f"--predicate {why}")
         others = ("suppose", "coverage", "allow_unknown")
         opt.refuse(options, others, "cannot be combined with a missing entity ('?')")

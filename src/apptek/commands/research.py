@@ -200,8 +200,8 @@ class FaithfulnessOptions:
 def faithfulness(options: FaithfulnessOptions) -> None:
     """Measure whether reasons are faithful to the model.
 
-    Deletion: removing the cited facts hurts the answer more than removing the same number of random
-    facts. Sufficiency: the facts of five reasons are enough to keep the answer.
+    Deletion compares removing the cited facts with removing the same number of random facts.
+    Sufficiency measures how often the facts of five reasons are enough to keep the answer.
 
     Example: `apptek research faithfulness model -n 20`
     """

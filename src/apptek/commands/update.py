@@ -89,7 +89,7 @@ def _update(options: UpdateOptions, target: Path, reading: FactsReading) -> tupl
             save_model(updated, target, run, in_place=in_place)
     undated = 0 if new is None else new.undated_count()
     if undated and fitted.last_observed is not None:
-        tell(f"note: facts without a time in a model of dated facts: {undated:,}")
+        tell(f"note: facts without a time added to a model with dated facts: {undated:,}")
     return updated, report, sum(new.report.duplicates.values()) if new is not None else 0
 
 
@@ -153,7 +153,7 @@ class RunOptions:
 
 @takes_options
 def run(options: RunOptions) -> None:
-    """Do a day's work: update the model, score old forecasts, write the watch list and alerts.
+    """Run the daily job: update the model, score old forecasts, write the watch list and alerts.
 
     The file `apptek.toml` defines what to read, watch and write (docs/operations.md). If there is
     no model, the command fits it. Forecasts are stored next to the model, and are scored once their

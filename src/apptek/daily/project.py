@@ -26,7 +26,7 @@ class Source(ReadOptions):
     data: str | list[str]  # files, a folder, a pattern or the URL of a database
     delay: int = setting(1, "steps between now and the last observed step: 1 is yesterday", ge=0)
     late: int = setting(
-        7, "for a database: the steps whose rows are read again, to find late facts", ge=0
+        7, "for a database: the number of recent steps to read again, to find late facts", ge=0
     )
 
     def options(self) -> dict[str, Any]:

@@ -159,7 +159,7 @@ def _check(project: Project) -> None:
         parse_rule(rule)
     pairs = None if watch.pairs is None else _target(watch.pairs)
     if isinstance(pairs, Path) and not pairs.is_file():
-        raise DataError(f"{pairs}: no such file; it is named by `pairs` in [watch]")
+        raise DataError(f"{pairs}: no such file; see `pairs` in [watch]")
     for texts, suffixes in ((outputs.watch, SUFFIXES), (outputs.alerts, TABLES)):
         for target in map(_target, texts):
             check_suffix(target, suffixes)
@@ -330,7 +330,7 @@ class _Run:
         alerts = pa.Table.from_pylist([to_dict(each) for each in listed.alerts], ALERTS)
         tables = [(_target(text), listed, to_arrow(listed)) for text in outputs.watch]
         tables += [(_target(text), alerts, alerts) for text in outputs.alerts]
-        with ExitStack() as stack:  # last entered, first in place: databases, then forecasts
+        with ExitStack() as stack:  # the last entered is written first: databases, then forecasts
             for target, result, _ in tables:
                 if isinstance(target, Path):
                     stack.enter_context(staged(target, result, "watch"))

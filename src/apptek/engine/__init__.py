@@ -1,4 +1,4 @@
-"""`map_queries`: work on shards of queries by threads, local processes or a Ray cluster."""
+"""`map_queries`: process shards of queries with threads, local processes or a Ray cluster."""
 
 from apptek.engine.engine import EngineName, map_queries, use_engine
 

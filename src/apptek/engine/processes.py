@@ -22,7 +22,7 @@ class Processes:
 
     def __init__(self) -> None:
         self.worker_count = os.cpu_count() or 1
-        # Nothing is ever sent: the processes exit when it is closed, explicitly or with the driver.
+        # Nothing is sent through the pipe: the workers exit when it is closed, or with the driver.
         self._held_by_workers, self._line = multiprocessing.Pipe(duplex=False)
         self._pool = self._new_pool()
 
@@ -67,5 +67,5 @@ def begin(line: Connection) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     driver: Any = multiprocessing.parent_process()
     ends = [line, driver.sentinel]
-    # The line closes when the driver closes it, the sentinel when the driver is killed.
+    # The driver closes the line to stop the workers; the sentinel is ready if it is killed.
     threading.Thread(target=lambda: wait(ends) and os._exit(1), daemon=True).start()

@@ -64,7 +64,7 @@ class RayCluster:
                 ray.init(address or "local", **how)
         except Exception as error:  # many types, some without a message
             self._stack.close()
-            hint = "; are RAY_ADDRESS, RAY_AUTH_TOKEN and versions right?" if address else ""
+            hint = "; check RAY_ADDRESS, RAY_AUTH_TOKEN and the versions" if address else ""
             raise ApptekError(f"Ray: {_first_line(error)}{hint}") from None
         self._ray: Any = ray
         self._stack.callback(ray.shutdown)

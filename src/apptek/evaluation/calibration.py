@@ -21,7 +21,7 @@ _MOST_ROWS = 20_000  # maximum number of evenly spaced rows for fitting a calibr
 _START_COUNT = 13  # temperatures to try; Newton's method starts from the best
 # Of a balanced calibration: the weights of the squared conditions, by the norms of the curves
 _NORMS, _STEEPNESS = np.asarray([1.0, 3.0, 5.0, 7.0]), 1e3
-# Newton's method: the step of the differences, iterations, the move that ends it, most damping
+# Newton's method: finite-difference step, iterations, smallest move, maximum damping
 _DIFFERENCE, _STEPS, _ENOUGH, _MOST_DAMPING = 1e-2, 25, 1e-3, 1e3
 _LOGISTIC_STEPS, _LAST_STEP = 50, 1e-7  # for the logistic regression
 
@@ -190,7 +190,7 @@ def _odds_of_others(
 
 
 def newton(loss: Callable[[Doubles], float], start: Doubles) -> Doubles:
-    """Minimise a smooth loss of a few numbers with damped Newton's method and finite differences.
+    """Minimise a smooth loss over a few numbers with a damped Newton method and finite differences.
 
     An optimiser from a library would be an extra dependency for a few lines.
     """

@@ -46,7 +46,7 @@ def evaluate_sets(
     """
     if not len(data.valid):
         raise ApptekError(
-            "the thresholds of sets are chosen on valid, and there are no valid facts"
+            "the thresholds of sets are chosen on validation facts, but there are none"
         )
     found: dict[str, dict[str, Any]] = {}
     for horizon in HORIZONS:

@@ -51,7 +51,7 @@ class PredicateEntry(NamedTuple):
 
     label   its display name ("Consult" for the code 040)
     phrase  its wording in a sentence, between subject and object: "consulted", "visited"
-    kind    its class ("Fight"); probabilities add up by class
+    kind    its class ("Fight"); probabilities are summed by class
     group   the class of its class ("material conflict")
     """
 

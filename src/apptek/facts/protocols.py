@@ -8,9 +8,9 @@ A protocol uses the published splits, the splits that the paper must have used, 
 | paper    | as it is             | the public test, filtered | the public valid, filtered |
 | forecast | up to the first date | up to the second date     | all later facts            |
 
-Filtered: without facts that have an entity, a predicate or a written time unseen in train.
-By date: the facts in all three files, each once, cut at the dates in the forecasting literature.
-Only some benchmarks have such dates.
+Filtered: facts with an entity, a predicate or a written time that train lacks are dropped. By date:
+the facts in all three files, each once, cut at the dates in the forecasting literature. Only some
+benchmarks have such dates.
 """
 
 from dataclasses import dataclass, replace
@@ -106,8 +106,8 @@ def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:
 def cut_by_date(dataset: Dataset, last_times: tuple[str, str]) -> Dataset:
     """Return the facts in all splits, each once, cut at these times. Later facts are the test set.
 
-    A fact's since decides, or its until if since is unknown. Undated facts become training facts.
-    Facts keep their order: training facts first, then validation and test facts.
+    A fact is placed by its since, or by its until if since is unknown. Undated facts become
+    training facts. Facts keep their order: training facts first, then validation and test facts.
     """
     axis, cuts = dataset.axis, " and ".join(last_times)
     other_files = f"{dataset.name} cannot be cut at {cuts}, as the public files are"

@@ -38,7 +38,7 @@ Granularity = Literal["auto", "second", "minute", "hour", "day", "week", "month"
 GRANULARITIES: tuple[Granularity, ...] = get_args(Granularity)
 UNKNOWN = int(np.iinfo(np.int32).min)
 LARGEST = 2**31 - 1
-# What makes a text a whole unit; see precisions.
+# The precision that a text needs for a unit; see `precisions`.
 NEEDED = {"year": 0, "month": 1, "week": 2, "day": 2, "hour": 3, "minute": 3, "second": 3}
 FIRST = {"dmy": "day", "mdy": "month"}
 TIME_FORMATS = {
@@ -146,7 +146,7 @@ class TimeAxis:
             raise TimeFormatError(expected)
         order = int(written["order"][0])
         if order == OPEN and self.date_format not in FIRST:
-            raise TimeFormatError("a date with the year first: it may be day or month first")
+            raise TimeFormatError("a date with the year first (day and month are ambiguous)")
         if 0 < order < OPEN and self.order not in ("", ORDERS[order]):
             raise TimeFormatError(f"the {FIRST[self.order]} first, as in the data")
         return written

@@ -31,10 +31,10 @@ from apptek.facts.calendar import DAY_SECONDS, date_of, day_number, days_in
 
 EXPECTED = (
     "a date (2014-05-13, 2014-05, 2014, 13.05.2014), a time (2014-05-13 14:22:00), an integer, or "
-    "nothing for unknown; --date-format says any other form, such as %d/%m/%y"
+    "nothing for unknown; use --date-format for other forms, such as %d/%m/%y"
 )
 UNKNOWN_TEXTS = frozenset({"", "?", "-", "####-##-##"})
-NOTHING, INTEGER, DATE, EITHER = range(4)  # EITHER: 1999, 201405 or 20140513, as all times decide
+NOTHING, INTEGER, DATE, EITHER = range(4)  # EITHER: 1999, 201405 or 20140513, decided by all times
 DMY, MDY, OPEN = range(1, 4)  # OPEN: 03.05.2014, whose first number is the month until settled
 ORDERS = ("", "dmy", "mdy")
 # An integer is its own year. Unwritten months and days are 0, and unwritten seconds since
@@ -187,7 +187,7 @@ def _read_digits(written: Written, value: Longs, match: "re.Match[str]") -> None
 
 
 def _order_day_and_month(written: Written, parts: dict[str, Longs]) -> None:
-    """Find the day and month of 13.05.2014 or 05.13.2014. If both may be the month, it is open."""
+    """Find the day and month of 13.05.2014 or 05.13.2014; the order is open if both fit."""
     first, other = parts["first"], parts["other"]
     parts["month"], parts["day"] = np.where(first > 12, (other, first), (first, other))
     written["order"] = np.where(first == other, 0, OPEN)

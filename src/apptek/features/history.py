@@ -53,7 +53,7 @@ class Copies(NamedTuple):
     """The predicate of each of the first features, and the index of its shared copy weight.
 
     The shared weight is added to the feature's own weight for that predicate. It expresses that
-    what happened before tends to happen again.
+    past events tend to repeat.
     """
 
     predicates: Ints

@@ -2,8 +2,9 @@
 
 A pair is *seen* if it has an earlier fact in either direction. At the start of each window, the
 model forecasts the chance of an event for every seen ordered pair, based on earlier facts. With a
-lead, each forecast is made that much earlier and uses only the facts known by then. Windows that
-the model was fitted or calibrated on are listed separately and excluded from all metrics.
+lead, each forecast is made earlier by that lead, and uses only the facts known at that time.
+Windows that the model was fitted or calibrated on are listed separately and excluded from all
+metrics.
 
 An *onset* is a fact between an ordered pair that has earlier facts, but no recent ones. A
 *continuation* is a fact between a pair that has a recent fact. Recent means within 90 days. If the

@@ -53,7 +53,7 @@ class PairForecasts:
 
     @property
     def probabilities(self) -> Doubles:
-        """The chances that anything happens: (n,)."""
+        """The chances of any event: (n,)."""
         return self.chances.probabilities
 
     @property
@@ -147,7 +147,7 @@ class Forecaster:
         return self.occurrence.either_way(*chances.reshape(2, -1))
 
     def last_between(self, pair: Pairs) -> int:
-        """Return when a seen pair's last fact before its query time was, in either direction.
+        """Return the time of a seen pair's last fact before its query time, in either direction.
 
         Unlike the ages among the features, this time has no lower bound.
         """

@@ -116,7 +116,7 @@ def _why_not(events: Events, windows: tuple[int, ...], period: Period) -> str:
     repeated = len(events) - len(np.unique(events.keys()))
     return (
         f"recurrence cannot be learned: {repeated:,} of {len(events):,} facts have an earlier fact "
-        f"of the same pair, and the training windows need {LEAST_HITS} pairs with a further fact"
+        f"about the same pair, and training needs {LEAST_HITS} pairs with another fact in a window"
     )
 
 

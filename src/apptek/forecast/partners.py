@@ -1,4 +1,4 @@
-"""Forecasts for an actor: its acts on each partner, and each partner's acts on it.
+"""Forecasts for an actor: how it acts on each partner, and how each partner acts on it.
 
 A partner is an entity that shares a fact with the actor before the window. For all other entities,
 the forecast contains only the chance that any of them is involved. It is estimated from the most
@@ -185,7 +185,7 @@ def _reason(
 
 
 def strongest(added: Doubles) -> int | None:
-    """Return the place of the largest contribution with the sign of their sum.
+    """Return the index of the largest contribution that has the sign of their sum.
 
     None if all contributions with this sign round to 0.00.
     """

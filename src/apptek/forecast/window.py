@@ -163,9 +163,7 @@ def _best_name(axis: TimeAxis) -> str:
 def _last(axis: TimeAxis, first: int, length: Length) -> int:
     given = length.given()
     if len(given) > 1:
-        raise ArgumentError(
-            f"the length of a window is given more than once, by {' and '.join(given)}"
-        )
+        raise ArgumentError(f"give only one length for the window, not {' and '.join(given)}")
     (name,) = given
     if name == "until":
         assert length.until is not None

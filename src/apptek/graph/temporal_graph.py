@@ -119,7 +119,7 @@ class TemporalGraph:
         return self.past_view() if view == "past_only" else self
 
     def past_view(self) -> "TemporalGraph":
-        """Return the graph that shows only what was known before each query's time, for forecasts.
+        """Return the graph that shows only the facts known before each query's time, for forecasts.
 
         A query sees all undated facts, and the facts that started strictly before its time. A
         fact's start is its since, or until if since is unknown. Ends at the query's time or later

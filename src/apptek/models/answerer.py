@@ -121,7 +121,7 @@ class Answerer:
     def __init__(self, model: Model, *, past_only: bool = False) -> None:
         if past_only and model.baseline and "past_only" not in model.views:
             raise ApptekError(
-                f"{model.baseline} cannot answer as of each query's time: it sees no facts"
+                f"{model.baseline} cannot answer with only the past: it does not see facts"
             )
         self.model, self.seen = model, Seen(model.graph, model.dataset.entities)
         self.entities = NameResolver.of_entities(model.dataset, model.graph.facts)
@@ -244,7 +244,7 @@ class Answerer:
             fitted = self.model.fitted("past_only" if is_past else "all_facts")
             if fitted.sets is None:
                 raise ApptekError(
-                    "this model has no prediction sets: fit default or max with valid facts"
+                    "this model has no prediction sets: fit default or max with validation facts"
                 )
             for is_later, sets in ((False, fitted.sets), (True, fitted.later_sets or fitted.sets)):
                 rows = np.flatnonzero((ranked.past_only == is_past) & (later == is_later))

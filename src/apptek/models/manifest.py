@@ -44,7 +44,7 @@ Records = dict[str, dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class CheckedFolder:
-    """An open folder in which every file is as it was written."""
+    """An open folder whose files all match their checksums."""
 
     path: Path
     about: dict[str, Any]  # model.json
@@ -108,7 +108,9 @@ def open_folder(
         else:
             contents[name] = _read(folder, name)
             if checksum(contents[name]) != record["blake2b"]:
-                raise ModelError(f"{folder} is damaged: {name} is not as it was written; {ADVICE}")
+                raise ModelError(
+                    f"{folder} is damaged: {name} does not match its checksum; {ADVICE}"
+                )
     progress("", done, total)
     about = _parsed(folder, ABOUT, contents[ABOUT])
     return CheckedFolder(folder, about, arrays, contents, total, total > FULL_CHECK)
@@ -234,7 +236,7 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _read_manifest(folder: Path) -> Records:
-    damaged = f"{folder} is damaged: {MANIFEST} is not as it was written; {ADVICE}"
+    damaged = f"{folder} is damaged: {MANIFEST} does not match its checksum; {ADVICE}"
     if not is_file(folder / MANIFEST):
         raise ModelError(f"{folder} is damaged: {MANIFEST} is missing; {ADVICE}")
     content = _read(folder, MANIFEST)

@@ -128,7 +128,7 @@ class Model:
         """Raise ApptekError for a baseline, which has no features to explain or update."""
         if self.baseline:
             raise ApptekError(
-                f"this is the baseline {self.baseline}: only evaluate and predict can use it"
+                f"this is the baseline {self.baseline}: it supports only evaluate and predict"
             )
 
     def fitted(self, view: View) -> FittedView:
@@ -198,14 +198,14 @@ def with_earlier_facts(model: Model) -> Model:
     """Return the model on a rolling graph; see `rolling_graph`."""
     data = model.dataset
     if not any(part.dated.any() for part in (data.valid, data.test)):
-        raise ApptekError(f"{data.name} has no dated facts after train: nothing to roll through")
+        raise ApptekError(f"{data.name} has no dated facts after the training set")
     graph = rolling_graph(data, data.valid, data.test)
     if not model.baseline:
         return replace(model, graph=graph)
     fitted = model.views.get("past_only")
     grow = getattr(fitted and fitted.scorer, "with_facts", None)
     if fitted is None or grow is None:
-        raise ApptekError(f"{model.baseline} cannot be evaluated rolling: it uses no new facts")
+        raise ApptekError(f"{model.baseline} cannot be rolling: it uses no new facts")
     scorer = grow(graph.seen_in("past_only"))
     return replace(model, graph=graph, views={"past_only": replace(fitted, scorer=scorer)})
 

@@ -140,7 +140,7 @@ def _load_checked(folder: Path, *, baselines: bool) -> Model:
     baseline = stored.about.get("baseline")
     if baseline and not baselines:
         raise ModelError(
-            f"{folder} is the baseline {baseline}: only evaluate and predict can use it"
+            f"{folder} is the baseline {baseline}: it supports only evaluate and predict"
         )
     if baseline and baseline not in baseline_names():
         raise ModelError(

@@ -108,7 +108,7 @@ def _entry_points() -> dict[str, EntryPoint]:
 
 def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name):
-        raise ApptekError(f"a baseline's name has only letters, digits and _, unlike {name!r}")
+        raise ApptekError(f"a baseline's name may contain only letters, digits and _, not {name!r}")
     if name in BASELINES or name in PRESETS:
         raise ApptekError(f"there is already a model {name!r}: choose another name")
 

@@ -162,8 +162,8 @@ def _on_axis(codes: Ints, axis: TimeAxis, target: TimeAxis) -> Ints:
     distinct, places = np.unique(codes, return_inverse=True)
     if (distinct != UNKNOWN).any() and not target.holds(axis):
         raise DataError(
-            f"the new facts are dated by {axis.unit}, but the model's by {target.unit}: "
-            "write their times like the model's"
+            f"the new facts have times in {axis.unit}s, but the model's are in "
+            f"{target.unit}s: write them in the same form"
         )
     translated = [target.parse(axis.format(int(code))) for code in distinct]
     return read_only(np.asarray(translated, np.int32)[places])

@@ -40,7 +40,7 @@ class Agent:
             network.load_state_dict(load(weights))
         except (RuntimeError, SafetensorError):
             raise ApptekError(
-                "the agent was trained on other facts or with other settings"
+                "the agent was trained on different facts or with different settings"
             ) from None
         self.process, self.pair_of_fact = process, table.pair_of_fact
         self.policy = FrozenPolicy(network)
@@ -57,7 +57,7 @@ class Agent:
             source = json.loads((folder / DATA).read_text(encoding="utf-8"))
             data = read_dataset(source["data"], **source["read_with"])
         if data.train.digest() != digest:
-            raise ApptekError(f"{folder} was trained on other facts than those of {data.name}")
+            raise ApptekError(f"{folder} was trained on different facts from those of {data.name}")
         process = DecisionProcess(TemporalGraph.of(data), config)
         return cls(process, (folder / WEIGHTS).read_bytes()), data
 
@@ -104,7 +104,7 @@ def trained_with(folder: Path) -> tuple[AgentConfig, str]:
             about = json.loads(file.metadata()["agent"])
         return config_from_json(AgentConfig, about["settings"]), about["data"]
     except (ConfigError, OSError, SafetensorError, KeyError, TypeError, ValueError) as error:
-        why = "is damaged" if (folder / WEIGHTS).exists() else "holds no trained agent"
+        why = "is damaged" if (folder / WEIGHTS).exists() else "contains no trained agent"
         raise ApptekError(f"{folder} {why}: train one with `apptek paper train`") from error
 
 
@@ -112,8 +112,10 @@ def check_agent(folder: Path, config: AgentConfig, facts_digest: str) -> None:
     """Raise ApptekError if the agent was trained on different facts or settings than the model."""
     trained, digest = trained_with(folder)
     if digest != facts_digest:
-        raise ApptekError(f"{folder} was trained on other facts than the model's")
+        raise ApptekError(f"{folder} was trained on different facts from the model's")
     ours, theirs = asdict(config), asdict(trained)
     changed = [f"agent.{name}={theirs[name]}" for name in ours if ours[name] != theirs[name]]
     if changed:
-        raise ApptekError(f"{folder} was trained with {', '.join(changed)}: give the same by --set")
+        raise ApptekError(
+            f"{folder} was trained with {', '.join(changed)}: set the same values with --set"
+        )

@@ -83,7 +83,7 @@ class Replay:
     def sample(self, count: int, *, rng: np.random.Generator) -> Batch:
         """Draw transitions uniformly and with replacement."""
         if not len(self):
-            raise ValueError("an empty replay memory has nothing to draw from")
+            raise ValueError("cannot sample from an empty replay memory")
         drawn = [self._rows[row] for row in rng.integers(len(self), size=count)]
         states, actions, rewards, next_states, next_legal, done = zip(*drawn, strict=True)
         return Batch(

@@ -41,7 +41,7 @@ LETTER, NAME_LETTER = 6.6, 8.2  # widths of a letter in texts and in names
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A line of text in a drawing. kind: name or when (smaller); anchor: start, middle or end."""
+    """A line of text in a drawing. `kind` is name or when (smaller text)."""
 
     x: float
     y: float
@@ -58,7 +58,7 @@ class Text:
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """An entity, with the position of its centre and the texts next to it."""
+    """An entity, the position of its centre, and the texts next to it."""
 
     id: int
     name: str
@@ -79,11 +79,11 @@ class Node:
 class DrawnEdge:
     """A line between two nodes: facts with the same ends, or the query itself.
 
-    facts, reasons   all its facts, and the numbers of the reasons that cite them
-    curve            a quadratic curve: start, control and end; start and end are the nodes' centres
-    tone, thickness  the colour class, from the group of its predicate, and the width of the line
+    facts, reasons   the facts that it represents, and the numbers of the reasons that cite them
+    curve            a quadratic curve (start, control point, end) between the nodes' centres
+    tone, thickness  the colour class, from the group of the predicate, and the line width
     pill, texts      the rectangle behind the label, and the label or its number in the legend; a
-                     line at the edge has neither, because its label is at the node
+                     line to an outer node has neither, because its label is at the node
     """
 
     source: int
@@ -102,7 +102,7 @@ class DrawnEdge:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Nodes and edges on a sheet; `texts` are below it: the legend, and what is not drawn."""
+    """Nodes and edges. `texts` below the drawing contain the legend and what is not drawn."""
 
     title: str
     width: float
@@ -128,7 +128,7 @@ def with_label(edge: DrawnEdge, words: str, date: str, point: Point) -> DrawnEdg
 
 
 def point_of(curve: Sequence[float], at: float) -> Point:
-    """Return a point on a quadratic curve; at: 0 is the start, 1 the end."""
+    """Return a point on a quadratic curve: the start for 0, and the end for 1."""
     shares = ((1 - at) ** 2, 2 * at * (1 - at), at**2)
     x, y = (sum(s * v for s, v in zip(shares, curve[axis::2], strict=True)) for axis in (0, 1))
     return round(x, 1), round(y, 1)

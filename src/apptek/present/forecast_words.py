@@ -166,7 +166,7 @@ def why_sentence(best: results.PredicateForecast, reason: str) -> str:
 
 
 def unknown_name_notes(unseen: tuple[str, ...]) -> list[results.Note]:
-    """Return a note that one or both names of a pair are not in the facts."""
+    """Return a note that one or both names of a pair are not in the data."""
     data = {"names": list(unseen)}
     if len(unseen) == 2:
         text = f"Neither {unseen[0]} nor {unseen[1]} is in the data: {NEITHER_KNOWN}"

@@ -77,8 +77,8 @@ def actor_text(forecast: ActorForecast, width: int) -> str:
             "most probable member."
         )
     lists = (
-        (f"{forecast.actor} will act on", forecast.acts_on, 1),
-        (f"{forecast.actor} will be acted on by", forecast.acted_on_by, 0),
+        (f"Partners that {forecast.actor} may act on", forecast.acts_on, 1),
+        (f"Partners that may act on {forecast.actor}", forecast.acted_on_by, 0),
     )
     for title, rows, other in lists:
         cells = [_cells(row, (row.subject, row.object)[other], forecast) for row in rows]

@@ -198,7 +198,7 @@ def connected_sentence(labels: Sequence[str]) -> str:
 
 
 def trees_sentence(topic: str, ends: Ends) -> str:
-    """Describe what the trees look at."""
+    """Describe the input of the trees."""
     looked_at = LOOKED_AT.get(topic, topic).format(s=ends.subject, o=ends.object, x=OTHERS)
     return f"the tree model, based on {looked_at}"
 
@@ -218,7 +218,7 @@ def trait_sentence(trait: Trait, kind: Kind | None, ends: Ends, entities: tuple[
     )
     if trait.whose != "both":
         return subject if trait.whose == "subject" else object_
-    remark = f" ({trait.value} {kind.name})" if trait.value in (SAME, NOT_SAME) else ""
+    remark = f": {trait.value} {kind.name}" if trait.value in (SAME, NOT_SAME) else ""
     return f"{subject}, and {object_}{remark}"
 
 

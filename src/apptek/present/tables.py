@@ -185,7 +185,7 @@ def table_writer(
 ) -> Iterator[Callable[[pa.Table], None]]:
     """Yield a function that appends rows to a .csv, .tsv or .parquet file or a database. Atomic.
 
-    data  the data behind the answers, without which RDF cannot be written
+    data  the data behind the answers, which RDF output requires
     """
     if isinstance(path, Database):
         with path.appending() as append_rows:

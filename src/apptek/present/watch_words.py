@@ -30,7 +30,7 @@ def watch_about(watched: WatchList) -> str:
 
 
 def event_words(event: str) -> str:
-    """Complete "the chance": of material conflict, that something happens."""
+    """Return the words after "the chance": "of material conflict", "that something happens"."""
     return f"of {event}" if event else "that something happens"
 
 

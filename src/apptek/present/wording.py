@@ -97,7 +97,7 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def general_notes(*names: str) -> list[str]:
-    """Return a line for each name that is not in the facts, saying that the answer is general."""
+    """Return a line for each name that is not in the data, saying that the answer is general."""
     return [f"General answer: the model has no facts about {name}." for name in names]
 
 

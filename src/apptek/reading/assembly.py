@@ -244,7 +244,7 @@ def _number_names(rows: FactCollector, roles: tuple[str, ...], what: str) -> tup
         names, ids = unify(columns, ordered=True)
     except (pa.ArrowInvalid, pa.ArrowCapacityError) as error:
         reason = one_line(error)
-        raise DataError(f"the names of all {what} do not fit together ({reason})") from None
+        raise DataError(f"the names of all {what} are too long together ({reason})") from None
     return Names(names), ids
 
 

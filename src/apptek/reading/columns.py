@@ -227,7 +227,7 @@ def _refuse_rows_above(rows: list[tuple[int, list[str]]], file: str) -> None:
 
 
 def has_titles(rows: list[list[str]], layout: ColumnLayout) -> bool:
-    """Return whether the first of these rows is a header, though not a known one.
+    """Return whether the first of these rows is a header with unknown words.
 
     It is a header if it has only title words that do not occur in their columns again, or if it has
     a word where nearly all other rows have a time.

@@ -102,7 +102,7 @@ def _request(file: PublicFile, name: str) -> HTTPResponse:
 
 def _store(response: HTTPResponse, file: PublicFile, part: Path, progress: Progress) -> None:
     """Write the response to a file. Stop if it is longer than the published file."""
-    name, done, cut = part.name.removesuffix(".part"), 0, "no more bytes came"
+    name, done, cut = part.name.removesuffix(".part"), 0, "no more data arrived"
     total = file.size if response.length is None else response.length
     with part.open("wb") as out:
         while True:

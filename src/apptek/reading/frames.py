@@ -52,7 +52,7 @@ def time_text(when: Any) -> str:
     """Return a Python time in the data's format, or an empty text if it is unknown."""
     if isinstance(when, str):
         return when
-    if when is None or when != when:  # noqa: PLR0124  NaN and NaT are unlike themselves
+    if when is None or when != when:  # noqa: PLR0124  NaN and NaT do not equal themselves
         return ""
     if isinstance(when, datetime):  # including pandas' Timestamp
         return when.isoformat(timespec="seconds")
@@ -107,7 +107,7 @@ def open_tuples(facts: Sequence[Sequence[Any]], _options: ReadOptions, name: str
                 "nothing, a time, or since and until"
             )
         rows.append((number, [*map(_name_text, fact[:3]), *map(time_text, fact[3:])]))
-    return Content(parts_of_rows(rows, FREE, name, "text without halves of characters"))
+    return Content(parts_of_rows(rows, FREE, name, "text without unpaired surrogates"))
 
 
 def _name_text(value: Any) -> str:

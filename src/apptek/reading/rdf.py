@@ -88,7 +88,7 @@ _DAY = re.compile(r"\+?(-?\d{4,}(?:-\d\d){0,2})(?:-##)*(?:Z|[+-]\d\d:\d\d)?")
 def open_rdf(file: Path, options: ReadOptions, name: str, roles: Roles = None) -> Content:
     """Open an N-Triples, N-Quads, Turtle or TriG file."""
     if roles is not None:
-        raise DataError(f"{name}: found RDF, expected rows (.csv, .parquet and the like)")
+        raise DataError(f"{name}: found RDF, expected rows (.csv, .parquet or similar)")
     if find_spec("pyoxigraph") is None:
         raise DataError(f"{name}: RDF needs pyoxigraph: pip install 'apptek[rdf]'")
     triples = _Triples(file, options, Vocabulary.of(options.lang, options.prefixes))

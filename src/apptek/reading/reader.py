@@ -60,7 +60,7 @@ def read_dataset(
         rows = FactCollector(chosen)
         _read_files(rows, found, progress)
     if chosen != given:
-        rows.notes.append("read like the files of the model: its --columns and other options")
+        rows.notes.append("read with the model's own --columns and other options")
     dataset, is_split = assemble(found.name, rows, has_splits=found.has_splits, named=named)
     if rows.vocabulary is not None:  # gives further files the same names
         chosen = replace(chosen, prefixes=rows.vocabulary.shown_prefixes(), format="")
@@ -108,7 +108,7 @@ def _read_files(rows: FactCollector, found: Located, progress: Progress | None) 
         if len(empty) == len(files):
             message = "there is nothing below the header"
             if rows.vocabulary is not None:
-                message = "there are labels and no facts in it"
+                message = "it contains labels but no facts"
             raise NoFactsError(f"{empty[0]}: {message}; expected facts")
         rows.notes += [f"{name} has no facts" for name in empty]
 

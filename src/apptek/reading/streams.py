@@ -61,8 +61,8 @@ def check_growth(path: Path, size: int, max_bytes: int | None) -> None:
     allowed = max_bytes or max(SMALL_BYTES, MAX_EXPANSION * path.stat().st_size)
     if size > allowed:
         raise DataError(
-            f"{path}: it grows to more than {allowed:,} bytes; if that is right, allow more with "
-            "--read max_bytes=N"
+            f"{path}: it expands to more than {allowed:,} bytes; if this is expected, "
+            "allow more with --read max_bytes=N"
         )
 
 

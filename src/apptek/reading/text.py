@@ -128,7 +128,7 @@ def find_encoding(sample: bytes, given: str = "") -> str | None:
         "".encode(found)
     except LookupError:
         raise DataError(
-            f"--read encoding={given} is unknown; expected utf-8, windows-1252, latin-1 or the like"
+            f"--read encoding={given} is unknown; expected utf-8, windows-1252, latin-1 or similar"
         ) from None
     return None if found == "utf-8" else given
 
@@ -152,8 +152,8 @@ def find_delimiter(sample: str, usual: TextFormat, fewest: int = 3) -> TextForma
     """Return the format of a file that starts with `sample`.
 
     It is the usual format for the file's suffix, unless that splits the first lines into fewer than
-    `fewest` cells and another delimiter splits nearly all of them. Facts must have equal numbers of
-    cells, rows of a small table may have any.
+    `fewest` cells and another delimiter splits nearly all of them. Rows of facts must have equal
+    numbers of cells; rows of a small table need not.
     """
     others = (TextFormat(mark, usual.quoted or mark != "\t") for mark in DELIMITERS)
     for form in (usual, *others):

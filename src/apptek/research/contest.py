@@ -64,7 +64,7 @@ def run_contest(
     claim(
         folder / "contest.json",
         {"dataset": dataset.name} | split_digests(splits),
-        "the folder holds a contest on other data, another split or protocol; choose another",
+        "the folder contains a contest with different data, split or protocol; choose another",
     )
     for name in models:
         for seed in range(seeds):

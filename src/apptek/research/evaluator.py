@@ -252,7 +252,9 @@ class Evaluator:
         beyond = self.dataset.lies_beyond_train(split)
         if view == "all_facts" and (rolling or beyond):
             reason = (
-                "rolling sees only the past" if rolling else f"the {split} facts lie after train"
+                "rolling sees only the past"
+                if rolling
+                else f"the {split} facts are later than the training set"
             )
             raise ApptekError(f"the view cannot be 'all_facts': {reason}")
         self._view = view
@@ -317,8 +319,8 @@ class Evaluator:
         described = describe_model(fitted)
         if described.data != split_digests(self.dataset):
             raise ApptekError(
-                f"the model was fitted on other splits than those of {self.dataset.name} under the "
-                f"protocol {self.protocol}"
+                "the model was fitted on different splits from those of "
+                f"{self.dataset.name} under the protocol {self.protocol}"
             )
         known: tuple[View, ...] = ("past_only",) if self.rolling else fitted.views_of(self.split)
         view = self._view or known[0]

@@ -2,7 +2,7 @@
 
 | measure     |                                                                                |
 |-------------|--------------------------------------------------------------------------------|
-| deletion    | removing the cited facts costs the answer more than removing random ones       |
+| deletion    | removing the cited facts weakens the answer more than removing random ones       |
 | sufficiency | with the cited facts alone the answer does not change                          |
 
 The cited facts belong to the five strongest reasons for the answer. A neighbour is a fact of the
@@ -114,7 +114,7 @@ def measure_faithfulness(model: Model, count: int, *, rng: np.random.Generator) 
         if len(cited) == count:
             break
     if not drops:
-        raise DataError("no answer has a reason with facts, and neighbours beside them")
+        raise DataError("no answer has a reason that cites facts, with other facts to compare")
     costs = np.asarray(drops)
     return Faithfulness(
         questions=len(cited),

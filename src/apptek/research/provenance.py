@@ -108,6 +108,6 @@ def read_runs(path: Path) -> RunList:
         also = sections.pop("also", {})
         commands = {name: line for runs in sections.values() for name, line in runs.items()}
     except (OSError, ValueError, AttributeError) as error:
-        raise ConfigError(f"{path} is no list of runs: {error}") from None
+        raise ConfigError(f"{path} is not a list of runs: {error}") from None
     shown = {what: [*sections.get(what, ()), *also.get(what, ())] for what in {**sections, **also}}
     return RunList(commands, shown)

@@ -136,7 +136,7 @@ def read_result(path: Path) -> Result:
     except ValueError as error:
         raise ApptekError(f"{path} is not a result file: it is not JSON ({error})") from None
     if not isinstance(entries, dict) or entries.get("format") != FORMAT:
-        raise ApptekError(f"{path}: a result of another format; expected format {FORMAT}")
+        raise ApptekError(f"{path}: the result has a different format; expected format {FORMAT}")
     del entries["format"]
     try:
         return Result.from_json(entries)
@@ -165,7 +165,7 @@ def read_ranks(path: Path, result: Result) -> Floats:
     """Return a result's ranks from `path`; ApptekError if they are missing or damaged."""
     about = result.ranks
     if not set(about) >= _KEYS:
-        raise ApptekError(f"{path} names no ranks: evaluate again with --result")
+        raise ApptekError(f"{path} contains no ranks: evaluate again with --result")
     ranks_path = path.with_name(str(about["file"]))
     try:
         with ranks_path.open("rb") as file:
@@ -176,7 +176,7 @@ def read_ranks(path: Path, result: Result) -> Floats:
             f"{ranks_path}: the ranks are missing or damaged ({why}): evaluate again with --result"
         ) from None
     if rows.dtype != np.float32 or rows.ndim != 2 or _digest(rows) != about["digest"]:
-        raise ApptekError(f"{ranks_path} does not hold the ranks of {path}: evaluate again")
+        raise ApptekError(f"{ranks_path} does not contain the ranks of {path}: evaluate again")
     return np.asarray(rows[0])
 
 

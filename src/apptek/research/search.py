@@ -60,7 +60,7 @@ def run_trials(search: Search, data: Dataset, progress: Progress) -> Iterator[Tr
     if not 0 < search.minutes < math.inf:
         raise ConfigError(f"--minutes must be above 0, not {search.minutes:g}")
     if not len(apply_protocol(data, search.protocol).valid):
-        raise DataError(f"a search needs valid facts, but {data.name} has none")
+        raise DataError(f"a search needs validation facts, but {data.name} has none")
     if search.sample < 1:
         drawn = generator(search.seed, "sample").permutation(len(data.train))
         rows = np.sort(drawn[: max(1, round(search.sample * len(data.train)))])

@@ -105,8 +105,8 @@ def problem_of(
         return ServiceError(
             404,
             error.sentence,
-            advice=f"{choice} names with /api/entities?q=. Where a body has `allow_unknown`, it "
-            "gives a general answer.",
+            advice=f"{choice} names with /api/entities?q=. "
+            "If the request has `allow_unknown`, set it to get a general answer.",
             where=where,
             suggestions=error.suggestions,
             unknown={one.name: one.suggestions for one in (error, *error.others)},

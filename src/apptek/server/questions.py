@@ -37,7 +37,9 @@ class Question(BaseModel):
     label: str
     sentence: str = Field(description="The fact as a sentence.")
     group: str | None = Field(description="The group of its predicate; null if it has none.")
-    facts: int = Field(description="How many facts the sentence counts; the last one is at `time`.")
+    facts: int = Field(
+        description="The number of facts in the sentence; the last one is at `time`."
+    )
     view: View
     probability: float | None = Field(
         default=None,
@@ -83,7 +85,7 @@ def example_questions(served: ServedModel) -> Questions:
 
 
 def search(served: ServedModel, asked: SearchQuery) -> Questions:
-    """Return pairs whose facts match some words; without words, a few well answered queries."""
+    """Return pairs whose facts match some words. Without words, return a few example questions."""
     if asked.q.strip():
         return find_questions(served, asked.q, asked.limit)
     work = served.background.start("examples", lambda: example_questions(served))

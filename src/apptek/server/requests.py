@@ -18,8 +18,8 @@ Time = Annotated[
 AllowUnknown = Annotated[
     bool,
     Field(
-        description="Give a general answer if a name is not in the data. Without it, an unknown "
-        "name is a problem with suggestions."
+        description="Give a general answer if a name is not in the data. By default, an unknown "
+        "name returns a problem with suggestions."
     ),
 ]
 View = Annotated[
@@ -37,7 +37,7 @@ Coverage = Annotated[
         gt=0,
         lt=1,
         description="Instead of `top`: the fewest predicates that contain the true one in this "
-        "share of cases, such as 0.9.",
+        "proportion of cases, such as 0.9.",
     ),
 ]
 
@@ -61,12 +61,12 @@ class _StrictBody(BaseModel):
 
 
 class SupposedBody(_StrictBody):
-    """A fact that is supposed: it is added to no model."""
+    """A hypothetical fact. It is not added to the model."""
 
     subject: Name
     predicate: Name
     object: Name
-    time: Annotated[str, Field(max_length=100, description="When it would happen.")]
+    time: Annotated[str, Field(max_length=100, description="The time at which it would happen.")]
 
     def row(self) -> tuple[str, str, str, str]:
         """Return the fact as a tuple."""
@@ -101,7 +101,7 @@ class PredictQuery(QueryFields):
 
 
 class PredictBatch(_StrictBody):
-    """Several queries to predict; the answers come in the same order.
+    """Several queries to predict. The answers are in the same order.
 
     Queries with unknown names get a general answer, and are flagged and counted.
     """
@@ -123,7 +123,7 @@ PredictBody = Annotated[
 
 
 class ExplainBody(QueryFields):
-    """A query, and the predicate to explain (by default the most probable one)."""
+    """A query and the predicate to explain, by default the most probable one."""
 
     predicate: Name | None = None
     against: Name | None = Field(
@@ -144,7 +144,7 @@ class ExplainBody(QueryFields):
 
 
 class CounterfactualBody(QueryFields):
-    """A query, and what its answer should become (by default any other predicate)."""
+    """A query and the answer that it should get instead, by default any other predicate."""
 
     target: Name | None = Field(
         default=None, alias="to", description="The predicate that the answer should become."
@@ -166,7 +166,7 @@ Steps = Annotated[int, Field(ge=1, le=10_000_000)]
 
 
 class WindowBody(_StrictBody):
-    """A window, and the events that count in it."""
+    """A window, and the events to count in it."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -181,8 +181,10 @@ class WindowBody(_StrictBody):
     predicate: Name | None = Field(
         default=None, description="Count only events with this predicate."
     )
-    class_: Name | None = Field(default=None, alias="class", description="Only events of it.")
-    group: Name | None = Field(default=None, description="Only events of it.")
+    class_: Name | None = Field(
+        default=None, alias="class", description="Count only events of this class."
+    )
+    group: Name | None = Field(default=None, description="Count only events of this group.")
 
     @property
     def length(self) -> Length:
@@ -191,11 +193,11 @@ class WindowBody(_StrictBody):
 
 
 class ForecastBody(WindowBody):
-    """Two entities and a window: from a time on, until a time or for so many days, months, ...
+    """Two entities and a window, which has a start and either an end or a length.
 
-    Without `from`, the window begins after the last observed time; without a length it has 7 days,
-    or less where the facts are of less than two weeks, or one step of data that is dated by longer
-    units. `next_event` is about the predicate, class or group, if one is given.
+    Without `from`, the window begins after the last observed time. The default length is 7 days. It
+    is shorter if the facts cover less than two weeks, and one step for data in longer units. If a
+    predicate, class or group is given, `next_event` refers to its events.
     """
 
     subject: Name
@@ -206,7 +208,7 @@ class ForecastBody(WindowBody):
 
 
 class PartnersBody(WindowBody):
-    """An actor and a window, as of a forecast."""
+    """An actor and a window, as for a forecast."""
 
     actor: Name
     top: Annotated[int, Field(ge=1, le=1000, description="The number of partners to return.")] = 10
@@ -214,7 +216,7 @@ class PartnersBody(WindowBody):
 
 
 class WatchBody(WindowBody):
-    """Which pairs and events to watch in a window, as of a forecast; by default all of them."""
+    """The pairs and events to watch in a window, as for a forecast; by default all of them."""
 
     entity: Name | None = Field(default=None, description="Only pairs with this entity.")
     country: Name | None = Field(
@@ -231,7 +233,7 @@ class WatchBody(WindowBody):
 
 
 class EntitiesBody(_StrictBody):
-    """A fact without its subject or without its object, which is ranked."""
+    """A fact whose subject or object is missing and will be ranked."""
 
     subject: Name | None = None
     object: Name | None = None
@@ -275,7 +277,7 @@ class HistoryQuery(RangeQuery):
 class TimelineQuery(RangeQuery):
     """A range of times, and whose facts count."""
 
-    limit: Annotated[int, Field(ge=1, le=5000, description="The largest number to return.")] = 500
+    limit: Annotated[int, Field(ge=1, le=5000, description="The maximum number to return.")] = 500
     members: Members = False
 
 

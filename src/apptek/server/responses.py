@@ -19,7 +19,7 @@ class Health(BaseModel):
 
 
 class Span(BaseModel):
-    """The time axis of the data. Positions count in its unit (days, for example, from 1970-01-01).
+    """The time axis of the data. Positions are in its unit, such as days since 1970-01-01.
 
     If no fact is dated, first and last are "?" and both positions are 0.
     """
@@ -30,8 +30,8 @@ class Span(BaseModel):
     last: str
     first_position: int
     last_position: int
-    beyond: int = Field(description="How many steps after the last fact the page shows.")
-    undated: int = Field(description="Training facts without a time.")
+    beyond: int = Field(description="The number of steps after the last fact that the page shows.")
+    undated: int = Field(description="The number of training facts without a time.")
 
 
 class ModelInfo(BaseModel):
@@ -41,25 +41,25 @@ class ModelInfo(BaseModel):
         description="What `apptek info --json` reports about the model."
     )
     span: Span
-    forecasts: bool = Field(description="Whether the model makes forecasts.")
+    forecasts: bool = Field(description="Whether the model can forecast.")
 
 
 class CountedName(BaseModel):
-    """A name and the number of facts that it occurs in."""
+    """A name, and the number of facts that contain it."""
 
     name: str
     facts: int
 
 
 class Entities(BaseModel):
-    """Entities that match, best first. If none match, `near` has similar names."""
+    """Matching entities, best first. If there are none, `near` contains similar names."""
 
     entities: list[CountedName]
     near: list[str]
 
 
 class PredicateOut(CountedName):
-    """A predicate: its label, its class and its group, null if it has none."""
+    """A predicate with its label, class and group. Class and group can be null."""
 
     label: str
     kind: str | None = Field(serialization_alias="class")
@@ -96,11 +96,11 @@ class Fact:
 
 
 class EntityTimeline(BaseModel):
-    """The first facts of an entity, or of its members together, in order of time, out of `total`.
+    """The first of the `total` facts of an entity, or of all its members, in order of time.
 
-    Undated facts come last. does, receives: for each of the layers (groups, classes or predicates),
-    how many facts with the entity as subject, or as object, begin in each of some equal parts of
-    the time from position first to last.
+    Undated facts come last. For `does` and `receives`, the time from `first` to `last` is divided
+    into equal parts. For each layer (group, class or predicate), `does` contains the number of
+    facts with the entity as subject that begin in each part; `receives`, those with it as object.
     """
 
     entity: str
@@ -118,7 +118,7 @@ class EntityTimeline(BaseModel):
 
 @record
 class HistoryPage:
-    """Facts between two entities in both directions, in order of time; undated ones last."""
+    """Facts between two entities in both directions, in order of time. Undated facts come last."""
 
     subject: str
     object: str

@@ -28,7 +28,7 @@ FACTS = 120  # maximum number of facts per side to draw or count
 
 
 class Choice(BaseModel):
-    """A predicate by which both sides can be expanded, and how many facts that adds to them."""
+    """A predicate that can expand both sides, and the number of facts that this would add."""
 
     name: str
     label: str
@@ -38,7 +38,7 @@ class Choice(BaseModel):
 
 
 class Steps(BaseModel):
-    """The entities that some steps reach, and the next choices."""
+    """The entities reached by a sequence of steps, and the choices for the next step."""
 
     steps: list[str]
     met: bool
@@ -51,7 +51,7 @@ class Steps(BaseModel):
 
 
 def explore(served: ServedModel, body: StepsBody) -> Steps:
-    """Return the entities that both sides reach by some predicates, and the next steps."""
+    """Return the entities that both sides reach with the given predicates, and the next steps."""
     question = served.question(body, body.view, allow_unknown=False)
     answerer, queries = question.answerer, question.ids
     view = answerer.view_of(queries)
@@ -85,8 +85,8 @@ def _play(
     if environment.steps[0] < len(trail):
         raise ServiceError(
             422,
-            "Neither side has a fact with that predicate near in time, or the episode is over.",
-            advice="Take one of the `choices`.",
+            "Neither side has a fact with that predicate nearby in time, or the episode is over.",
+            advice="Choose one of the `choices`.",
             where="steps",
             title="This step is not possible",
         )

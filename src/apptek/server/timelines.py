@@ -66,7 +66,7 @@ def _known_time(served: ServedModel, text: str, where: str) -> int:
 
 
 def timeline(served: ServedModel, name: Name, asked: TimelineQuery) -> EntityTimeline:
-    """Return the facts of an entity, in order of time, and what it does and receives as counts."""
+    """Return an entity's facts in order of time, and counts of what it does and receives."""
     data, graph = served.model.dataset, served.model.graph
     window, group = read_window(served, asked), members_of(served.predictor.answerer, name)
     if not (asked.members and group):
@@ -152,7 +152,8 @@ def _with_others(names: tuple[str, ...], of_predicate: Ints) -> PredicateClasses
 
 def _counts(graph: TemporalGraph, facts: Ints, window: Window) -> list[int]:
     """Return how many facts begin in each part of a window."""
-    # Facts that began before the window count in the first part. int64: starts * parts is large.
+    # Facts that began before the window are counted in the first part. int64: starts * parts is
+    # large.
     starts = np.clip(ends_of(graph, facts)[0], window.first, window.last).astype(np.int64)
     parts = min(PARTS, window.length)
     places = (starts - window.first) * parts // window.length
@@ -186,7 +187,7 @@ MARKS = 3000  # maximum number of facts to return per direction
 
 
 class Layer(BaseModel):
-    """A class of predicates whose probabilities are added up."""
+    """A class of predicates whose probabilities are summed."""
 
     name: str
 
@@ -200,7 +201,7 @@ class ListedPredicate(BaseModel):
 
 
 class Mark(BaseModel):
-    """A fact of the pair: its time and its predicate, both as positions."""
+    """A fact about the pair, with its time and its predicate as positions."""
 
     fact: int
     start: int
@@ -209,7 +210,7 @@ class Mark(BaseModel):
 
 
 class RibbonDirection(BaseModel):
-    """One direction: for each time the sums of all layers, and the most probable predicates."""
+    """One direction: for each time, the sum of each layer and the most probable predicates."""
 
     subject: str
     object: str
@@ -233,7 +234,7 @@ class Ribbon(BaseModel):
 
 
 def ribbon(served: ServedModel, asked: RibbonQuery) -> Ribbon:
-    """Return the ribbon of a pair; without `until` it goes on after the last fact."""
+    """Return the ribbon of a pair. Without `until`, it extends beyond the last fact."""
     window, pair = read_window(served, asked), served.pair(asked.subject, asked.object)
     if asked.until is None:
         window = Window(window.first, max(window.last, served.span.last) + served.beyond)

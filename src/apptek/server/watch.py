@@ -26,7 +26,7 @@ FILES = {
 
 @record
 class WatchedPairs(WatchList):
-    """The pairs whose chance of an event changes most; `ready` is false while they are compared."""
+    """The pairs whose chance of an event changes most; `ready` is false during the comparison."""
 
     ready: bool = described("Whether all pairs have been compared.", default=True)
 
@@ -75,7 +75,7 @@ def watched_pairs(served: ServedModel, body: WatchBody, wait: float) -> WatchedP
 def _as_file(listed: WatchedPairs, form: str) -> Response:
     """Return the list as a file. Raise a ServiceError while the pairs are being compared."""
     if not listed.ready:
-        raise ServiceError(503, "The pairs are still being compared.", advice="Send it again soon.")
+        raise ServiceError(503, "The pairs are still being compared.", advice="Try again soon.")
     name = f"watch.{form}"
     with tempfile.TemporaryDirectory() as folder:
         write_result(Path(folder, name), listed, "watch")

@@ -82,7 +82,7 @@ class EntityRanker:
         """Return the ranker from the result of `to_json`."""
         weights = np.asarray(about["weights"], np.float64)
         if tuple(about["features"]) != FEATURES or weights.shape != (len(FEATURES),):
-            raise ValueError("the ranker of entities has other features than this version")
+            raise ValueError("the entity ranker has different features from this version")
         return cls(read_only(weights), float(about["others"]))
 
 

@@ -7,9 +7,9 @@ examples in which the feature is active. Over an epoch this adds up to the full 
 inactive features take no time.
 
 Features that have a predicate may share *copy weights*: one number for a whole group of features.
-Each feature adds this number to its weight for its own predicate, because what happened tends to
-happen again. Copy weights are learned together with the ordinary weights, but without a penalty.
-They are added to the ordinary weights at the end of the fit.
+Each feature adds this number to its weight for its own predicate, because past events tend to
+repeat. Copy weights are learned together with the ordinary weights, but without a penalty. They are
+added to the ordinary weights at the end of the fit.
 """
 
 from collections.abc import Sequence

@@ -73,7 +73,7 @@ def _check_model(data: Dataset, options: FitOptions) -> None:
 def _check_baseline(data: Dataset, options: FitOptions) -> None:
     if not len(data.valid):
         raise DataError(
-            f"{options.baseline} chooses its settings on valid, but there are no valid facts"
+            f"{options.baseline} chooses its settings on validation facts, but there are none"
         )
 
 

@@ -60,7 +60,7 @@ def fit_options(
     if config is None:
         config = PRESETS[model or DEFAULT]
     if given["agent"] is not None and "topologies" not in config.features.parts:
-        raise ApptekError("an agent finds topologies: give it with the model paper")
+        raise ApptekError("an agent requires the model paper")
     with_types = "traits" in config.features.parts and config.traits.types
     final = given.pop("final")
     return FitOptions(

@@ -157,7 +157,7 @@ def _later_sets(fit: Fit, made: ViewExamples, chosen: _Chosen) -> PredictionSets
         reranker=chosen.reranker,
         counted=chosen.counted,
     )
-    with fit.stage("prediction sets of later times"):
+    with fit.stage("prediction sets for later times"):
         scores = WorkingView("past_only", made.space, fitted).scores(made.queries)
     return _prediction_sets(fit, made, replace(chosen, scores=scores))
 

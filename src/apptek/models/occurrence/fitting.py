@@ -1,7 +1,7 @@
 """Fitting the occurrence model: snapshots, regressions, calibration, bursts.
 
-Facts are used in time order, whatever the split, because a random split would thin out the rates.
-Snapshots start once a third of the facts is known, so that there is a past to count. The last
+Facts of all splits are used in time order, because a random split would lower the rates. Snapshots
+start once a third of the facts is known, so that there are earlier facts to count. The last
 snapshots are reserved for calibration.
 
 The effect of a lead is the difference between two corrections of the log-odds, for the same pairs
@@ -74,8 +74,8 @@ LEAST_HITS = 20  # pairs with a fact in the snapshots that a fit needs
 _DIGITS = 9  # digits kept of fitted numbers; later digits differ between machines
 
 
-# A regression starts from it: with each missed gap, the odds fall to a third. Small data have too
-# few pairs that stopped to learn this.
+# A regression starts from it: with each missed gap, the odds fall to a third. Small data has too
+# few pairs that stopped interacting to learn this.
 USUAL = Regression(np.where(np.asarray(NAMES) == MISSED, -1.0, 0.0), 0.0, np.zeros(len(NAMES)))
 
 Moments = tuple[list[int], list[int]]  # snapshot times: to fit on, and to calibrate on

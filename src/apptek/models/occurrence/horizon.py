@@ -160,8 +160,9 @@ def number_terms(
     """Return log(P), (n,), and what the number of facts per window with one depends on, (n, 3).
 
     These are 1, log(active steps / P), and log(times / P') by the pair's rhythm. `times` is the
-    window divided by the pair's mean gap. P' is the chance of an active pair with this rhythm: P,
-    but at least that of times at random, and at most that of regular ones. None is below 0.
+    window divided by the pair's mean gap. P' is the chance of an active pair with this rhythm. It
+    equals P, limited to the range between the chance for random times and the chance for regular
+    times. None is below 0.
     """
     chances = -np.expm1(-hazards)
     steps = active_steps(hazards, window / stride)

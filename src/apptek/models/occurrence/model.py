@@ -133,7 +133,7 @@ class OccurrenceModel:
         """Interpolate the chance and the expected number between the fitted lengths."""
         lower, upper, share = self._around(window)
         logs = [np.log(hazards[place]) for place in (lower, upper)]
-        times = window / self.horizons[lower].window if lower == upper else 1.0  # the rate goes on
+        times = window / self.horizons[lower].window if lower == upper else 1.0  # constant rate
         hazard = times * np.exp((1 - share) * logs[0] + share * logs[1])
         expected = times * np.exp((1 - share) * numbers[lower] + share * numbers[upper])
         chances = -np.expm1(-hazard)
@@ -218,7 +218,7 @@ class OccurrenceModel:
     def from_json(cls, about: Mapping[str, Any]) -> "OccurrenceModel":
         """Return the model from the result of `to_json`."""
         if tuple(about["features"]) != NAMES:
-            raise ValueError("the occurrence model has other features than this version")
+            raise ValueError("the occurrence model has different features from this version")
         windows = [0, *(entry["window"] for entry in about["horizons"])]
         if any(one >= other for one, other in pairwise(windows)):
             raise ValueError("the windows of the occurrence model do not grow from 1 on")
