@@ -247,8 +247,9 @@ def compared(
 ) -> WatchList:
     """Return the watch list with what changed in each row since an earlier list.
 
-    changed  a function that returns which of some pairs an uncut list would contain DataError if
-    the lists cover different events or windows of different lengths.
+    changed  a function that returns which of some pairs an uncut list would contain
+
+    Raises DataError if the lists cover different events or windows of different lengths.
     """
     if (earlier["event"], earlier["length"]) != (listed.event, listed.length):
         raise DataError(words.other_list(listed, earlier))
