@@ -185,7 +185,7 @@ def _load_view(stored: CheckedFolder, view: View, model: Model) -> FittedView:
     arrays = {n.removeprefix(prefix): a for n, a in stored.arrays.items() if n.startswith(prefix)}
     kinds = (
         Kind(
-            *_texts([entry["name"]]),
+            _texts([entry["name"]])[0],
             _texts(entry["values"]),
             origin=entry["origin"],
             **{name: arrays[f"kinds.{number}.{name}"] for name in KIND_ARRAYS},
