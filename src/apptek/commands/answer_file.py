@@ -14,7 +14,7 @@ from apptek.errors import DataError, TimeFormatError, UnknownName
 from apptek.models.answer_tables import SCHEMA
 from apptek.models.asked_queries import USUAL, LeftOut, read_queries
 from apptek.predictor import Predictor
-from apptek.present.tables import table_writer
+from apptek.present.tables import answer_writer
 from apptek.reading.options import ReadOptions
 from apptek.results import Query
 
@@ -62,7 +62,7 @@ def answer_file(
     """
     answered = AnsweredFile()
     numbered = _check(predictor, queries, reading, answered.skipped)
-    with table_writer(out, SCHEMA, predictor.model.dataset) as write:
+    with answer_writer(out, predictor.model.dataset) as write:
         while batch := list(islice(numbered, BATCH)):
             rows = predictor.predict_table(batch, top=top, coverage=coverage)
             numbers = pa.array(rows.column("query").to_numpy() + answered.queries)

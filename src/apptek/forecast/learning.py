@@ -45,20 +45,12 @@ _NEGLIGIBLE = 1e-5  # pairs with a smaller expected number are excluded if nothi
 _DIGITS = 9
 
 
-def is_forecasting(model: Model) -> bool:
-    """Return whether fitting includes forecasts.
-
-    It does if the model has a past_only view and no topologies.
-    """
-    return "past_only" in model.views and "topologies" not in model.config.features.parts
-
-
 def learn_occurrence(model: Model, options: FitOptions, seconds: dict[str, float]) -> Model:
     """Return the model with an occurrence model, or with the reason why none could be learned.
 
     The duration is recorded in `seconds`, next to the other stages.
     """
-    if not is_forecasting(model):
+    if "past_only" not in model.views or "topologies" in model.config.features.parts:
         why = f"the preset {model.preset} has no forecasts; fit with the preset default or max"
         return replace(model, no_forecasts=why)
     options.progress(STAGE, 0, 1)

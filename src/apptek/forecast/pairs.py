@@ -344,7 +344,9 @@ def forecast_what_if(
         facts=supposed.told(),
         chances=chances,
         compared=compared,
-        changes=tuple(sorted([*_changes(first, second), *of_predicates], key=_size)),
+        changes=tuple(
+            sorted([*_changes(first, second), *of_predicates], key=lambda each: -abs(each.change))
+        ),
         notes=supposed.notes,
     )
 
@@ -373,10 +375,6 @@ def _of_classes(
     after = {part.name: part.probability for part in second}
     rows = [chance(kind, p.name, p.name, p.probability, after[p.name]) for p in first]
     return sorted(rows, key=lambda row: -max(row.without, row.supposed))
-
-
-def _size(change: Change) -> float:
-    return -abs(change.change)
 
 
 def _changes(first: Forecast, second: Forecast) -> list[Change]:

@@ -92,17 +92,14 @@ def _facts(explanation: results.Explanation, reason: results.Reason) -> Iterator
         subject, object_ = (
             name + (MARK if name in marked else "") for name in (fact.subject, fact.object)
         )
-        yield f"{subject} | {explanation.shown(fact.predicate)} | {object_} | {_date(fact)}"
+        date = f"{fact.date} ({fact.apart})" if fact.apart else fact.date
+        yield f"{subject} | {explanation.shown(fact.predicate)} | {object_} | {date}"
     more = len(listed_facts) - SHOWN
     rest = [f"{counted(more, 'more fact')} like these"] if more > 0 else []
     if others:
         rest.append(aside_words(len(others)))
     if rest:
         yield f"(and {', '.join(rest)})"
-
-
-def _date(fact: results.CitedFact) -> str:
-    return f"{fact.date} ({fact.apart})" if fact.apart else fact.date
 
 
 def contrast_words(two: Two, changes: tuple[results.Change, ...]) -> tuple[str, str]:

@@ -106,14 +106,8 @@ def _audit(report: results.AuditReport) -> pa.Table:
 
 
 @contextmanager
-def _stream(
-    path: Path, schema: pa.Schema, suffix: str, data: Dataset | None
-) -> Iterator[Callable[[pa.Table], None]]:
+def _stream(path: Path, schema: pa.Schema, suffix: str) -> Iterator[Callable[[pa.Table], None]]:
     """Yield a function that appends rows to a file."""
-    if data is not None and suffix in RDF_SUFFIXES:
-        with stream_rdf(path, suffix, data) as append:
-            yield append
-        return
     if suffix == ".parquet":
         with parquet.ParquetWriter(path, schema) as writer:
             yield writer.write_table
@@ -180,10 +174,8 @@ def check_suffix(path: Path | Database, suffixes: tuple[str, ...] = SUFFIXES) ->
 
 
 @contextmanager
-def table_writer(
-    path: Path | Database, schema: pa.Schema, data: Dataset | None = None
-) -> Iterator[Callable[[pa.Table], None]]:
-    """Yield a function that appends rows to a .csv, .tsv or .parquet file or a database. Atomic.
+def answer_writer(path: Path | Database, data: Dataset) -> Iterator[Callable[[pa.Table], None]]:
+    """Yield a function that appends answers to a table, an RDF file or a database. Atomic.
 
     data  the data behind the answers, which RDF output requires
     """
@@ -191,10 +183,13 @@ def table_writer(
         with path.appending() as append_rows:
             yield append_rows
         return
-    check_suffix(path, (*_STREAMED, *RDF_SUFFIXES) if data is not None else _STREAMED)
+    check_suffix(path, (*_STREAMED, *RDF_SUFFIXES))
+    suffix = path.suffix.lower()
     with new_file(path) as temporary, ExitStack() as stack:
+        is_rdf = suffix in RDF_SUFFIXES
+        rows = stream_rdf(temporary, suffix, data) if is_rdf else _stream(temporary, SCHEMA, suffix)
         with writing(path):
-            write = stack.enter_context(_stream(temporary, schema, path.suffix.lower(), data))
+            write = stack.enter_context(rows)
 
         def append(rows: pa.Table) -> None:
             with writing(path):
@@ -240,7 +235,7 @@ def _write_table(path: Path, table: pa.Table, suffix: str, name: str) -> None:
     if suffix in _WRITERS:
         _WRITERS[suffix](path, table, name)
         return
-    with _stream(path, table.schema, suffix, None) as write:
+    with _stream(path, table.schema, suffix) as write:
         write(table)
 
 

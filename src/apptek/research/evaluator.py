@@ -293,7 +293,7 @@ class Evaluator:
         else:
             view, view_scorer = self.view, self._foreign(scorer, probabilities)
             described = Result(
-                model=name or _name_of(scorer),
+                model=name or str(getattr(scorer, "__name__", type(scorer).__name__)),
                 dataset=self.dataset.name,
                 protocol=self.protocol,
                 seed=seed,
@@ -353,7 +353,3 @@ class Evaluator:
             f"{self.split}, "
             f"protocol {self.protocol}, {seen}, {self.filtering}"
         )
-
-
-def _name_of(scorer: Any) -> str:
-    return str(getattr(scorer, "__name__", type(scorer).__name__))
