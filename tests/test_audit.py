@@ -81,7 +81,7 @@ def test_judgements_are_the_probabilities_of_the_judge(audited: Audit) -> None:
     judge, judged = audited.judge, audited.judgements
     facts = judge.model.graph.facts
     rows = np.arange(0, len(facts), 97)
-    probabilities = judge.probabilities(judge.scores(training_queries(facts).take(rows)))
+    probabilities = judge.views[0].probabilities(judge.scores(training_queries(facts).take(rows)))
     quadruples = _quadruples(facts)
     for row, of_query in zip(rows.tolist(), probabilities, strict=True):
         s, own, o, *when = quadruples[row]

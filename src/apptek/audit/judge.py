@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from apptek.arrays import Bools, Doubles, Floats, Ints, Longs, Matrix
+from apptek.arrays import Bools, Doubles, Floats, Ints, Longs
 from apptek.compiling import in_threads
 from apptek.config import DEFAULT, preset
 from apptek.errors import DataError
@@ -64,10 +64,6 @@ class Judge:
                 scores[rows] = view.scores(queries.take(rows))
         return scores
 
-    def probabilities(self, scores: Matrix) -> Matrix:
-        """Return probabilities. Folds use softmax, because no data is left for calibration."""
-        return self.views[0].probabilities(scores)
-
     def answerers(self) -> list[Answerer]:
         """Return one answerer per fold, for explanations; shared parts are built once."""
         first = Answerer(self.model)
@@ -113,7 +109,8 @@ def judge_facts(judge: Judge) -> Judgements:
         asked, own = queries.take(part), facts.predicates[part]
         others = known.part(start, start + len(own))
         scores = judge.scores(asked)
-        masked = judge.probabilities(scores).astype(np.float64)
+        # Folds use softmax, because no data is left for calibration.
+        masked = judge.views[0].probabilities(scores).astype(np.float64)
         masked[others.row_of_each, others.flat_columns] = 0.0
         masked /= np.maximum(masked.sum(axis=1, keepdims=True), _LEAST)
         rows = np.arange(len(own))

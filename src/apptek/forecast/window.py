@@ -93,7 +93,7 @@ def read_window(
     start    the first time of the window; by default the time after the last observed one
     typical  the median time between two facts of a pair
     """
-    first = span[1] + axis.stride if start is None else _position(axis, start)
+    first = span[1] + axis.stride if start is None else axis.position(_code(axis, start))
     first += (span[1] - first) % axis.stride  # no fact can fall between two steps
     unit, known = unit_word(axis.unit), span[1] - span[0] + 1
     lead = max(0, first - span[1] - axis.stride)
@@ -126,11 +126,11 @@ def read_window(
     return window
 
 
-def _position(axis: TimeAxis, text: str) -> int:
+def _code(axis: TimeAxis, text: str) -> int:
     code = axis.parse(text)
     if code == UNKNOWN:
         raise ArgumentError("a window needs a known start and end")
-    return axis.position(code)
+    return code
 
 
 def looks_like_seconds(axis: TimeAxis, first: int) -> bool:
@@ -165,10 +165,8 @@ def _last(axis: TimeAxis, first: int, length: Length) -> int:
     if len(given) > 1:
         raise ArgumentError(f"give only one length for the window, not {' and '.join(given)}")
     (name,) = given
-    if name == "until":
-        assert length.until is not None
-        _position(axis, length.until)
-        code = np.asarray([axis.parse(length.until)], np.int32)
+    if length.until is not None:
+        code = np.asarray([_code(axis, length.until)], np.int32)
         return axis.position(int(axis.last_moments(code)[0]))
     steps = _steps(axis, first, name, min(int(getattr(length, name)), _MOST))
     if steps is None:

@@ -13,19 +13,10 @@ from apptek.server.served_model import ServedModel
 
 def describe_model(served: ServedModel) -> responses.ModelInfo:
     """Return a summary of the model, its settings, and the time span of its facts."""
-    model = served.model
-    return responses.ModelInfo(
-        summary=summarize(model),
-        span=_describe_span(served),
-        forecasts=model.occurrence is not None,
-    )
-
-
-def _describe_span(served: ServedModel) -> responses.Span:
-    axis, facts = served.model.dataset.axis, served.model.graph.facts
+    model, axis, facts = served.model, served.model.dataset.axis, served.model.graph.facts
     ends = (served.span.first, served.span.last)
     first, last = (time_of(axis, at) if facts.dated.any() else "?" for at in ends)
-    return responses.Span(
+    span = responses.Span(
         unit=axis.unit,
         mixed=axis.mixed,
         first=first,
@@ -34,6 +25,9 @@ def _describe_span(served: ServedModel) -> responses.Span:
         last_position=served.span.last,
         beyond=served.beyond,
         undated=int((~facts.dated).sum()),
+    )
+    return responses.ModelInfo(
+        summary=summarize(model), span=span, forecasts=model.occurrence is not None
     )
 
 

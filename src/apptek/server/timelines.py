@@ -86,7 +86,7 @@ def timeline(served: ServedModel, name: Name, asked: TimelineQuery) -> EntityTim
         entity=name if asked.members else data.entities[group[0]],
         members=[data.entities[one] for one in group],
         total=len(listed),
-        facts=described_facts(served, listed[: asked.limit]),
+        facts=[describe_fact(served.model, fact) for fact in listed[: asked.limit].tolist()],
         first=window.first,
         last=window.last,
         layers=list(layers.names),
@@ -106,11 +106,12 @@ def history(served: ServedModel, asked: HistoryQuery) -> HistoryPage:
     starts = ends_of(graph, facts)[0]
     dated = starts[starts != UNKNOWN]
     facts, end = _in_range(served, facts, asked), asked.offset + asked.limit
+    page = facts[asked.offset : end].tolist()
     return HistoryPage(
         subject=data.entities[pair[0]],
         object=data.entities[pair[1]],
         total=len(facts),
-        facts=tuple(described_facts(served, facts[asked.offset : end])),
+        facts=tuple(describe_fact(served.model, fact) for fact in page),
         latest=TimeAxis(data.axis.unit).format(int(dated.max())) if len(dated) else None,
         next_offset=end if end < len(facts) else None,
     )
@@ -159,11 +160,6 @@ def _counts(graph: TemporalGraph, facts: Ints, window: Window) -> list[int]:
     places = (starts - window.first) * parts // window.length
     counts: list[int] = np.bincount(places, minlength=parts).tolist()
     return counts
-
-
-def described_facts(served: ServedModel, facts: Ints) -> list[Fact]:
-    """Return facts in the graph with their names and dates."""
-    return [describe_fact(served.model, fact) for fact in facts.tolist()]
 
 
 def describe_fact(model: Model, fact: int) -> Fact:
