@@ -126,6 +126,12 @@ def _fit_own(dataset: Any, out: Path, keywords: dict[str, Any]) -> None:
     undated = dataset.undated_count()
     if 0 < undated < len(dataset.all_facts()):
         tell(f"facts without a time: {undated:,}")
+    if keywords["agent"] is not None:  # before anything is fitted, so that nothing is left behind
+        from apptek.facts.protocols import apply_protocol
+        from apptek.paper.agent import check_agent
+
+        train = apply_protocol(dataset.labelled(), keywords["protocol"]).train
+        check_agent(keywords["agent"], keywords["config"].agent, train.digest())
     folder = out.resolve() if keywords["replace"] else out  # keep the symlink
     with stage_progress("stage") as progress:
         predictor = Predictor.fit(dataset, folder=folder, progress=progress, **keywords)

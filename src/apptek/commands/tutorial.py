@@ -47,7 +47,7 @@ def tutorial(options: TutorialOptions) -> None:
         refuse(options, ["out"], "needs the name of a tutorial")
         width = max(map(len, known), default=0)
         for stem, path in known.items():
-            title = "".join(_cells(path)[0]["source"]).splitlines()[0].lstrip("# ")
+            title = "".join(_notebook(path)["cells"][0]["source"]).splitlines()[0].lstrip("# ")
             typer.echo(f"{stem:{width}}  {title}")
         typer.echo("next: apptek tutorial NAME, or with --out FILE as a notebook", err=True)
         return
@@ -71,13 +71,9 @@ def _notebook(path: Path) -> dict[str, Any]:
     notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     for cell in notebook["cells"]:
         if cell["cell_type"] == "markdown":
-            cell["source"] = _without_links("".join(cell["source"])).splitlines(keepends=True)
+            text = _TUTORIAL_LINK.sub(r"\1 (`apptek tutorial \2`)", "".join(cell["source"]))
+            cell["source"] = _PAGE_LINK.sub(_name_page, text).splitlines(keepends=True)
     return notebook
-
-
-def _without_links(text: str) -> str:
-    text = _TUTORIAL_LINK.sub(r"\1 (`apptek tutorial \2`)", text)
-    return _PAGE_LINK.sub(_name_page, text)
 
 
 def _name_page(link: re.Match[str]) -> str:
@@ -85,16 +81,11 @@ def _name_page(link: re.Match[str]) -> str:
     return f"docs/{page}" if words == page else f"{words} (docs/{page})"
 
 
-def _cells(path: Path) -> list[dict[str, Any]]:
-    cells: list[dict[str, Any]] = _notebook(path)["cells"]
-    return cells
-
-
 def _show(path: Path) -> None:
     from rich.markdown import Markdown
 
     console = output()
-    for cell in _cells(path):
+    for cell in _notebook(path)["cells"]:
         source = "".join(cell["source"])
         if cell["cell_type"] == "markdown":
             console.print(Markdown(source))
