@@ -105,24 +105,6 @@ def slopes(
     return by_weights, by_bias
 
 
-def minimise(
-    examples: list[PlainExample], feature_count: int, class_count: int, l2: float, steps: int
-) -> tuple[Doubles, Doubles]:
-    """The minimum of the objective by steepest descent, halving a step that does not descend."""
-    weights, bias, size = np.zeros((feature_count, class_count)), np.zeros(class_count), 1.0
-    height = objective(weights, bias, examples, l2)
-    for _ in range(steps):
-        by_weights, by_bias = slopes(weights, bias, examples, l2)
-        size *= 2
-        while size > 1e-12:
-            moved = weights - size * by_weights, bias - size * by_bias
-            if (lower := objective(*moved, examples, l2)) < height:
-                (weights, bias), height = moved, lower
-                break
-            size /= 2
-    return weights, bias
-
-
 def folded(weights: Doubles, shared: Doubles, copies: dict[int, tuple[int, int]]) -> Doubles:
     """The weights with the copy weights added: copies[feature] is (predicate, group)."""
     found = weights.copy()

@@ -116,25 +116,3 @@ def test_a_new_name_may_have_types_that_nobody_has_together(
         found = all_features(index, [query])[0]
         wanted = plain_typed(plain, query, levels, index.most, PLAIN)
         assert present(index, found) == pytest.approx(wanted, abs=1e-5)
-
-
-@settings(max_examples=50)
-@given(st.lists(plain_facts(), min_size=1, max_size=30), types, st.booleans(), st.data())
-def test_a_query_never_sees_its_own_fact_nor_others_between_the_two(
-    plain: list[PlainFact], sectors: list[int], ahead: bool, data: st.DataObject
-) -> None:
-    row = data.draw(st.integers(0, len(plain) - 1))
-    own = plain[row]
-    when = own.until if own.since is None else own.since
-    asked: list[PlainQuery] = [(own.subject, own.object, when, row)]
-    other = [
-        replace(fact, predicate=(fact.predicate + 1) % PREDICATES)
-        if {fact.subject, fact.object} == {own.subject, own.object}
-        else fact
-        for fact in plain
-    ]
-    config, kinds = replace(PLAIN, ahead=ahead), (kind_of("sector", sectors),)
-    found = [
-        all_features(typed_of(graph_of(facts), kinds, config), asked) for facts in (plain, other)
-    ]
-    assert np.array_equal(found[0], found[1])

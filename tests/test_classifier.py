@@ -1,4 +1,3 @@
-from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -10,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from model_folders import files_of
 from plain_queries import query_about
-from ranking_oracles import PlainExample, minimise
+from ranking_oracles import PlainExample
 
 from apptek.config import ClassifierConfig
 from apptek.errors import ApptekError, DataError
@@ -42,20 +41,6 @@ def fit(
     config = ClassifierConfig(**settings)
     rng = generator(seed, "classifier")
     return fit_linear_softmax([train], valid, class_count=class_count, config=config, rng=rng)
-
-
-def test_the_optimum_of_a_small_problem_is_found() -> None:
-    plain, rng = random_examples(300, np.random.default_rng(2)), np.random.default_rng(0)
-    examples = examples_of(plain)
-    descent = Descent([examples], CLASSES, ClassifierConfig(epochs=60, learning_rate=0.5), 5.0)
-    for _ in range(60):
-        descent.run_epoch([(0, rng.permutation(300).astype(np.int32))])
-    weights, bias = minimise(plain, FEATURES, CLASSES, 5.0, steps=150)
-    unmasked = [replace(example, others=frozenset()) for example in plain]
-    expected = np.asarray([example.probabilities(weights, bias) for example in unmasked])
-    model = descent.model()
-    found = model.calibration.probabilities(model.scores(examples.rows))
-    np.testing.assert_allclose(found, expected, atol=0.01)
 
 
 def test_l2_and_the_epoch_are_those_that_rank_valid_best() -> None:

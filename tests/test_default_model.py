@@ -10,25 +10,15 @@ import pytest
 from command_line import run_python
 from fitted_models import SharedModel
 from html_pages import assert_contained, read_page
-from hypothesis import given
-from hypothesis import strategies as st
-from plain_queries import PlainQuery, plain_queries, queries_of, query_about
-from reference import PlainFact
-from worlds import dataset_of, football_careers, plain_facts, without_times
+from plain_queries import query_about
+from worlds import football_careers, without_times
 
-from apptek.config import Config, FeaturesConfig, preset
+from apptek.config import preset
 from apptek.errors import ConfigError, DataError
 from apptek.explain.explainer import explain
 from apptek.facts.facts import Dataset
 from apptek.facts.queries import held_out_queries
 from apptek.facts.times import UNKNOWN
-from apptek.features.clock import Clock
-from apptek.features.space import FeatureSpace, make_space
-from apptek.features.traits import Kind, types_from_table
-from apptek.graph.temporal_graph import TemporalGraph
-from apptek.paper.environment import DecisionProcess
-from apptek.paper.features import Topologies
-from apptek.paper.topologies import Mined, topology_set
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
 from apptek.results import CitedFact
@@ -175,18 +165,6 @@ def test_cited_facts_exist_belong_to_their_family_and_are_never_the_hidden_one(
     assert cited > 1000
 
 
-def test_a_fact_that_is_hidden_would_have_been_cited(data: Dataset, predictor: Predictor) -> None:
-    query = query_about(data, data.train, 17)
-    cited = [
-        {f.fact for r in found.all_reasons() for f in r.facts}
-        for found in (
-            explain(predictor.answerer, query, hidden=hidden, most=99) for hidden in (-1, 17)
-        )
-    ]
-    assert 17 in cited[0]
-    assert 17 not in cited[1]
-
-
 # Other worlds
 
 
@@ -265,70 +243,3 @@ def test_no_forecast_cites_what_had_not_started(
         assert len(seen) > 300
         assert all(seen)
     assert not all(cited(predictor))
-
-
-FORECAST = Config(
-    features=FeaturesConfig(parts=("history", "traits", "topologies"), past_only=True)
-)
-TYPES = {"party": {"e0": "x", "e1": "x", "e2": "y"}}
-
-
-def forecast_space(plain: list[PlainFact], about: Dataset) -> FeatureSpace:
-    """The features of questions on a graph; what is known of the entities comes from elsewhere."""
-    kinds: tuple[Kind, ...] = tuple(types_from_table(TYPES, about.entities, about.train))
-    graph = TemporalGraph.of(dataset_of(plain))
-    topologies = topology_set([(0,), (1,), (2,), (0, 1), (2, 1, 0)])
-    process, clock = DecisionProcess(graph, FORECAST.agent), Clock(2.0, 7.0, 30.0, 120.0)
-    added = Topologies(process, about.predicates, topologies, Mined((), {}, {}))
-    return make_space(graph.past_view(), about, FORECAST, clock, kinds, [added])
-
-
-def by_name(space: FeatureSpace, query: PlainQuery) -> dict[tuple[object, ...], float]:
-    """The features of a question; where no fact is undated, history has fewer columns."""
-    assert space.history is not None
-    columns, values = space.rows(queries_of([query])).row(0)
-    size = len(space.history)
-    named: list[tuple[object, ...]] = [
-        tuple(space.history.feature(column)) if column < size else ("other", column - size)
-        for column in columns.tolist()
-    ]
-    return dict(zip(named, values.tolist(), strict=True))
-
-
-def has_started(fact: PlainFact, when: int | None) -> bool:
-    start = fact.until if fact.since is None else fact.since
-    return when is None or start is None or start < when
-
-
-def with_another_end(fact: PlainFact, when: int | None, data: st.DataObject) -> PlainFact:
-    """The fact with another end that lies at the moment or later, where it has such a one."""
-    if when is None or fact.since is None or fact.until is None or fact.until < when:
-        return fact
-    return replace(fact, until=data.draw(st.integers(max(when, fact.since + 1), when + 9)))
-
-
-@given(st.lists(plain_facts(), min_size=1, max_size=25), st.data())
-def test_what_comes_at_that_time_or_later_changes_no_feature_of_a_forecast(
-    plain: list[PlainFact], data: st.DataObject
-) -> None:
-    query = data.draw(plain_queries(plain))
-    when = query[2]
-    later = plain_facts().filter(lambda fact: not has_started(fact, when))
-    changed = []
-    for index, fact in enumerate(plain):
-        if index == query[3]:
-            changed.append(fact)
-        elif has_started(fact, when):
-            changed.append(with_another_end(fact, when, data))
-        else:
-            changed.append(data.draw(later))
-    if when is not None:
-        changed += data.draw(st.lists(later, max_size=5))
-    about = dataset_of(plain)
-    before = by_name(forecast_space(plain, about), query)
-    assert by_name(forecast_space(changed, about), query) == before
-    started = [fact for fact in plain if has_started(fact, when)]
-    if query[3] is None and started:  # a data set has at least one fact
-        assert by_name(forecast_space(started, about), query) == before
-    elif query[3] is None:  # no history, only the kinds of the entities
-        assert all(name[0] == "other" for name in before)

@@ -149,18 +149,6 @@ def test_a_restarted_slot_begins_anew_and_leaves_the_others_alone() -> None:
             assert mine.tolist() == other.tolist()
 
 
-def test_a_query_never_sees_its_own_fact() -> None:
-    plain = corridor(4)
-    graph = graph_of(plain)
-    environment = Environment(DecisionProcess(graph, AgentConfig()), training_queries(graph.facts))
-    while not environment.done.all():
-        environment.step(environment.edges.argmax(axis=1))
-        for number in range(len(plain)):
-            for side in range(2):
-                _, core, periphery = environment.side(2 * number + side)
-                assert number not in core.tolist() + periphery.tolist()
-
-
 def test_illegal_actions_and_impossible_queries_are_refused() -> None:
     process = DecisionProcess(graph_of(corridor(4)), AgentConfig())
     environment = Environment(process, queries_of([(0, 4, 2, None)]))

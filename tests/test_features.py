@@ -7,16 +7,17 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 from classifier_examples import CLASSES, FEATURES, examples_of, random_examples, rows_of
+from forecast_oracles import start_of
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as arrays
-from plain_queries import queries_of
+from plain_queries import PlainQuery, queries_of
 from ranking_oracles import PlainExample, adagrad, folded
 from reference import PlainFact
-from worlds import dataset_of
+from worlds import dataset_of, moments, plain_facts
 
 from apptek.arrays import Doubles
-from apptek.config import ClassifierConfig, Config, FeaturesConfig
+from apptek.config import ClassifierConfig, Config, FeaturesConfig, View
 from apptek.evaluation.calibration import (
     COLDEST,
     HOTTEST,
@@ -76,15 +77,19 @@ def test_side_by_side_is_what_dense_matrices_would_be(parts: list[Ragged]) -> No
     assert found.width == sum(part.width for part in parts)
 
 
-def space_of(parts: tuple[str, ...]) -> Any:
-    plain = [PlainFact(0, 0, 1, 3, 3), PlainFact(1, 1, 2, 4, 4), PlainFact(0, 2, 2, None, None)]
+THREE = [PlainFact(0, 0, 1, 3, 3), PlainFact(1, 1, 2, 4, 4), PlainFact(0, 2, 2, None, None)]
+
+
+def space_of(
+    parts: tuple[str, ...], plain: list[PlainFact] = THREE, view: View = "all_facts"
+) -> Any:
     dataset = dataset_of(plain)
     graph = TemporalGraph.of(dataset)
     config = Config(features=FeaturesConfig(parts=parts))
     process, found = DecisionProcess(graph, config.agent), topology_set([(0,), (1, 2)])
     part = Topologies(process, dataset.predicates, found, Mined((), {}, {}))
     added = [part] if "topologies" in parts else []
-    return make_space(graph, dataset, config, Clock.of(graph), added=added)
+    return make_space(graph.seen_in(view), dataset, config, Clock.of(graph), added=added)
 
 
 @pytest.mark.parametrize(
@@ -101,6 +106,27 @@ def test_a_space_is_its_parts_one_after_the_other(parts: tuple[str, ...]) -> Non
         assert np.array_equal(rows[:, first : first + size], every[:, place : place + size])
     history, copies = space.sizes().get("history"), space.copies()
     assert (None if copies is None else len(copies.predicates)) == history
+
+
+@given(
+    st.lists(plain_facts(), min_size=9, max_size=25),
+    st.tuples(st.integers(0, 3), st.integers(0, 3), moments, st.none()),
+)
+def test_topologies_of_a_forecast_see_only_what_had_started(
+    plain: list[PlainFact], query: PlainQuery
+) -> None:
+    plain = [*plain, PlainFact(0, 0, 1, None, None)]  # a data set has at least one fact
+    starts = [start_of(fact) for fact in plain]
+    started = [
+        fact
+        for fact, start in zip(plain, starts, strict=True)
+        if start is None or query[2] is None or start < query[2]
+    ]
+    one, other = (
+        space_of(("topologies",), facts, "past_only").rows(queries_of([query]))
+        for facts in (plain, started)
+    )
+    assert one.columns.tolist() == other.columns.tolist()
 
 
 # Copy weights

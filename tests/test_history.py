@@ -1,5 +1,4 @@
 from dataclasses import astuple, replace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -125,19 +124,6 @@ def point(predicate: int, time: int, subject: int = 0, object_: int = 1) -> Plai
     return PlainFact(subject, predicate, object_, time, time)
 
 
-def values_of(
-    plain: list[PlainFact], query: PlainQuery, **settings: Any
-) -> dict[HistoryFeature, float]:
-    config = replace(PLAIN, **settings)
-    history = history_of(graph_of(plain, "ongoing" if config.lasting else "point"), config)
-    return named(history, history.rows(queries_of([query])), 0)
-
-
-def test_the_own_fact_and_its_twins_say_nothing() -> None:
-    twins = [PlainFact(0, 0, 1, 3, None), PlainFact(0, 0, 1, None, 7), PlainFact(0, 1, 1, 3, 3)]
-    assert {f.predicate for f in values_of(twins, (0, 1, 3, 0))} == {1}
-
-
 def test_days_are_counted_on_the_axis_not_by_the_codes() -> None:
     axis = TimeAxis("day", mixed=True)
     year, day, later = (axis.parse(text) for text in ("1999", "1999-01-01", "1999-01-03"))
@@ -245,10 +231,6 @@ def test_any_chunk_size_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
             (found.flat_values, whole.flat_values),
         ):
             assert one.tobytes() == other.tobytes()
-
-
-def test_no_query_has_no_rows() -> None:
-    assert len(history_of(graph_of([point(0, 1)])).rows(queries_of([]))) == 0
 
 
 SCALES = (2.0, 7.0, 30.0, 120.0)
