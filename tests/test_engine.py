@@ -3,8 +3,6 @@
 import os
 import signal
 import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -244,60 +242,6 @@ def test_workers_that_die_again_and_again_end_the_run(
     on(workers, monkeypatch)
     with pytest.raises(ApptekError, match="workers died 5 times: is there"):
         map_queries(None, Queries(column, column, column, column), always_die)
-
-
-DRIVER = """
-import sys, time
-from pathlib import Path
-import numpy as np
-from apptek.engine import map_queries, use_engine
-from apptek.facts.queries import Queries
-
-def work(folder, queries):
-    if len(queries) > 1:
-        (folder / str(queries.subjects[0])).touch()
-        time.sleep(600)
-
-if __name__ == "__main__":
-    column = np.arange(4096, dtype=np.int32)
-    try:
-        with use_engine("processes", Path(sys.argv[1]) / "shared"):
-            map_queries(Path(sys.argv[1]), Queries(column, column, column, column), work)
-    except KeyboardInterrupt:
-        print("stopped")
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
-def test_workers_end_with_the_driver(end: signal.Signals, tmp_path: Path) -> None:
-    script, place = tmp_path / "driver.py", tmp_path / "place"
-    place.mkdir()
-    script.write_text(DRIVER, encoding="utf-8")
-    driver = subprocess.Popen(
-        [sys.executable, str(script), str(place)],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=True,
-        # A shell's background job ignores it, and so would its children.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509
-    )
-    while len([path for path in place.iterdir() if path.is_file()]) < 2:
-        assert driver.poll() is None, driver.communicate()
-        time.sleep(0.05)
-    children = Path(f"/proc/{driver.pid}/task/{driver.pid}/children").read_text().split()
-    if end == signal.SIGINT:
-        os.killpg(driver.pid, end)
-        assert driver.communicate(timeout=60) == ("stopped\n", "")
-        assert not list(place.glob(".*.work-*"))
-    else:
-        driver.kill()
-        driver.communicate(timeout=60)
-    until = time.monotonic() + 60
-    while any(Path(f"/proc/{pid}").exists() for pid in children):
-        assert time.monotonic() < until, "workers outlive their driver"
-        time.sleep(0.1)
 
 
 # Bad input

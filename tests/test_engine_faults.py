@@ -6,7 +6,6 @@ They take minutes: `make test-slow` runs them.
 import json
 import os
 import resource
-import shutil
 import signal
 import socket
 import subprocess
@@ -14,7 +13,6 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -88,10 +86,11 @@ class Fit:
         _, told = self.process.communicate(timeout=600)
         return told
 
-    def kill(self) -> None:
+    def stop(self, end: signal.Signals) -> None:
+        """End the driver with a signal; its workers must end with it."""
         workers = self.workers()
-        self.process.kill()
-        assert self.process.wait() == -signal.SIGKILL
+        self.process.send_signal(end)
+        assert self.process.wait(60) in (-signal.SIGKILL, 130)
         until = time.monotonic() + 60
         while any(Path(f"/proc/{pid}").exists() for pid in workers):
             assert time.monotonic() < until, "workers outlive their driver"
@@ -109,12 +108,16 @@ def test_a_worker_that_is_killed_changes_nothing(engine: str, place: Path, tmp_p
     assert sorted(path.name for path in tmp_path.iterdir()) == ["model"]
 
 
+@pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL])
 @_ENGINES
-def test_a_driver_that_was_killed_is_resumed(engine: str, place: Path, tmp_path: Path) -> None:
+def test_a_driver_that_was_stopped_is_resumed(
+    engine: str, end: signal.Signals, place: Path, tmp_path: Path
+) -> None:
     fit = Fit(place, tmp_path / "model", "--engine", engine)
     fit.wait_for_workers()
-    fit.kill()
+    fit.stop(end)
     assert not (tmp_path / "model").exists()
+    assert end == signal.SIGKILL or not list(tmp_path.glob(SHARED))
     Fit(place, tmp_path / "model", "--engine", engine, "--resume").end()
     assert files_of(tmp_path / "model") == files_of(place / "expected")
 
@@ -133,22 +136,24 @@ def test_a_full_disk_ends_with_one_line_and_can_be_resumed(place: Path, tmp_path
 
 
 @pytest.fixture
-def cluster() -> Iterator[tuple[str, list[int]]]:
-    """A Ray cluster of a head without cores and a node with two: its address, and both raylets."""
+def cluster(request: pytest.FixtureRequest) -> Iterator[list[int]]:
+    """A Ray cluster at RAY_ADDRESS of a head and a node with these cores: both raylets."""
     folder = Path("/tmp") / f"ray-{os.getpid()}"  # Ray's sockets must have short paths
-    port = 20_000 + os.getpid() % 10_000
-    token = {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64}
+    address, cores = f"127.0.0.1:{20_000 + os.getpid() % 10_000}", request.param
+    variables = {
+        "RAY_ADDRESS": address, "RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "0" * 64,
+    }  # fmt: skip
     ray = [sys.executable, "-m", "ray.scripts.scripts", "start", "--disable-usage-stats"]
-    head = ["--head", "--num-cpus=0", "--include-dashboard=false", f"--port={port}"]
+    head = ["--head", "--include-dashboard=false", f"--port={address.split(':')[1]}"]
     with pytest.MonkeyPatch.context() as patch:
-        for name, value in token.items():
+        for name, value in variables.items():
             patch.setenv(name, value)
         for words in (
-            [*head, f"--temp-dir={folder}"],
-            [f"--address=127.0.0.1:{port}", "--num-cpus=2"],
+            [*head, f"--temp-dir={folder}", f"--num-cpus={cores[0]}"],
+            [f"--address={address}", f"--num-cpus={cores[1]}"],
         ):
             subprocess.run([*ray, *words], check=True, capture_output=True, timeout=120)
-        yield f"127.0.0.1:{port}", processes(folder, b"raylet/raylet")
+        yield processes(folder, b"raylet/raylet")
         for pid in processes(folder, b""):
             os.kill(pid, signal.SIGKILL)
 
@@ -167,25 +172,36 @@ def processes(folder: Path, words: bytes) -> list[int]:
     return sorted(found)
 
 
-def test_a_cluster_without_workers_ends_with_one_line_and_a_second_run_goes_on(
-    cluster: tuple[str, list[int]],
-    place: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    address, raylets = cluster
-    monkeypatch.setenv("RAY_ADDRESS", address)
-    fit = Fit(place, tmp_path / "model", "--engine", "ray")
+def fit_without_the_node(place: Path, out: Path, raylets: list[int]) -> Fit:
+    """Start a fit on a cluster, whose node is lost as soon as workers have work."""
+    fit = Fit(place, out, "--engine", "ray")
     until = time.monotonic() + 120
-    while not list(tmp_path.glob(SHARED)):
+    while not list(out.parent.glob(SHARED)):
         assert fit.process.poll() is None, fit.process.communicate()[1]
         assert time.monotonic() < until
         time.sleep(0.02)
     os.kill(raylets[-1], signal.SIGKILL)
-    *_, last = fit.end().splitlines()
+    return fit
+
+
+@pytest.mark.parametrize("cluster", [(0, 2)], indirect=True)
+def test_a_cluster_without_workers_ends_with_one_line_and_a_second_run_goes_on(
+    cluster: list[int], place: Path, tmp_path: Path
+) -> None:
+    *_, last = fit_without_the_node(place, tmp_path / "model", cluster).end().splitlines()
     assert last == "apptek: the cluster no longer has any workers"
     assert not list(tmp_path.glob(SHARED))
     Fit(place, tmp_path / "model", "--engine", "processes", "--resume").end()
+    assert files_of(tmp_path / "model") == files_of(place / "expected")
+
+
+@pytest.mark.parametrize("cluster", [(1, 1)], indirect=True)
+def test_a_cluster_of_two_nodes_gives_the_same_bytes_also_when_one_is_lost(
+    cluster: list[int], place: Path, tmp_path: Path
+) -> None:
+    fit = fit_without_the_node(place, tmp_path / "model", cluster)
+    told = fit.end()
+    assert fit.process.returncode == 0, told
     assert files_of(tmp_path / "model") == files_of(place / "expected")
 
 
@@ -234,128 +250,3 @@ def test_a_cluster_of_its_own_asks_nobody_and_leaves_nothing() -> None:
         assert {port.rpartition(":")[0] for port in listening} <= LOOPBACK
         assert (private, after, mode) == (True, address, "token")
         assert list(Path(folder).iterdir()) == []
-
-
-# Two hosts: network namespaces with a shared folder. Only root can make them: others skip the test
-
-
-ADDRESSES = ("10.231.77.1", "10.231.77.2")
-PORT = 6399
-PYTHON = """
-import sys, time
-from pathlib import Path
-
-def where(pause, queries):
-    import ray
-    if len(queries) > 1:
-        time.sleep(pause)
-    return ray.util.get_node_ip_address()
-
-if __name__ == "__main__":
-    import numpy as np
-    from apptek.engine import map_queries, use_engine
-    from apptek.facts.queries import Queries
-    from hosts import where
-    column = np.zeros(8 * 1024, np.int32)
-    with use_engine("ray", Path(sys.argv[1])):
-        print(*map_queries(0.5, Queries(column, column, column, column), where))
-"""
-
-
-@dataclass(frozen=True)
-class Hosts:
-    """Two hosts by the names of their namespaces, and a folder that both see."""
-
-    names: tuple[str, str]
-    folder: Path
-
-    def start(self, host: int, *words: str) -> "subprocess.Popen[str]":
-        """Start a Python program on a host."""
-        paths = os.pathsep.join([str(self.folder), os.environ.get("PYTHONPATH", "")])
-        variables = {
-            "PYTHONPATH": paths,
-            "RAY_AUTH_MODE": "token",
-            "RAY_AUTH_TOKEN": "0" * 64,
-            "RAY_ADDRESS": f"{ADDRESSES[0]}:{PORT}",
-        }
-        return subprocess.Popen(
-            ["ip", "netns", "exec", self.names[host], sys.executable, *words],
-            env=os.environ | variables,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-        )
-
-    def run(self, host: int, *words: str) -> str:
-        """Run a Python program on a host; return what it has printed."""
-        process = self.start(host, *words)
-        out, errors = process.communicate(timeout=600)
-        assert process.returncode == 0, errors
-        return out
-
-    def processes(self, host: int) -> list[int]:
-        """The processes of a host."""
-        pids = subprocess.run(
-            ["ip", "netns", "pids", self.names[host]], capture_output=True, text=True, check=True
-        )
-        return [int(pid) for pid in pids.stdout.split()]
-
-
-@pytest.fixture
-def hosts(tmp_path: Path) -> Iterator[Hosts]:
-    if os.geteuid() != 0 or shutil.which("ip") is None:
-        pytest.skip("needs root and `ip` to make network namespaces")
-    names = (f"apptek-{os.getpid()}-1", f"apptek-{os.getpid()}-2")
-    links = ("veth1", "veth2")
-    commands = [["netns", "add", name] for name in names]
-    peer = ["peer", "name", links[1], "netns", names[1]]
-    commands.append(["link", "add", links[0], "netns", names[0], "type", "veth", *peer])
-    for name, link, address in zip(names, links, ADDRESSES, strict=True):
-        commands.append(["-n", name, "addr", "add", f"{address}/24", "dev", link])
-        commands += [["-n", name, "link", "set", each, "up"] for each in ("lo", link)]
-    made = Hosts(names, tmp_path)
-    try:
-        for words in commands:
-            run = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
-            if run.returncode != 0:
-                pytest.skip(f"network namespaces cannot be made here: {run.stderr.strip()}")
-        (tmp_path / "hosts.py").write_text(PYTHON, encoding="utf-8")
-        ray = ["-m", "ray.scripts.scripts", "start", "--disable-usage-stats", "--num-cpus=1"]
-        head = ["--head", "--include-dashboard=false", f"--port={PORT}"]
-        folder = f"--temp-dir=/tmp/ray-{os.getpid()}"  # Ray's sockets must have short paths
-        made.run(0, *ray, *head, folder, f"--node-ip-address={ADDRESSES[0]}")
-        made.run(1, *ray, f"--address={ADDRESSES[0]}:{PORT}", f"--node-ip-address={ADDRESSES[1]}")
-        yield made
-    finally:
-        for host, name in enumerate(names):
-            if (
-                name
-                in subprocess.run(
-                    ["ip", "netns"], capture_output=True, text=True, check=True
-                ).stdout
-            ):
-                for pid in made.processes(host):
-                    os.kill(pid, signal.SIGKILL)
-                subprocess.run(["ip", "netns", "delete", name], check=True)
-        shutil.rmtree(f"/tmp/ray-{os.getpid()}", ignore_errors=True)
-
-
-def test_two_hosts_give_the_bytes_of_one_process_also_when_one_is_lost(hosts: Hosts) -> None:
-    folder = hosts.folder
-    world = make_world(6000, 5)
-    write_world(world, folder / "world")
-    Predictor.fit(folder / "world", folder=folder / "expected")
-    found = hosts.run(0, str(folder / "hosts.py"), str(folder / "shared")).split()
-    assert set(found) == set(ADDRESSES)
-    program = ["-c", "from apptek.cli import main; main()", "fit", str(folder / "world")]
-    hosts.run(0, *program, "--out", str(folder / "model"), "--engine", "ray")
-    assert files_of(folder / "model") == files_of(folder / "expected")
-    fit = hosts.start(0, *program, "--out", str(folder / "again"), "--engine", "ray")
-    while not list(folder.glob(".again.work-????????/*")):
-        assert fit.poll() is None, fit.communicate()
-        time.sleep(0.02)
-    for pid in hosts.processes(1):
-        os.kill(pid, signal.SIGKILL)
-    assert fit.communicate(timeout=600) is not None
-    assert fit.returncode == 0
-    assert files_of(folder / "again") == files_of(folder / "expected")
