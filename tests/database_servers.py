@@ -3,7 +3,6 @@
 import os
 import pwd
 import shutil
-import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -31,9 +30,6 @@ class PostgresServer:
             ids = [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
             self._words = ["setpriv", *ids]
         self._run("initdb", "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
-        self.start()
-
-    def start(self) -> None:
         settings = "listen_addresses=", "fsync=off", "max_wal_size=4GB", "lock_timeout=20s"
         options = " ".join([f"-k {self.folder}", *(f"-c {setting}" for setting in settings)])
         self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", options, "start")
@@ -41,19 +37,6 @@ class PostgresServer:
     def stop(self) -> None:
         with suppress(subprocess.CalledProcessError):
             self._run("pg_ctl", "-m", "immediate", "stop")
-
-    def kill(self) -> None:
-        """Kill the server and all its processes, as a power cut does."""
-        lines = (self.folder / "data" / "postmaster.pid").read_text(encoding="utf-8").splitlines()
-        postmaster = int(lines[0])
-        tasks = Path(f"/proc/{postmaster}/task/{postmaster}/children")
-        children = [int(child) for child in tasks.read_text(encoding="utf-8").split()]
-        for process in (postmaster, *children):
-            with suppress(ProcessLookupError):
-                os.kill(process, signal.SIGKILL)
-        # The process may remain as a zombie and appear to hold these locks.
-        for lock in (self.folder / "data" / "postmaster.pid", *self.folder.glob(".s.PGSQL.*")):
-            lock.unlink()
 
     def _run(self, program: str, *words: str) -> None:
         command = [*self._words, _program(program) or program, "-D", str(self.folder / "data")]

@@ -5,22 +5,21 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import answered, apptek, succeeds
+from command_line import apptek
 from hypothesis import given
 from hypothesis import strategies as st
 from reference import PlainFact
 from worlds import dataset_of, facts_of, plain_facts
 
 from apptek.audit.audit import FINDINGS, Audit, Roles, audit_facts, is_mirrored
-from apptek.audit.judge import Judge, all_in_train, cross_fit, impossible_partners
+from apptek.audit.judge import all_in_train, cross_fit, impossible_partners
 from apptek.audit.report import Reasons, audit_table
 from apptek.evaluation.calibration import area_under_curve
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.queries import training_queries
 from apptek.facts.times import TimeAxis
-from apptek.models.model_folder import load_model
 from apptek.seeding import generator
-from apptek.synthetic.world import make_world, write_world
+from apptek.synthetic.world import make_world
 from benchmarks.planted_errors import Error, familiarity, plant_errors
 
 SIZE = 4000
@@ -47,14 +46,6 @@ def test_planted_errors_are_found(world: Dataset, error: Error) -> None:
     assert found > 0.9
     assert found > simple
     assert listed > 0.85
-
-
-@pytest.mark.parametrize("error", ["frequency", "direction"])
-def test_a_planted_error_is_no_known_fact_and_the_rest_stays(world: Dataset, error: Error) -> None:
-    damaged, wrong = plant_errors(world, error, rng=generator(2, "test"))
-    known = set(_quadruples(world.all_facts()))
-    assert not known & set(_quadruples(damaged.train.take(wrong)))
-    assert damaged.train.take(~wrong).equals(world.train.take(~wrong))
 
 
 def _quadruples(facts: Facts) -> list[tuple[int, ...]]:
@@ -156,17 +147,6 @@ def test_the_table_has_every_fact_once_and_reasons_for_the_first(audited: Audit)
     assert not any(reasons[20:])
     findings = [FINDINGS[place] for place in audited.findings[audited.order].tolist()]
     assert table.column("finding").to_pylist() == findings
-
-
-def test_a_model_is_used_as_it_is(tmp_path: Path) -> None:
-    write_world(make_world(1500, 5), tmp_path / "world")
-    model = str(tmp_path / "model")
-    succeeds("fit", str(tmp_path / "world"), "--out", model)
-    content = answered("audit", model, "--out", str(tmp_path / "a.csv"), "--reasons", "2")
-    assert content["models"] == 1
-    judge = Judge.of_model(load_model(Path(model)))
-    assert content["facts"] == len(judge.model.graph.facts)
-    assert content["suspects"][0]["reason"]
 
 
 def test_a_row_that_ends_before_it_starts_is_listed_first(tmp_path: Path) -> None:

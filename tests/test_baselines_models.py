@@ -7,14 +7,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import succeeds
 from fact_files import write
 from fitted_models import SharedModel
 from model_folders import files_of, rewrite_manifest
 
 from apptek.errors import ApptekError, CheckpointError, DataError, ModelError
 from apptek.facts.facts import Dataset
-from apptek.models.registry import LEARNED_NAMES, NAMES, find_baseline, preset_of
+from apptek.models.registry import preset_of
 from apptek.predictor import Predictor
 from apptek.resuming import open_work
 from apptek.setting_rules import with_settings
@@ -151,16 +150,3 @@ def test_places_for_models_that_are_none_are_refused(data: Dataset, tmp_path: Pa
     (work / "checkpoint").write_text("half")
     with pytest.raises(CheckpointError, match=r"fit\.json is damaged"):
         Predictor.fit(data, model="pair", folder=tmp_path / "model", resume=True)
-
-
-def test_brackets_in_a_folders_name_are_shown_as_they_are(world: Path, tmp_path: Path) -> None:
-    out = tmp_path / "[bold]m"
-    done = succeeds("fit", str(world), "--model", "frequency", "--out", str(out))
-    assert "[bold]m" in done.stderr
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_a_line_of_the_registry_agrees_with_the_definition(name: str) -> None:
-    definition = find_baseline(name)
-    assert bool(definition.space) == (name in LEARNED_NAMES)
-    assert "default" in definition.presets

@@ -2,8 +2,6 @@
 
 import json
 import sqlite3
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -13,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from command_line import answered, apptek
-from database_servers import PASSWORD, PostgresServer, execute, postgres_server
+from database_servers import PASSWORD, PostgresServer, execute
 from fact_files import ReadFact, in_words
 
 from apptek.databases import Database, find_database
@@ -59,19 +57,13 @@ def fill(url: str, kind: str = "text", facts: Any = FACTS, table: str = "events"
     return f"{url}#{table}"
 
 
-def written(url: str, rows: int = 2) -> pa.Table:
-    """Append a small table twice; return it."""
-    table = pa.table({"subject": ["a", "b"], "probability": [0.5, None]})
-    with database(url).appending() as append:
-        for _ in range(rows // 2):
-            append(table)
-    return table
+TABLE = pa.table({"subject": ["a", "b"], "probability": [0.5, None]})
 
 
 def append_and(url: str, do: Callable[[Any], Any]) -> None:
-    """Append some rows, then do something else in the same transaction."""
+    """Append two rows, then do something else in the same transaction."""
     with database(url).appending() as append:
-        append(pa.table({"subject": ["a", "b"], "probability": [0.5, None]}))
+        append(TABLE)
         do(append)
 
 
@@ -210,10 +202,10 @@ def test_a_missing_driver_names_its_extra(monkeypatch: pytest.MonkeyPatch) -> No
 
 def test_rows_are_appended_with_the_time_of_the_run(url: str) -> None:
     before = time.time()
-    table = written(f"{url}#forecasts", 4)
-    written(f"{url}#forecasts", 2)
+    append_and(f"{url}#forecasts", lambda append: append(TABLE))
+    append_and(f"{url}#forecasts", lambda _: None)
     rows = execute(url, "select subject, probability from forecasts")
-    assert rows == [tuple(row.values()) for row in table.to_pylist()] * 3
+    assert rows == [tuple(row.values()) for row in TABLE.to_pylist()] * 3
     runs = execute(url, "select run_at, count(*) from forecasts group by run_at order by run_at")
     assert [count for _, count in runs] == [4, 2]
     if not isinstance(first := runs[0][0], str):  # SQLite has no type of times
@@ -221,7 +213,7 @@ def test_rows_are_appended_with_the_time_of_the_run(url: str) -> None:
 
 
 def test_a_run_that_fails_writes_nothing(url: str) -> None:
-    table = written(f"{url}#kept")
+    append_and(f"{url}#kept", lambda _: None)
     other = pa.table({"subject": ["c"], "chance": [0.5]})
     with pytest.raises(KeyError):
         append_and(f"{url}#forecasts", lambda _: dict[str, int]()["fails"])
@@ -229,14 +221,14 @@ def test_a_run_that_fails_writes_nothing(url: str) -> None:
         append_and(f"{url}#kept", lambda _: Path("none").read_text(encoding="utf-8"))
     with pytest.raises(DatabaseError, match="chance"):
         append_and(f"{url}#kept", lambda append: append(other))
-    assert len(execute(url, "select * from kept")) == table.num_rows
+    assert len(execute(url, "select * from kept")) == TABLE.num_rows
     with pytest.raises(Exception, match="forecasts"):
         execute(url, "select * from forecasts")
 
 
 def test_a_table_may_be_in_a_schema(postgres: str) -> None:
     execute(postgres, 'drop schema if exists "My data" cascade', 'create schema "My data"')
-    written(f"{postgres}#My data.fore casts")
+    append_and(f"{postgres}#My data.fore casts", lambda _: None)
     assert len(execute(postgres, 'select * from "My data"."fore casts"')) == 2
     fill(postgres, table='"My data".events')
     assert len(read_dataset(f"{postgres}#My data.events").all_facts()) == len(FACTS)
@@ -361,16 +353,11 @@ def test_every_command_that_writes_takes_a_table(
     assert "expected a table after the URL (#TABLE)" in done.stderr
 
 
-@pytest.mark.parametrize(
-    "name",
-    ["world", pytest.param("icews14", marks=[pytest.mark.slow, pytest.mark.real_data])],
-)
 def test_from_a_query_to_a_watch_list_in_a_table(
-    name: str, postgres: str, request: pytest.FixtureRequest, tmp_path: Path
+    postgres: str, world: Path, tmp_path: Path
 ) -> None:
     """Fit from a query, write a watch list into a table, and read it back."""
-    data = request.getfixturevalue("world") if name == "world" else name
-    rows = sorted({fact[:4] for fact in facts_of(read_dataset(data)) if fact[3] != "?"})
+    rows = sorted({fact[:4] for fact in facts_of(read_dataset(world)) if fact[3] != "?"})
     fill(postgres, "date", rows)
     secret, model = postgres.replace("tester@", "tester:geheim@"), tmp_path / "model"
     sql, fast = "select * from events", ["--set", "classifier.epochs=1", "--past-only"]
@@ -390,55 +377,6 @@ def test_from_a_query_to_a_watch_list_in_a_table(
     assert "facts added: 0" in again.stderr, again.stderr
     assert f"read with the query used for fitting: {sql}" in " ".join(again.stderr.split())
     assert "geheim" not in again.stderr
-
-
-@pytest.mark.slow
-def test_a_killed_server_is_an_error_and_the_next_run_works(tmp_path: Path) -> None:
-    with postgres_server() as server:
-        fill(server.url)
-        tables = database(server.url).tables("select g::text from generate_series(1, 9000000) g")
-        next(tables)
-        with pytest.raises(DatabaseError):
-            append_and(f"{server.url}#forecasts", lambda _: server.kill())
-        with pytest.raises(DatabaseError):
-            list(tables)
-        done = apptek("data", "stats", f"{server.url}#events")
-        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
-        server.start()
-        assert len(read_dataset(f"{server.url}#events").all_facts()) == len(FACTS)
-        with pytest.raises(Exception, match="forecasts"):
-            execute(server.url, "select * from forecasts")
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(1800)
-def test_ten_million_rows_are_read_in_bounded_memory(postgres: str) -> None:
-    """The text of the rows alone takes more than a gigabyte."""
-    execute(
-        postgres,
-        "create table events as"
-        " select 'an entity with a long name, number ' || g % 7000 as subject,"
-        " 'a predicate with a long name, number ' || g % 200 as predicate,"
-        " 'an entity with a long name, number ' || (g * 7) % 6999 as object,"
-        " date '2010-01-01' + g % 3000 as time from generate_series(1, 10000000) g",
-    )
-    code = (
-        "import sys; from apptek.reading.reader import read_dataset\n"
-        "from peak_memory import peak_bytes\n"
-        "before, data = peak_bytes(), read_dataset(sys.argv[1])\n"
-        "rows = len(data.all_facts()) + sum(data.report.duplicates.values())\n"
-        "print(rows, peak_bytes() - before)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", code, f"{postgres}#events"],
-        capture_output=True,
-        text=True,
-        check=True,
-        cwd=Path(__file__).parent,
-    )
-    rows, size = map(int, done.stdout.split())
-    assert rows == 10_000_000
-    assert size < 1_500_000_000
 
 
 def test_a_run_replaces_its_own_rows_in_two_tables_of_one_transaction(url: str) -> None:

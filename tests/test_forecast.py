@@ -99,12 +99,6 @@ def test_without_facts_to_fit_on_both_directions_are_equally_likely() -> None:
     assert np.exp(direction_logs(weights, np.ones((2, FEATURES)))).tolist() == [[0.5, 0.5]] * 2
 
 
-@given(features=st.lists(st.floats(-40, 40), min_size=FEATURES, max_size=FEATURES))
-def test_the_two_directions_are_all_there_is(features: list[float]) -> None:
-    (logs,) = direction_logs(np.linspace(-1, 1, FEATURES), np.asarray([features]))
-    assert np.exp(logs).sum() == pytest.approx(1)
-
-
 TABLE = np.random.default_rng(0).integers(0, 3, (ENTITIES, ENTITIES, PREDICATES)).astype(float)
 
 
@@ -143,13 +137,6 @@ def test_the_four_figures_agree_with_their_definitions(
     for name, metrics in figures.items():
         assert metrics["mrr"] == pytest.approx(np.mean([1 / rank for rank in ranks[name]]))
         assert metrics["hits_at_3"] == pytest.approx(np.mean([rank <= 3 for rank in ranks[name]]))
-
-
-def test_a_constant_scorer_gets_the_middle_of_r_and_of_2r_candidates() -> None:
-    data = forecast_data([PlainFact(0, 0, 1, 0, 0)], [], [PlainFact(2, 1, 3, 5, 5)])
-    figures = evaluate_forecast(ViewScorer(constant_scores, softmax), data, rolling=True)
-    assert figures["raw_r"]["mrr"] == figures["filtered_r"]["mrr"] == 1 / 2
-    assert figures["raw_2r"]["mrr"] == figures["filtered_2r"]["mrr"] == 1 / 3.5
 
 
 def test_the_prior_finds_the_direction_in_which_things_happen() -> None:
