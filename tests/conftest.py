@@ -34,7 +34,7 @@ for _name in (
 
 # Modules that fit many models or start many processes; the quick tier skips them.
 GATE = {
-    "test_audit", "test_backtest", "test_baselines_learned", "test_baselines_models",
+    "test_audit", "test_baselines_learned", "test_baselines_models",
     "test_candidate_features", "test_compare", "test_databases",
     "test_daily", "test_default_model", "test_dqn",
     "test_engine", "test_evaluator", "test_exact_reasons", "test_faithfulness",

@@ -1,12 +1,10 @@
 """Filters of the watch list, alerts, and what changed since an earlier list."""
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import apptek
 
 from apptek.errors import ArgumentError, DataError
 from apptek.features.traits import split_name
@@ -160,25 +158,6 @@ def test_an_earlier_list_marks_new_dropped_up_and_down(
     for bad in (file, tmp_path / "nothing.json"):
         with pytest.raises(DataError, match=bad.name):
             predictor.watch(days=30, since=bad)
-
-
-def test_the_command_exits_with_3_on_alerts(forecast_model: Path, tmp_path: Path) -> None:
-    words = ("watch", str(forecast_model), "--days", "30", "--top", "3", "--exit-code")
-    file = tmp_path / "watch.json"
-    done = apptek(*words, "--alert", "chance > 1", "--out", str(file))
-    assert done.returncode == 3, done.stderr
-    assert "ALERT" in done.stderr
-    written = json.loads(file.read_text())
-    assert written["version"] == 1
-    assert {"rule", "subject", "object", "value", "sentence"} == set(written["alerts"][0])
-
-
-def test_the_command_says_that_no_alert_was_met(forecast_model: Path) -> None:
-    words = ("watch", str(forecast_model), "--days", "30", "--top", "3")
-    rule = ("--alert", "chance > 99.99", "--exit-code")
-    assert "No alerts." in apptek(*words, *rule).stderr
-    done = apptek(*words, *rule, "--json")
-    assert (done.returncode, "No alerts." in done.stderr) == (0, False)
 
 
 def test_a_list_may_be_empty(predictor: Predictor, tmp_path: Path) -> None:

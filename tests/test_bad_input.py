@@ -1,12 +1,17 @@
 """Every bad input gives one line that names the place, what was found and what is expected."""
 
+import gzip
 import re
+import zipfile
 from pathlib import Path
+from typing import Any
 
 import fact_files
 import pyarrow as pa
 import pytest
-from fact_files import FACT, compress, in_words, parquet_bytes, read_all, write
+from fact_files import DAY, FACT, compress, in_words, parquet_bytes, read_all, write
+from pyarrow import parquet
+from sheets import write_sheets
 
 from apptek.facts.benchmarks import DATA_VARIABLE
 from apptek.facts.facts import Dataset
@@ -50,9 +55,9 @@ QUOTED = {  # the same in .csv
 }
 
 
-def fault_of(source: Path | str, skip_bad: bool = False) -> str:
+def fault_of(source: Path | str, **options: Any) -> str:
     """The error of reading a folder or file, without the counts at its end."""
-    return COUNTED.sub("", fact_files.fault_of(source, skip_bad=skip_bad))
+    return COUNTED.sub("", fact_files.fault_of(source, **options))
 
 
 # Bad rows
@@ -139,7 +144,7 @@ def test_integers_and_dates_do_not_mix(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["facts.tsv", "facts.csv.gz", "facts.txt.zst"])
 @pytest.mark.parametrize("content", [b"", b"\n\r\n\n", b"\xef\xbb\xbf", b"\xef\xbb\xbf\n"])
-def test_an_empty_file_is_refused(tmp_path: Path, name: str, content: bytes) -> None:
+def test_an_empty_file_is_fault_of(tmp_path: Path, name: str, content: bytes) -> None:
     path = write(tmp_path / name, content)
     assert fault_of(path) == f"{name}:1: the file is empty; expected a fact on each line"
 
@@ -172,7 +177,7 @@ def test_a_folder_has_exactly_one_train_file(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     "name", ["facts.doc", "facts", "facts.gz", "facts.xlsx.gz", "facts.parquet.gz"]
 )
-def test_an_unknown_kind_of_file_is_refused(tmp_path: Path, name: str) -> None:
+def test_an_unknown_kind_of_file_is_fault_of(tmp_path: Path, name: str) -> None:
     path = write(tmp_path / name, GOOD)
     expected = "expected .txt, .tsv, .tab, .csv, .jsonl, .ndjson, .json, .xlsx, .xls, .ods, "
     expected += ".parquet, .nt, .nq, .ttl, .trig, .ntx, also .gz, .bz2, .xz, .zst and .zip"
@@ -182,7 +187,7 @@ def test_an_unknown_kind_of_file_is_refused(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
 @pytest.mark.parametrize("share", [0.01, 0.5, 0.999])
 @pytest.mark.parametrize("block_bytes", [50, 1 << 25])
-def test_a_truncated_file_is_refused(
+def test_a_truncated_file_is_fault_of(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suffix: str, share: float, block_bytes: int
 ) -> None:
     monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", block_bytes)
@@ -196,7 +201,7 @@ def test_a_truncated_file_is_refused(
 
 
 @pytest.mark.parametrize("name", ["facts.tsv.gz", "facts.tsv.zst", "facts.parquet"])
-def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path: Path, name: str) -> None:
+def test_a_file_that_is_not_what_its_name_says_is_fault_of(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(GOOD)
     assert fault_of(path).startswith(f"{path}: the file is truncated or damaged (")
@@ -205,7 +210,7 @@ def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path: Path, name: 
 # Bad Parquet
 
 
-def test_a_damaged_parquet_file_is_refused(tmp_path: Path) -> None:
+def test_a_damaged_parquet_file_is_fault_of(tmp_path: Path) -> None:
     names = [f"entity {number}" for number in range(999)]
     whole = parquet_bytes(subject=names, predicate=["p"] * 999, object=names)
     path = tmp_path / "facts.parquet"
@@ -243,3 +248,88 @@ def test_a_bad_row_of_parquet_is_named_with_its_number(
     assert fault_of(path).startswith(message)
     dataset = read_all(path, skip_bad=True)
     assert [row[0] for row in in_words(dataset)] == ["a", "c", "d"]
+
+
+ROW = f"a\tp\tb\t{DAY}\n".encode()
+
+
+# Small files that grow without end are stopped at a limit, which can be set
+
+
+@pytest.mark.parametrize("suffix", [".tsv.gz", ".tsv.zst", ".tsv.zip", ".jsonl.gz"])
+def test_a_compressed_file_stops_at_the_limit(tmp_path: Path, suffix: str) -> None:
+    path, content = tmp_path / f"facts{suffix}", ROW * 10_000
+    if suffix.startswith(".jsonl"):
+        content = b'{"subject": "a", "predicate": "p", "object": "b"}\n' * 10_000
+    if suffix.endswith(".zip"):
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("facts.tsv", content)
+    else:
+        write(path, content)
+    assert fault_of(path, max_bytes=100_000) == (
+        f"{path}: it expands to more than 100,000 bytes; if this is expected, "
+        "allow more with --read max_bytes=N"
+    )
+    assert len(read_dataset(path, max_bytes=1_000_000).train) == 1
+
+
+def test_without_a_limit_the_size_of_the_file_is_what_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("apptek.reading.streams.SMALL_BYTES", 1000)
+    plain = write(tmp_path / "facts.tsv", ROW * 10_000)
+    assert len(read_dataset(plain).train) == 1
+    bomb = tmp_path / "bomb.tsv.gz"
+    bomb.write_bytes(gzip.compress(ROW * 100_000))
+    assert 200 * bomb.stat().st_size < 100_000 * len(ROW)
+    allowed = f"{200 * bomb.stat().st_size:,}"
+    assert f"it expands to more than {allowed} bytes" in fault_of(bomb)
+
+
+def test_a_line_without_end_is_stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apptek.reading.streams.LONGEST_LINE", 1000)
+    monkeypatch.setattr("apptek.reading.streams.BLOCK_BYTES", 500)
+    path = write(tmp_path / "facts.tsv.gz", b"a" * 10_000)
+    assert "found a line of more than 1000 bytes" in fault_of(path)
+
+
+def test_a_parquet_file_of_many_equal_rows_is_stopped(tmp_path: Path) -> None:
+    count = 20_000_000
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 1000, pa.int32()), pa.array(["a"]))
+    table = pa.table(dict.fromkeys(("subject", "predicate", "object"), column))
+    path = tmp_path / "facts.parquet"
+    with parquet.ParquetWriter(path, table.schema, compression="zstd") as writer:
+        many = pa.concat_tables([table] * (count // 1000)).combine_chunks()
+        writer.write_table(many, row_group_size=count)
+    assert path.stat().st_size < 200_000
+    assert "it expands to more than 268,435,456 bytes" in fault_of(path)
+    assert "it expands to more than 1,000 bytes" in fault_of(path, max_bytes=1000)
+
+
+def test_a_long_text_that_occurs_often_takes_its_room_once(tmp_path: Path) -> None:
+    name = "a" * 1_000_000
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 3000, pa.int32()), pa.array([name]))
+    short = pa.array(["p"] * 3000)
+    path = tmp_path / "facts.parquet"
+    parquet.write_table(pa.table({"subject": column, "predicate": short, "object": short}), path)
+    before = pa.total_allocated_bytes()
+    assert len(read_dataset(path).train) == 1
+    assert pa.default_memory_pool().max_memory() - before < 1_000_000_000  # not 3,000,000,000
+
+
+def test_a_sheet_with_a_cell_far_away_is_stopped(tmp_path: Path) -> None:
+    path = write_sheets(tmp_path / "facts.xlsx", {"Facts": [["a", "p", "b", 2001]]})
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    sheet = "xl/worksheets/sheet1.xml"
+    far = b'<row r="1048576"><c r="XFD1048576"><v>1</v></c></row></sheetData>'
+    parts[sheet] = parts[sheet].replace(b"</sheetData>", far)
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    assert "it expands to more than 268,435,456 bytes" in fault_of(path)
+    parts[sheet] = parts[sheet].replace(far, b"<!--" + b" " * 5_000_000 + b"--></sheetData>")
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in parts.items():
+            archive.writestr(name, content)
+    assert "it expands to more than 1,000,000 bytes" in fault_of(path, max_bytes=1_000_000)

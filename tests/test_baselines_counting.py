@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from counting_oracles import frequency_scores, recency_scores
+from forecast_oracles import start_of
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from plain_queries import query_about
@@ -13,7 +14,7 @@ from reference import PlainFact
 from test_quality import newcomers, noise
 from worlds import ENTITIES, PREDICATES, dataset_of, graph_of, plain_facts
 
-from apptek.config import View, preset
+from apptek.config import VIEWS, View, preset
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset, OpenEnd
 from apptek.facts.queries import Queries, held_out_queries, training_queries
@@ -52,47 +53,38 @@ weights = st.builds(
 )
 
 
-def queries_from(*queries: tuple[int, int, int | None, int]) -> Queries:
-    """Queries from (subject, object, time, hidden)."""
+triples = st.lists(st.tuples(entities, entities, moments), min_size=1, max_size=3)
+PlainRow = tuple[int, int, int | None, int]  # subject, object, time, hidden
+
+
+def queries_from(*queries: PlainRow) -> Queries:
     plain = [(s, o, UNKNOWN if t is None else t, h) for s, o, t, h in queries]
     return Queries(*(np.asarray(column, np.int32) for column in zip(*plain, strict=True)))
 
 
+def with_training_queries(asked: list[tuple[int, int, int | None]], plain: Plain) -> list[PlainRow]:
+    """These queries, and the query of each fact, from which the fact and its twins are hidden."""
+    own = [(fact.subject, fact.object, start_of(fact), row) for row, fact in enumerate(plain)]
+    return [*((*triple, -1) for triple in asked), *own]
+
+
 @settings(max_examples=200)
 @given(
-    facts,
-    st.lists(st.tuples(entities, entities, moments), min_size=1, max_size=3),
-    weights,
-    st.sampled_from([(False, "point"), (True, "point"), (True, "ongoing")]),
+    facts, triples, weights, st.sampled_from([(False, "point"), (True, "point"), (True, "ongoing")])
 )
 def test_the_kernel_agrees_with_the_definition(
     plain: Plain,
-    triples: list[tuple[int, int, int | None]],
+    asked: list[tuple[int, int, int | None]],
     chosen: Weights,
     view: tuple[bool, OpenEnd],
 ) -> None:
     ahead, open_end = view
-    queries = [(*triple, -1) for triple in triples]
+    queries = with_training_queries(asked, plain)
     graph = graph_of(plain, open_end)
     seen = graph.past_view() if ahead else graph
     scores = CountingScorer(seen, chosen).scores(queries_from(*queries))
     how = {"ahead": ahead, "lasting": open_end == "ongoing"}
     expected = [recency_scores(plain, query, chosen, PREDICATES, **how) for query in queries]
-    assert scores == pytest.approx(np.asarray(expected), abs=1e-4)
-
-
-@given(facts, weights)
-def test_a_training_query_does_not_see_its_own_fact_or_its_twins(
-    plain: Plain, chosen: Weights
-) -> None:
-    graph = graph_of(plain)
-    queries = training_queries(graph.facts)
-    scores = CountingScorer(graph, chosen).scores(queries)
-    plain_queries = [
-        (f.subject, f.object, f.until if f.since is None else f.since, row)
-        for row, f in enumerate(plain)
-    ]
-    expected = [recency_scores(plain, query, chosen, PREDICATES) for query in plain_queries]
     assert scores == pytest.approx(np.asarray(expected), abs=1e-4)
 
 
@@ -180,45 +172,22 @@ def test_ahead_a_future_fact_changes_no_answer_of_recency(world: Dataset) -> Non
 # Counting beside the features: what it sees, when it is chosen, and what is said of it
 
 
-known = st.integers(0, ENTITIES - 1)
-days = st.integers(-5, 15)
-views = st.sampled_from(["all_facts", "past_only"])
-
-
-def counted_on(plain: Plain, kernel: Weights, weight: float = 1.0) -> Counted:
+def counted_on(plain: Plain, kernel: Weights, weight: float) -> Counted:
     return Counted(weight, kernel, dating_of(graph_of(plain).facts, PREDICATES))
 
 
-@given(facts, known, known, days, weights, views)
+@given(facts, triples, weights, st.sampled_from(["all_facts", "past_only"]))
 def test_it_adds_the_weighted_logarithms_of_the_shares_that_are_counted(
-    plain: Plain, subject: int, object_: int, when: int, kernel: Weights, view: View
+    plain: Plain, asked: list[tuple[int, int, int | None]], kernel: Weights, view: View
 ) -> None:
-    graph, query = graph_of(plain), (subject, object_, when, -1)
-    for other in ("all_facts", "past_only"):  # what a graph keeps for one view serves no other
-        graph.seen_in(other)
-        counted_on(plain, kernel).log_shares(graph.seen_in(other), queries_from(query))
-    scores = counted_on(plain, kernel, 0.5).scores(graph.seen_in(view), queries_from(query))
-    slow = recency_scores(plain, query, kernel, PREDICATES, ahead=view == "past_only")
-    shares = np.exp(slow) / np.exp(slow).sum()
-    assert np.exp(2 * scores[0]) == pytest.approx(shares, abs=1e-4)
-
-
-@given(facts, weights, views)
-def test_a_training_query_is_counted_as_if_its_own_fact_were_not_there(
-    plain: Plain, kernel: Weights, view: View
-) -> None:
-    graph = graph_of(plain)
-    queries = training_queries(graph.facts)
-    scores = counted_on(plain, kernel).log_shares(graph.seen_in(view), queries)
-    for row, fact in enumerate(plain):
-        asked = (fact.subject, fact.object, _time(fact), row)
-        slow = recency_scores(plain, asked, kernel, PREDICATES, ahead=view == "past_only")
-        shares = np.exp(slow) / np.exp(slow).sum()
-        assert np.exp(scores[row]) == pytest.approx(shares, abs=1e-4)
-
-
-def _time(fact: PlainFact) -> int | None:
-    return fact.since if fact.since is not None else fact.until
+    graph, rows = graph_of(plain), with_training_queries(asked, plain)
+    queries, counted = queries_from(*rows), counted_on(plain, kernel, 0.5)
+    for other in VIEWS:  # what a graph keeps for one view serves no other
+        counted.log_shares(graph.seen_in(other), queries)
+    scores = counted.scores(graph.seen_in(view), queries)
+    for row, query in enumerate(rows):
+        slow = recency_scores(plain, query, kernel, PREDICATES, ahead=view == "past_only")
+        assert np.exp(2 * scores[row]) == pytest.approx(np.exp(slow) / np.exp(slow).sum(), abs=1e-4)
 
 
 def test_better_means_by_more_than_two_standard_errors() -> None:

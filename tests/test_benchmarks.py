@@ -4,11 +4,15 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from apptek.ragged import Ragged
+from apptek.research.result import read_results
 from apptek.synthetic.world import make_world, write_world
 from benchmarks.__main__ import main
 from benchmarks.audit import bench_audit
+from benchmarks.choices import worst_ranks
 
 
 def measured(capsys: pytest.CaptureFixture[str], *words: str) -> dict[str, Any]:
@@ -69,3 +73,18 @@ def test_the_service(capsys: pytest.CaptureFixture[str], forecast_model: Path) -
     for name in (*times, "batch_queries_per_s"):
         assert figures[name] > 0
     assert set(figures["predict_ms"]) == {"1", "16"}
+
+
+def test_the_worst_rank_counts_every_equal_score_but_known_predicates() -> None:
+    scores = np.asarray([[1.0, 2.0, 2.0, 2.0], [0.0, 0.0, 0.0, 0.0]], np.float32)
+    known = Ragged(np.asarray([0, 1, 1]), np.asarray([3], np.int32))
+    ranks = worst_ranks(scores, np.asarray([1, 0], np.int32), known)
+    assert ranks.tolist() == [2.0, 4.0]
+
+
+def test_the_metrics_of_a_recorded_run_are_those_of_its_trial_without_changes() -> None:
+    results = read_results(Path(__file__).parents[1] / "paper" / "results").values()
+    recorded = [each for each in results if each.model == "choices"]
+    assert recorded
+    for result in recorded:
+        assert result.metrics == result.extras["trials"]["ours"]["filtered"]

@@ -342,21 +342,6 @@ def test_commands_and_options_that_the_pages_name_exist() -> None:
     assert count > 100
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("sheet", "expected one of header="),
-        ("header=maybe", "expected yes or no"),
-        ("max_bytes=many", "expected a number"),
-        ("granularity=fortnight", "expected 'auto', 'second'"),
-    ],
-)
-def test_a_wrong_reading_option_says_what_is_expected(text: str, message: str) -> None:
-    done = apptek("data", "stats", "nowhere", "--read", text)
-    assert done.returncode == 2
-    assert f"--read {text}: {message}" in done.stderr
-
-
 def test_a_file_of_queries_takes_fewer_reading_options(tmp_path: Path) -> None:
     with pytest.raises(typer.BadParameter, match="expected one of delimiter=, encoding=, sheet="):
         QueriesReading(read=["header=no"]).keywords()

@@ -5,7 +5,6 @@ from pathlib import Path
 import pytest
 from fact_files import DAY, FACT, ReadFact, in_words, read_all, write
 
-from apptek.errors import DataError
 from apptek.reading.reader import read_dataset
 
 HEADERS = (
@@ -52,36 +51,3 @@ def test_the_guess_about_the_header_can_be_overruled(tmp_path: Path) -> None:
     columns = "subject=1,predicate=2,object=3"
     assert len(read_dataset(tmp_path, columns=columns).train) == 2
     assert len(read_dataset(tmp_path, columns=columns, header=True).train) == 1
-
-
-@pytest.mark.parametrize(
-    ("columns", "message"),
-    [
-        ("subject=1,predicate=2", "--columns: no object; expected "),
-        (
-            "who=1,predicate=2,object=3",
-            "--columns: 'who' is not one of subject, predicate, object,",
-        ),
-        ("subject=,predicate=2,object=3", "--columns: subject= has no column; expected "),
-        ("subject=1,subject=2,predicate=3,object=4", "--columns has a role twice: "),
-        (
-            "subject=1,predicate=2,object=3,time=4,since=4",
-            "--columns: expected either time, or since and ",
-        ),
-        ("subject=1,predicate=1,object=3", "facts.tsv:1: --columns uses one column twice"),
-        ("subject=1,predicate=2,object=9", "facts.tsv:1: there is no column '9'; there are 4: "),
-        ("subject=A,predicate=E,object=B", "facts.tsv:1: there is no column 'A'; there are 4: "),
-    ],
-)
-def test_senseless_columns_are_refused(tmp_path: Path, columns: str, message: str) -> None:
-    path = write(tmp_path / "facts.tsv", f"a\tp\tb\t{DAY}\n")
-    with pytest.raises(DataError) as caught:
-        read_all(path, columns=columns)
-    assert str(caught.value).startswith(message)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_header_that_names_a_wanted_column_twice_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "facts.csv", "name,event,name\na,p,b\n")
-    with pytest.raises(DataError, match=r"^facts.csv:1: 2 columns have the name 'name'$"):
-        read_all(path, columns="subject=name,predicate=event,object=3")

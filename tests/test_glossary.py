@@ -75,3 +75,24 @@ def test_no_phrase_that_is_ruled_out(phrase: str) -> None:
     for where, text in (("help", HELP), ("HTTP", described), ("page", PAGE)):
         found = re.search(rf"\b{re.escape(phrase)}\b", " ".join(text.split()), re.IGNORECASE)
         assert not found, where
+
+
+ARCHITECTURE = ROOT / "docs" / "architecture.md"
+
+
+def test_every_file_and_folder_that_it_names_exists() -> None:
+    page = ARCHITECTURE.read_text(encoding="utf-8")
+    words = set(re.findall(r"`([\w./-]+)`", page)) - {"src/apptek"}
+    paths = {word for word in words if "/" in word or word.endswith(".py")}
+    packages = set(re.findall(r"^\| `([\w/]+)` \|", page, re.MULTILINE))
+    assert len(paths) > 30
+    assert len(packages) > 10
+    assert [name for name in sorted(paths | packages) if not (SOURCE / name).exists()] == []
+
+
+def test_every_package_and_every_module_beside_them_is_in_its_drawing() -> None:
+    drawing = ARCHITECTURE.read_text(encoding="utf-8").split("## The packages")[1].split("```")[1]
+    named = set(re.findall(r"\w+", drawing))
+    packages = {path.parent.name for path in SOURCE.glob("*/__init__.py")}
+    modules = {path.stem for path in SOURCE.glob("*.py")} - {"__init__"}
+    assert sorted((packages | modules) - named) == []

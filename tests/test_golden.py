@@ -57,6 +57,8 @@ def fitted(
     (folder / "paper").symlink_to(served_model)
     (folder / "pairs.csv").write_text("subject,object\nKoronia,Kestaria\nNobody,Kestaria\n")
     (folder / "notes.md").touch()
+    (folder / "facts.tsv").write_text("a\tp\tb\t2014-05-13\n")
+    (folder / "twice.csv").write_text("name,event,name\na,p,b\n")
     (folder / "queries.csv").write_text(
         f"subject,object,time\nKoronia,Kestaria,{DAY}\nNobody,Koronia,?\nA,B,someday\n"
         "Koronia,Kestaria,2990-01-01\n"
