@@ -73,12 +73,7 @@ def test_lists_flag_and_count_far_times_and_unknown_names(
     answers = predictor.predict(queries)
     assert [answer.far_time for answer in answers] == IS_FAR
     assert [answer.calibrated for answer in answers] == [True, False, True, False]
-    assert [answer.unknown_names for answer in answers] == [
-        [],
-        [],
-        ["Someone"],
-        ["Nobody at all"],
-    ]
+    assert [answer.unknown_names for answer in answers] == [[], [], ["Someone"], ["Nobody at all"]]
     assert (answers.far_count, answers.unknown_count) == (2, 2)
     assert "2 of 4 answers: This time is so far from all facts" in repr(answers)
     assert all(predictor.predict([each])._repr_html_() for each in queries)

@@ -19,7 +19,6 @@ from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset, OpenEnd
 from apptek.facts.queries import Queries, held_out_queries, training_queries
 from apptek.facts.times import UNKNOWN
-from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.counting import (
     FREQUENCY,
     Counted,
@@ -34,7 +33,6 @@ from apptek.models.counting_kernels import Weights, dating_of
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.setting_rules import with_settings
-from apptek.synthetic.world import make_world
 
 Plain = list[PlainFact]
 facts = st.lists(plain_facts(), min_size=1, max_size=14)
@@ -117,22 +115,6 @@ def test_weights_are_chosen_one_at_a_time_until_none_helps() -> None:
     assert tried <= 25  # all there are
 
 
-@pytest.fixture(scope="module")
-def world() -> Dataset:
-    return make_world(3000, 0).dataset
-
-
-def test_more_counting_is_better_on_a_planted_world(
-    world: Dataset,
-) -> None:
-    names = ("frequency", "profile", "pair", "recency")
-    fitted = {name: Predictor.fit(world, model=name) for name in names}
-    frequency, profile, _, recency = (each.evaluate().metrics.mrr for each in fitted.values())
-    assert frequency + 0.05 < profile < recency
-    chosen = {name: each.evaluate("valid").metrics.mrr for name, each in fitted.items()}
-    assert chosen["pair"] >= chosen["profile"]
-
-
 def test_rolling_counts_earlier_facts_of_the_held_out_splits_but_none_of_the_future() -> None:
     pair = PlainFact(0, 0, 1, 0, 0)
     held_out = [PlainFact(0, 1, 1, day, day) for day in range(10, 20)]
@@ -152,21 +134,6 @@ def test_rolling_sees_no_undated_fact_of_the_held_out_splits() -> None:
     recency = Predictor.fit(data, model="recency")
     undated = recency.evaluate("test", rolling=True).ranks[0]
     assert undated == recency.evaluate("test").ranks[0] > 1
-
-
-def test_ahead_a_future_fact_changes_no_answer_of_recency(world: Dataset) -> None:
-    recency = Predictor.fit(world, model="recency")
-    scorer = recency.model.views["past_only"].scorer
-    assert isinstance(scorer, CountingScorer)
-    late = int(np.quantile(world.train.times, 0.5))
-    past = scorer.with_facts(
-        TemporalGraph.of(
-            replace(world, train=world.train.take(np.flatnonzero(world.train.times < late)))
-        ).past_view()
-    )
-    rows = np.flatnonzero(world.test.dated & (world.test.times <= late))
-    queries = held_out_queries(world.test.take(rows))
-    assert np.array_equal(past.scores(queries), scorer.scores(queries))
 
 
 # Counting beside the features: what it sees, when it is chosen, and what is said of it

@@ -96,10 +96,18 @@ def without_torch(*words: str) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.mark.gate
-def test_counting_works_without_torch(folder: Path, world: Path, tmp_path: Path) -> None:
-    done = without_torch("evaluate", str(folder), "--json")
-    assert done.returncode == 0, done.stderr
-    new = str(tmp_path / "new")
+def test_the_default_and_counting_work_without_torch(
+    folder: Path, world: Path, tmp_path: Path
+) -> None:
+    new, pair = str(tmp_path / "new"), ("A", "B", "2019-05-05", "--allow-unknown")
+    for words in (
+        ("evaluate", str(folder)),
+        ("fit", str(world), "--out", new),
+        ("explain", new, *pair),
+    ):
+        done = without_torch(*words)
+        assert done.returncode == 0, done.stderr
+    new = str(tmp_path / "learned")
     refused = without_torch("fit", str(world), "--model", "de_simple", "--out", new)
     assert refused.returncode == 1
     assert "de_simple needs torch" in refused.stderr

@@ -6,10 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from command_line import answered, refusal, succeeds
 from fitted_models import SharedModel
-from typer.testing import CliRunner
 
-from apptek.cli import app
 from apptek.config import VIEWS
 from apptek.errors import ApptekError
 from apptek.models.registry import model_settings
@@ -90,16 +89,15 @@ def test_a_comparison_is_kept_and_shown_in_a_table(
     for path, model in zip(paths, (folder, frequency), strict=True):
         write_result(model, path)
     kept = tmp_path / "compared.json"
-    words = ["research", "compare", *map(str, paths), "--result", str(kept)]
-    assert CliRunner().invoke(app, words).exit_code == 0
+    words = ["research", "compare", *map(str, paths), "--result"]
+    succeeds(*words, str(kept))
     recorded, (gap,) = read_result(kept), compare_results(paths).differences
     assert [model["files"] for model in recorded.extras["models"]] == [["one.json"], ["other.json"]]
     first, row = comparison_table({"new": recorded}).splitlines()[2:]
     assert first.startswith(f"| {recorded.dataset} | {recorded.extras['models'][0]['name']} | ")
     assert f" | {gap.mean:+.4f} | {gap.low:+.4f} to {gap.high:+.4f} | " in row
     assert f"{gap.better:,} / {gap.worse:,}" in row
-    missing = [*words[:-1], str(tmp_path / "nowhere" / "compared.json")]
-    assert isinstance(CliRunner().invoke(app, missing).exception, ApptekError)
+    assert "nowhere" in refusal(*words, str(tmp_path / "nowhere" / "compared.json"))
 
 
 def test_models_that_share_a_name_are_told_apart(folder: Path, tmp_path: Path) -> None:
@@ -111,19 +109,15 @@ def test_models_that_share_a_name_are_told_apart(folder: Path, tmp_path: Path) -
     comparison = compare_results(paths)
     assert [model.name for model in comparison.models] == [str(path) for path in paths]
     assert [difference.against for difference in comparison.differences] == [str(paths[0])] * 2
-    shown = CliRunner().invoke(
-        app, ["research", "compare", *map(str, paths)], env={"COLUMNS": "300"}
-    )
+    shown = succeeds("research", "compare", *map(str, paths), COLUMNS="300")
     assert shown.stdout.count("+0.0000 .. +0.0000") == 2  # none for the first
 
 
 def test_results_whose_names_have_dots_keep_their_own_ranks(folder: Path, tmp_path: Path) -> None:
     for name in ("lr0.1", "lr0.3"):
         write_result(folder, tmp_path / name)
-    assert {path.name for path in tmp_path.glob("*.npy")} == {
-        "lr0.1.ranks.npy",
-        "lr0.3.ranks.npy",
-    }
+    names = {path.name for path in tmp_path.glob("*.npy")}
+    assert names == {"lr0.1.ranks.npy", "lr0.3.ranks.npy"}
 
 
 def test_the_interval_holds_the_mean_and_narrows_with_more_queries() -> None:
@@ -163,20 +157,17 @@ def events(world: Path) -> Path:
     return path
 
 
-def run(*words: object) -> tuple[int, str, str]:
-    done = CliRunner().invoke(app, ["research", "contest", *map(str, words)])
-    if isinstance(done.exception, ApptekError):
-        return 1, done.stdout, str(done.exception)
-    return done.exit_code, done.stdout, done.stderr
+def contest(*words: object) -> list[str]:
+    """The words of a contest."""
+    return ["research", "contest", *map(str, words)]
 
 
 def test_the_best_comes_first_and_the_others_are_held_against_it(
     events: Path, tmp_path: Path
 ) -> None:
     out = tmp_path / "contest"
-    code, shown, told = run(events, "--out", out, "--models", "frequency,pair", "--json")
-    assert code == 0, told
-    first, second = json.loads(shown)["models"]
+    words = contest(events, "--out", out, "--models", "frequency,pair")
+    first, second = answered(*words)["models"]
     assert first["metrics"]["mrr"] > second["metrics"]["mrr"]
     assert first["against_best"] is None
     against = second["against_best"]
@@ -189,45 +180,41 @@ def test_the_best_comes_first_and_the_others_are_held_against_it(
 
 
 def test_several_seeds_are_one_contestant(world: Path, tmp_path: Path) -> None:
-    code, shown, told = run(
-        world, "--out", tmp_path / "c", "--models", "pair,frequency", "--seeds", 2, "--json"
-    )
-    assert code == 0, told
-    assert len(json.loads(shown)["models"]) == 2
+    words = contest(world, "--out", tmp_path / "c", "--models")
+    assert len(answered(*words, "pair,frequency", "--seeds", "2")["models"]) == 2
     names = {path.name for path in (tmp_path / "c" / "results").glob("*.json")}
     assert names == {f"{name}-seed{seed}.json" for name in QUICK for seed in (0, 1)}
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "c" / "results").iterdir()}
-    words = (world, "--out", tmp_path / "c", "--models", "pair,frequency,profile", "--seeds", 1)
-    assert run(*words)[0] == 0  # another one joins, and what was done is not done again
+    # Another one joins, and what was done is not done again.
+    succeeds(*words, "pair,frequency,profile", "--seeds", "1")
     assert all(path.stat().st_mtime_ns == time for path, time in before.items())
-    assert run(*words[:3], "--models", "pair,pair")[0] == 2  # wrong usage
+    refusal(*words, "pair,pair", code=2)
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
+    ("words", "code", "message"),
     [
-        (["--models", "oracle"], "there is no model 'oracle'; known: "),
-        (["--read", "split=0.9/0.1/0"], "has no test facts"),
+        (["--models", "oracle"], 2, "there is no model 'oracle'; known: "),
+        (["--read", "split=0.9/0.1/0"], 1, "has no test facts"),
     ],
 )
 def test_what_cannot_be_held_is_refused(
-    events: Path, tmp_path: Path, words: list[str], message: str
+    events: Path, tmp_path: Path, words: list[str], code: int, message: str
 ) -> None:
-    code, _, told = run(events, "--out", tmp_path / "c", "--models", "pair", *words)
-    assert code == 1
+    told = refusal(*contest(events, "--out", tmp_path / "c", "--models", "pair", *words), code=code)
     assert message in told
     assert not (tmp_path / "c").exists()
 
 
 def test_a_folder_about_other_data_is_refused(world: Path, events: Path, tmp_path: Path) -> None:
     out = tmp_path / "c"
-    assert run(events, "--out", out, "--models", "pair")[0] == 0
+    how = ("--out", out, "--models", "pair")
+    succeeds(*contest(events, *how))
     for words in ([world], [events, "--split-by", "time"]):
-        code, _, told = run(*words, "--out", out, "--models", "pair")
-        assert code == 1
+        told = refusal(*contest(*words, *how))
         assert "contains a contest with different data, split or protocol" in told
     (out / "contest.json").write_text("{")
-    assert "contest.json is damaged" in run(events, "--out", out, "--models", "pair")[2]
+    assert "contest.json is damaged" in refusal(*contest(events, *how))
 
 
 def test_a_failure_says_so_and_keeps_the_rest(
@@ -261,7 +248,7 @@ def test_without_torch_the_others_take_part(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_contest_names_how_its_data_was_read(events: Path, tmp_path: Path) -> None:
     out = tmp_path / "c"
     how = ("--columns", "subject=1,predicate=2,object=3,time=4", "--split-by", "time")
-    assert run(events, "--out", out, "--models", "pair", *how, "--read", "header=yes")[0] == 0
+    succeeds(*contest(events, "--out", out, "--models", "pair", *how, "--read", "header=yes"))
     command = read_result(out / "results" / "pair-seed0.json").command
     assert command is not None
     words = shlex.split(command.split(" && ")[0])
@@ -271,8 +258,8 @@ def test_a_contest_names_how_its_data_was_read(events: Path, tmp_path: Path) -> 
 
 
 def test_a_contest_has_the_protocol_that_is_asked_for(events: Path, tmp_path: Path) -> None:
-    words = (events, "--out", tmp_path / "c", "--models", "pair", "--protocol")
-    assert run(*words, "paper")[0] == 0
+    words = contest(events, "--out", tmp_path / "c", "--models", "pair", "--protocol")
+    succeeds(*words, "paper")
     assert read_result(tmp_path / "c" / "results" / "pair-seed0.json").protocol == "paper"
-    assert "different data, split or protocol" in run(*words, "official")[2]
-    assert "events has no protocol forecast" in run(*words, "forecast")[2]
+    assert "different data, split or protocol" in refusal(*words, "official")
+    assert "events has no protocol forecast" in refusal(*words, "forecast")

@@ -7,7 +7,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from command_line import run_python
 from fitted_models import SharedModel
 from html_pages import assert_contained, read_page
 from plain_queries import query_about
@@ -45,23 +44,6 @@ def test_it_beats_the_papers_preset_with_a_random_policy(
     assert found.mrr > paper.mrr + 0.02
     assert found.hits_at_1 > paper.hits_at_1
     assert predictor.model.main.report["features"].keys() == {"history", "traits"}
-
-
-@pytest.mark.gate
-def test_neither_fitting_nor_loading_nor_explaining_needs_torch(tmp_path: Path) -> None:
-    code = (
-        "import sys\n"
-        "from apptek import Predictor, Query\n"
-        "from apptek.synthetic.world import make_world\n"
-        f"place = {str(tmp_path / 'model')!r}\n"
-        "Predictor.fit(make_world(500, 0).dataset, folder=place)\n"
-        "predictor = Predictor.load(place)\n"
-        "predictor.evaluate('test')\n"
-        "predictor.explain(Query('a', 'b', '2019-05-05'), allow_unknown=True)\n"
-        "unwanted = {'torch', 'safetensors'} & set(sys.modules)\n"
-        "sys.exit(f'{unwanted} imported' if unwanted else 0)"
-    )
-    run_python(code)
 
 
 def test_types_of_a_table_replace_those_of_names_and_are_kept(

@@ -13,12 +13,7 @@ import pytest
 from download_server import CONTENT, Behaviour, Handler, public_file
 
 from apptek.errors import DownloadError
-from apptek.facts.benchmarks import (
-    BENCHMARKS,
-    DATA_VARIABLE,
-    Benchmark,
-    find_benchmark,
-)
+from apptek.facts.benchmarks import BENCHMARKS, DATA_VARIABLE, Benchmark, find_benchmark
 from apptek.facts.facts import SPLITS
 from apptek.reading.download import checksum_fault, download
 
@@ -122,10 +117,7 @@ def test_after_a_cut_nothing_is_left_and_the_next_download_succeeds(
 
 
 def test_a_server_that_falls_silent_is_a_cut_connection(
-    benchmark: Benchmark,
-    behaviour: Behaviour,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("apptek.reading.download.TIMEOUT_SECONDS", 1.0)
     behaviour.cut_after, behaviour.stalled = CUT, Event()

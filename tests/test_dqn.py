@@ -4,13 +4,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import torch
-from agent_parts import (
-    SMALL,
-    network_of,
-    points,
-    random_legal_mask,
-    random_states,
-)
+from agent_parts import SMALL, network_of, points, random_legal_mask, random_states
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from reference import PlainFact

@@ -50,14 +50,8 @@ def window_of(found: "re.Match[str]") -> tuple[int, int]:
     if span := found["span"]:
         days = days_of(span)
         return (0 if found["side"] == " after that day" else -days), (days if found["side"] else 0)
-    apart = found["apart"]
-    days = (
-        0
-        if apart == "the same day"
-        else 1
-        if apart == "the day"
-        else int(apart.replace(",", "").split()[0])
-    )
+    apart = {"the same day": "0", "the day": "1"}.get(found["apart"], found["apart"])
+    days = int(apart.replace(",", "").split()[0])
     days *= 1 if found["way"] in ("after", "later") else -1
     return days, days
 

@@ -6,16 +6,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import pytest
-from browser_pages import (
-    IN_BROWSER,
-    Values,
-    comes,
-    comes_to,
-    fresh_page,
-    hold_in,
-    link,
-    settles,
-)
+from browser_pages import IN_BROWSER, Values, comes, comes_to, fresh_page, hold_in, link, settles
 from html_pages import draw_svg
 from http_clients import running_service
 from playwright.sync_api import Browser, Page, expect
@@ -218,10 +209,7 @@ def test_a_half_typed_name_opens_the_list_of_matches_or_says_that_there_is_none(
 
 @pytest.mark.parametrize(
     "name",
-    [
-        "<img src=x onerror=alert(1)>",
-        pytest.param("'\"><script>alert(1)</script>", marks=SLOW),
-    ],
+    ["<img src=x onerror=alert(1)>", pytest.param("'\"><script>alert(1)</script>", marks=SLOW)],
 )
 def test_a_name_is_text_and_never_runs(page: Page, address: str, name: str) -> None:
     opened: list[str] = []

@@ -23,8 +23,7 @@ from apptek.synthetic.world import make_world
 pytestmark = IN_BROWSER
 OTHER_UNITS = re.compile(r"\b(days?|weeks?)\b", re.I)
 ABOUT_TIME = re.compile(
-    r"\b(days?|dates?|dated|undated|(?<!1 )time|past|last|then|before)\b|\? ·|· \?",
-    re.I,
+    r"\b(days?|dates?|dated|undated|(?<!1 )time|past|last|then|before)\b|\? ·|· \?", re.I
 )
 
 

@@ -5,11 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from forecast_oracles import (
-    decayed_count,
-    plain_direction_features,
-    rank_of_both_directions,
-)
+from forecast_oracles import decayed_count, plain_direction_features, rank_of_both_directions
 from hypothesis import given
 from hypothesis import strategies as st
 from ranking_oracles import expected_rank, other_known

@@ -6,7 +6,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from command_line import apptek, apptek_process
 from fitted_models import SharedModel
@@ -250,9 +249,7 @@ def test_the_age_of_the_last_fact_is_not_bounded_as_the_features_are(predictor: 
     assert far.text.startswith(f"The last fact between the pair was {age} days before the window: ")
 
 
-def test_of_equally_probable_predicates_the_larger_share_comes_first(
-    predictor: Predictor,
-) -> None:
+def test_of_equally_probable_predicates_the_larger_share_comes_first(predictor: Predictor) -> None:
     """As where all chances are cut off at the chance of anything."""
     size, forecaster = len(predictor.model.dataset.predicates), predictor.forecaster
     shares = np.random.default_rng(0).dirichlet(np.ones(size), 2)
@@ -407,16 +404,8 @@ def test_predicates_in_a_window_are_those_of_its_facts(
 def test_dense_data_in_which_everybody_has_met_can_be_fitted_and_forecast() -> None:
     rng = np.random.default_rng(0)
     ends = rng.permuted(np.tile(np.arange(6), (1500, 1)), axis=1)[:, :2].tolist()
-    rows = [
-        {
-            "subject": f"e{s}",
-            "predicate": "p1" if s < o else "p2",
-            "object": f"e{o}",
-            "time": n % 99,
-        }
-        for n, (s, o) in enumerate(ends)
-    ]
-    predictor = Predictor.fit(pa.Table.from_pylist(rows))
+    rows = [(f"e{s}", "p1" if s < o else "p2", f"e{o}", n % 99) for n, (s, o) in enumerate(ends)]
+    predictor = Predictor.fit(rows)
     known = predictor.forecast("e1", "e2").probability
     with pytest.raises(UnknownName):
         predictor.forecast("e1", "nobody")

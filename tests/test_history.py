@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from oracles import PlainHistory, family_facts, plain_clock, plain_history
+from oracles import PlainHistory, family_facts, plain_history
 from plain_queries import PlainQuery, plain_queries, queries_of
 from reference import PlainFact
 from worlds import ENTITIES, PREDICATES, graph_of, plain_facts, random_intervals
@@ -233,41 +233,20 @@ def test_any_chunk_size_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
             assert one.tobytes() == other.tobytes()
 
 
-SCALES = (2.0, 7.0, 30.0, 120.0)
-ELSEWHERE = PlainFact(3, 0, 4, None, None)  # with an undated fact no kernel is idle
-CONFIG = HistoryConfig(families=("pair",), kernels=KERNELS)
+LAST = 2**31 - 1
 
 
-def kernels_of(
-    fact: PlainFact, when: int | None, scales: tuple[float, float, float, float] = SCALES
-) -> dict[str, float]:
-    """The kernels z of 0 -> 1 from 0.01 on: with one fact a feature is ln(1 + 6 z / (1 + z))."""
-    history = History(graph_of([fact, ELSEWHERE]), Clock(*scales), CONFIG)
-    columns, values = history.rows(queries_of([(0, 1, when, None)])).row(0)
-    shares = np.expm1(values.astype(np.float64)) / 6
-    found = (shares / (1 - shares)).tolist()
-    return {history.feature(c).kernel: z for c, z in zip(columns.tolist(), found, strict=True)}
-
-
-def by_definition(
-    fact: PlainFact, when: int | None, scales: tuple[float, float, float, float] = SCALES
-) -> dict[str, float]:
-    expected = plain_clock(fact, when, scales)
-    return {name: value for name, value in expected.items() if value >= 0.01}
-
-
-@pytest.mark.parametrize("apart", [1, 2, 1022, 1023, 1024, 1025, 1026, 5000, -1023, -1024, -5000])
-def test_far_distances_agree_with_the_definition(apart: int) -> None:
-    fact, scales = PlainFact(0, 0, 1, 50, 90), (500.0, 1000.0, 2000.0, 4000.0)
-    when = 90 + apart if apart > 0 else 50 + apart
-    expected = by_definition(fact, when, scales)
-    assert kernels_of(fact, when, scales) == pytest.approx(expected, rel=1e-4)
-
-
-def test_the_farthest_times_of_all_are_only_ever() -> None:
-    last = 2**31 - 1
-    assert kernels_of(PlainFact(0, 0, 1, -last, -last), last).keys() == {"ever"}
-    assert kernels_of(PlainFact(0, 0, 1, last, last), -last).keys() == {"ever"}
+@pytest.mark.parametrize(
+    ("since", "until", "when"),
+    [
+        *((50, 90, 90 + apart) for apart in (1, 2, 1022, 1023, 1024, 1025, 1026, 5000)),
+        *((50, 90, 50 - apart) for apart in (1023, 1024, 5000)),
+        *((-LAST, -LAST, LAST), (LAST, LAST, -LAST)),  # the farthest times of all
+    ],
+)
+def test_far_distances_agree_with_the_definition(since: int, until: int, when: int) -> None:
+    config = replace(PLAIN, scales=(500.0, 1000.0, 2000.0, 4000.0))
+    assert_agrees([PlainFact(0, 0, 1, since, until)], [(0, 1, when, None)], config)
 
 
 # Scales

@@ -163,9 +163,7 @@ def test_updating_with_a_file_without_facts_moves_the_observed_time(
     assert "facts without a time in a model of dated facts: 1" in undated.stderr
 
 
-def test_new_facts_move_the_observed_time_and_it_is_never_before_them(
-    predictor: Predictor,
-) -> None:
+def test_new_facts_move_the_observed_time_and_it_is_never_before_them(predictor: Predictor) -> None:
     quiet, _ = predictor.update(pa.table({"subject": []}), observed_until="2014-11-02")
     back, _ = quiet.update(observed_until="2014-11-01")
     assert back.forecaster.observed == quiet.forecaster.observed - 1
