@@ -1,5 +1,6 @@
 """The files of a fitted model, ways for tests to change them, and a way to stop a fit midway."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,17 @@ def rewrite_manifest(folder: Path) -> None:
     """Update the manifest of a folder that a test has changed, as a hostile author would."""
     (folder / "manifest.json").unlink(missing_ok=True)
     write_manifest(folder)
+
+
+def change_about(folder: Path, place: str, value: object) -> object:
+    """Set a value in model.json, such as `clock.short` or `views.all_facts`; return the old one."""
+    entry = about = json.loads((folder / "model.json").read_text())
+    *names, last = (int(name) if name.isdigit() else name for name in place.split("."))
+    for name in names:
+        entry = entry[name]
+    old, entry[last] = entry[last], value
+    (folder / "model.json").write_text(json.dumps(about))
+    return old
 
 
 def change_array(

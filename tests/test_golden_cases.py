@@ -17,8 +17,8 @@ from worlds import facts_of, graph_of, names_of, random_intervals
 
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
-from apptek.facts.name_matching import NameResolver
-from apptek.facts.predicate_table import PredicateTable, cameo_table
+from apptek.facts.name_matching import NameIndex, NameResolver, alike_note, folded
+from apptek.facts.predicate_table import PredicateTable, cameo_table, shipped_table
 from apptek.facts.protocols import Splitting
 from apptek.facts.times import TimeAxis
 from apptek.facts.written_times import read_by_pattern
@@ -58,9 +58,9 @@ def pattern_text(pattern: str, text: str) -> str:
     return str(fields_of(read_by_pattern(text, pattern)[0]))
 
 
-def query_text(unit: Any, text: str) -> str:
+def axis_by(unit: Any) -> TimeAxis:
     *mixed, unit = unit.split()
-    return str(TimeAxis(unit, mixed=bool(mixed)).parse(text))
+    return TimeAxis(unit, mixed=bool(mixed))
 
 
 def interval_text(since: str, until: str) -> str:
@@ -136,6 +136,18 @@ def new_name_text(name: str) -> str:
     return f"{types}, with strict names {strict}"
 
 
+def search_text(uses: dict[str, int], typed: list[str]) -> str:
+    names = names_of(uses)
+    index = NameIndex(names, np.asarray([uses[name] for name in names], np.int32))
+    lines = []
+    for text in typed:
+        found = [names[place] for place in index.search(text, 2)]
+        offered = NameResolver(names).suggestions(text)
+        near, containing = index.near(text), [index.containing(text, most) for most in (1, 5)]
+        lines.append(f"{text!r}: {found}, near {near}, in {containing}, offered {offered}")
+    return "\n  ".join(lines)
+
+
 def in_file(read: Callable[..., object]) -> Callable[..., str]:
     """What is made of a case that is a file."""
 
@@ -152,7 +164,7 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "patterns": lambda _, case: pattern_text(*case),
     "axes": lambda _, texts: axis_text(texts),
     "granularities": lambda _, case: axis_text(case[1:], case[0]),
-    "queries": lambda _, case: query_text(*case),
+    "queries": lambda _, case: str(axis_by(case[0]).parse(case[1])),
     "intervals": lambda _, case: interval_text(*case),
     "settings": lambda _, setting: setting_text("paper", setting),
     "model-settings": lambda _, case: setting_text(*case),
@@ -172,6 +184,12 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "graph-descriptions": lambda _, case: described(case),
     "new-names": lambda _, name: new_name_text(name),
     "cameo": lambda _, name: f"{CAMEO.group_of(name)}: {', '.join(CAMEO.everyday_words(name))}",
+    "searches": lambda _, case: search_text(case["names"], case["typed"]),
+    "alike": lambda _, case: str(alike_note(names_of(case["names"]), known=case.get("known", 0))),
+    "folded": lambda _, name: repr(folded(name)),
+    "shipped-tables": lambda _, counts: f"{len(shipped_table(counts))} predicates",
+    "opposites": lambda _, case: str(CAMEO.opposes(*case)),
+    "held-axes": lambda _, case: str(axis_by(case[0]).holds(axis_by(case[1]))),
     "pairs": in_file(
         lambda folder, text, name, **options: read_pairs(
             write(folder / name, text), NameResolver(names_of("ABCD")), **options

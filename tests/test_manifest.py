@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from command_line import apptek, refusal
 from fitted_models import SharedModel
-from model_folders import change_array
+from model_folders import change_about, change_array
 
 from apptek.errors import ApptekError, ModelError
 from apptek.files import new_folder, write_whole
@@ -54,12 +54,6 @@ def flip_last_byte(folder: Path) -> None:
     (folder / "arrays.safetensors").write_bytes(content)
 
 
-def change_temperature(folder: Path) -> None:
-    about = json.loads((folder / "model.json").read_text())
-    about["views"]["all_facts"]["calibration"]["temperature"] *= 2
-    (folder / "model.json").write_text(json.dumps(about, indent=1, sort_keys=True) + "\n")
-
-
 def replace_weights(replace: Callable[[Path], object] | None) -> Callable[[Path], None]:
     """Put something else in the place of a file, or nothing."""
 
@@ -77,7 +71,10 @@ DAMAGES: dict[str, tuple[Callable[[Path], object], str]] = {
         flip_last_byte,
         f"predicates.text in arrays.safetensors does not match its checksum{ADVICE}",
     ),
-    "a value": (change_temperature, "model.json "),
+    "a value": (
+        lambda folder: change_about(folder, "views.all_facts.calibration.temperature", 9.5),
+        "model.json ",
+    ),
     "no file": (replace_weights(None), f"{WEIGHTS} is missing{ADVICE}"),
     "a folder": (replace_weights(Path.mkdir), f"{WEIGHTS} is missing{ADVICE}"),
     "a pipe": (replace_weights(os.mkfifo), f"{WEIGHTS} is missing{ADVICE}"),
@@ -125,8 +122,7 @@ def test_a_model_json_that_is_none_or_missing_is_damage(folder: Path) -> None:
 
 @pytest.mark.parametrize("version", [FORMAT - 1, FORMAT + 1, None, str(FORMAT)])
 def test_a_folder_of_another_format_says_how_to_fit_again(folder: Path, version: object) -> None:
-    about = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps(about | {"format": version}))
+    change_about(folder, "format", version)
     said = f"{folder} has format {version}, but this version reads {FORMAT}: fit it again"
     assert fault_of(folder).startswith(said)
 

@@ -109,9 +109,7 @@ def test_a_prediction_says_what_it_presumes(ask: Ask, query: Query) -> None:
     assert all(1 <= len(reason["facts"]) <= FACTS for reason in why["reasons"] + why["against"])
 
 
-def test_a_forecast_has_the_next_event(
-    forecasting: ServedModel,
-) -> None:
+def test_a_forecast_has_the_next_event(forecasting: ServedModel) -> None:
     sample, start = forecasting.samples[0], forecasting.samples[0].time
     kind = forecasting.predictor.answerer.predicates.levels["class"].names[0]
     asked = named(sample, **{"from": start, "days": 7, "class": kind})

@@ -11,7 +11,7 @@ import mutations
 import numpy as np
 import pytest
 from command_line import apptek
-from model_folders import rewrite_manifest
+from model_folders import change_about, rewrite_manifest
 from mutations import ANSWERED, DAMAGES, REFUSED, damage_and_ask, outcome
 
 from apptek.errors import ModelError
@@ -121,14 +121,7 @@ def test_a_wrong_value_in_model_json_is_refused_in_one_line(
     place: str, value: object, models: dict[str, Path], tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(models["default"], tmp_path / "model"))
-    about = json.loads((copy / "model.json").read_text())
-    *names, last = (int(name) if name.isdigit() else name for name in place.split("."))
-    entry = about
-    for name in names:
-        entry = entry[name]
-    assert entry[last] != value
-    entry[last] = value
-    (copy / "model.json").write_text(json.dumps(about))
+    assert change_about(copy, place, value) != value
     rewrite_manifest(copy)
     with pytest.raises(ModelError) as refused:
         load_model(copy)
@@ -139,9 +132,7 @@ def test_info_about_a_model_without_its_report_is_one_line(
     models: dict[str, Path], tmp_path: Path
 ) -> None:
     copy = Path(shutil.copytree(models["default"], tmp_path / "model"))
-    about = json.loads((copy / "model.json").read_text())
-    about["views"]["all_facts"]["report"] = {}
-    (copy / "model.json").write_text(json.dumps(about))
+    change_about(copy, "views.all_facts.report", {})
     rewrite_manifest(copy)
     done = apptek("info", str(copy))
     assert done.returncode == 1

@@ -26,12 +26,7 @@ from apptek.features.clock import Clock
 from apptek.forecast.backtest import own_rate, recent_rate
 from apptek.models.manifest import json_bytes
 from apptek.models.occurrence import fitting, snapshots
-from apptek.models.occurrence.fitting import (
-    Period,
-    fit_horizon,
-    fit_occurrence,
-    windows_of,
-)
+from apptek.models.occurrence.fitting import Period, fit_horizon, fit_occurrence, windows_of
 from apptek.models.occurrence.horizon import Horizon, Regression
 from apptek.models.occurrence.model import Occurrence, OccurrenceModel, coherent
 from apptek.models.occurrence.pair_counts import NAMES, Events, Meetings, PairCounts, Pairs

@@ -144,9 +144,7 @@ def test_the_examples_are_said_to_be_selected(tmp_path: Path, is_final: bool) ->
         assert answer.probabilities[0] == pytest.approx(each.probability)
 
 
-def test_a_struck_out_fact_is_as_if_it_had_not_been(
-    forecasting: ServedModel,
-) -> None:
+def test_a_struck_out_fact_is_as_if_it_had_not_been(forecasting: ServedModel) -> None:
     """The same as a model that was told to retract the fact."""
     client = client_of(forecasting)
     sample = forecasting.samples[0]

@@ -9,12 +9,7 @@ import pytest
 
 from apptek.errors import DataError
 from apptek.facts.benchmarks import find_benchmark
-from apptek.facts.predicate_table import (
-    PredicateEntry,
-    PredicateTable,
-    cameo_table,
-    shipped_table,
-)
+from apptek.facts.predicate_table import PredicateEntry, PredicateTable, cameo_table
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset
 from apptek.synthetic.world import make_world
@@ -25,14 +20,6 @@ def test_every_entry_has_a_phrase_and_a_class() -> None:
         assert entry.phrase, predicate
         assert entry.kind, predicate
         assert entry.phrase[0].islower(), predicate
-
-
-def test_the_shipped_table_applies_where_most_facts_are_of_it() -> None:
-    assert len(shipped_table({"Consult": 5, "Host a visit": 4, "born in": 3})) == 2
-    assert len(shipped_table({"010": 50, "190": 49, "---": 1})) == 2
-    assert not shipped_table({"Consult": 5, "Host a visit": 3, "born in": 3})
-    assert not shipped_table({"10": 5, "11": 4, "12": 3})  # numbered, not coded
-    assert not shipped_table({})
 
 
 def test_a_data_set_takes_its_own_table_before_the_shipped_one() -> None:

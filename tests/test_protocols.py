@@ -16,13 +16,7 @@ from apptek.facts.benchmarks import (
     find_benchmark,
     get_benchmark,
 )
-from apptek.facts.facts import (
-    SPLITS,
-    Dataset,
-    Facts,
-    Split,
-    with_inverses,
-)
+from apptek.facts.facts import SPLITS, Dataset, Facts, Split, with_inverses
 from apptek.facts.protocols import apply_protocol, cut_by_date
 from apptek.facts.times import TimeAxis
 from apptek.reading.download import checksum_fault

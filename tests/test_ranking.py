@@ -9,23 +9,13 @@ import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from ranking_oracles import (
-    calibration_error,
-    expected_rank,
-    group_of,
-    is_mirrored,
-    other_known,
-)
+from ranking_oracles import calibration_error, expected_rank, group_of, is_mirrored, other_known
 from reference import PlainFact
 from worlds import PREDICATES, dataset_of, facts_of, plain_facts
 
 from apptek.arrays import Matrix
 from apptek.errors import DataError
-from apptek.evaluation.calibration import (
-    expected_calibration_error,
-    softmax,
-    top_predictions,
-)
+from apptek.evaluation.calibration import expected_calibration_error, softmax, top_predictions
 from apptek.evaluation.filters import Filter, groups, known_predicates
 from apptek.evaluation.ranking import (
     CHUNK,

@@ -14,12 +14,7 @@ from apptek.predictor import Predictor, Query
 from apptek.present import wording
 from apptek.present.explanation_text import explanation_text
 from apptek.present.explanation_words import contradicts_alone, paragraph, recorded, sentence
-from apptek.present.wording import (
-    GIVEN,
-    general_notes,
-    percent,
-    share_lines,
-)
+from apptek.present.wording import GIVEN, general_notes, percent, share_lines
 from apptek.reading.reader import read_dataset
 from apptek.results import Contribution, Explanation, Group, Share, Support, to_dict
 
@@ -181,10 +176,7 @@ def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
     [
         ((False, False), "mainly because A was late, and because A paid."),
         ((True, False), "mainly because A paid."),
-        (
-            (True, True),
-            "mainly because A was late (which on its own does not favour '{answer}').",
-        ),
+        ((True, True), "mainly because A was late (which on its own does not favour '{answer}')."),
     ],
 )
 def test_a_reason_that_alone_favours_the_runner_up_is_left_out_or_told_as_such(

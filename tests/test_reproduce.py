@@ -21,11 +21,7 @@ from apptek.paper.reproduce import quick_runs, reproduce
 from apptek.paper.trainer import History, success_course
 from apptek.research.provenance import RunList, read_runs
 from apptek.research.result import Result, read_result, read_results, write_result
-from apptek.research.tables import (
-    NOTHING,
-    mark_best,
-    table2,
-)
+from apptek.research.tables import NOTHING, mark_best, table2
 from apptek.synthetic.world import make_world
 from tools.docs_tables import docs_tables
 

@@ -41,10 +41,7 @@ def texts(form: TextFormat) -> st.SearchStrategy[bytes]:
     """Blocks of lines, rarely noise; each has its own few oddities."""
     noise = st.lists(st.sampled_from([*b'ab1,,\t\t\r\n\n"\0\x1f\xef\xbb\xbf']), max_size=40)
     return st.one_of(
-        blocks(form),
-        blocks(form),
-        blocks(form),
-        noise.map(lambda codes: bytes(codes) + b"\n"),
+        blocks(form), blocks(form), blocks(form), noise.map(lambda codes: bytes(codes) + b"\n")
     )
 
 

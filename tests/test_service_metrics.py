@@ -47,9 +47,7 @@ def test_requests_and_latencies_are_counted_by_route_those_refused_included(
     assert samples["process_resident_memory_bytes"] > 10 << 20
 
 
-def test_a_log_as_json_has_a_line_for_each_request_without_its_query(
-    served_model: Path,
-) -> None:
+def test_a_log_as_json_has_a_line_for_each_request_without_its_query(served_model: Path) -> None:
     code = "from apptek.cli import main; main()"
     words = [sys.executable, "-c", code, "serve", str(served_model), "--port", "0", "--log", "json"]
     with subprocess.Popen(words, stderr=subprocess.PIPE, text=True) as process:

@@ -85,20 +85,14 @@ def test_a_client_that_closes_gets_the_answer_to_a_body_that_is_too_large() -> N
 
 @pytest.mark.parametrize("sent", [b"", b"GET / HTTP/1.1\r\nHos", GET + b"GET / HT"])
 def test_a_connection_without_a_whole_head_is_closed(sent: bytes) -> None:
-    with (
-        small_server(0.3) as (_, port),
-        closing(connect(port, sent)) as slow,
-    ):
+    with small_server(0.3) as (_, port), closing(connect(port, sent)) as slow:
         assert read_all(slow).count(b"HTTP/1.1 200") == sent.count(b"\r\n\r\n")
 
 
 @pytest.mark.parametrize("more", [b"", b"\r\nConnection: close"])
 def test_a_client_that_does_not_take_its_answer_is_given_up(more: bytes) -> None:
     request = GET.replace(b" / ", b" /large ").replace(b"\r\n\r\n", more + b"\r\n\r\n")
-    with (
-        small_server(0.3) as (server, port),
-        closing(connect(port, request + GET)) as slow,
-    ):
+    with small_server(0.3) as (server, port), closing(connect(port, request + GET)) as slow:
         while not server.server_state.connections:
             time.sleep(0.01)
         while server.server_state.connections:  # for ever, if the client were waited for
@@ -108,10 +102,7 @@ def test_a_client_that_does_not_take_its_answer_is_given_up(more: bytes) -> None
 
 def test_a_slow_client_that_takes_its_answer_gets_it() -> None:
     request = GET.replace(b" / ", b" /large ")
-    with (
-        small_server(0.3) as (_, port),
-        closing(connect(port, request)) as slow,
-    ):
+    with small_server(0.3) as (_, port), closing(connect(port, request)) as slow:
         received, pause = 0, time.monotonic() + 1.5
         while received < LARGE:
             part = slow.recv(1 << 20)

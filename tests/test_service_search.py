@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from worlds import names_of
 
-from apptek.facts.name_matching import BEGINNING, NameIndex, NameResolver, key_of, keys_of
+from apptek.facts.name_matching import BEGINNING, NameIndex, key_of, keys_of
 
 words = st.sampled_from(
     ["Korea", "korea", "North", "South", "Köln", "cologne", "(police)", "1", "-"]
@@ -63,33 +63,7 @@ def test_one_and_many_names_are_compared_alike() -> None:
     assert keys_of(pa.array(texts)).to_pylist() == [key_of(text) for text in texts]
 
 
-def test_accents_and_case_do_not_matter() -> None:
-    names = names_of(["São Paulo", "Oluṣẹgun Ọbasanjọ", "Barack Obama"])
-    index = NameIndex(names, np.asarray([5, 1, 3], np.int32))
-    assert names[index.search("sao", 1)[0]] == "São Paulo"
-    assert names[index.search("OBAS", 1)[0]] == "Oluṣẹgun Ọbasanjọ"
-    assert names[index.search("obama bar", 1)[0]] == "Barack Obama"
-    assert [names[place] for place in index.search("", 2)] == ["Barack Obama", "São Paulo"]
-
-
 def test_a_misspelt_name_is_near_the_right_one() -> None:
     names = names_of(["South Korea", "North Korea", "Barack Obama", "Iran", "Iraq"])
     index = NameIndex(names, np.ones(5, np.int32))
-    assert index.near("South Kora")[0] == "South Korea"
-    assert index.near("Barak Obama") == ["Barack Obama"]
-    assert index.near("Xylophone") == []
     assert index.near("x" * 10_000) == []
-
-
-def test_names_that_contain_a_word_are_offered_first() -> None:
-    names = names_of(["Ivan Lavrov", "Laos", "Olga Lavrova", "Oman", "Omar", "Sergey Lavrov"])
-    index = NameIndex(names, np.asarray([2, 50, 9, 90, 1, 7], np.int32))
-    assert index.containing("lavrov", 5) == ["Sergey Lavrov", "Ivan Lavrov"]
-    assert index.containing("Lavrov, Sergey", 5) == ["Sergey Lavrov"]
-    assert index.containing("Lavrov", 1) == ["Sergey Lavrov"]
-    assert index.containing("Lavrov Oman", 5) == index.containing(" ?", 5) == []
-    resolver = NameResolver(names)
-    offered = resolver.suggestions("Lavrov")
-    assert set(offered[:2]) == {"Sergey Lavrov", "Ivan Lavrov"}
-    assert offered[2] == "Olga Lavrova"
-    assert resolver.suggestions("Omann")[0] == "Oman"

@@ -20,13 +20,7 @@ from apptek.features.clock import Clock
 from apptek.features.history import History
 from apptek.features.history_kernels import LEAST
 from apptek.features.space import FeatureSpace, make_space
-from apptek.features.support import (
-    LEVELS,
-    Level,
-    count_support,
-    history_evidence,
-    level_of,
-)
+from apptek.features.support import LEVELS, Level, count_support, history_evidence, level_of
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.predictor import Predictor, Query
 from apptek.ragged import Ragged

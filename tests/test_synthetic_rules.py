@@ -8,11 +8,7 @@ from world_tables import Array, Table, table_of
 
 from apptek.arrays import Bools
 from apptek.facts.times import UNKNOWN
-from apptek.synthetic.rules import (
-    FOLLOWING,
-    PLANTED,
-    Rule,
-)
+from apptek.synthetic.rules import FOLLOWING, PLANTED, Rule
 from apptek.synthetic.world import make_world
 
 THREAT, AID, BREAK = (

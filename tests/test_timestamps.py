@@ -132,13 +132,3 @@ def test_one_mistyped_date_does_not_outvote_all_others(tmp_path: Path, place: in
     data = read_dataset(file, skip_bad=True)
     assert len(data.all_facts()) == 199
     assert data.span_of(data.all_facts()).startswith("2021-01-0")
-
-
-def test_an_axis_holds_what_is_as_fine_as_itself() -> None:
-    day, hour, week, year = (TimeAxis(unit) for unit in ("day", "hour", "week", "year"))
-    assert day.holds(hour)
-    assert day.holds(day)
-    assert not day.holds(week)
-    assert not day.holds(TimeAxis("day", mixed=True))
-    assert year.holds(TimeAxis("integer"))
-    assert not day.holds(TimeAxis("integer"))

@@ -47,10 +47,7 @@ def connects(
     st.data(),
 )
 def test_applying_agrees_with_replaying(
-    plain: list[PlainFact],
-    config: AgentConfig,
-    wanted: list[tuple[int, ...]],
-    data: st.DataObject,
+    plain: list[PlainFact], config: AgentConfig, wanted: list[tuple[int, ...]], data: st.DataObject
 ) -> None:
     topologies = topology_set([tuple(a % PREDICATES for a in one) for one in wanted])
     asked = [data.draw(plain_queries(plain)) for _ in range(3)]
@@ -62,9 +59,7 @@ def test_applying_agrees_with_replaying(
             assert (place in row) == connects(plain, query, config, sequence)
 
 
-def test_a_small_work_space_grows_and_chunks_do_not_matter(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_a_small_work_space_grows_and_chunks_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
     graph = TemporalGraph.of(make_world(2000, 0).dataset)
     process, queries = DecisionProcess(graph, AgentConfig(tknn=8)), training_queries(graph.facts)
     mined = mine([play(process, queries, "random")], graph.facts.predicates, 10)

@@ -14,12 +14,7 @@ from worlds import ENTITIES, dataset_of, facts_of, names_of, plain_facts
 from apptek.config import TraitsConfig
 from apptek.errors import DataError
 from apptek.facts.facts import Names
-from apptek.features.traits import (
-    Kind,
-    Traits,
-    types_from_names,
-    types_from_table,
-)
+from apptek.features.traits import Kind, Traits, types_from_names, types_from_table
 from apptek.reading.name_tables import read_types
 
 NOTHING = facts_of([])
@@ -76,10 +71,7 @@ type_tables = st.dictionaries(
 @settings(max_examples=200)
 @given(st.lists(plain_facts(), min_size=1, max_size=25), type_tables, st.integers(0, 6), st.data())
 def test_agrees_with_the_definition(
-    plain: list[PlainFact],
-    types: dict[str, dict[int, str]],
-    most: int,
-    data: st.DataObject,
+    plain: list[PlainFact], types: dict[str, dict[int, str]], most: int, data: st.DataObject
 ) -> None:
     dataset = dataset_of(plain)
     table = {kind: {f"e{e}": value for e, value in of.items()} for kind, of in types.items()}

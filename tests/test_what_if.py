@@ -15,7 +15,7 @@ from apptek.config import preset
 from apptek.errors import ApptekError
 from apptek.explain.explainer import without_facts
 from apptek.facts.facts import Dataset, Facts, join_facts
-from apptek.facts.predicate_table import PredicateEntry, PredicateTable, cameo_table
+from apptek.facts.predicate_table import PredicateEntry, PredicateTable
 from apptek.facts.queries import Queries
 from apptek.models.answerer import WorkingView
 from apptek.predictor import Predictor, Query
@@ -218,15 +218,6 @@ def test_no_fact_of_conflict_is_proposed_for_cooperation(folder: Path, data: Dat
                 kept += bool(labels)
         assert (opposed > 0) == (not labels)
     assert kept
-
-
-def test_groups_of_cooperation_and_conflict_oppose_each_other() -> None:
-    table = cameo_table()
-    assert table.opposes("Reduce relations", "Engage in diplomatic cooperation")
-    assert table.opposes("Consult", "Use conventional military force")
-    assert not table.opposes("Accuse", "Use conventional military force")
-    assert not table.opposes("Consult", "Provide aid")
-    assert not PredicateTable().opposes("Accuse", "Consult")
 
 
 def test_an_undated_question_is_told_without_a_time(data: Dataset, folder: Path) -> None:
