@@ -171,7 +171,7 @@ def _tell_usage_error(error: Any) -> None:
         _tell_error(f"{name} was removed; {OPTIONS[name]}")
         return
     where = error.ctx.command_path if error.ctx else "apptek"
-    text = error.format_message().replace("Value error, ", "").rstrip(".")  # from Literals in typer
+    text = error.format_message().rstrip(".")
     _tell_error(f"{text}; see `{where} --help`")
 
 
