@@ -7,11 +7,10 @@ from reference import PlainFact
 from worlds import PREDICATES, graph_of, plain_facts
 
 from apptek.config import AgentConfig
-from apptek.facts.times import UNKNOWN, TimeAxis
+from apptek.facts.times import UNKNOWN
 from apptek.graph.lookups import time_distance
 from apptek.paper.connection import connect
 from apptek.paper.environment import DecisionProcess
-from apptek.present.wording import apart_text, when_text
 
 
 def links(plain: list[PlainFact], core: set[int]) -> dict[tuple[int, int], int]:
@@ -101,7 +100,7 @@ def test_the_shortest_connection_comes_first_and_the_others_stand_by() -> None:
     assert direct.meeting == (0, 1)
 
 
-def test_distances_have_a_sign_and_read_as_words() -> None:
+def test_distances_have_a_sign() -> None:
     graph = graph_of(
         [
             PlainFact(0, 0, 1, 3, 3),
@@ -113,21 +112,3 @@ def test_distances_have_a_sign_and_read_as_words() -> None:
     assert [time_distance(graph, fact, 5) for fact in range(4)] == [-2, 0, -1, None]
     assert [time_distance(graph, fact, 0) for fact in range(4)] == [3, 2, 4, None]
     assert time_distance(graph, 0, UNKNOWN) is None
-    day, count = TimeAxis("day"), TimeAxis("integer")
-    assert [apart_text(day, apart) for apart in (-2, -1, 0, 1, None)] == [
-        "2 days before",
-        "1 day before",
-        "the same day",
-        "1 day after",
-        "",
-    ]
-    assert apart_text(day, 0, lasting=True) == apart_text(count, 0) == "at that time"
-    assert apart_text(count, 3) == "3 steps after"
-    dates = [("1999", "1999"), ("1999", "2003"), ("1999", "?"), ("?", "2003"), ("?", "?")]
-    assert [when_text(*both) for both in dates] == [
-        "1999",
-        "1999 to 2003",
-        "since 1999",
-        "until 2003",
-        "undated",
-    ]

@@ -15,13 +15,11 @@ import pytest
 from command_line import answered, apptek, succeeds
 from daily_projects import DailyProject, last_days, world_rows
 from database_servers import PostgresServer, execute
-from fact_files import write
 from pyarrow import parquet
 
 from apptek.daily import run as daily_run
-from apptek.daily.project import read_project
 from apptek.daily.scores import in_time
-from apptek.errors import ApptekError, ConfigError
+from apptek.errors import ApptekError
 from apptek.files import sole_writer
 from apptek.models.model import observed_text
 from apptek.models.model_folder import load_model
@@ -308,30 +306,6 @@ def unfitted(tmp_path: Path) -> DailyProject:
     project.write_facts(ROWS)
     project.write()
     return project
-
-
-@pytest.mark.parametrize(
-    ("line", "said"),
-    [
-        (f'{DATA}colums = "a"', ":4: unknown key 'colums' in [source]; did you mean columns?"),
-        ('[sorce]\ndata = "x"', ":2: unknown key 'sorce'; did you mean source?"),
-        (f'{DATA}[watch]\ndays = "seven"', ":5: days in [watch] must be a valid integer, not"),
-        (f'{DATA}[model]\npreset = "recency"', ":5: preset in [model] must be 'default', "),
-        ("[source]", ":1: data in [source] is missing"),
-        (f'{DATA}[watch]\ndays = 0', ":4: days is 0; expected"),
-        ('source = "x"', ":2: source must be a [section], not 'x'"),
-        ("[source", "Expected ']' at the end of a table declaration (at line 2"),
-        (f'{DATA}[outputs]\npage = "page.txt"', ":5: page in [outputs] must match"),
-    ],
-)  # fmt: skip
-def test_what_is_wrong_in_the_project_file_is_said_with_its_line(
-    tmp_path: Path, line: str, said: str
-) -> None:
-    file = write(tmp_path / "apptek.toml", f'name = "x"\n{line}\n')
-    with pytest.raises(ConfigError, match=r"apptek\.toml") as error:
-        read_project(file)
-    assert said in str(error.value)
-    assert apptek("run", str(file)).returncode == 2
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from apptek.commands.predict import OF_TRAINING
 from apptek.config import preset
-from apptek.errors import ApptekError, UnknownName
+from apptek.errors import UnknownName
 from apptek.explain.explainer import strongest_reason
 from apptek.facts.facts import Dataset, Facts, join_facts
 from apptek.facts.protocols import Splitting, split_facts
@@ -23,14 +23,13 @@ from apptek.features.clock import Clock
 from apptek.forecast import pairs
 from apptek.forecast.learning import learn_occurrence, predicates_in
 from apptek.forecast.pairs import forecast_pairs
-from apptek.forecast.window import Length, Window, read_window
+from apptek.forecast.window import Length, Window
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.fitting.stages import FitOptions
 from apptek.models.manifest import json_bytes
 from apptek.models.occurrence.model import Occurrence
 from apptek.models.occurrence.pair_counts import OLDEST, Pairs
 from apptek.predictor import Predictor, Query
-from apptek.present.forecast_words import expected_words
 from apptek.present.wording import GIVEN
 from apptek.results import to_dict
 from apptek.safe_text import counted
@@ -260,20 +259,6 @@ def test_of_equally_probable_predicates_the_larger_share_comes_first(predictor: 
     assert [part.share for part in parts] == sorted(shares.ravel().tolist(), reverse=True)
 
 
-@pytest.mark.parametrize(
-    ("number", "words"),
-    [
-        (8.33, "8.3 facts"),
-        (1.0, "1 fact"),
-        (0.012, "0.012 facts"),
-        (8.7e-05, "one fact in about 11,000 windows of this length"),
-        (2e-6, "one fact in about 500,000 windows of this length"),
-    ],
-)
-def test_expected_numbers_in_words(number: float, words: str) -> None:
-    assert expected_words(number) == words
-
-
 @pytest.mark.parametrize("encoding", ["ascii", "cp1252"])
 def test_an_output_without_some_signs_is_no_error(
     predictor: Predictor, shared_model: SharedModel, encoding: str
@@ -296,79 +281,6 @@ def test_facts_beyond_those_of_train_are_mentioned(data: Dataset, tmp_path: Path
         predictor.save(folder := tmp_path / str(told))
         answer = apptek("predict", str(folder), subject, object_, forecast.first)
         assert (answer.stdout.splitlines()[0] == OF_TRAINING) == told
-
-
-DAYS, YEARS = TimeAxis("day"), TimeAxis("year")
-SPAN = (DAYS.parse("2014-01-01"), DAYS.parse("2014-12-31"))
-
-
-@pytest.mark.parametrize(
-    ("axis", "start", "length", "expected"),
-    [
-        (DAYS, None, Length(), ("2015-01-01", "2015-01-07")),
-        (DAYS, "2014-03-01", Length(days=2), ("2014-03-01", "2014-03-02")),
-        (DAYS, "2014-01-31", Length(months=1), ("2014-01-31", "2014-02-27")),
-        (DAYS, "2014-02-01", Length(until="2014-02-05"), ("2014-02-01", "2014-02-05")),
-        (
-            TimeAxis("day", mixed=True),
-            "2014-02",
-            Length(until="2014-02"),
-            ("2014-02-01", "2014-03-03"),
-        ),
-        (YEARS, "1999", Length(years=3), ("1999", "2001")),
-        (TimeAxis("month"), "2014-11", Length(years=1), ("2014-11", "2015-10")),
-        (
-            TimeAxis("hour"),
-            "2014-11-01 10:00",
-            Length(days=1),
-            ("2014-11-01 10:00", "2014-11-02 09:00"),
-        ),
-        (TimeAxis("integer"), "5", Length(steps=4), ("5", "8")),
-        (DAYS, "2014-03-01", Length(hours=48), ("2014-03-01", "2014-03-02")),
-        (
-            TimeAxis("minute"),
-            "1970-01-02 00:00",
-            Length(hours=2),
-            ("1970-01-02 00:00", "1970-01-02 01:59"),
-        ),
-    ],
-)
-def test_windows(
-    axis: TimeAxis, start: str | None, length: Length, expected: tuple[str, str]
-) -> None:
-    spans = {"day": SPAN, "year": (1900, 2010), "month": (23_000, 24_200), "integer": (0, 9)}
-    span = spans.get(axis.unit, (0, 10**7))
-    assert read_window(axis, span, start, length).texts(axis) == expected
-
-
-@pytest.mark.parametrize(
-    ("start", "length", "message"),
-    [
-        ("2014-05-01", Length(until="2014-04-01"), "before it begins"),
-        ("2014-05-01", Length(days=3, until="2014-06-01"), "given more than once"),
-        ("2014-05-01", Length(days=10**12), "longer than the whole data"),
-        ("2099-05-01", Length(days=3), "too far ahead for 365 days of data"),
-        ("2014-01-01", Length(days=3), "nothing is known before"),
-        ("?", Length(days=3), "a known start and end"),
-        ("soon", Length(days=3), "expected"),
-    ],
-)
-def test_windows_that_make_no_sense(start: str, length: Length, message: str) -> None:
-    with pytest.raises(ApptekError, match=message):
-        read_window(DAYS, SPAN, start, length)
-
-
-def test_a_length_that_does_not_fit_the_data() -> None:
-    with pytest.raises(ApptekError, match="days is 0; expected a whole number of at least 1"):
-        Length(days=0)
-    for axis, span, length, said in (
-        (YEARS, (1900, 2010), Length(days=3), "in years"),
-        (DAYS, SPAN, Length(hours=5), "in days"),
-        (TimeAxis("minute"), (0, 1439), Length(days=7), "give a shorter length in minutes"),
-    ):
-        with pytest.raises(ApptekError, match=said):
-            read_window(axis, span, None, length)
-    assert Window(10, 16).before() == Window(3, 9)
 
 
 @given(

@@ -15,6 +15,7 @@ from reference import PlainFact
 from time_texts import fields_of, read, votes_of
 from worlds import facts_of, graph_of, names_of, random_intervals
 
+from apptek.daily.project import read_project
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
 from apptek.facts.name_matching import NameIndex, NameResolver, alike_note, folded
@@ -25,13 +26,15 @@ from apptek.facts.written_times import read_by_pattern
 from apptek.features.new_names import NewNames
 from apptek.features.traits import types_from_names
 from apptek.forecast.pair_chances import read_pairs
+from apptek.forecast.window import Length, read_window, usual_length
 from apptek.graph.stored_graph import graph_about, graph_arrays, graph_from
 from apptek.models.asked_queries import read_queries
 from apptek.models.registry import model_settings
+from apptek.present.forecast_words import expected_words
 from apptek.present.metrics_text import quality_text, score_text
 from apptek.present.sentences import Occurrences, when_words
-from apptek.present.wording import at_time
-from apptek.reading.name_tables import read_predicates, read_types
+from apptek.present.wording import apart_text, at_time, when_text
+from apptek.reading.name_tables import read_aliases, read_predicates, read_types
 from apptek.reading.reader import read_dataset
 from apptek.research.result import read_result
 from apptek.server.http_server import Reach
@@ -58,9 +61,32 @@ def pattern_text(pattern: str, text: str) -> str:
     return str(fields_of(read_by_pattern(text, pattern)[0]))
 
 
-def axis_by(unit: Any) -> TimeAxis:
+def axis_by(unit: Any, stride: int = 1) -> TimeAxis:
     *mixed, unit = unit.split()
-    return TimeAxis(unit, mixed=bool(mixed))
+    return TimeAxis(unit, mixed=bool(mixed), stride=stride)
+
+
+def window_text(axis: str, start: str | None = None, **length: Any) -> str:
+    """A window of data from 2014, or whose times are from 0 on or around 1970."""
+    days = TimeAxis("day")
+    spans = {
+        "day": (days.parse("2014-01-01"), days.parse("2014-12-31")),
+        "month": (23_000, 24_200),
+        "year": (1900, 2010),
+        "integer": (0, 9),
+        "minute": (0, 1439),
+    }
+    named = axis_by(axis)
+    window = read_window(named, spans.get(named.unit, (0, 10**7)), start, Length(**length))
+    return f"{' to '.join(window.texts(named))}, after {' to '.join(window.before().texts(named))}"
+
+
+def distance_text(unit: str, apart: int, lasting: bool = False) -> str:
+    return apart_text(axis_by(unit), apart, lasting=lasting)
+
+
+def usual_window(unit: str, stride: int, known: int, typical: float) -> str:
+    return str(usual_length(axis_by(unit, stride), known, typical))
 
 
 def interval_text(since: str, until: str) -> str:
@@ -168,12 +194,22 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "intervals": lambda _, case: interval_text(*case),
     "settings": lambda _, setting: setting_text("paper", setting),
     "model-settings": lambda _, case: setting_text(*case),
-    "reading": in_file(
-        lambda folder, text, name, **options: read_dataset(
-            write(folder / name, text), splitting=ALL_IN_TRAIN, **options
-        )
+    **dict.fromkeys(
+        ("reading", "columns", "rows", "files"),
+        in_file(
+            lambda folder, text, name, **options: read_dataset(
+                write(folder / name, text), splitting=ALL_IN_TRAIN, **options
+            )
+        ),
     ),
     "rdf": in_file(read_rdf),
+    "aliases": in_file(lambda folder, text, name: read_aliases(write(folder / name, text))),
+    "projects": in_file(lambda folder, text, name: read_project(write(folder / name, text))),
+    "distances": lambda _, case: distance_text(*case),
+    "intervals-in-words": lambda _, ends: when_text(*ends),
+    "windows": lambda _, case: window_text(**case),
+    "expected-numbers": lambda _, number: expected_words(number),
+    "usual-lengths": lambda _, case: usual_window(*case),
     "types": in_file(lambda folder, text, name: read_types(write(folder / name, text))),
     "predicates": in_file(
         lambda folder, text, name: words_text(read_predicates(write(folder / name, text)))

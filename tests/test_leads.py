@@ -25,7 +25,7 @@ from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.forecast.backtest import backtest, group_skill, groups_of, judged, recent_span
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.window import Length, Window, read_window, usual_length
+from apptek.forecast.window import Length, Window, read_window
 from apptek.models.manifest import json_bytes
 from apptek.models.model import last_supported
 from apptek.models.model_folder import load_model
@@ -423,24 +423,6 @@ def test_missing_skill_is_said() -> None:
     assert no_skill_lines({"onsets": group}) == ["no skill for onsets, compared with no change"]
     assert recent_span("day", Clock(1.0, 2.0, 3.0, 50.0)) == 90
     assert recent_span("month", Clock(1.0, 2.0, 3.0, 50.0)) == 50
-
-
-@pytest.mark.parametrize(
-    ("axis", "known", "typical", "steps"),
-    [
-        (TimeAxis("day"), 365, 1.0, 7), (TimeAxis("day"), 14, 1.0, 7), (TimeAxis("day"), 9, 1.0, 1),
-        (TimeAxis("hour"), 1440, 1.0, 168), (TimeAxis("hour"), 72, 1.0, 24),
-        (TimeAxis("minute"), 1440, 1.0, 60), (TimeAxis("second"), 600, 1.0, 60),
-        (TimeAxis("second"), 30, 1.0, 1), (TimeAxis("month"), 100, 1.0, 1),
-        (TimeAxis("integer"), 100, 1.0, 1),  # else a typical time between two facts of a pair
-        (TimeAxis("integer"), 5_000_000, 86_000.4, 86_000),
-        (TimeAxis("integer", stride=24), 7_200, 24.0, 24), (TimeAxis("integer"), 10, 40.0, 5),
-    ],
-)  # fmt: skip
-def test_the_usual_window_suits_the_data(
-    axis: TimeAxis, known: int, typical: float, steps: int
-) -> None:
-    assert usual_length(axis, known, typical) == steps
 
 
 @pytest.mark.parametrize(("days", "length"), [(90, 604_800), (5, 86_400), (0.1, 3_600)])
