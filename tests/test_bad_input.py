@@ -106,7 +106,7 @@ def test_a_file_of_bad_rows_alone_is_refused_even_when_they_are_skipped(tmp_path
     write(tmp_path / "train.tsv", GOOD)
     write(tmp_path / "test.tsv", "a\tp\nb\tp\n")
     assert fault_of(tmp_path, skip_bad=True) == (
-        f"test.tsv:1: row: found 2 columns, expected {WIDTH} (all rows of it are bad)"
+        f"test.tsv:1: row: found 2 columns, expected {WIDTH} (all its rows are bad)"
     )
 
 

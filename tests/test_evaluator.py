@@ -174,7 +174,7 @@ def test_what_cannot_be_evaluated_is_refused(
             {"view": "all_facts"},
             "cannot be 'all_facts': the test facts are later than the training set",
         ),
-        (data, {"view": "all_facts", "rolling": True}, "rolling sees only the past"),
+        (data, {"view": "all_facts", "rolling": True}, "a rolling evaluation sees only the past"),
         (data, {"filtering": "none"}, "filtering is 'none'; known: raw, static, time-aware"),
     )
     for dataset, chosen, message in options:

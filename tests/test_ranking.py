@@ -118,13 +118,13 @@ LONGS, ONES = np.asarray([0, 1, 2]), np.ones(2, np.float32)
 @pytest.mark.parametrize(
     ("offsets", "columns", "values", "message"),
     [
-        *((np.asarray(wrong, np.int64), [0, 1], None, "outside") for wrong in (
+        *((np.asarray(wrong, np.int64), [0, 1], None, "out of bounds") for wrong in (
             [0, 3], [0, 2, 1], [-1, 1], [],
         )),
-        (LONGS.astype(np.int32), [0, 1], None, "int64 offsets and int32 columns"),
-        (LONGS, [0, 5], None, "not among the 5"),
-        (LONGS, [0, -1], None, "not among the 5"),
-        (LONGS, [0, 1], ONES[:1], "each column has one value"),
+        (LONGS.astype(np.int32), [0, 1], None, "offsets must be int64"),
+        (LONGS, [0, 5], None, "not one of the 5"),
+        (LONGS, [0, -1], None, "not one of the 5"),
+        (LONGS, [0, 1], ONES[:1], "each column needs one float32 value"),
         (LONGS, [0, 1], np.asarray([1, np.inf], np.float32), "not a finite number"),
     ],
 )  # fmt: skip

@@ -104,7 +104,7 @@ class AgentConfig:
     tknn_strict: bool = setting(
         False, "keep only facts nearer than the k-th, as Eq. 3 literally says"
     )
-    traversal: Traversal = setting("both", "facts that expand; outgoing follows Eq. 3 literally")
+    traversal: Traversal = setting("both", "facts to expand along; outgoing: Eq. 3 literally")
     reward: Reward = setting("reached", "literal: as in Eq. 8, a side is empty until it has a fact")
     discount: float = setting(0.99, "[gamma] discount per step for later rewards", ge=0, le=1)
     epsilon_start: float = setting(1.0, "initial proportion of random actions", ge=0, le=1)

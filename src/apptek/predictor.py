@@ -224,7 +224,7 @@ class Predictor:
         if suppose is None:
             return answers
         if not single or hide_known:
-            raise ArgumentError("suppose is for a single query, without hide_known")
+            raise ArgumentError("suppose requires a single query, without hide_known")
         return Answers([replace(answers[0], what_if=self._what_if(asked[0], suppose))])
 
     def _what_if(self, query: Query, suppose: Any, *compared: str | None) -> WhatIf:

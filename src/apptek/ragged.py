@@ -35,16 +35,16 @@ class Ragged:
     def checked(self) -> "Ragged":
         """Return the same rows. Raise ValueError if a kernel would misread them."""
         if self.offsets.dtype != np.int64 or self.columns.dtype != np.int32:
-            raise ValueError("a ragged array has int64 offsets and int32 columns")
+            raise ValueError("offsets must be int64 and columns int32")
         bounds = np.concatenate([[0], self.offsets, [len(self.columns)]])
         if len(bounds) < 3 or (bounds[1:] < bounds[:-1]).any():
             raise ValueError("the offsets of a ragged array are out of order or out of bounds")
         columns = self.flat_columns
         if columns.min(initial=0) < 0 or (self.width and columns.max(initial=0) >= self.width):
-            raise ValueError(f"a column is not among the {self.width} that there are")
+            raise ValueError(f"a column is not one of the {self.width} ids")
         values = self.values
         if values is not None and (values.dtype != np.float32 or len(values) != len(self.columns)):
-            raise ValueError("each column has one value, a float32")
+            raise ValueError("each column needs one float32 value")
         if values is not None and not np.isfinite(values).all():
             raise ValueError("a value is not a finite number")
         return self

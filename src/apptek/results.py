@@ -422,7 +422,7 @@ class WatchList(Result):
         "Pairs that are only in the earlier list.", default=()
     )
     cut: bool = described("Whether more pairs change by a point or more.", default=False)
-    version: int = described("Changes when a field is renamed or removed.", default=1)
+    version: int = described("The version; changes if a field is renamed or removed.", default=1)
 
     @property
     def unseen(self) -> tuple[str, ...]:
@@ -521,7 +521,7 @@ class Answer(Result):
     probabilities: tuple[float, ...] = described("Their probabilities, conditional on an event.")
     unseen_subject: bool = described("Whether the subject has no facts, or none before the query.")
     unseen_object: bool = described("The same for the object.")
-    unseen_time: bool = described("Whether no fact has this time.")
+    unseen_time: bool = described("Whether this time is not in the facts.")
     known: tuple[str, ...] = described(KNOWN)
     view: View = described(VIEW)
     labels: tuple[str, ...] = described("The display name of each predicate.")
@@ -702,7 +702,7 @@ class Explanation(Result):
     ranked: tuple[RankedPredicate, ...] = described("The most probable predicates.")
     unseen_subject: bool = described("Whether the subject has no facts.")
     unseen_object: bool = described("Whether the object has no facts.")
-    unseen_time: bool = described("Whether no fact has this time.")
+    unseen_time: bool = described("Whether this time is not in the facts.")
     known: tuple[str, ...] = described(KNOWN)
     view: View = described(VIEW)
     model: dict[str, Any] = described("Dataset, preset, protocol and format of the model.")
@@ -899,6 +899,6 @@ class Backtest(Result):
     baselines: dict[str, YesNoFigures] = described("The same metrics for simple rates.")
     skill: dict[str, float] = described("1 - the Brier score / the Brier score of a simple rate.")
     groups: dict[str, GroupSkill] = described("The metrics by group of pairs.")
-    reliability: tuple[ReliabilityBin, ...] = described("Outcomes by bins of chance.")
+    reliability: tuple[ReliabilityBin, ...] = described("Outcomes, binned by chance.")
     predicates: YesNoFigures | None = described("The metrics of the forecasts of predicates.")
     predicate_reliability: tuple[ReliabilityBin, ...] = described("The same bins for predicates.")

@@ -127,12 +127,12 @@ class DeTransE(Diachronic):
 class Products(Diachronic):
     """A model that scores a predicate by the product of its vector with the pair's vectors.
 
-    The score is the mean over the ways to pair subject and object vectors; see `products`.
+    The score is the mean over the pairs that `products` returns.
     """
 
     @abstractmethod
     def products(self, queries: EncodedQueries) -> list[tuple[Tensor, Tensor]]:
-        """Return, for each way, subject * object (B, size) and predicate vectors (R, size)."""
+        """Return pairs of subject * object (B, size) and predicate vectors (R, size)."""
 
     def logits(self, queries: EncodedQueries, *, noise: torch.Generator | None = None) -> Tensor:
         """(B, R)."""
@@ -150,7 +150,7 @@ class DeDistMult(Products):
     """A model in which a predicate weights the element-wise product of subject and object."""
 
     def products(self, queries: EncodedQueries) -> list[tuple[Tensor, Tensor]]:
-        """Return the only way: the product of both entities' vectors."""
+        """Return one pair, with the product of both entities' vectors."""
         subjects, objects = self.ends(queries, self.first, self.first)
         return [(subjects * objects, self.predicates)]
 
@@ -169,7 +169,7 @@ class DeSimplE(Products):
         self.inverses = normal(graph.predicate_count, config.size, scale=config.scale, rng=rng)
 
     def products(self, queries: EncodedQueries) -> list[tuple[Tensor, Tensor]]:
-        """Return two ways: from subject to object, and from object to subject."""
+        """Return two pairs: from subject to object, and from object to subject."""
         subjects, objects = self.ends(queries, self.first, self.second)
         as_objects, as_subjects = self.ends(queries, self.second, self.first)
         return [(subjects * objects, self.predicates), (as_subjects * as_objects, self.inverses)]

@@ -63,9 +63,9 @@ def forecast(options: ForecastOptions, window: opt.WindowOptions) -> None:
     from apptek.predictor import Predictor
 
     if options.object_ is None:
-        opt.refuse(options, ["allow_unknown"], "is for two entities")
+        opt.refuse(options, ["allow_unknown"], "requires two entities")
     else:
-        opt.refuse(options, ["members"], "is only for a forecast without B")
+        opt.refuse(options, ["members"], "requires a forecast without B")
     predictor = Predictor.load(options.model, past_only=True)
     names = ("predicate", "class_", "group", "members", "top", "allow_unknown")
     keywords = {name: getattr(options, name) for name in names} | asdict(window)

@@ -72,8 +72,8 @@ def predict(options: PredictOptions, reading: QueriesReading) -> None:
     names = (options.subject, options.object_, options.time)
     files = (options.queries, options.out)
     if options.queries is not None:
-        opt.refuse(options, ["allow_unknown"], "is for a single query, not for --queries")
-        opt.refuse(options, ["suppose"], "is for a single query, not for --queries")
+        opt.refuse(options, ["allow_unknown"], "cannot be combined with --queries")
+        opt.refuse(options, ["suppose"], "cannot be combined with --queries")
     is_file, is_single = names == (None,) * 3 and None not in files, files == (None, None)
     if not is_file and not (is_single and None not in names):
         raise typer.BadParameter("give SUBJECT OBJECT TIME, or --queries FILE and --out FILE")

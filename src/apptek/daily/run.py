@@ -220,7 +220,7 @@ class _Run:
         end = _observed_end(axis, data, observed_until, source.delay)
         self.day = time_of(axis, end)
         if end < known:
-            which = "--observed-until is" if observed_until else "today, the run is for"
+            which = "--observed-until is" if observed_until else "the run is for today,"
             raise DataError(
                 f"{which} {self.day}, but the model's data runs through {time_of(axis, known)}: "
                 "a run cannot go back in time"

@@ -187,7 +187,7 @@ def _reason(
 def strongest(added: Doubles) -> int | None:
     """Return the index of the largest contribution that has the sign of their sum.
 
-    None if all contributions with this sign round to 0.00.
+    Return None if all contributions with this sign round to 0.00.
     """
     directed = added if added.sum() >= 0 else -added
     place = int(np.argmax(directed))

@@ -34,8 +34,8 @@ def watch_list(
 ) -> WatchList:
     """Return the requested watch list. Pairs with alerts come first.
 
-    pairs    list all of these. By default: the `most` seen pairs whose chance changes most. Alerts
-             check all seen pairs, listed or not.
+    pairs    the pairs to list; by default the `most` seen pairs whose chance changes most. Alerts
+             check all seen pairs, listed or not
     event    the events to count; by default all
     watched  only pairs with one of these entities; None: all pairs
     """

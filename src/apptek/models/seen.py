@@ -116,7 +116,7 @@ class Seen:
 def own_facts(queries: Queries, data: Dataset) -> tuple[list[Split | None], Ints]:
     """Return the split of the fact that each query asks about, and the training fact to hide.
 
-    They are None and -1 without such a fact. If the validation or test set has a fact with this
+    Without such a fact, return None and -1. If the validation or test set has a fact with this
     subject, object and time, the query asks about it and training facts stay visible, as in
     `evaluate`. If there are several training facts, the first is hidden.
     """

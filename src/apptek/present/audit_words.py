@@ -63,7 +63,7 @@ def left_out_reason(line: int, file: str) -> str:
 
 
 def interval_reason(dates: str, other: str | None) -> str:
-    """Return a sentence saying that a fact's end is before its start, or another fact's start."""
+    """Return a sentence about a fact that ends before it, or another fact of the pair, starts."""
     partner = "" if other is None else f"; another fact about the pair: {other}"
     return f"it ends before it starts: {dates}{partner}"
 

@@ -151,7 +151,7 @@ def base_sentence(*, met: bool, busy: bool) -> str:
     """Describe the base rate that the reasons are added to.
 
     met   whether the pair has earlier facts
-    busy  whether it has so many that it falls under the regression for busy pairs
+    busy whether it has enough facts for the regression for busy pairs
     """
     known = "pairs with many earlier facts" if busy else "pairs with earlier facts"
     whose = known if met else "pairs without earlier facts"

@@ -259,7 +259,8 @@ class FactCollector:
         """Return the split of each row from a column, or None if no column is used.
 
         If the options split the facts in another way, a column called split is ignored unless it
-        was chosen. If it was, or if nearly all rows contain a split in it, other values are bad.
+        was chosen. If it was chosen, or if nearly all its rows contain a split, other values are
+        bad.
         """
         named = SPLIT in (self.options.column_of() or {})
         columns = self.columns.pop(SPLIT, [])
@@ -294,7 +295,7 @@ class FactCollector:
             lost = [defect for file, defect in self.defects if file not in good]
             if lost:
                 first = min(lost, key=lambda defect: defect.line)
-                raise DataError(f"{first} (all rows of it are bad)")
+                raise DataError(f"{first} (all its rows are bad)")
             return
         fact_count, first = int(self.keep.sum()), self.sorted_defects()[0]
         bad_count = self.kinds.total()

@@ -143,7 +143,7 @@ def lacks_name(part: Part, roles: Sequence[str]) -> Bools:
 
 
 def find_ids(rows: list[list[str]], folder: Path) -> Beginning | None:
-    """Detect a file of ids by its first rows and the tables next to it. Return None for others.
+    """Detect a file of ids by its first rows and the tables next to it. Otherwise, return None.
 
     If there are tables of names, every row must have four or five numbers. Without them, only a
     fifth column that is always 0 distinguishes ids from an interval.

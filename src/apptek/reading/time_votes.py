@@ -1,8 +1,8 @@
 """How to interpret a data set's times: all distinct texts vote, and those that disagree are bad.
 
-Calendar texts and integers do not mix. Nor do times of day with and without an offset, dates with
-the day first and with the month first, or (by default) years and days. The majority of the facts
-decides. On ties, dates, the day first, and an offset win.
+Calendar texts and integers do not mix. The same is true of times of day with and without an offset,
+of dates with the day first and with the month first, and (by default) of years and days. The
+majority of the facts decides. On ties, dates, the day first, and an offset win.
 """
 
 import re

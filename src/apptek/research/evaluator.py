@@ -252,7 +252,7 @@ class Evaluator:
         beyond = self.dataset.lies_beyond_train(split)
         if view == "all_facts" and (rolling or beyond):
             reason = (
-                "rolling sees only the past"
+                "a rolling evaluation sees only the past"
                 if rolling
                 else f"the {split} facts are later than the training set"
             )

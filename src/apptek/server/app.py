@@ -29,7 +29,7 @@ from apptek.server.request_metrics import add_metrics
 from apptek.server.served_model import ServedModel
 from apptek.server.workers import RequestLimits, WorkerPool
 
-ABOUT = """Which predicate holds between a subject and an object at a time, and why.
+ABOUT = """Predict which predicate connects two entities at a given time, and explain why.
 
 Errors are problem JSON (RFC 9457): what is wrong, where, and how to fix it."""
 EXPLORER = Path(__file__).parent / "explorer"

@@ -49,7 +49,7 @@ class Rule:
     """The origin of facts: if `body` holds, `head` follows, `lags` days after the body's last fact.
 
     The lag is uniform over lags[0]..lags[1], inclusive. A rule acts once on every fact that matches
-    the dated part of its body, whatever its origin, but not on facts that the rule itself created.
+    the dated part of its body, except on facts that the rule itself created.
 
     | kind                              | probability                                         |
     |-----------------------------------|-----------------------------------------------------|

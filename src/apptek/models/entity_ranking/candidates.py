@@ -84,7 +84,7 @@ class EntityIndex:
     def candidates(self, queries: EntityQueries) -> Candidates:
         """Return the entities with evidence before each question's time, ascending by id.
 
-        An actor below 0 is unknown. Only the predicate then provides candidates.
+        An actor below 0 is unknown. All candidates then come from the predicate.
         """
         met, took_part = (
             self._known(*since, asked, queries.times)

@@ -221,7 +221,7 @@ def _apart(moments: list[int], window: int) -> float:
 def _fit_busy(
     acquainted: Regression, features: list[Doubles], parts: list[Outcomes]
 ) -> Regression | None:
-    """Return how busy pairs differ from all seen pairs, or None if too few have a fact."""
+    """Fit the regression for busy pairs. Return None if too few of them have a fact."""
     rows = [np.flatnonzero(is_busy(part)) for part in features]
     busy = [part.take(some) for part, some in zip(parts, rows, strict=True)]
     if min(int(part.hits.sum()) for part in busy) < BUSY_HITS:

@@ -162,7 +162,7 @@ def number_terms(
     These are 1, log(active steps / P), and log(times / P') by the pair's rhythm. `times` is the
     window divided by the pair's mean gap. P' is the chance of an active pair with this rhythm. It
     equals P, limited to the range between the chance for random times and the chance for regular
-    times. None is below 0.
+    times. None of the three is below 0.
     """
     chances = -np.expm1(-hazards)
     steps = active_steps(hazards, window / stride)

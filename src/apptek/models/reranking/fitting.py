@@ -99,7 +99,7 @@ def fit_reranker(task: RerankerTask, config: RerankerConfig, *, seed: int) -> Re
             "bagging_freq": 1,
             "lambda_l2": 5.0,
             "cat_smooth": 50.0,
-            "num_threads": 1,  # two threads beside another busy process wait for each other
+            "num_threads": 1,  # with another busy process, two threads wait for each other
             "deterministic": True,
             "force_row_wise": True,
             "seed": seed,
