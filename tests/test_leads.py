@@ -33,9 +33,9 @@ from apptek.models.occurrence.fitting import Period
 from apptek.models.occurrence.horizon import (
     BUSY,
     PAIR_EVER,
-    Effects,
     Horizon,
     LeadEffect,
+    Leads,
     Regression,
     is_busy,
 )
@@ -271,26 +271,26 @@ def test_watched_pairs_are_compared_with_the_forecast_of_the_same_lead(
 
 
 def test_the_effect_of_a_lead_is_interpolated_and_holds_beyond_the_longest() -> None:
-    effects = ((7, (LeadEffect(-0.6, 0.8, 0.2), LeadEffect(0.1, 1.0, 0.0), LeadEffect(0.3))),)
-    horizon_of = _flat_model(effects).horizons[0].effects_of
+    leads = ((7, LeadEffect(-0.6, 0.8, 0.2), LeadEffect(0.1, 1.0, 0.0), LeadEffect(0.3)),)
+    horizon_of = _flat_model(leads).horizons[0].effects_of
     assert horizon_of(0) == (LeadEffect(), LeadEffect(), LeadEffect())
     half = horizon_of(round(math.sqrt(8)) - 1)[0]  # log(1 + 2) / log(1 + 7) = 0.53
     share = math.log(3) / math.log(8)
     assert half == pytest.approx((-0.6 * share, 1 - 0.2 * share, 0.2 * share))
-    assert horizon_of(7) == horizon_of(300) == effects[0][1]
+    assert horizon_of(7) == horizon_of(300) == leads[0][1:]
 
 
-def _flat_model(effects: tuple[tuple[int, Effects], ...]) -> OccurrenceModel:
+def _flat_model(leads: Leads) -> OccurrenceModel:
     weights = np.linspace(-0.2, 0.3, len(NAMES))
     flat = Regression(weights, -1.0, np.zeros(len(NAMES)))
     busy = Regression(weights[::-1], -2.0, np.zeros(len(NAMES)))
-    horizon = Horizon(7, flat, flat, (0.0, 1.0, 0.0), effects=effects, busy=busy)
+    horizon = Horizon(7, flat, flat, (0.0, 1.0, 0.0), leads=leads, busy=busy)
     return OccurrenceModel(clock=Clock(1.0, 2.0, 4.0, 8.0), horizons=(horizon,), fitted_until=0)
 
 
 def test_contributions_with_a_lead_add_up_and_the_folder_keeps_the_leads() -> None:
-    effects = ((7, (LeadEffect(-0.6, 0.8, 0.2), LeadEffect(0.1, 0.9, 0.0), LeadEffect(0.3))),)
-    model = _flat_model(effects)
+    leads = ((7, LeadEffect(-0.6, 0.8, 0.2), LeadEffect(0.1, 0.9, 0.0), LeadEffect(0.3)),)
+    model = _flat_model(leads)
     rng = np.random.default_rng(0)
     features, met = rng.random((9, len(NAMES))), np.arange(9) % 2 > 0
     features[:3, PAIR_EVER] = np.log1p([BUSY, BUSY, BUSY - 1])  # a stranger, a busy pair, and none
@@ -301,7 +301,7 @@ def test_contributions_with_a_lead_add_up_and_the_folder_keeps_the_leads() -> No
     assert not np.allclose(chances, model.occurrence(features, met, 7).probabilities)
     stored = OccurrenceModel.from_json(json.loads(json_bytes(model.to_json())))
     assert np.array_equal(stored.occurrence(features, met, 7, 3).probabilities, chances)
-    assert stored.horizons[0].effects == effects
+    assert stored.horizons[0].leads == leads
     assert stored.leads == [0, 7]
 
 

@@ -15,6 +15,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict
 from difflib import get_close_matches
+from functools import cache
 from typing import Annotated, Any, TypeVar, dataclass_transform
 
 from pydantic import AfterValidator, ConfigDict, Field, TypeAdapter, ValidationError
@@ -25,6 +26,7 @@ from apptek.errors import ConfigError
 
 Value = TypeVar("Value")
 Config = TypeVar("Config")
+_adapter = cache(TypeAdapter)
 _STRICT = ConfigDict(strict=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -77,8 +79,9 @@ def config_from_json(kind: type[Config], stored: Mapping[str, Any]) -> Config:
 
     A setting missing from the JSON gets its default.
     """
+    adapter: TypeAdapter[Config] = _adapter(kind)  # type: ignore[arg-type]
     try:
-        return TypeAdapter(kind).validate_json(json.dumps(stored), strict=True)
+        return adapter.validate_json(json.dumps(stored), strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         name = ".".join(map(str, first["loc"])) or "the settings"

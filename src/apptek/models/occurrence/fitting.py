@@ -28,7 +28,6 @@ from apptek.features.clock import Clock
 from apptek.models.occurrence.horizon import (
     PAIR_LONG,
     Burst,
-    Effects,
     Horizon,
     LeadEffect,
     Regression,
@@ -163,9 +162,9 @@ def fit_occurrence(
             counts, window, moments, seed=seed, shorter=horizons, stride=period.stride
         )
         if horizon is not None:
-            effects = [_fit_lead(counts, horizon, period, lead, seed=seed) for lead in leads]
+            effects = (_fit_lead(counts, horizon, period, lead, seed=seed) for lead in leads)
             fitted = tuple(effect for effect in effects if effect is not None)
-            horizons.append(replace(horizon, effects=fitted))
+            horizons.append(replace(horizon, leads=fitted))
     if not horizons:
         return None
     return OccurrenceModel(
@@ -232,7 +231,7 @@ def _fit_busy(
 
 def _fit_lead(
     counts: PairCounts, horizon: Horizon, period: Period, lead: int, *, seed: int
-) -> tuple[int, Effects] | None:
+) -> tuple[int, LeadEffect, LeadEffect, LeadEffect] | None:
     """Fit a lead's effect on each group of pairs, or return None for too few events."""
     window = horizon.window
     rng = generator(seed, f"occurrence {window // period.stride} after {lead // period.stride}")
@@ -258,7 +257,7 @@ def _fit_lead(
     if known is None and busy is None:
         return None
     none = LeadEffect()
-    return lead, (known or busy or none, unknown or none, busy or known or none)
+    return lead, known or busy or none, unknown or none, busy or known or none
 
 
 def _fit_effect(

@@ -13,9 +13,10 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Annotated, Any, NamedTuple
 
 import numpy as np
+from pydantic import PlainValidator
 
 from apptek.arrays import Bools, Doubles
 from apptek.models.occurrence.pair_counts import GAP, NAMES
@@ -26,13 +27,24 @@ LEAST = 1e-9  # minimum probability and hazard
 SATURATED = 3.0  # cumulative hazard (P = 95 %) above which outcomes carry little information
 
 
+def _columns(values: Any) -> Doubles:
+    """Return a number for each feature as an array. Raise ValueError for anything else."""
+    columns = np.asarray(values, np.float64)
+    if columns.shape != (len(NAMES),) or not np.isfinite(columns).all():
+        raise ValueError(f"expected {len(NAMES)} numbers")
+    return columns
+
+
+Columns = Annotated[Doubles, PlainValidator(_columns)]  # (28,)
+
+
 @dataclass(frozen=True, slots=True)
 class Regression:
     """A calibrated logistic regression. `means` contains the fitted pairs' mean features."""
 
-    weights: Doubles  # (28,)
+    weights: Columns
     bias: float
-    means: Doubles  # (28,)
+    means: Columns
 
     def log_odds(self, features: Doubles) -> Doubles:
         """Return the log-odds of each row."""
@@ -78,21 +90,22 @@ def is_busy(features: Doubles) -> Bools:
 
 Burst = tuple[float, float, float]
 Effects = tuple[LeadEffect, LeadEffect, LeadEffect]  # on a horizon's seen, unseen and busy pairs
+Leads = tuple[tuple[int, LeadEffect, LeadEffect, LeadEffect], ...]  # each lead with its effects
 
 
 @dataclass(frozen=True, slots=True)
 class Horizon:
     """The fitted parts for one window length.
 
-    busy     the regression for pairs with many facts, or None if there are too few
-    effects  for a few ascending leads, the effects on seen pairs, unseen pairs and busy pairs
+    busy   the regression for pairs with many facts, or None if there are too few
+    leads  for a few ascending leads, the effects on seen pairs, unseen pairs and busy pairs
     """
 
     window: int
     acquainted: Regression
     strangers: Regression
     burst: Burst  # a, b and c of the expected number, none below 0
-    effects: tuple[tuple[int, Effects], ...] = ()
+    leads: Leads = ()
     busy: Regression | None = None
 
     def log_odds(self, features: Doubles, met: Bools, lead: int = 0) -> Doubles:
@@ -120,14 +133,14 @@ class Horizon:
 
     def effects_of(self, lead: int) -> Effects:
         """Return a lead's effects on the three groups of pairs."""
-        return _effects_of(self.effects, lead)
+        return _effects_of(self.leads, lead)
 
 
 @lru_cache(maxsize=256)
-def _effects_of(effects: tuple[tuple[int, Effects], ...], lead: int) -> Effects:
-    known = np.asarray([0.0, *(math.log1p(each) for each, _ in effects)])
+def _effects_of(leads: Leads, lead: int) -> Effects:
+    known = np.asarray([0.0, *(math.log1p(each) for each, *_ in leads)])
     none = (LeadEffect(),) * 3
-    of_leads = np.asarray([none, *(each for _, each in effects)])  # (n, 3, 3)
+    of_leads = np.asarray([none, *(effects for _, *effects in leads)])  # (n, 3, 3)
     acquainted, strangers, busy = (
         LeadEffect(*(float(np.interp(math.log1p(lead), known, values)) for values in part.T))
         for part in of_leads.transpose(1, 0, 2)

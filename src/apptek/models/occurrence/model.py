@@ -15,6 +15,7 @@ facts if P is near 1. No exponent is negative, so a pair that stopped has few ex
 longer window never has fewer expected facts.
 """
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
@@ -27,16 +28,9 @@ from apptek.arrays import Bools, Doubles, Longs
 from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.features.clock import Clock
 from apptek.models.entity_ranking.ranker import EntityRanker
-from apptek.models.occurrence.horizon import (
-    LEAST,
-    Burst,
-    Horizon,
-    LeadEffect,
-    Regression,
-    hazards_of,
-    log_numbers,
-)
+from apptek.models.occurrence.horizon import LEAST, Horizon, hazards_of, log_numbers
 from apptek.models.occurrence.pair_counts import NAMES
+from apptek.setting_rules import config_from_json
 
 _PLAIN = ("all_facts", "either", "fitted_until", "stride")  # fields that are JSON values
 _TINY = 1e-300
@@ -105,7 +99,7 @@ class OccurrenceModel:
     @property
     def leads(self) -> list[int]:
         """The fitted leads, ascending from 0."""
-        return sorted({0, *(lead for horizon in self.horizons for lead, _ in horizon.effects)})
+        return sorted({0, *(lead for horizon in self.horizons for lead, *_ in horizon.leads)})
 
     def occurrence(self, features: Doubles, met: Bools, window: int, lead: int = 0) -> Occurrence:
         """Return the chance of any fact in a window of this length, and the expected number.
@@ -201,17 +195,7 @@ class OccurrenceModel:
             "clock": astuple(self.clock),
             **{name: getattr(self, name) for name in _PLAIN},
             "ranker": self.ranker and self.ranker.to_json(),
-            "horizons": [
-                {
-                    "window": horizon.window,
-                    "burst": horizon.burst,
-                    "acquainted": asdict(horizon.acquainted),
-                    "strangers": asdict(horizon.strangers),
-                    "busy": horizon.busy and asdict(horizon.busy),
-                    "leads": [(lead, *effects) for lead, effects in horizon.effects],
-                }
-                for horizon in self.horizons
-            ],
+            "horizons": list(map(asdict, self.horizons)),
         }
 
     @classmethod
@@ -219,7 +203,9 @@ class OccurrenceModel:
         """Return the model from the result of `to_json`."""
         if tuple(about["features"]) != NAMES:
             raise ValueError("the occurrence model has different features from this version")
-        windows = [0, *(entry["window"] for entry in about["horizons"])]
+        json.dumps(about, allow_nan=False)  # raises ValueError for a number that is not finite
+        horizons = [config_from_json(Horizon, entry) for entry in about["horizons"]]
+        windows = [0, *(horizon.window for horizon in horizons)]
         if any(one >= other for one, other in pairwise(windows)):
             raise ValueError("the windows of the occurrence model do not grow from 1 on")
         if about["stride"] < 1 or not 0 <= about["either"] <= 1:
@@ -227,7 +213,7 @@ class OccurrenceModel:
         return cls(
             clock=Clock(*about["clock"]),
             predicates=_two(about["predicates"]),
-            horizons=tuple(map(_horizon, about["horizons"])),
+            horizons=tuple(horizons),
             **{name: about[name] for name in _PLAIN},
             ranker=EntityRanker.from_json(about["ranker"]) if about.get("ranker") else None,
         )
@@ -239,42 +225,6 @@ def either_way(larger: Doubles, smaller: Doubles, independent: float) -> Doubles
     return chances
 
 
-def _horizon(entry: Mapping[str, Any]) -> Horizon:
-    return Horizon(
-        window=int(entry["window"]),
-        acquainted=_regression(entry["acquainted"]),
-        strangers=_regression(entry["strangers"]),
-        burst=_burst(entry["burst"]),
-        effects=tuple(
-            (int(lead), (_effect(a), _effect(b), _effect(c))) for lead, a, b, c in entry["leads"]
-        ),
-        busy=entry["busy"] and _regression(entry["busy"]),
-    )
-
-
-def _finite(entry: Sequence[float]) -> Doubles:
-    numbers = np.asarray(entry, np.float64)
-    if not np.isfinite(numbers).all():
-        raise ValueError("the occurrence model has a number that is not finite")
-    return numbers
-
-
 def _two(entry: Sequence[float]) -> tuple[float, float]:
-    shift, slope = _finite(entry).tolist()
+    shift, slope = map(float, entry)
     return shift, slope
-
-
-def _burst(entry: Sequence[float]) -> Burst:
-    shift, steps, rhythm = _finite(entry).tolist()
-    return shift, steps, rhythm
-
-
-def _effect(entry: Sequence[float]) -> LeadEffect:
-    return LeadEffect(*_finite(entry).tolist())
-
-
-def _regression(entry: Mapping[str, Any]) -> Regression:
-    weights, means = (_finite(entry[name]) for name in ("weights", "means"))
-    if not weights.shape == means.shape == (len(NAMES),):
-        raise ValueError(f"the occurrence model has {weights.shape} weights, not {len(NAMES)}")
-    return Regression(weights, float(entry["bias"]), means)
