@@ -16,8 +16,7 @@ from worlds import ENTITIES, PREDICATES, graph_of, plain_facts
 from apptek.arrays import Floats, Ints, read_only
 from apptek.config import FAMILIES, KERNELS
 from apptek.features.clock import Clock
-from apptek.features.new_names import NewNames
-from apptek.features.traits import COUNTRY, SECTOR, Kind
+from apptek.features.traits import COUNTRY, SECTOR, Kind, NewNames
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.reranking.typed_histories import TypedHistories
 

@@ -91,7 +91,7 @@ def test_every_model_gives_the_same_features_and_scores(
     found = []
     for engine_ in (None, workers):
         on(engine_, monkeypatch)
-        views = [predictor.answerer.views[view] for view in VIEWS]
+        views = [predictor.answerer.view_in_use(view) for view in VIEWS]
         found.append([view.scores(queries).tobytes() for view in views])
         found[-1] += [view.space.rows(queries).columns.tobytes() for view in views]
     assert workers.asked == 4

@@ -13,8 +13,11 @@ from apptek.arrays import Longs
 from apptek.facts.facts import join_facts
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
-from apptek.models.entity_ranking.candidates import FEATURES, UNIT, EntityIndex, EntityQueries
-from apptek.models.entity_ranking.ranker import (
+from apptek.models.entity_ranker import (
+    FEATURES,
+    UNIT,
+    EntityIndex,
+    EntityQueries,
     EntityRanker,
     entity_queries,
     fit_entity_ranker,

@@ -23,8 +23,7 @@ from apptek.facts.predicate_table import PredicateTable, cameo_table, shipped_ta
 from apptek.facts.protocols import Splitting
 from apptek.facts.times import TimeAxis
 from apptek.facts.written_times import read_by_pattern
-from apptek.features.new_names import NewNames
-from apptek.features.traits import types_from_names
+from apptek.features.traits import NewNames, types_from_names
 from apptek.forecast.pair_chances import read_pairs
 from apptek.forecast.window import Length, read_window, usual_length
 from apptek.graph.stored_graph import graph_about, graph_arrays, graph_from

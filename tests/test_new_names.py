@@ -14,8 +14,7 @@ from worlds import facts_of, names_of
 from apptek import Predictor, Query
 from apptek.config import AgentConfig, TraitsConfig
 from apptek.facts.queries import Queries
-from apptek.features.new_names import NewNames
-from apptek.features.traits import COUNTRY, SECTOR, Kind, Origin, Traits, types_from_names
+from apptek.features.traits import COUNTRY, SECTOR, Kind, NewNames, Origin, Traits, types_from_names
 from apptek.paper.connection import connect
 from apptek.paper.environment import DecisionProcess, Environment
 from apptek.present.explanation_text import explanation_text

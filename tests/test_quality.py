@@ -18,8 +18,8 @@ from apptek.facts.queries import training_queries
 from apptek.models.answerer import Answerer
 from apptek.models.fitting.examples import tuning_rows
 from apptek.models.fitting.stages import Fit, FitOptions
+from apptek.models.fitting.view_counts import paired_interval
 from apptek.models.model import with_training_facts
-from apptek.models.quality import paired_interval
 from apptek.models.seen import own_facts
 from apptek.predictor import Predictor
 from apptek.present.metrics_text import NO_QUALITY, quality_text
@@ -202,7 +202,7 @@ def test_a_training_fact_is_hidden_from_the_query_about_it(drifting_model: Predi
     alone = [row for row, split in enumerate(splits) if split == "train"]
     assert len(alone) > 40
     answers = drifting_model.predict([asked[row] for row in alone], top=1, hide_known=True)
-    view = Answerer(with_training_facts(drifting_model.model)).views["all_facts"]
+    view = Answerer(with_training_facts(drifting_model.model)).view_in_use("all_facts")
     scores = view.scores(expected.take(np.asarray(alone)))
     first = [data.predicates[row] for row in scores.argmax(axis=1).tolist()]
     assert [answer.predicates[0] for answer in answers] == first

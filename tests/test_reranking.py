@@ -210,7 +210,7 @@ def test_trees_that_do_not_improve_the_ranking_are_left_out(tmp_path: Path) -> N
     loaded = Predictor.load(tmp_path / "model")
     assert loaded.model.views["past_only"].reranker is None
     queries = held_out_queries(data.test)
-    scores = [each.answerer.views["past_only"].scores(queries) for each in (loaded, without)]
+    scores = [each.answerer.view_in_use("past_only").scores(queries) for each in (loaded, without)]
     np.testing.assert_array_equal(scores[0], scores[1])
     reports = [each.model.views["past_only"].report for each in (loaded, without)]
     assert reports[0]["valid_mrr"] == reports[1]["valid_mrr"]

@@ -58,7 +58,7 @@ def test_the_answers_are_those_of_a_graph_built_at_once(
     )
     queries = held_out_queries(data.test.take(np.arange(200)))
     for view in ("all_facts", "past_only"):
-        ours, theirs = (p.answerer.views[view] for p in (updated, at_once))
+        ours, theirs = (p.answerer.view_in_use(view) for p in (updated, at_once))
         assert np.array_equal(ours.scores(queries), theirs.scores(queries))
 
 
@@ -71,7 +71,7 @@ def test_updating_day_by_day_is_rolling(data: Dataset, predictor: Predictor) -> 
         today = data.test.times == day
         queries = held_out_queries(data.test.take(today))
         assert np.array_equal(
-            updated.answerer.views["past_only"].scores(queries), rolled.scores(queries)
+            updated.answerer.view_in_use("past_only").scores(queries), rolled.scores(queries)
         )
         updated, report = updated.update(only(data, today))
         assert report.added == today.sum()

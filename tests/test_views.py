@@ -80,7 +80,7 @@ def test_no_forecast_changes_with_facts_of_its_day_or_later(
     first = by_time.valid.times[by_time.valid.dated].min()
     facts = by_time.valid.take(by_time.valid.times == first)
     queries = held_out_queries(facts)
-    view = forecaster.answerer.views["past_only"]
+    view = forecaster.answerer.view_in_use("past_only")
     everything = replace(by_time, train=by_time.all_facts())
     model = replace(forecaster.model, graph=TemporalGraph.of(everything))
     planted = replace(view, space=model.space("past_only"))

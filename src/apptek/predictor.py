@@ -581,7 +581,7 @@ class Predictor:
         name = view or known[0]
         model = with_earlier_facts(self.model) if rolling else with_training_facts(self.model)
         if model is self.model:
-            return self.answerer.views[name]
+            return self.answerer.view_in_use(name)
         return WorkingView.of(model, name)
 
 

@@ -23,7 +23,7 @@ from apptek.features.clock import Clock
 from apptek.features.space import make_space
 from apptek.features.traits import types_from_names
 from apptek.graph.temporal_graph import TemporalGraph
-from apptek.models.answerer import Answerer, Views, WorkingView
+from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.fitting.descent import descend
 from apptek.models.fitting.examples import Examples
 from apptek.models.linear_softmax import LinearSoftmax
@@ -70,7 +70,7 @@ class Judge:
 
         def of_view(view: WorkingView) -> Answerer:
             other = copy(first)
-            other.views = Views(lambda _: view)
+            other.view_in_use = lambda _: view
             return other
 
         return [of_view(view) for view in self.views]

@@ -22,10 +22,12 @@ from torch import Tensor, nn
 from apptek.arrays import Doubles, Floats, Ints, Longs
 from apptek.baselines.embedding import Embedding, EncodedQueries, TrainingConfig, dropout, normal
 from apptek.baselines.embedding_baseline import embedding_baseline
-from apptek.facts.calendar import DAY_SECONDS, SECONDS, day_and_second
+from apptek.facts.calendar import DAY_SECONDS, calendar
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.setting_rules import checked_dataclass, setting
+
+_COUNTS = {"integer": 1, "year": 1, "month": 2, "week": 3, "day": 3}  # features of other units: 4
 
 
 @checked_dataclass
@@ -198,7 +200,7 @@ class TimeFeatures:
     @property
     def count(self) -> int:
         """The number of features: one for each unit, from the coarsest down to the axis's unit."""
-        return {"integer": 1, "year": 1, "month": 2, "week": 3, "day": 3}.get(self._axis.unit, 4)
+        return _COUNTS.get(self._axis.unit, 4)
 
     def of(self, codes: Ints) -> Floats:
         """Return the features of time codes: (B, F)."""
@@ -212,18 +214,11 @@ class TimeFeatures:
 
 def _calendar(axis: TimeAxis, positions: Longs) -> Doubles:
     """Return year (or integer), month / 12, day / 31 and fraction of the day: (B, F)."""
-    if axis.unit in ("integer", "year"):
+    if axis.unit == "integer":
         return positions[:, None].astype(np.float64)
-    if axis.unit == "month":
-        return np.stack([positions // 12, (positions % 12 + 1) / 12], axis=1).astype(np.float64)
-    days, second = day_and_second(axis.unit, positions)
-    dates = days.astype("datetime64[D]")
-    months = dates.astype("datetime64[M]").astype(np.int64) + 1970 * 12
-    of_month = (dates - dates.astype("datetime64[M]")).astype(np.int64) + 1
-    columns = [months // 12, (months % 12 + 1) / 12, of_month / 31]
-    if axis.unit in SECONDS:
-        columns.append(second / DAY_SECONDS)
-    return np.stack(columns, axis=1).astype(np.float64)
+    year, month, day, second = calendar(axis.unit, positions)
+    columns: list[Any] = [year, month / 12, day / 31, second / DAY_SECONDS]
+    return np.stack(columns[: _COUNTS.get(axis.unit, 4)], axis=1).astype(np.float64)
 
 
 DEFAULT = DiachronicSettings()

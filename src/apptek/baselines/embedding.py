@@ -196,7 +196,9 @@ class EmbeddingTrainer:
         self.labels = torch.from_numpy(facts.predicates.astype(np.int64)).to(device)
         self.known = known_predicates(facts, (facts,))
         self.tuning = TuningQueries.of(dataset, config.valid_queries)
-        self.optimizer = make_optimizer(model, config)
+        # `fused` updates each parameter in a single pass.
+        kind = torch.optim.Adam if config.optimizer == "adam" else torch.optim.Adagrad
+        self.optimizer = kind(model.parameters(), config.learning_rate, fused=True)
         self.record = TrainingRecord([], 0, {})
 
     @property
@@ -247,13 +249,6 @@ class EmbeddingTrainer:
         if not np.isfinite(scores).all():
             raise DivergedError("training has diverged: choose a lower training.learning_rate")
         return self.tuning.mrr(scores)
-
-
-def make_optimizer(model: Embedding, config: TrainingConfig) -> torch.optim.Optimizer:
-    """Return the optimizer in the settings. `fused` updates each parameter in a single pass."""
-    if config.optimizer == "adam":
-        return torch.optim.Adam(model.parameters(), config.learning_rate, fused=True)
-    return torch.optim.Adagrad(model.parameters(), config.learning_rate, fused=True)
 
 
 def mask_known(logits: Tensor, known: Ragged, rows: Tensor) -> Tensor:

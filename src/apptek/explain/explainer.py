@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from apptek.facts.queries import Queries
 from apptek.graph.lookups import incoming, outgoing
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answer_tables import RankedPredicates
-from apptek.models.answerer import Answerer, Views, WorkingView
+from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.manifest import FORMAT
 from apptek.present.explanation_words import explanation_notes, paragraph, sentence
 from apptek.present.sentences import Ends
@@ -81,7 +82,7 @@ def with_only(answerer: Answerer, kept: Longs, added: Facts | None = None) -> An
     part = graph.with_facts(facts if added is None else join_facts(facts, added))
     changed = copy(answerer)
     changed.model = replace(model, graph=part)
-    changed.views = Views(lambda name: _on(answerer.views[name], part))
+    changed.view_in_use = cache(lambda name: _on(answerer.view_in_use(name), part))
     return changed
 
 

@@ -53,10 +53,10 @@ def position(unit: Unit, year: Any, month: Any, day: Any, second: Any = 0) -> An
     return (days * DAY_SECONDS + second * (second > 0)) // SECONDS[unit]
 
 
-def calendar(unit: Unit, place: int) -> tuple[int, int, int, int]:
+def calendar(unit: Unit, place: Any) -> tuple[Any, Any, Any, Any]:
     """Return a position's year, month, day and seconds since midnight, with 0 for finer parts.
 
-    A week is represented by its Monday.
+    A week is represented by its Monday. An array gives arrays.
     """
     if unit == "year":
         return place, 0, 0, 0

@@ -125,25 +125,20 @@ class Names:
     they were added, so ids never change.
     """
 
-    __slots__ = ("_array", "_ids", "sorted_count")
+    __slots__ = ("_ids", "array", "sorted_count")
 
     def __init__(self, array: pa.Array, sorted_count: int | None = None) -> None:
-        self._array = array
+        self.array = array
         self._ids: dict[str, int] | None = None
         self.sorted_count = len(array) if sorted_count is None else sorted_count
 
     def extended(self, names: Sequence[str]) -> "Names":
         """Return these names, followed by new ones."""
-        added = pa.array(names, self._array.type)
-        return Names(pa.concat_arrays([self._array, added]), self.sorted_count)
-
-    @property
-    def array(self) -> pa.Array:
-        """The names as an Arrow array of strings."""
-        return self._array
+        added = pa.array(names, self.array.type)
+        return Names(pa.concat_arrays([self.array, added]), self.sorted_count)
 
     def __len__(self) -> int:
-        return len(self._array)
+        return len(self.array)
 
     @overload
     def __getitem__(self, name_id: int) -> str: ...
@@ -154,20 +149,20 @@ class Names:
     def __getitem__(self, name_id: int | slice) -> str | list[str]:
         if isinstance(name_id, slice):
             return [self[number] for number in range(len(self))[name_id]]
-        return str(self._array[int(name_id)].as_py())
+        return str(self.array[int(name_id)].as_py())
 
     def __repr__(self) -> str:
         first = ", ".join(repr(self[name_id]) for name_id in range(min(3, len(self))))
         return f"<{counted(len(self), 'name')}: {first}{', ...' if len(self) > 3 else ''}>"
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._array.to_pylist())
+        return iter(self.array.to_pylist())
 
     def find(self, name: str) -> int | None:
         """Return the id of a name, or None if it does not exist. O(log n); O(1) for few names."""
         if self._ids is None:  # all names if they are few, otherwise only the added ones
             first = 0 if len(self) <= FEW_NAMES else self.sorted_count
-            added = self._array.slice(first).to_pylist()
+            added = self.array.slice(first).to_pylist()
             self._ids = {text: name_id for name_id, text in enumerate(added, first)}
         if len(self) <= FEW_NAMES or name in self._ids:
             return self._ids.get(name)

@@ -20,7 +20,7 @@ class Queries:
     """Queries (subject, ?, object, time), each with the fact that it must not see (-1: none).
 
     `times` contains codes. An entity below 0 is unknown to the graph. Below -1, the id encodes the
-    types in its name (see `features.new_names`).
+    types in its name (see `features.traits`).
     """
 
     subjects: Ints

@@ -13,6 +13,7 @@ from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
+from pydantic import PositiveInt
 
 from apptek.arrays import Ints
 from apptek.errors import TimeFormatError
@@ -74,7 +75,7 @@ class TimeAxis:
     unit: Unit
     mixed: bool = False
     date_format: str = ""
-    stride: int = 1
+    stride: PositiveInt = 1
 
     def codes(self, written: Written) -> Ints:
         """Return the codes of times that fit the axis. Finer dates are truncated to its unit."""

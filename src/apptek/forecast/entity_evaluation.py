@@ -16,8 +16,7 @@ from apptek.evaluation.ranking import metrics_of
 from apptek.facts.facts import Split, join_facts
 from apptek.forecast.forecaster import occurrence_of
 from apptek.forecast.missing_entity import ranker_of
-from apptek.models.entity_ranking.candidates import EntityIndex
-from apptek.models.entity_ranking.ranker import entity_queries, known_entities
+from apptek.models.entity_ranker import EntityIndex, entity_queries, known_entities
 from apptek.models.model import Model
 
 KINDS = ("static", "rolling")

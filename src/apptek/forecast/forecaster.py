@@ -22,7 +22,7 @@ from apptek.forecast.learning import past_shares, with_history
 from apptek.forecast.window import Length, Window, read_window, time_of, unit_word
 from apptek.graph.lookups import incoming, outgoing
 from apptek.models.answerer import Answerer
-from apptek.models.entity_ranking.candidates import EntityIndex
+from apptek.models.entity_ranker import EntityIndex
 from apptek.models.model import Model
 from apptek.models.occurrence.model import Occurrence, OccurrenceModel
 from apptek.models.occurrence.pair_counts import (
@@ -172,7 +172,7 @@ class Forecaster:
 
     def shares(self, pairs: Pairs) -> Doubles:
         """Return P(predicate | a fact at the pair's time) for each pair: (n, R)."""
-        return past_shares(self.model, pairs, self.answerer.views["past_only"])
+        return past_shares(self.model, pairs, self.answerer.view_in_use("past_only"))
 
     def reasons(self, forecasts: PairForecasts) -> Doubles:
         """Return the log-odds that each evidence type, LENGTH and the base contribute: (n, 8)."""

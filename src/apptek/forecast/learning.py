@@ -18,8 +18,7 @@ from apptek.facts.facts import Facts, join_facts
 from apptek.facts.queries import Queries
 from apptek.facts.times import TimeAxis
 from apptek.models.answerer import WorkingView
-from apptek.models.entity_ranking.candidates import EntityIndex
-from apptek.models.entity_ranking.ranker import EntityRanker, fit_entity_ranker
+from apptek.models.entity_ranker import EntityIndex, EntityRanker, fit_entity_ranker
 from apptek.models.fitting.stages import FitOptions
 from apptek.models.model import Model
 from apptek.models.occurrence.fitting import (

@@ -9,8 +9,14 @@ from apptek.errors import ApptekError, ArgumentError
 from apptek.explain.explainer import find_predicate
 from apptek.facts.times import UNKNOWN
 from apptek.forecast.forecaster import Forecaster
-from apptek.models.entity_ranking.candidates import FAMILIES, FEATURES, SCALES, UNIT, EntityQueries
-from apptek.models.entity_ranking.ranker import EntityRanker
+from apptek.models.entity_ranker import (
+    FAMILIES,
+    FEATURES,
+    SCALES,
+    UNIT,
+    EntityQueries,
+    EntityRanker,
+)
 from apptek.models.occurrence.model import OccurrenceModel
 from apptek.present import partner_words as words
 from apptek.present.wording import read_as_notes

@@ -5,18 +5,20 @@ crash the process. Arrays from disk therefore become a graph only in this module
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, fields
-from typing import Any, get_args
+from dataclasses import asdict, dataclass, fields
+from typing import Any
 
 import numpy as np
+from pydantic import NonNegativeInt
 
 from apptek.arrays import AnyInts, Arrays, Ints
 from apptek.errors import GraphError
 from apptek.facts.facts import Facts, OpenEnd
-from apptek.facts.times import TimeAxis, Unit
+from apptek.facts.times import TimeAxis
 from apptek.graph.incidence import FAN_OUT, Incidence
 from apptek.graph.lookups import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
+from apptek.setting_rules import config_from_json
 
 
 def graph_arrays(graph: TemporalGraph) -> Arrays:
@@ -31,14 +33,20 @@ def graph_arrays(graph: TemporalGraph) -> Arrays:
     }
 
 
+@dataclass(frozen=True, slots=True)
+class GraphAbout:
+    """A graph's other properties."""
+
+    axis: TimeAxis
+    open_end: OpenEnd
+    entity_count: NonNegativeInt
+    predicate_count: NonNegativeInt
+
+
 def graph_about(graph: TemporalGraph) -> dict[str, Any]:
     """Return the graph's other properties, ready for JSON."""
-    return {
-        "axis": asdict(graph.axis),
-        "open_end": graph.open_end,
-        "entity_count": graph.entity_count,
-        "predicate_count": graph.predicate_count,
-    }
+    sizes = (graph.entity_count, graph.predicate_count)
+    return asdict(GraphAbout(graph.axis, graph.open_end, *sizes))
 
 
 def graph_from(
@@ -46,17 +54,19 @@ def graph_from(
 ) -> TemporalGraph:
     """Build the graph from these arrays. Raise GraphError if a kernel would leave their bounds.
 
+    Raise ConfigError if a property is not valid.
+
     Without `every_value`, only offsets are checked (a few per entity). With it, all ids of all
     facts are checked too.
     """
-    _check_about(about)
+    checked = config_from_json(GraphAbout, about)
     graph = TemporalGraph(
         facts=facts_from("facts", arrays),
-        axis=TimeAxis(**about["axis"]),
-        entity_count=about["entity_count"],
-        predicate_count=about["predicate_count"],
+        axis=checked.axis,
+        entity_count=checked.entity_count,
+        predicate_count=checked.predicate_count,
         incidence=_incidence("incidence", arrays),
-        open_end=about["open_end"],
+        open_end=checked.open_end,
     )
     pairs = PairIndex(
         _column("pairs.firsts", arrays),
@@ -89,22 +99,6 @@ def _column(name: str, arrays: Arrays) -> Ints:
         found = arrays[name]
         raise GraphError(f"{name} is {found.dtype}{found.shape}, expected a column of int32")
     return arrays[name]
-
-
-def _check_about(about: Mapping[str, Any]) -> None:
-    axis = TimeAxis(**about["axis"])
-    if (
-        axis.unit not in get_args(Unit)
-        or not isinstance(axis.mixed, bool)
-        or not isinstance(axis.date_format, str)
-        or not (isinstance(axis.stride, int) and axis.stride >= 1)
-    ):
-        raise GraphError(f"there is no axis {about['axis']}")
-    if about["open_end"] not in get_args(OpenEnd):
-        raise GraphError(f"there is no open end {about['open_end']!r}")
-    for name in ("entity_count", "predicate_count"):
-        if type(about[name]) is not int or about[name] < 0:
-            raise GraphError(f"{name} is {about[name]!r}")
 
 
 def check_graph(graph: TemporalGraph, pairs: PairIndex, *, every_value: bool = True) -> None:

@@ -7,7 +7,7 @@ facts before the query's time. Queries after the last known start always use pas
 from collections.abc import Callable, Sequence
 from copy import copy
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import numpy as np
 
@@ -20,8 +20,8 @@ from apptek.evaluation.prediction_sets import Strata, check_coverage
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.predicate_table import PredicateTable
 from apptek.facts.queries import Queries
-from apptek.features.new_names import NewNames
 from apptek.features.space import FeatureSpace
+from apptek.features.traits import NewNames
 from apptek.models.answer_tables import AnswerTable, RankedPredicates
 from apptek.models.model import FittedView, Model
 from apptek.models.reranking.candidates import Mirrors, Weighed
@@ -97,16 +97,7 @@ class WorkingView:
         return self.fitted.classifier.calibration.probabilities(scores)
 
 
-class Views(dict[View, WorkingView]):
-    """A model's views, each created on first use."""
-
-    def __init__(self, make: Callable[[View], WorkingView]) -> None:
-        super().__init__()
-        self._make = make
-
-    def __missing__(self, name: View) -> WorkingView:
-        view = self[name] = self._make(name)
-        return view
+ViewInUse = Callable[[View], WorkingView]
 
 
 class Answerer:
@@ -116,6 +107,7 @@ class Answerer:
                   no other view was fitted
     entities      resolves the names in queries
     new_names     reads the types from names that do not resolve to an entity
+    view_in_use   returns a view by its name; each is created on first use
     """
 
     def __init__(self, model: Model, *, past_only: bool = False) -> None:
@@ -129,7 +121,7 @@ class Answerer:
         self.predicate_names = NameResolver.of_predicates(model.dataset)
         self.predicates = PredicateWords.of(model.dataset)
         self.past_only = past_only or "all_facts" not in model.views
-        self.views = Views(lambda name: WorkingView.of(model, name))
+        self.view_in_use: ViewInUse = cache(lambda name: WorkingView.of(model, name))
 
     def queries_of(self, asked: Sequence[Query]) -> Queries:
         """Return queries as ids, below 0 for unknown names.
@@ -191,7 +183,7 @@ class Answerer:
     @property
     def main(self) -> WorkingView:
         """The all_facts view if it was fitted, otherwise past_only."""
-        return self.views["past_only" if self.past_only else "all_facts"]
+        return self.view_in_use("past_only" if self.past_only else "all_facts")
 
     def from_past_only(self, queries: Queries) -> Bools:
         """Return which queries use past_only: all of them, or those after the last known start.
@@ -208,7 +200,7 @@ class Answerer:
 
     def view_of(self, queries: Queries) -> WorkingView:
         """Return the view that answers a single query."""
-        return self.views["past_only" if self.from_past_only(queries)[0] else "all_facts"]
+        return self.view_in_use("past_only" if self.from_past_only(queries)[0] else "all_facts")
 
     def ranked(self, queries: Queries, ahead: Bools | None = None) -> RankedPredicates:
         """Return the probabilities of all predicates, each query in its own view.
@@ -220,7 +212,7 @@ class Answerer:
         for name in VIEWS:
             rows = np.flatnonzero(ahead == (name == "past_only"))
             if len(rows):
-                view = self.views[name]
+                view = self.view_in_use(name)
                 probabilities[rows] = view.probabilities(view.scores(queries.take(rows)))
         return RankedPredicates(queries, probabilities, ahead)
 

@@ -13,8 +13,7 @@ from apptek.errors import DataError
 from apptek.facts.fact_keys import fact_keys, first_occurrences
 from apptek.facts.facts import Dataset, Facts, Names, join_facts
 from apptek.facts.times import UNKNOWN, TimeAxis
-from apptek.features.new_names import NewNames
-from apptek.features.traits import Kind
+from apptek.features.traits import Kind, NewNames
 from apptek.models.model import OUTLIERS, FittedView, Model, last_supported
 from apptek.models.recalibration import recalibrated
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from apptek.arrays import Ints, Longs
+from apptek.arrays import Ints
 from apptek.errors import DataError, TimeFormatError
 from apptek.facts.fact_keys import fact_keys, first_occurrences, is_among
 from apptek.facts.facts import (
@@ -256,7 +256,7 @@ def _each_fact_once(parts: list[Facts]) -> tuple[list[Facts], ReadReport]:
         facts if mask is None else facts.take(mask)
         for facts, mask in zip(parts, masks, strict=True)
     ]
-    shared = [_count_shared(part, keys[0]) for part in keys[1:]]
+    shared = [len(np.unique(keys[0][is_among(keys[0], part)])) for part in keys[1:]]
     report = ReadReport(
         duplicates={
             split: len(facts) - len(kept)
@@ -265,8 +265,3 @@ def _each_fact_once(parts: list[Facts]) -> tuple[list[Facts], ReadReport]:
         also_in_train=dict(zip(SPLITS[1:], shared, strict=True)),
     )
     return distinct, report
-
-
-def _count_shared(keys: Longs, train: Longs) -> int:
-    """Return how many distinct facts of a split also occur in train."""
-    return len(np.unique(train[is_among(train, keys)])) if len(keys) else 0

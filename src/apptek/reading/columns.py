@@ -208,9 +208,7 @@ def examine_rows(
         if not column_of:
             check_order(samples, where)
         has_header = has_titles(samples, layout)
-    notes = []
-    if has_header and not column_of and (note := left_out_note(cells, layout, file)):
-        notes.append(note)
+    notes = left_out_notes(cells, layout, file) if has_header and not column_of else []
     first = None if has_header or header is False else line
     return Beginning(layout, layout.titles(cells) if has_header else {}, first, notes=notes)
 
@@ -283,15 +281,14 @@ def shown_row(cells: list[str]) -> str:
     return ", ".join(shown[:_COLUMNS_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
-def left_out_note(header: list[str], layout: ColumnLayout, where: str) -> str | None:
+def left_out_notes(header: list[str], layout: ColumnLayout, where: str) -> list[str]:
     """Return a warning if no column is used as the time although some columns are left out."""
     others = [cell for column, cell in enumerate(header) if column not in layout.columns.values()]
     if not others or layout.columns.keys() & {"time", "since", "until"}:
-        return None
-    return (
-        f"{where}: no column is read as the time, so all its facts are undated; left out: "
-        f"{', '.join(others[:5])} (choose the time with a header 'time' or with --columns)"
-    )
+        return []
+    note = f"{where}: no column is read as the time, so all its facts are undated; left out:"
+    advice = "(choose the time with a header 'time' or with --columns)"
+    return [f"{note} {', '.join(others[:5])} {advice}"]
 
 
 def named_layout(
@@ -299,8 +296,7 @@ def named_layout(
 ) -> tuple[ColumnLayout, list[str]]:
     """Return the layout of named columns, and notes about it."""
     layout, _ = find_layout(names, column_of, True, where, roles)
-    note = None if column_of or roles else left_out_note(names, layout, where)
-    return layout, [note] if note else []
+    return layout, [] if column_of or roles else left_out_notes(names, layout, where)
 
 
 def _is_header(first_row: list[str]) -> bool:

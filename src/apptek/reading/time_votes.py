@@ -7,7 +7,6 @@ majority of the facts decides. On ties, dates, the day first, and an offset win.
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -170,7 +169,7 @@ class TimeVotes:
         if marked or not dated or (self.written["second"][known] >= 0).all():
             return
         levels = np.minimum(precisions(as_dates(self.written, "")), 2)
-        commonest = _commonest(_weights(levels[known], counts[known]))
+        commonest = _commonest(np.bincount(levels[known], counts[known], minlength=3))
         self._refuse(
             levels != commonest,
             f"a {_UNITS[commonest]}, as in most facts (--read granularity=mixed reads each as it "
@@ -206,7 +205,8 @@ class TimeVotes:
         dates = as_dates(some, self.order)
         if (dates["second"] >= 0).all():
             return TimeAxis(_fine_enough(dates), date_format=how)
-        weights = _weights(np.minimum(precisions(dates), 2), counts[known])
+        # Among plain days, a time of day counts as its day.
+        weights = np.bincount(np.minimum(precisions(dates), 2), counts[known], minlength=3)
         mixed = bool(np.count_nonzero(weights) > 1)
         return TimeAxis(_UNITS[_commonest(weights)], mixed=mixed, date_format=how)
 
@@ -278,12 +278,7 @@ def _stride(numbers: Longs) -> int:
     return int(np.gcd.reduce(np.diff(distinct))) if len(distinct) >= FEWEST_STEPS else 1
 
 
-def _weights(levels: Longs, counts: Longs) -> Any:
-    """Return the facts by precision. Among plain days, a time of day counts as its day."""
-    return np.bincount(levels, counts, minlength=3)
-
-
-def _commonest(weights: Any) -> int:
+def _commonest(weights: Longs) -> int:
     """Return the precision of most facts. On ties, the finer one that occurs wins."""
     return 2 - int(np.argmax(weights[::-1]))
 

@@ -25,10 +25,9 @@ from apptek.models.fitting.examples import (
 )
 from apptek.models.fitting.linear_fit import FitReport, beside, calibrated, fit_linear_softmax
 from apptek.models.fitting.stages import Fit
-from apptek.models.fitting.view_counts import choose_view_counts, has_signal
+from apptek.models.fitting.view_counts import choose_view_counts, has_signal, measure_quality
 from apptek.models.linear_softmax import LinearSoftmax
 from apptek.models.model import FittedView, Model
-from apptek.models.quality import measure_quality
 from apptek.models.reranking.candidates import Weighed
 from apptek.models.reranking.fitting import RerankerTask, fit_reranker
 from apptek.models.reranking.reranker import Reranker

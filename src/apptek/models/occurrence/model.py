@@ -27,7 +27,7 @@ import numpy as np
 from apptek.arrays import Bools, Doubles, Longs
 from apptek.evaluation.predicate_classes import PredicateClasses
 from apptek.features.clock import Clock
-from apptek.models.entity_ranking.ranker import EntityRanker
+from apptek.models.entity_ranker import EntityRanker
 from apptek.models.occurrence.horizon import LEAST, Horizon, hazards_of, log_numbers
 from apptek.models.occurrence.pair_counts import NAMES
 from apptek.setting_rules import config_from_json

@@ -1,1 +1,0 @@
-"""Rank the missing entity of (subject, predicate, ?, time) or (?, predicate, object, time)."""
