@@ -207,10 +207,7 @@ def sync(path: Path) -> None:
 
 def is_file(path: Path) -> bool:
     """Return whether a path is a file, like Path.is_file, but never raise OSError."""
-    try:
-        return path.is_file()
-    except OSError:
-        return False
+    return os.path.isfile(path)  # noqa: PTH113 - which never raises it
 
 
 def is_model(folder: Path) -> bool:

@@ -6,13 +6,12 @@ JSON. `apptek.present` renders text, pages and tables: `__repr__` and `_repr_htm
 demand.
 """
 
-import math
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, TypeVar, dataclass_transform
 
 import numpy as np
+from pydantic_core import to_jsonable_python
 
 from apptek.config import View
 from apptek.facts.predicate_table import labelled
@@ -52,12 +51,9 @@ SUPPOSED = "What supposed facts would change; null if there are none."
 VIEW = "all_facts: based on all facts; past_only: based on facts before the query's time."
 
 
-def described(description: str, *, default: Any = MISSING, default_factory: Any = MISSING) -> Any:
+def described(description: str, **default: Any) -> Any:
     """Return a dataclass field with a description in its metadata."""
-    metadata = {"description": description}
-    if default_factory is not MISSING:
-        return field(default_factory=default_factory, metadata=metadata)
-    return field(default=default, metadata=metadata)
+    return field(metadata={"description": description}, **default)
 
 
 class Result:
@@ -88,19 +84,12 @@ def record(cls: type[T]) -> type[T]:
 
 def to_dict(value: Any) -> Any:
     """Convert a result to plain values for JSON: dataclasses become dicts, and NaN becomes None."""
-    if isinstance(value, str | int) or value is None:  # most values; a bool is an int
-        return value
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if is_dataclass(value) and not isinstance(value, type):
-        return {each.name: to_dict(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, Mapping):
-        return {str(key): to_dict(each) for key, each in value.items()}
-    if isinstance(value, (list, tuple, np.ndarray)):
-        return [to_dict(each) for each in value]
-    return value
+    return to_jsonable_python(value, inf_nan_mode="null", fallback=_plain)
+
+
+def _plain(value: Any) -> Any:
+    """Return an array or a number of numpy as Python values, and other values as they are."""
+    return value.tolist() if isinstance(value, np.ndarray | np.generic) else value
 
 
 def extended(kind: type[T], result: Any, **more: Any) -> T:

@@ -25,7 +25,7 @@ import numpy as np
 from apptek.arrays import AnyInts, Ints, Longs, close_columns, find_sorted, read_only
 from apptek.config import TraitsConfig
 from apptek.facts.facts import Dataset, Facts, Names
-from apptek.facts.name_matching import folded
+from apptek.facts.name_matching import entity_counts, folded
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
 from apptek.graph.temporal_graph import TemporalGraph
@@ -150,9 +150,7 @@ class Traits:
     def of(cls, dataset: Dataset, config: TraitsConfig, kinds: Sequence[Kind] = ()) -> "Traits":
         """Return traits for the entities with the most training facts and for these kinds."""
         facts = dataset.train
-        count = len(dataset.entities)
-        degrees = np.bincount(facts.subjects, minlength=count)
-        degrees += np.bincount(facts.objects, minlength=count)
+        degrees = entity_counts(facts, len(dataset.entities))
         most = np.argsort(-degrees, kind="stable")[: config.entities]
         entities = np.sort(most[degrees[most] > 0]).astype(np.int32)
         dated = facts.dated

@@ -68,15 +68,13 @@ class LinearSoftmax:
     calibration: Calibration = field(default_factory=Calibration)
 
     def __post_init__(self) -> None:
+        if self.weights.shape[1:] != self.bias.shape or self.bias.ndim != 1:
+            raise ValueError("expected weights (features, predicates) and a bias (predicates,)")
         if isinstance(self.weights, SparseWeights):
-            if self.weights.shape[1:] != self.bias.shape:
-                raise ValueError("expected weights (features, predicates) and a bias (predicates,)")
             close_columns(self, "bias")
             return
         if self.weights.dtype != np.float32 or self.bias.dtype != np.float32:
             raise ValueError("weights and bias must be float32")
-        if self.weights.ndim != 2 or self.weights.shape[1:] != self.bias.shape:
-            raise ValueError("expected weights (features, predicates) and a bias (predicates,)")
         if not self.weights.flags.c_contiguous:
             raise ValueError("weights must be C-contiguous, with each feature's weights adjacent")
         close_columns(self, "weights", "bias")
