@@ -8,7 +8,7 @@ folded name that could mean several names means none of them.
 
 import re
 import unicodedata
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from functools import cached_property
@@ -74,22 +74,19 @@ def alike_note(names: Names, known: int = 0) -> str | None:
     )
 
 
-class SortedTexts:
-    """An Arrow array of ascending strings, searchable with bisect."""
-
-    def __init__(self, array: pa.Array) -> None:
-        self.array = array
-
-    def __len__(self) -> int:
-        return len(self.array)
-
-    def __getitem__(self, index: int) -> str:
-        return str(self.array[index].as_py())
+def _place(texts: pa.Array, text: str) -> int:
+    """Return the first place in ascending texts that is not before a text."""
+    return bisect_left(range(len(texts)), text, key=lambda row: texts[row].as_py())
 
 
-def _beginning_with(texts: SortedTexts, prefix: str) -> slice:
-    """Return the range of texts that begin with a prefix."""
-    return slice(bisect_left(texts, prefix), bisect_left(texts, prefix + _END))
+def _beginning_with(texts: pa.Array, prefix: str) -> slice:
+    """Return the range of ascending texts that begin with a prefix."""
+    return slice(_place(texts, prefix), _place(texts, prefix + _END))
+
+
+def _equal_to(texts: pa.Array, text: str) -> slice:
+    """Return the range of ascending texts that are equal to a text."""
+    return slice(_place(texts, text), _place(texts, text + "\0"))
 
 
 def key_of(text: str) -> str:
@@ -122,11 +119,11 @@ class NameIndex:
         self._names, self._counts = names, counts
         keys = keys_of(names.array)
         self._order = _ints(pc.sort_indices(keys))
-        self._keys = SortedTexts(keys.take(pa.array(self._order)))
+        self._keys = keys.take(pa.array(self._order))
         words = pc.split_pattern(keys, " ")
         flat = pc.list_flatten(words)
         by_word = pc.sort_indices(flat)
-        self._words = SortedTexts(flat.take(by_word))
+        self._words = flat.take(by_word)
         self._word_names = _ints(pc.list_parent_indices(words).take(by_word))
         self._by_count = np.argsort(-counts, kind="stable")
 
@@ -155,9 +152,7 @@ class NameIndex:
         words = set(key_of(text[:LONGEST]).split())
         if not words:
             return []
-        ids = self._with_all(
-            slice(bisect_left(self._words, word), bisect_right(self._words, word)) for word in words
-        )
+        ids = self._with_all(_equal_to(self._words, word) for word in words)
         return [
             self._names[entity]
             for entity in _heaviest(ids, self._counts[ids].astype(np.int64), limit)
@@ -172,7 +167,7 @@ class NameIndex:
         key = key_of(text[:LONGEST])
         if not key:
             return []
-        position = bisect_left(self._keys, key)
+        position = _place(self._keys, key)
         candidates = self._order[max(position - AROUND, 0) : position + AROUND].tolist()
         for word in key.split(" ")[:8]:
             if len(word) >= 3:
@@ -208,7 +203,7 @@ def _heaviest(ids: Longs, weights: Longs, limit: int) -> list[int]:
 
 
 def _ints(array: pa.Array) -> Longs:
-    return read_only(array.to_numpy(zero_copy_only=False).astype(np.int64))
+    return read_only(np.from_dlpack(array).astype(np.int64))  # to_numpy would import pandas
 
 
 class NameResolver:
@@ -289,17 +284,15 @@ class NameResolver:
         if not key:
             return []
         texts, order = self._folded
-        start, stop = bisect_left(texts, key), bisect_right(texts, key)
         aliased = self._folded_aliases.get(key, ())
-        return sorted({*order[start:stop].tolist(), *aliased})
+        return sorted({*order[_equal_to(texts, key)].tolist(), *aliased})
 
     @cached_property
-    def _folded(self) -> tuple[SortedTexts, Longs]:
+    def _folded(self) -> tuple[pa.Array, Longs]:
         """The folded names, ascending, and the id of each."""
         keys = folded_names(self._names.array)
         order = pc.sort_indices(keys)
-        ids = read_only(np.from_dlpack(order).astype(np.int64))  # to_numpy would import pandas
-        return SortedTexts(keys.take(order)), ids
+        return keys.take(order), _ints(order)
 
     @cached_property
     def _folded_aliases(self) -> dict[str, set[int]]:

@@ -82,11 +82,7 @@ def _end_of_time(ordered: Ints, cut: int) -> int:
 
     UNKNOWN sorts first and counts as one time, so all undated facts become training facts.
     """
-    if cut == 0 or cut >= len(ordered):
-        return min(cut, len(ordered))
-    if ordered[cut - 1] != ordered[cut]:
-        return cut
-    return int(np.searchsorted(ordered, ordered[cut], side="right"))
+    return int(np.searchsorted(ordered, ordered[cut - 1], side="right")) if cut else 0
 
 
 def apply_protocol(dataset: Dataset, protocol: Protocol) -> Dataset:

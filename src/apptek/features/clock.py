@@ -81,7 +81,7 @@ class Clock:
         Kernels look up values in this table because that is faster than calling `exp`. For
         distances beyond the table, they compute the value.
         """
-        scales = np.asarray([self.brief, self.short, self.middle, self.long])
+        scales = np.asarray(astuple(self))
         table = np.exp(-np.arange(TABLED) / scales[:, None])
         return read_only(np.concatenate([table, scales[:, None]], axis=1))
 

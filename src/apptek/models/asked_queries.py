@@ -16,13 +16,12 @@ from apptek.errors import ApptekError
 from apptek.facts.calendar import SECONDS
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.times import TimeAxis
-from apptek.reading.frames import is_frame, read_query_texts
+from apptek.reading.frames import QUERY_ROLES, is_frame, read_query_texts
 from apptek.reading.options import ReadOptions
 from apptek.reading.time_votes import without_midnight, without_midnights
 from apptek.results import Query
 
 USUAL = ReadOptions()
-COLUMNS = ("subject", "object", "time")
 Numbered = tuple[int, Query | str]  # the line number, and the query or its error
 
 
@@ -92,7 +91,7 @@ class LeftOut(str):
 
 def read_queries(file: Path | Database, options: ReadOptions = USUAL) -> Iterator[Numbered]:
     """Yield the queries of a file with the columns subject, object and time, with line numbers."""
-    for line, cells in read_rows(file, COLUMNS, options):
+    for line, cells in read_rows(file, QUERY_ROLES, options):
         yield line, cells if isinstance(cells, str) else Query(*cells)
 
 

@@ -27,6 +27,7 @@ from apptek.safe_text import counted
 
 MAX_DEFECTS_KEPT = 1000
 MAX_DEFECTS_COUNTED = 10_000  # without skip_bad; more suggest a wrong file rather than bad rows
+_SPLIT_CODES = {word: SPLITS.index(split) for split in SPLITS for word in SPLIT_NAMES[split]}
 FEW_OTHERS = 0.1  # proportion of rows without a split, or in another date order, that counts as bad
 
 
@@ -269,7 +270,8 @@ class FactCollector:
         if not named and (self.options.splitting is not None or has_splits):
             return None
         texts, ids = unify(columns)
-        splits = np.asarray([_split_code(text) for text in texts.to_pylist()], np.int32)[ids]
+        words = [text.strip().lower() for text in texts.to_pylist()]
+        splits = np.asarray([_SPLIT_CODES.get(word, -1) for word in words], np.int32)[ids]
         others = self.keep & (splits < 0)
         count, total = int(others.sum()), int(self.keep.sum())
         if count and (named or count <= FEW_OTHERS * total):
@@ -309,9 +311,3 @@ class FactCollector:
         raise DataError(
             f"{first} ({bad_count:,} bad of {rows}{more if bad_count > 1 else ''}; {advice})"
         )
-
-
-def _split_code(text: str) -> int:
-    """Return the number of the split that a word means, or a number below 0 for other words."""
-    word = text.strip().lower()
-    return next((n for n, split in enumerate(SPLITS) if word in SPLIT_NAMES[split]), -1)

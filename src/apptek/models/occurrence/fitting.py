@@ -17,7 +17,7 @@ forecasts.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import astuple, dataclass, replace
 
 import numpy as np
 
@@ -130,14 +130,12 @@ class Period:
 
 def windows_of(axis: TimeAxis, clock: Clock) -> tuple[int, ...]:
     """Return the window lengths to fit, in the axis' unit, ascending."""
-    scales = (clock.brief, clock.short, clock.middle, clock.long)
-    return WINDOWS[axis.unit] if axis.unit in WINDOWS else _whole_strides(scales, axis.stride)
+    return WINDOWS.get(axis.unit) or _whole_strides(astuple(clock), axis.stride)
 
 
 def leads_of(axis: TimeAxis, clock: Clock) -> tuple[int, ...]:
     """Return the leads whose effect is fitted, in the axis' unit, ascending."""
-    scales = (clock.short, clock.middle, clock.long)
-    return LEADS[axis.unit] if axis.unit in LEADS else _whole_strides(scales, axis.stride)
+    return LEADS.get(axis.unit) or _whole_strides(astuple(clock)[1:], axis.stride)
 
 
 def _whole_strides(scales: tuple[float, ...], stride: int) -> tuple[int, ...]:

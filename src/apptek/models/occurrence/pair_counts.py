@@ -21,7 +21,7 @@ not count.
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from functools import cached_property
 from typing import Any
 
@@ -211,13 +211,14 @@ class PairCounts:
         own, back = pairs.keys(width), pairs.reversed().keys(width)
         keys, times = self._distinct
         columns, ages, rhythm = list[Doubles](), list[Doubles](), self._rhythm(pairs)
+        scales = np.asarray([*astuple(self.clock), np.inf])
         for groups, moments, asked in (
             (keys, times, own),
             (keys, times, back),
             (events.subjects, events.times, pairs.subjects),
             (events.objects, events.times, pairs.objects),
         ):
-            counts, age = decayed_counts(groups, moments, asked, pairs.times, self._scales)
+            counts, age = decayed_counts(groups, moments, asked, pairs.times, scales)
             ages.append(np.log(np.minimum(age, OLDEST * self.clock.long))[:, None])
             columns += [np.log1p(counts), ages[-1]]
         columns.append(np.minimum(ages[0], ages[1]))
@@ -240,11 +241,6 @@ class PairCounts:
         rhythm[seen, 0] = np.log(gaps)
         rhythm[seen, 1] = np.clip(ages[seen] / gaps - 1.0, 0.0, MOST_MISSED)
         return rhythm
-
-    @property
-    def _scales(self) -> Doubles:
-        clock = self.clock
-        return np.asarray([clock.brief, clock.short, clock.middle, clock.long, np.inf])
 
 
 def by_evidence(contributions: Doubles) -> Doubles:
