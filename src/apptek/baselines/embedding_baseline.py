@@ -22,13 +22,7 @@ from apptek.config import View
 from apptek.errors import CheckpointError, ModelError
 from apptek.extras import one_torch_thread
 from apptek.facts.queries import Queries
-from apptek.models.scorers import (
-    BaselineDefinition,
-    FitTask,
-    SavedScorer,
-    Scorer,
-    Space,
-)
+from apptek.models.scorers import BaselineDefinition, FitTask, SavedScorer, Scorer, Space
 from apptek.resuming import StageCache
 from apptek.seeding import generator
 

@@ -28,11 +28,7 @@ from apptek.config import FAMILIES, KERNELS, MOST_HISTORY_FACTS, HistoryConfig
 from apptek.facts.queries import Queries, QueryColumns
 from apptek.facts.times import UNKNOWN
 from apptek.features.clock import EVER, OF_UNDATED, UNDATED_EVER, Clock
-from apptek.features.history_kernels import (
-    Sources,
-    list_family,
-    write_history,
-)
+from apptek.features.history_kernels import Sources, list_family, write_history
 from apptek.graph.lookups import PairIndex
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.graph.tknn import VIEW

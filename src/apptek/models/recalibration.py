@@ -11,11 +11,7 @@ from typing import Any
 import numpy as np
 
 from apptek.arrays import Floats, Ints, Longs, Matrix
-from apptek.evaluation.calibration import (
-    Calibration,
-    expected_calibration_error,
-    top_predictions,
-)
+from apptek.evaluation.calibration import Calibration, expected_calibration_error, top_predictions
 from apptek.evaluation.filters import known_predicates
 from apptek.evaluation.prediction_sets import USUAL_COVERAGE, PredictionSets, Strata
 from apptek.evaluation.ranking import calibrate

@@ -15,13 +15,7 @@ import pyarrow.compute as pc
 
 from apptek.arrays import Bools, Ints, Longs
 from apptek.facts.facts import Defect
-from apptek.reading.columns import (
-    FREE_LAYOUTS,
-    SINCE_MARKS,
-    UNTIL_MARKS,
-    Beginning,
-    ColumnLayout,
-)
+from apptek.reading.columns import FREE_LAYOUTS, SINCE_MARKS, UNTIL_MARKS, Beginning, ColumnLayout
 from apptek.reading.rdf_names import Vocabulary
 from apptek.safe_text import counted
 

@@ -28,14 +28,7 @@ from apptek.reading.parts import (
     text_of,
     without_titles,
 )
-from apptek.reading.streams import (
-    DAMAGE,
-    Block,
-    check_growth,
-    damaged,
-    read_blocks,
-    read_start,
-)
+from apptek.reading.streams import DAMAGE, Block, check_growth, damaged, read_blocks, read_start
 from apptek.reading.text import SAMPLE_BYTES, SAMPLE_LINES, find_encoding, lines_of
 from apptek.safe_text import counted
 

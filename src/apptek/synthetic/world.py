@@ -20,14 +20,7 @@ from apptek.facts.facts import SPLITS, Dataset, Facts, Names, Split
 from apptek.facts.times import UNKNOWN, TimeAxis
 from apptek.files import new_folder
 from apptek.seeding import generator
-from apptek.synthetic.events import (
-    ALLY_COUNT,
-    FIRST_DAY,
-    Ledger,
-    People,
-    make_events,
-    make_people,
-)
+from apptek.synthetic.events import ALLY_COUNT, FIRST_DAY, Ledger, People, make_events, make_people
 from apptek.synthetic.rules import (
     ALLIED,
     FORCES,

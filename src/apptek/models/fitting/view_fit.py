@@ -17,12 +17,7 @@ from apptek.features.traits import Kind, types_from_names, types_from_table
 from apptek.models.answerer import WorkingView
 from apptek.models.counting import FREQUENCY, Counted
 from apptek.models.fitting.descent import MOST_DENSE, descend
-from apptek.models.fitting.examples import (
-    StoredExamples,
-    ViewExamples,
-    examples_of,
-    join_examples,
-)
+from apptek.models.fitting.examples import StoredExamples, ViewExamples, examples_of, join_examples
 from apptek.models.fitting.linear_fit import FitReport, beside, calibrated, fit_linear_softmax
 from apptek.models.fitting.stages import Fit
 from apptek.models.fitting.view_counts import choose_view_counts, has_signal, measure_quality

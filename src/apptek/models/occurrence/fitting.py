@@ -37,12 +37,7 @@ from apptek.models.occurrence.horizon import (
 )
 from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.occurrence.pair_counts import MISSED, NAMES, SIGNS, Events, PairCounts
-from apptek.models.occurrence.snapshots import (
-    Outcomes,
-    counts_at,
-    draw_acquainted,
-    draw_strangers,
-)
+from apptek.models.occurrence.snapshots import Outcomes, counts_at, draw_acquainted, draw_strangers
 from apptek.seeding import generator
 
 WINDOWS: dict[Unit, tuple[int, ...]] = {
