@@ -118,7 +118,7 @@ class WatchOptions:
     exit_code: ExitCodeOption = False
     since: Path | None = option(
         "--since FILE",
-        "An earlier list (.json). Marks pairs as new, up or down, and lists the dropped pairs.",
+        "An earlier list (.json). Pairs are marked as new, up or down; dropped pairs are listed.",
         rich_help_panel=_ALERTS,
     )
     mail: opt.MailOption = None

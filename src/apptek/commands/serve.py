@@ -57,7 +57,8 @@ class ServeOptions:
 def serve(options: ServeOptions, reach: ReachOptions) -> None:
     """Serve a model: a web page to explore it, and an HTTP interface under /api.
 
-    By default, only this machine can connect. With --host, other machines can connect with a token.
+    By default, only this machine can connect. With --host, other machines can connect if they have
+    a token.
 
     Example: `apptek serve model --port 8000`
     """

@@ -28,7 +28,7 @@ class UpdateOptions:
     )
     in_place: bool = option("--in-place", "Replace the old model, atomically.", False)
     retract: str | None = option(
-        "--retract FILE", "A file of facts to remove, written as in the original file."
+        "--retract FILE", "A file of facts to remove, in the same form as in the original file."
     )
     observed_until: opt.ObservedUntilOption = None
     since_last: bool = option(

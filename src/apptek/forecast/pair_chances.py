@@ -194,7 +194,7 @@ class AlertRule:
 
 
 def parse_rule(text: str) -> tuple[str | None, str, str, str]:
-    """Return a rule's type, level, name and limit. An ArgumentError explains the grammar."""
+    """Return a rule's type, level, name and limit. An ArgumentError explains valid rules."""
     found = _RULE.fullmatch(text)
     if found is None or float(found[4]) >= 100:
         raise ArgumentError(f"alert {text!r}: expected {words.GRAMMAR}")
@@ -204,7 +204,8 @@ def parse_rule(text: str) -> tuple[str | None, str, str, str]:
 def read_rule(forecaster: Forecaster, text: str, usual: EventFilter) -> AlertRule:
     """Read a rule. In a rule, `chance`, `rise` and `fall` refer to the `usual` events.
 
-    An ArgumentError explains the grammar. An UnknownPredicateError lists the known names.
+    If the rule is invalid, an ArgumentError explains the grammar. An UnknownPredicateError lists
+    the known names.
     """
     kind, level, name, limit = parse_rule(text)
     if kind is not None:

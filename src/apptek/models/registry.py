@@ -1,9 +1,9 @@
 """The baselines by name: ours, and those added by other packages.
 
 To add a baseline here, write a module in this package with a dict DEFINITIONS and add one line to
-BASELINES. Help texts, tables and quick runs follow from both. Other packages add baselines with
-`register_baseline` or an entry point. This module imports nothing heavy, so that the command line
-can list the baselines without loading numpy or torch.
+BASELINES. Help texts, tables and quick runs are derived from both. Other packages add baselines
+with `register_baseline` or an entry point. This module imports nothing heavy, so that the command
+line can list the baselines without loading numpy or torch.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""The service's threads for answers, and for lists that take longer than a request may."""
+"""The service's threads: for answers, and for lists that take longer than one request may."""
 
 import asyncio
 from collections import OrderedDict

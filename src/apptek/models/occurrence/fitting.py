@@ -319,7 +319,7 @@ def calibrate(odds: Doubles, hits: Bools, weights: Doubles) -> tuple[float, floa
 
 
 def _fit_burst(logs: Doubles, terms: Doubles, part: Outcomes) -> Burst:
-    """Fit the number of facts: log-linear, Poisson, drawn towards the pair's rhythm.
+    """Fit the number of facts: log-linear, Poisson, shrunk towards the pair's rhythm.
 
     logs, terms  as `number_terms` returns them. An exponent below 0 is set to 0, because a window
                  with a fact has at least one.
