@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from fact_files import ALL_IN_TRAIN, in_words, write
 from golden_files import check
@@ -36,6 +37,7 @@ from apptek.present.wording import apart_text, at_time, when_text
 from apptek.reading.name_tables import read_aliases, read_predicates, read_types
 from apptek.reading.reader import read_dataset
 from apptek.research.result import read_result
+from apptek.safe_text import without_formulas
 from apptek.server.http_server import Reach
 from apptek.setting_rules import with_settings
 
@@ -173,6 +175,12 @@ def search_text(uses: dict[str, int], typed: list[str]) -> str:
     return "\n  ".join(lines)
 
 
+def resolved_text(names: list[str], asked: str, aliases: Any = ()) -> str:
+    known = names_of(names)
+    found = NameResolver(known, dict(aliases)).find(asked)
+    return "none of them" if found is None else known[found]
+
+
 def in_file(read: Callable[..., object]) -> Callable[..., str]:
     """What is made of a case that is a file."""
 
@@ -225,6 +233,8 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "shipped-tables": lambda _, counts: f"{len(shipped_table(counts))} predicates",
     "opposites": lambda _, case: str(CAMEO.opposes(*case)),
     "held-axes": lambda _, case: str(axis_by(case[0]).holds(axis_by(case[1]))),
+    "resolved": lambda _, case: resolved_text(**case),
+    "cells": lambda _, cell: repr(without_formulas(pa.table({"a": [cell]}))["a"][0].as_py()),
     "pairs": in_file(
         lambda folder, text, name, **options: read_pairs(
             write(folder / name, text), NameResolver(names_of("ABCD")), **options

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from fact_files import in_words
 from fastapi.testclient import TestClient
+from fitted_models import SharedModel
 from plain_queries import query_about
 from service_parts import client_of, problem, tuning_query, when_ready
 
@@ -118,15 +119,11 @@ def test_words_find_the_pairs_whose_facts_they_describe(
     assert client.get("/api/questions", params={"q": "!? and"}).json()["questions"] == []
 
 
-@pytest.mark.parametrize("is_final", [False, True])
-def test_the_examples_are_said_to_be_selected(tmp_path: Path, is_final: bool) -> None:
+@pytest.mark.parametrize("name", ["explored", "one_file"])
+def test_the_examples_are_said_to_be_selected(shared_model: SharedModel, name: str) -> None:
     """Both for a model of a part of the facts and for one that answers from all of them."""
-    data = make_world(1500, 0).dataset
-    config = with_settings(preset("default"), ["classifier.epochs=1"])
-    predictor = Predictor.fit(data, model="default", config=config, final=is_final)
-    predictor.save(tmp_path / "model")
-    served = ServedModel.open(tmp_path / "model")
-    found = example_questions(served)
+    served = ServedModel.open(shared_model(name))
+    found, data = example_questions(served), served.model.dataset
     assert "selected because the model answered them correctly" in found.note
     assert re.search(r"Overall, the top prediction was correct for \d+ of 100 held", found.note)
     words = in_words(data, data.valid)

@@ -1,6 +1,7 @@
 import json
 import re
 from collections import Counter
+from unittest.mock import patch
 
 import pytest
 from fastapi.testclient import TestClient
@@ -143,23 +144,14 @@ def test_any_text_is_a_name_and_nothing_else(
 @pytest.mark.parametrize("path", ["/api/predict", "/api/explain", "/api/steps"])
 @pytest.mark.parametrize("view", [None, "past_only"])
 def test_names_and_times_are_looked_up_once(
-    served: ServedModel, monkeypatch: pytest.MonkeyPatch, path: str, view: str | None
+    served: ServedModel, path: str, view: str | None
 ) -> None:
-    looked_up: Counter[str] = Counter()
-    find, parse = NameResolver.find, TimeAxis.parse
-
-    def counting_find(self: NameResolver, name: str) -> int | None:
-        looked_up[name] += 1
-        return find(self, name)
-
-    def counting_parse(self: TimeAxis, text: str) -> int:
-        looked_up[text] += 1
-        return parse(self, text)
-
-    monkeypatch.setattr(NameResolver, "find", counting_find)
-    monkeypatch.setattr(TimeAxis, "parse", counting_parse)
-    query = tuning_query(served)
-    assert client_of(served).post(path, json=query | {"view": view}).status_code == 200
-    predicates = served.predictor.model.dataset.predicates
+    query, predicates = tuning_query(served), served.predictor.model.dataset.predicates
+    with (
+        patch.object(NameResolver, "find", autospec=True, side_effect=NameResolver.find) as find,
+        patch.object(TimeAxis, "parse", autospec=True, side_effect=TimeAxis.parse) as parse,
+    ):
+        assert client_of(served).post(path, json=query | {"view": view}).status_code == 200
+    looked_up = Counter(call.args[1] for call in (*find.mock_calls, *parse.mock_calls))
     names = {name: count for name, count in looked_up.items() if predicates.find(name) is None}
     assert names == dict.fromkeys(query.values(), 1)

@@ -81,13 +81,9 @@ def test_the_coarsest_unit_with_enough_values_is_taken(texts: list[str], unit: U
     assert axis_of(*texts)[0] == TimeAxis(unit)
 
 
-@pytest.mark.parametrize(
-    ("pattern", "fault"),
-    [("%Q %Y", "a pattern such as %d/%m/%Y"), ("%d/%m", "a pattern with a year"), ("x", "a year")],
-)
-def test_a_senseless_pattern_is_refused(pattern: str, fault: str) -> None:
-    with pytest.raises(TimeFormatError, match=fault):
-        axis_of(date_format=pattern)
+def test_a_senseless_pattern_is_refused() -> None:
+    with pytest.raises(TimeFormatError, match=r"^a pattern such as %d/%m/%Y"):
+        axis_of(date_format="%Q %Y")
 
 
 def test_further_files_must_have_the_order_of_a_pattern() -> None:

@@ -12,20 +12,6 @@ from apptek.reading.time_votes import TimeVotes
 
 KINDS = ("unknown", "integer", "date", "either")
 ORDERS = ("", "dmy", "mdy", "open")
-UNKNOWN_TIME = ("unknown", 0, 0, 0, -1, False, "")
-
-
-def written(
-    kind: str,
-    year: int,
-    month: int = 0,
-    day: int = 0,
-    second: int = -1,
-    zoned: bool = False,
-    order: str = "",
-) -> tuple[Any, ...]:
-    """The fields of a time."""
-    return kind, year, month, day, second, zoned, order
 
 
 def fields_of(one: Any) -> tuple[Any, ...]:
