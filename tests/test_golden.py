@@ -14,7 +14,8 @@ from command_line import succeeds
 from golden_files import agree, answers, check, check_names, json_text, page_text, transcript
 from service_parts import client_of, problem
 
-from apptek import Predictor, __version__, read_dataset
+from apptek import Predictor, Splitting, __version__, read_dataset
+from apptek.results import Answers
 from apptek.server.served_model import ServedModel
 
 COMMANDS = tomllib.loads(Path(__file__).with_name("golden_commands.toml").read_text("utf-8"))
@@ -124,6 +125,8 @@ def test_python() -> None:
     """How results show themselves in Python and in a notebook."""
     predictor = Predictor.load(Path("model"))
     query = ("Koronia", "Kestaria", DAY)
+    facts = [("a", "p", "b", 1999), ("a", "q", "b", 2001), ("c", "p", "d")]
+    small = read_dataset(facts, splitting=Splitting(train=1, valid=0))
     results: list[object] = [
         predictor,
         predictor.model.dataset,
@@ -134,6 +137,12 @@ def test_python() -> None:
         predictor.explain(query, most=1),
         predictor.forecast(*query[:2], days=7),
         predictor.watch([query[:2]], days=7),
+        small.entities,
+        small.predicates,
+        (small.entities[:3], small.entities[-1:]),
+        small.train,
+        small.train.first(1),
+        Answers(),
     ]
     parts = []
     for result in results:
@@ -156,11 +165,13 @@ def test_http(name: str, explored_model: Path, served_model: Path) -> None:
     found = {}
     for request in REQUESTS[name]:
         method, path, *fields = request.split(" ", 2)
-        body = None
-        if fields:
+        body, headers = None, {}
+        if fields and fields[0].startswith("{"):
             whole = usual.get(path.rpartition("/")[2], PAIR | {"time": DAY}) | json.loads(fields[0])
             body = {key: value for key, value in whole.items() if value is not None}
-        response = client.request(method, path, json=body)
+        elif fields:
+            headers = dict([fields[0].split(": ")])
+        response = client.request(method, path, json=body, headers=headers)
         content = response.json() if response.is_success else problem(response)
         found[request] = {"allow": response.headers.get("allow", "")} | content
     check(f"http/{name}.json", json_text(found))
@@ -190,7 +201,7 @@ def test_tools_for_assistants(served_model: Path) -> None:
 
 def test_every_golden_file_is_compared() -> None:
     names = {
-        *(f"text/{name}.txt" for name in (*TEXTS, *CASES, "fit", "python", "run")),
+        *(f"text/{name}.txt" for name in (*TEXTS, *CASES, "fit", "python", "run", "damages")),
         *(f"json/{name}.json" for name in OBJECTS),
         *(f"page/{name}.txt" for name in (*PAGES, "run")),
         *HELP,

@@ -16,7 +16,7 @@ from apptek import Dataset, Predictor, Splitting, read_dataset
 from apptek.errors import ApptekError
 from apptek.models.answer_tables import SCHEMA
 from apptek.present.drawing import draw_answer
-from apptek.results import Answers, Query
+from apptek.results import Query
 
 MODEL = "explored"
 
@@ -99,14 +99,3 @@ def test_a_notebook_shows_bars_reasons_and_the_drawing_of_the_page(
     assert "and 2 more" in many
     assert "<svg" not in many
     assert answer._repr_html_().count('<div class="bars">') == 1
-
-
-def test_names_facts_and_no_answers_say_what_they_are() -> None:
-    facts = [("a", "p", "b", 1999), ("a", "q", "b", 2001), ("c", "p", "d")]
-    small = read_dataset(facts, splitting=Splitting(train=1, valid=0))
-    assert repr(small.entities) == "<4 names: 'a', 'b', 'c', ...>"
-    assert repr(small.predicates) == "<2 names: 'p', 'q'>"
-    assert (small.entities[:3], small.entities[-1:]) == (["a", "b", "c"], ["d"])
-    assert repr(small.train) == "<3 facts, 1 undated>"
-    assert repr(small.train.first(1)) == "<1 fact>"
-    assert repr(Answers()) == "no answers"

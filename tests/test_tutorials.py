@@ -17,22 +17,8 @@ NAMES = sorted(path.stem for path in TUTORIALS.glob("*.ipynb"))
 NEEDS_DATA = {"03-crises-of-2014"}
 
 
-def test_the_command_lists_shows_and_writes_them(tmp_path: Path) -> None:
+def test_the_command_reads_the_folder_of_the_documentation() -> None:
     assert folder() == TUTORIALS
-    listed = apptek("tutorial").stdout
-    assert all(path.stem in listed for path in TUTORIALS.glob("*.ipynb"))
-    shown = apptek("tutorial", "first-model").stdout
-    assert "Your first model from a CSV" in shown
-    assert "apptek fit events.csv" in shown
-    out = tmp_path / "first.ipynb"
-    apptek("tutorial", "first-model", "--out", str(out))
-    assert json.loads(out.read_text("utf-8"))["nbformat"] == 4
-    again = apptek("tutorial", "first-model", "--out", str(out))
-    assert again.stderr == f"apptek: {out} exists: choose another name\n"
-    unknown = apptek("tutorial", "nothing")
-    assert (unknown.returncode, "no tutorials match 'nothing'" in unknown.stderr) == (1, True)
-    assert "several tutorials match 'a'" in apptek("tutorial", "a").stderr
-    assert apptek("tutorial", "--out", str(out)).returncode == 2
 
 
 def test_lines_wider_than_the_terminal_are_shown_whole() -> None:

@@ -1,7 +1,6 @@
 """Counterfactuals and contrasts: what they say holds when it is scored again."""
 
 import json
-import re
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +19,6 @@ from apptek.facts.queries import Queries
 from apptek.models.answerer import WorkingView
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import contrast_text, contrast_words, counterfactual_text
-from apptek.present.wording import GIVEN
 from apptek.results import Change, to_dict
 from apptek.setting_rules import with_settings
 from apptek.synthetic.world import make_world
@@ -218,24 +216,6 @@ def test_no_fact_of_conflict_is_proposed_for_cooperation(folder: Path, data: Dat
                 kept += bool(labels)
         assert (opposed > 0) == (not labels)
     assert kept
-
-
-def test_an_undated_question_is_told_without_a_time(data: Dataset, folder: Path) -> None:
-    predictor = Predictor.load(folder)
-    for query in asked(data, range(0, 40, 11)):
-        undated = Query(query.subject, query.object, "?")
-        versus = predictor.contrast(undated, query.time)
-        texts = [
-            counterfactual_text(predictor.counterfactual(undated), 200),
-            contrast_text(versus, 200, "full"),
-            contrast_text(predictor.contrast(query, "?"), 200),
-            repr(predictor.predict([undated])[0]),
-            predictor.explain(undated).html(),
-        ]
-        for text in texts:
-            assert "undated" in text
-            assert not re.search(r"(on|as of|at|before) \?|\| \?$|, \?[<\"]", text, re.MULTILINE)
-        assert f" on {query.time} ({GIVEN})" in versus.sentence
 
 
 def test_a_change_names_no_reason_that_alone_points_the_other_way(
