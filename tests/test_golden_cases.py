@@ -2,7 +2,8 @@
 
 import tomllib
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,16 @@ from apptek.forecast.window import Length, read_window, usual_length
 from apptek.graph.stored_graph import graph_about, graph_arrays, graph_from
 from apptek.models.asked_queries import read_queries
 from apptek.models.registry import model_settings
+from apptek.predictor import Predictor
+from apptek.present.explanation_words import contradicts_alone, paragraph, sentence
 from apptek.present.forecast_words import expected_words
 from apptek.present.metrics_text import quality_text, score_text
 from apptek.present.sentences import Occurrences, when_words
-from apptek.present.wording import apart_text, at_time, when_text
+from apptek.present.wording import GIVEN, apart_text, at_time, read_as_notes, share_lines, when_text
 from apptek.reading.name_tables import read_aliases, read_predicates, read_types
 from apptek.reading.reader import read_dataset
 from apptek.research.result import read_result
+from apptek.results import Explanation, Group, Share, Support
 from apptek.safe_text import without_formulas
 from apptek.server.http_server import Reach
 from apptek.setting_rules import with_settings
@@ -181,6 +185,36 @@ def resolved_text(names: list[str], asked: str, aliases: Any = ()) -> str:
     return "none of them" if found is None else known[found]
 
 
+@cache
+def explained() -> Explanation:
+    facts = [(f"a{n % 5}", f"p{n % 3}", f"b{n % 4}", 2001 + n % 9) for n in range(60)]
+    return Predictor.fit(facts).explain(("a1", "b1", 2005))
+
+
+def told_text(reasons: list[list[Any]], groups: Any = ()) -> str:
+    parts = []
+    for words, log_odds, *lifts in reasons:
+        part = replace(explained().all_reasons()[0], sentence=words, log_odds=log_odds)
+        seen = None
+        if lifts:
+            seen = Support("", 9, 3, 2, confidence=0.3, lift=lifts[0], runner_up=4)
+            seen = replace(seen, runner_up_lift=lifts[1])
+            seen = replace(seen, contradicts=contradicts_alone(seen, log_odds))
+        parts.append(replace(part, support=seen))
+    found = replace(
+        explained(),
+        reasons=tuple(part for part in parts if part.log_odds >= 0),
+        against=tuple(part for part in parts if part.log_odds < 0),
+        groups=tuple(Group("usual", title, log_odds, ()) for title, log_odds in groups),
+    )
+    return "\n  ".join(text.partition(GIVEN)[2] for text in (sentence(found), paragraph(found)))
+
+
+def shares_text(case: dict[str, dict[str, float]]) -> str:
+    kinds = (case.get(kind, {}).items() for kind in ("classes", "groups"))
+    return " ".join(share_lines(*([Share(*share) for share in shares] for shares in kinds)))
+
+
 def in_file(read: Callable[..., object]) -> Callable[..., str]:
     """What is made of a case that is a file."""
 
@@ -235,6 +269,9 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "held-axes": lambda _, case: str(axis_by(case[0]).holds(axis_by(case[1]))),
     "resolved": lambda _, case: resolved_text(**case),
     "cells": lambda _, cell: repr(without_formulas(pa.table({"a": [cell]}))["a"][0].as_py()),
+    "told": lambda _, case: told_text(**case),
+    "shares": lambda _, case: shares_text(case),
+    "read-as": lambda _, pair: str([note.text for note in read_as_notes(tuple(pair))]),
     "pairs": in_file(
         lambda folder, text, name, **options: read_pairs(
             write(folder / name, text), NameResolver(names_of("ABCD")), **options

@@ -1,7 +1,6 @@
 """Reasons in words: true, plain, and short."""
 
 import json
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from apptek.explain.reasons import Keyed, split_parts
 from apptek.predictor import Predictor, Query
 from apptek.present import wording
 from apptek.present.explanation_text import explanation_text
-from apptek.present.explanation_words import contradicts_alone, paragraph, recorded, sentence
-from apptek.present.wording import GIVEN, general_notes, percent, share_lines
+from apptek.present.explanation_words import recorded
+from apptek.present.wording import GIVEN, general_notes, percent
 from apptek.reading.reader import read_dataset
-from apptek.results import Contribution, Explanation, Group, Share, Support, to_dict
+from apptek.results import Contribution, Explanation, to_dict
 
 FORBIDDEN = ("log-odds", "trait", "topology", "->", "kernel")  # in what a layman reads
 EVENTS = """\
@@ -129,35 +128,6 @@ def test_every_small_reason_is_in_a_group_that_adds_it_up(predictor: Predictor) 
         assert all(r.log_odds < 0 for r in found.against)
 
 
-@pytest.mark.parametrize(
-    ("weights", "words"),
-    [
-        ((0.4, 1.0), "mainly because India consulted Iran, and because of what was usual."),
-        ((0.2, 1.0), "mainly because of what was usual, and because India consulted Iran."),
-        ((-0.4, -1.0), "against it: India consulted Iran; what was usual (several small effects)."),
-        ((1.0, 0.01), "mainly because India consulted Iran."),
-    ],
-)
-def test_what_happened_is_told_before_the_title_of_a_group(
-    predictor: Predictor, weights: tuple[float, float], words: str
-) -> None:
-    """A reason that weighs a fair share of a group leads, whichever weighs more."""
-    found = predictor.explain(Query("India", "Pakistan", "2014-05-13"))
-    first = found.all_reasons()[0]
-    reason = replace(first, sentence="India consulted Iran", log_odds=weights[0])
-    group = Group(name="usual", title="what was usual", log_odds=weights[1], members=())
-    told = replace(found, reasons=(reason,), against=(), groups=(group,))
-    assert sentence(told).endswith(words)
-
-
-def test_what_has_no_group_is_told_so_that_the_shares_add_up() -> None:
-    groups = [Share("talk", 0.5), Share("fight", 0.359)]
-    assert share_lines((), groups) == [
-        "By group: talk 50.0 % and fight 35.9 %; without a group 14.1 %."
-    ]
-    assert share_lines([Share("talk", 0.9999)], ()) == ["By class: talk > 99.9 %."]
-
-
 def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
     rows = "".join(f"a{n % 5}\tlikes\ta{(n * 2 + 1) % 5}\t{2000 + n % 9}\n" for n in range(40))
     predictor = small_predictor(tmp_path, rows, "a1\tlikes\ta3\t2003\n")
@@ -169,47 +139,6 @@ def test_data_with_one_predicate_has_no_other_answer(tmp_path: Path) -> None:
     assert "rather than" not in found.html()
     with pytest.raises(ApptekError, match="there is no other answer"):
         predictor.counterfactual(query)
-
-
-@pytest.mark.parametrize(
-    ("contradicting", "words"),
-    [
-        ((False, False), "mainly because A was late, and because A paid."),
-        ((True, False), "mainly because A paid."),
-        ((True, True), "mainly because A was late (which on its own does not favour '{answer}')."),
-    ],
-)
-def test_a_reason_that_alone_favours_the_runner_up_is_left_out_or_told_as_such(
-    predictor: Predictor, contradicting: tuple[bool, bool], words: str
-) -> None:
-    found = predictor.explain(Query("India", "Pakistan", "2014-05-13"))
-    reasons = []
-    for number, contradicts in enumerate(contradicting):
-        lifts = (1.0, 2.0) if contradicts else (2.0, 1.0)
-        seen = Support(
-            when="", queries=9, followed=3, pairs=2, confidence=0.3, lift=lifts[0], runner_up=4,
-            runner_up_lift=lifts[1],
-        )  # fmt: skip
-        log_odds = 1.0 - number / 10
-        seen = replace(seen, contradicts=contradicts_alone(seen, log_odds))
-        assert seen.contradicts == contradicts
-        told = ("A was late", "A paid")[number]
-        first = found.all_reasons()[0]
-        reasons.append(replace(first, sentence=told, log_odds=log_odds, support=seen))
-    changed = replace(found, reasons=tuple(reasons), against=(), groups=())
-    assert sentence(changed).endswith(words.format(answer=found.label))
-    assert ("A was late;" in paragraph(changed)) == (not any(contradicting))
-
-
-def test_reasons_with_the_same_words_are_told_once(predictor: Predictor) -> None:
-    found = predictor.explain(Query("India", "Pakistan", "2014-05-13"))
-    base = replace(found.all_reasons()[0], support=None)
-    reasons = [
-        replace(base, sentence=words, log_odds=log_odds)
-        for words, log_odds in (("A met B", 0.5), ("A met B", 0.4), ("C", 0.6), ("A met B", -0.1))
-    ]
-    told = replace(found, reasons=tuple(reasons[:3]), against=tuple(reasons[3:]), groups=())
-    assert sentence(told).endswith("mainly because A met B, and because C.")
 
 
 CASES = json.loads((Path(__file__).parent / "explorer" / "wording_cases.json").read_text("utf-8"))
@@ -224,8 +153,3 @@ def test_numbers_and_names_are_written_as_on_the_page(name: str, given: Any, wor
     write_words = getattr(wording, name)
     several = name in ("counted", "shortened")
     assert (write_words(*given) if several else write_words(given)) == words
-
-
-def test_names_that_differ_in_spaces_alone_need_no_note() -> None:
-    pairs = [("A  B ", "A B"), ("A\u00a0B", "A B"), ("a b", "A B")]
-    assert [note.text for note in wording.read_as_notes(*pairs)] == ["a b was read as A B."]
