@@ -233,52 +233,6 @@ def test_a_label_without_a_free_place_is_in_the_legend() -> None:
     )
 
 
-def test_roles_are_who_both_deal_with_and_who_one_of_them_does() -> None:
-    explanation = explained(facts_of(2, 1, 2, 1))
-    drawing = draw_answer(explanation, width=1000)
-    roles = {node.name: node.role for node in drawing.nodes}
-    assert roles == {
-        "S": "subject", "O": "object", "m0": "meeting",
-        "l0": "bystander", "l1": "bystander", "r0": "bystander",
-    }  # fmt: skip
-    place = {node.name: node.x for node in drawing.nodes}
-    assert place["l0"] < place["S"] < place["m0"] < place["O"] < place["r0"]
-    heights = {node.name: node.y for node in drawing.nodes}
-    assert heights["l1"] > heights["l0"] == heights["r0"] > heights["m0"] > heights["S"]
-    assert heights["S"] == heights["O"]
-
-
-def test_repeated_facts_are_one_line_with_a_count() -> None:
-    facts = [fact("S", "O", "both", True)] * 5
-    drawing = draw_answer(explained(facts), width=800)
-    question, line = drawing.edges
-    assert question.kind == "question"
-    assert line.facts == (0, 1, 2, 3, 4)
-    assert line.texts[0].words.endswith("\N{MULTIPLICATION SIGN}5")
-    assert line.reasons == (1,)
-
-
-def test_long_ways_are_drawn_from_left_to_right() -> None:
-    facts = [fact("S", "a", "subject", True), fact("b", "a", "subject", True)]
-    facts += [fact("b", "c", "object", True), fact("O", "c", "object", True)]
-    drawing = draw_answer(explained(facts), width=900)
-    order = sorted(drawing.nodes, key=lambda node: node.x)
-    assert [node.name for node in order] == ["S", "a", "b", "c", "O"]
-    backwards = next(e for e in drawing.edges if (e.source, e.target) == (order[2].id, order[1].id))
-    assert backwards.curve[0] > backwards.curve[4]
-
-
-def test_what_lies_beside_a_way_is_not_between_the_two() -> None:
-    """A topology also cites facts that lead elsewhere, and some of these end at the other side."""
-    facts = [fact("S", "m", "subject", True), fact("m", "O", "object", True)]
-    facts += [fact("m", "x", "subject", False), fact("x", "y", "subject", False)]
-    facts += [fact("y", "O", "object", False)]
-    drawing = draw_answer(explained(facts), width=900)
-    roles = {node.name: node.role for node in drawing.nodes}
-    assert roles == {"S": "subject", "O": "object", "m": "meeting", "y": "bystander"}
-    assert drawing.texts[-1].words == "+2 more facts not drawn"
-
-
 def test_lines_carry_labels_and_are_coloured_by_the_group_of_their_predicate() -> None:
     coded = replace(
         explained([fact("S", "O", "both", True)]),

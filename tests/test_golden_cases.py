@@ -14,6 +14,7 @@ from fact_files import ALL_IN_TRAIN, in_words, write
 from golden_files import check
 from rdf_parts import read_rdf
 from reference import PlainFact
+from test_drawing import explained, fact
 from time_texts import fields_of, read, votes_of
 from worlds import facts_of, graph_of, names_of, random_intervals
 
@@ -25,14 +26,17 @@ from apptek.facts.predicate_table import PredicateTable, cameo_table, shipped_ta
 from apptek.facts.protocols import Splitting
 from apptek.facts.times import TimeAxis
 from apptek.facts.written_times import read_by_pattern
+from apptek.features.clock import Clock
 from apptek.features.traits import NewNames, types_from_names
 from apptek.forecast.pair_chances import read_pairs
 from apptek.forecast.window import Length, read_window, usual_length
 from apptek.graph.stored_graph import graph_about, graph_arrays, graph_from
 from apptek.models.asked_queries import read_queries
+from apptek.models.model import last_supported
 from apptek.models.registry import model_settings
 from apptek.predictor import Predictor
 from apptek.present.explanation_words import contradicts_alone, paragraph, sentence
+from apptek.present.drawing import draw_answer
 from apptek.present.forecast_words import expected_words
 from apptek.present.metrics_text import quality_text, score_text
 from apptek.present.sentences import Occurrences, when_words
@@ -92,6 +96,37 @@ def distance_text(unit: str, apart: int, lasting: bool = False) -> str:
 
 def usual_window(unit: str, stride: int, known: int, typical: float) -> str:
     return str(usual_length(axis_by(unit, stride), known, typical))
+
+
+def drawing_text(facts: list[Any], width: float) -> str:
+    """Where each entity is, what leads from where to where, and the texts below."""
+    drawing = draw_answer(explained([fact(*each) for each in facts]), width=width)
+    names = {node.id: node.name for node in drawing.nodes}
+    ordered = sorted(drawing.nodes, key=lambda node: node.x)
+    nodes = [f"{each.name}: {each.role} at {each.x:.0f}, {each.y:.0f}" for each in ordered]
+    edges = [
+        f"{names[each.source]} to {names[each.target]}: {each.kind}, facts {each.facts}, "
+        f"reasons {each.reasons}, {' '.join(text.words for text in each.texts)}, "
+        f"from {each.curve[0]:.0f} to {each.curve[4]:.0f}"
+        for each in drawing.edges
+    ]
+    return "\n  ".join([*nodes, *edges, *(text.words for text in drawing.texts)])
+
+
+def clock_text(rows: list[tuple[int, int, str, str]]) -> str:
+    """The scales, whatever the order of the facts is."""
+    facts = [
+        PlainFact(s, 0, o, *(None if end == "?" else int(end) for end in ends))
+        for s, o, *ends in rows
+    ]
+    forwards, backwards = (Clock.of(graph_of(each)) for each in (facts, facts[::-1]))
+    assert forwards == backwards
+    return str(forwards)
+
+
+def last_text(spans: list[tuple[int, int]]) -> str:
+    positions = [np.arange(first, last + 1, dtype=np.int32) for first, last in spans]
+    return str(last_supported(np.concatenate(positions)))
 
 
 def interval_text(since: str, until: str) -> str:
@@ -248,6 +283,9 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "projects": in_file(lambda folder, text, name: read_project(write(folder / name, text))),
     "distances": lambda _, case: distance_text(*case),
     "intervals-in-words": lambda _, ends: when_text(*ends),
+    "drawings": lambda _, case: drawing_text(**case),
+    "clocks": lambda _, rows: clock_text(rows),
+    "last-supported": lambda _, spans: last_text(spans),
     "windows": lambda _, case: window_text(**case),
     "expected-numbers": lambda _, number: expected_words(number),
     "usual-lengths": lambda _, case: usual_window(*case),

@@ -1,4 +1,4 @@
-from dataclasses import astuple, replace
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from worlds import ENTITIES, PREDICATES, graph_of, plain_facts, random_intervals
 from apptek.config import FAMILIES, KERNELS, MOST_HISTORY_FACTS, HistoryConfig
 from apptek.facts.times import TimeAxis
 from apptek.features import history as module
-from apptek.features.clock import WITHOUT_GAPS, Clock
+from apptek.features.clock import Clock
 from apptek.features.history import History, HistoryFeature
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.ragged import Ragged
@@ -252,43 +252,6 @@ def test_far_distances_agree_with_the_definition(since: int, until: int, when: i
 # Scales
 
 
-def daily(gaps: list[int], subject: int = 0, object_: int = 1) -> list[PlainFact]:
-    """Facts of one pair with these gaps between them."""
-    times = np.cumsum([0, *gaps]).tolist()
-    return [PlainFact(subject, 0, object_, time, time) for time in times]
-
-
-def fact(since: int | None, until: int | None, object_: int = 1) -> PlainFact:
-    return PlainFact(0, 0, object_, since, until)
-
-
-SCALES_OF: dict[str, tuple[list[PlainFact], tuple[float, ...]]] = {
-    "quantiles of 1 .. 16: a third of the way is 6": (
-        daily(list(range(16, 0, -1))), (6.0, 8.5, 12.25, 15.0625),
-    ),
-    "gaps within a pair, between different times": (
-        [*daily([4, 4, 4]), *daily([8], 1, 0), *daily([0, 8, 0], 2, 3)], (4, 4, 8, 8),
-    ),
-    "none below the unit": (daily([1] * 9), (1, 1, 1, 1)),
-    "intervals by their start, others by the end that is known, undated facts not": (
-        [fact(0, 90), fact(5, None), fact(None, 10), fact(None, None), fact(15, 17)], (5, 5, 5, 5),
-    ),
-    "of subjects, where no pair has two times": (
-        [fact(3 * other, 3 * other, other) for other in range(4)], (3, 3, 3, 3),
-    ),
-    "no gap, a single time": (daily([0, 0]), WITHOUT_GAPS),
-    "no gap, no date": ([fact(None, None)] * 3, WITHOUT_GAPS),
-    "no fact": ([], WITHOUT_GAPS),
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(("plain", "scales"), SCALES_OF.values(), ids=SCALES_OF)
-def test_the_scales_follow_the_gaps(plain: list[PlainFact], scales: tuple[float, ...]) -> None:
-    order = np.random.default_rng(0).permutation(len(plain))
-    for facts in (plain, [plain[place] for place in order]):
-        assert astuple(Clock.of(graph_of(facts))) == pytest.approx(scales)
-
-
 def test_the_scales_do_not_depend_on_the_view() -> None:
-    graph = graph_of(daily([3, 9, 27]))
+    graph = graph_of([point(0, time) for time in (0, 3, 12, 39)])
     assert Clock.of(graph.past_view()) == Clock.of(graph)

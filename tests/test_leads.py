@@ -27,7 +27,6 @@ from apptek.forecast.backtest import backtest, group_skill, groups_of, judged, r
 from apptek.forecast.forecaster import Forecaster
 from apptek.forecast.window import Length, Window, read_window
 from apptek.models.manifest import json_bytes
-from apptek.models.model import last_supported
 from apptek.models.model_folder import load_model
 from apptek.models.occurrence.fitting import Period
 from apptek.models.occurrence.horizon import (
@@ -233,21 +232,6 @@ def test_a_fit_sets_a_mistyped_date_aside(predictor: Predictor, tmp_path: Path) 
     made = Predictor.load(out).forecast("e0", "e1", days=7)
     assert made.first == AFTER
     assert made.directions[0].probability == pytest.approx(1 - 0.65**7, abs=0.1)
-
-
-@pytest.mark.parametrize(
-    ("positions", "last"),
-    [
-        ([*range(100), 400], 99),
-        ([*range(100), 400, 400, 900], 99),
-        ([*range(100), 400, 401, 402, 403], 403),  # more than a few
-        ([*range(100), 120], 120),  # a short gap
-        ([-9000, *range(100), 400], 99),  # the first may be mistyped, too
-        ([0, 1, 50], 50),  # too few facts to tell
-    ],
-)
-def test_the_observed_time_ends_where_enough_facts_are(positions: list[int], last: int) -> None:
-    assert last_supported(np.asarray(positions, np.int32)) == last
 
 
 def test_a_fit_learns_from_the_time_that_was_observed() -> None:
