@@ -19,7 +19,6 @@ from command_line import apptek, apptek_process, run_python, succeeds
 from apptek import Predictor, __version__
 from apptek.cli import app, main
 from apptek.commands import demo
-from apptek.commands.command_group import COMMANDS, OPTIONS
 from apptek.commands.demo import FACTS
 from apptek.commands.reading_options import QueriesReading, Reading
 from apptek.terminal import output, step_progress, table, table_text
@@ -266,29 +265,6 @@ def test_a_process_that_is_terminated_removes_its_temporary_folders(tmp_path: Pa
         running.terminate()
         assert running.wait(60) == 143
     assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("name", COMMANDS)
-def test_an_old_command_names_the_new_one(name: str) -> None:
-    done = apptek(name, "model", "--whatever")
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"apptek: apptek {name} was removed; {COMMANDS[name]}\n"
-
-
-# Old options, and the commands that had them.
-OPTIONS_OF = {
-    "--preset": "fit", "--as-of": "explain", "--view": "evaluate", "--strict-names": "predict",
-    "--most": "watch", "--reload": "serve", "--least": "info", "--cells": "paper reproduce",
-    "--address": "evaluate", "--parts": "audit", "--storage": "predict",
-    "--tensorboard": "paper train", "--world": "research faithfulness",
-}  # fmt: skip
-
-
-@pytest.mark.parametrize("name", OPTIONS)
-def test_an_old_option_names_the_new_one(name: str) -> None:
-    done = apptek(*OPTIONS_OF.get(name, "data stats").split(), "x", name)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == f"apptek: {name} was removed; {OPTIONS[name]}\n"
 
 
 def named_commands(page: str) -> Iterator[tuple[bool, list[str]]]:

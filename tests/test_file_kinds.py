@@ -15,12 +15,11 @@ from zoneinfo import ZoneInfo
 import pyarrow as pa
 import pytest
 from command_line import apptek, succeeds
-from event_dumps import ACLED, ICEWS, gdelt, gdelt_version_1
+from event_dumps import gdelt
 from fact_files import (
     ALL_IN_TRAIN,
     DAY,
     FACT,
-    ReadFact,
     compress,
     fault_of,
     in_words,
@@ -216,70 +215,6 @@ def test_ids_and_their_tables_are_checked(tmp_path: Path) -> None:
 
 
 # Dumps of events
-
-Dumped = tuple[str, str, ReadFact, tuple[str, str, str], tuple[str, str]]
-DUMPS: dict[str, Dumped] = {  # a file, a fact, a type of an entity, and the class of a predicate
-    "gdelt": (
-        *("20210503.export.CSV", gdelt()),
-        ("POLICE", "190", "UNITED STATES", "2021-05-02", "2021-05-02"),
-        *(("country", "UNITED STATES", "USA"), ("190", "Fight")),
-    ),
-    "gdelt 1": (
-        *("events.tsv", gdelt_version_1()),
-        ("UNITED STATES", "042", "POLICE", "2021-05-01", "2021-05-01"),
-        *(("country", "POLICE", "GBR"), ("042", "Consult")),
-    ),
-    "icews": (
-        *("events.2014.tab", ICEWS),
-        ("Jane Doe", "Make a visit", "Country A", "2014-01-02", "2014-01-02"),
-        *(("sector", "Jane Doe", "Executive"), ("Make a visit", "Consult")),
-    ),
-    "acled": (
-        *("acled.csv", ACLED),
-        ("Military Forces of A", "Armed clash", "Rebels of A", "2021-05-03", "2021-05-03"),
-        *(("sector", "Rebels of A", "Rebel group"), ("Armed clash", "")),
-    ),
-}
-
-
-@pytest.mark.parametrize(
-    ("dump", "given"), [*((dump, True) for dump in DUMPS), ("icews", False), ("acled", False)]
-)
-def test_a_dump_is_read(tmp_path: Path, dump: str, given: bool) -> None:
-    name, text, fact, (kind, entity, type_), (predicate, class_) = DUMPS[dump]
-    dataset = read(write(tmp_path / name, text), format=dump.split(maxsplit=1)[0] if given else "")
-    assert fact in in_words(dataset)
-    assert dataset.types[kind][entity] == type_
-    labels = dataset.labelled().labels
-    assert labels is not None
-    assert (labels.class_of(predicate) or "") == class_
-    assert dataset.report.notes == (f"{name}: rows without an actor or a predicate, left out: 1",)
-    assert dataset.report.how["format"] == dump.split(maxsplit=1)[0]
-
-
-def test_other_columns_of_a_dump_can_be_chosen(tmp_path: Path) -> None:
-    path = write(tmp_path / "acled.csv", ACLED)
-    columns = "subject=actor1,predicate=event_type,object=actor2"
-    data = read(path, format="acled", columns=columns)
-    assert list(data.predicates) == ["Battles", "Violence against civilians"]
-    none = write(path, ACLED.replace("2021,1,Political violence,Battles", "2021,1,Political,"))
-    left = read(none, format="acled", columns=columns)
-    assert left.report.notes == ("acled.csv: rows without an actor or a predicate, left out: 2",)
-
-
-def test_a_dump_without_a_column_that_it_should_have_is_refused(tmp_path: Path) -> None:
-    path = write(tmp_path / "events.csv", f"a,p,b,{DAY}\n")
-    assert "icews: there is no column 'source name'; there are 4" in fault_of(path, format="icews")
-    assert "gdelt: there is no column '7'; there are 1" in fault_of(path, format="gdelt")
-    asked = fault_of(write(tmp_path / "20210503.export.CSV", gdelt()))
-    assert asked.endswith("or numbers from 1; or --format gdelt")
-    wrong = gdelt().replace("20210502", "20210231")
-    assert "found '20210231', expected a calendar date" in fault_of(
-        write(tmp_path / "wrong.export.CSV", wrong), format="gdelt"
-    )
-    nobody = write(tmp_path / "e.tab", ICEWS.splitlines()[0] + "\n" + ICEWS.splitlines()[-1])
-    assert fault_of(nobody) == "e.tab: all rows lack an actor or a predicate; expected facts"
-
 
 # Several files
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+from event_dumps import ACLED, ICEWS, gdelt, gdelt_version_1
 from fact_files import ALL_IN_TRAIN, in_words, write
 from golden_files import check
 from rdf_parts import read_rdf
@@ -50,6 +51,14 @@ from apptek.server.http_server import Reach
 from apptek.setting_rules import with_settings
 
 COUNTRIES, CAMEO = ("India", "Iran", "Peru", "Chad"), cameo_table()
+DUMPS = {
+    "gdelt": gdelt(),
+    "gdelt 1": gdelt_version_1(),
+    "icews": ICEWS,
+    "acled": ACLED,
+    "icews nobody": "\n".join(ICEWS.splitlines()[:: len(ICEWS.splitlines()) - 1]),
+    "none": "a,p,b,2014-05-13\n",
+}
 CASES = tomllib.loads(Path(__file__).with_name("golden_cases.toml").read_text("utf-8"))
 
 
@@ -127,6 +136,18 @@ def clock_text(rows: list[tuple[int, int, str, str]]) -> str:
 def last_text(spans: list[tuple[int, int]]) -> str:
     positions = [np.arange(first, last + 1, dtype=np.int32) for first, last in spans]
     return str(last_supported(np.concatenate(positions)))
+
+
+def dump_text(
+    folder: Path, file: str, dump: str, change: tuple[str, str] = ("", ""), **options: Any
+) -> str:
+    text = DUMPS[dump].replace(*change)
+    data = read_dataset(write(folder / file, text), splitting=ALL_IN_TRAIN, **options)
+    labels = data.labelled().labels
+    assert labels is not None
+    classes = {name: labels.class_of(name) for name in data.predicates}
+    types = {kind: dict(sorted(found.items())) for kind, found in sorted(data.types.items())}
+    return f"{facts_text(data)}\n  types: {types}\n  classes: {classes}"
 
 
 def interval_text(since: str, until: str) -> str:
@@ -286,6 +307,7 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "drawings": lambda _, case: drawing_text(**case),
     "clocks": lambda _, rows: clock_text(rows),
     "last-supported": lambda _, spans: last_text(spans),
+    "dumps": lambda folder, case: dump_text(folder, **case),
     "windows": lambda _, case: window_text(**case),
     "expected-numbers": lambda _, number: expected_words(number),
     "usual-lengths": lambda _, case: usual_window(*case),
