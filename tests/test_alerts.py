@@ -12,6 +12,7 @@ from apptek.forecast.forecaster import read_filter
 from apptek.forecast.pair_chances import PairChances, seen_pairs
 from apptek.forecast.window import Length
 from apptek.predictor import Predictor
+from apptek.present.tables import write_result
 from apptek.present.watch_words import CUT_BEFORE, GRAMMAR
 from apptek.results import WatchList, WatchRow
 
@@ -125,8 +126,6 @@ def test_an_earlier_list_marks_new_dropped_up_and_down(
     assert not predictor.watch(most=10_000, days=30).cut
     earlier = replace(listed, rows=tuple(rows), first="2001-01-01", cut=False)
     file = tmp_path / "yesterday.json"
-    from apptek.present.tables import write_result
-
     write_result(file, earlier)
     for since in (earlier, file):
         marked = predictor.watch(most=5, days=30, since=since)
@@ -161,8 +160,6 @@ def test_an_earlier_list_marks_new_dropped_up_and_down(
 
 
 def test_a_list_may_be_empty(predictor: Predictor, tmp_path: Path) -> None:
-    from apptek.present.tables import write_result
-
     nobody = predictor.watch(
         [("Nobody", "No one")], days=30, entity=predictor.model.dataset.entities[0]
     )

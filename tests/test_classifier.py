@@ -7,7 +7,7 @@ import pytest
 from classifier_examples import CLASSES, FEATURES, examples_of, random_examples, rows_of
 from hypothesis import given
 from hypothesis import strategies as st
-from model_folders import files_of
+from model_folders import Killed, files_of
 from plain_queries import query_about
 from ranking_oracles import PlainExample
 
@@ -114,7 +114,7 @@ def same(one: Examples, two: Examples) -> bool:
     return all(np.array_equal(a, b) for a, b in zip(*arrays, strict=True))
 
 
-def test_stored_shards_are_read_as_they_were(tmp_path: Path) -> None:
+def test_shards_are_read_and_joined_as_they_were(tmp_path: Path) -> None:
     parts, cache = parts_of(), StageCache(tmp_path)
     stages = [f"shard {number}" for number in range(len(parts))]
     for stage, part in zip(stages, parts, strict=True):
@@ -122,11 +122,8 @@ def test_stored_shards_are_read_as_they_were(tmp_path: Path) -> None:
     stored = StoredExamples(cache, stages)
     assert all(same(one, other) for one, other in zip(stored, parts, strict=True))
     assert [len(part) for part in stored] == [20, 15, 25]
-
-
-def test_joined_shards_are_all_examples() -> None:
     plain = random_examples(60, np.random.default_rng(1))
-    assert same(join_examples(parts_of()), examples_of(plain))
+    assert same(join_examples(parts), examples_of(plain))
 
 
 @given(
@@ -184,15 +181,12 @@ def test_a_fit_in_shards_ranks_as_well_and_resumes(
 
     told: list[str] = []
 
-    class StoppedError(Exception):
-        pass
-
     def stop(name: str, _done: int, _total: int) -> None:
         told.append(name)
         if name.startswith("features of train, past_only, part 3 of"):
-            raise StoppedError
+            raise Killed
 
-    with pytest.raises(StoppedError):
+    with pytest.raises(Killed):
         Predictor.fit(data, folder=tmp_path / "again", progress=stop)
     again = told.copy()
     told.clear()
