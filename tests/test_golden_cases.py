@@ -51,6 +51,7 @@ from apptek.server.http_server import Reach
 from apptek.setting_rules import with_settings
 
 COUNTRIES, CAMEO = ("India", "Iran", "Peru", "Chad"), cameo_table()
+GOOD = "a\tp\tb\t2014-05-13\n"
 DUMPS = {
     "gdelt": gdelt(),
     "gdelt 1": gdelt_version_1(),
@@ -298,6 +299,9 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
                 write(folder / name, text), splitting=ALL_IN_TRAIN, **options
             )
         ),
+    ),
+    "bad-rows": lambda folder, row: facts_text(
+        read_dataset(write(folder / "facts.tsv", f"{GOOD * 2}\r\n{row}\n{GOOD}"))
     ),
     "rdf": in_file(read_rdf),
     "aliases": in_file(lambda folder, text, name: read_aliases(write(folder / name, text))),
