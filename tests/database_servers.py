@@ -5,7 +5,7 @@ import pwd
 import shutil
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -64,6 +64,12 @@ def postgres_server() -> Iterator[PostgresServer]:
         if server is not None:
             server.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def insertion(table: str, rows: Iterable[Sequence[object]]) -> str:
+    """The statement that inserts rows of texts."""
+    texts = [", ".join("'" + str(cell).replace("'", "''") + "'" for cell in row) for row in rows]
+    return f"insert into {table} values {', '.join(f'({text})' for text in texts)}"
 
 
 def execute(url: str, *statements: str) -> Rows:

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from command_line import answered, apptek, succeeds
 from daily_projects import DailyProject, last_days, world_rows
-from database_servers import PostgresServer, execute
+from database_servers import PostgresServer, execute, insertion
 from pyarrow import parquet
 
 from apptek.daily import run as daily_run
@@ -83,12 +83,7 @@ def test_three_days_on_postgresql_score_the_forecasts_of_the_first(
     project.write(outputs, f"{server.url}#events")
     before = ""
     for day in DAYS:
-        values = ", ".join(
-            "(" + ", ".join("'" + cell.replace("'", "''") + "'" for cell in row) + ")"
-            for row in ROWS
-            if before < row[3] <= day
-        )
-        execute(server.url, f"insert into events values {values}")
+        execute(server.url, insertion("events", [row for row in ROWS if before < row[3] <= day]))
         before = day
         done = project.succeeds(day)
         read, *_ = log_of(done.stdout)

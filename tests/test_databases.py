@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from command_line import answered, apptek
-from database_servers import PASSWORD, PostgresServer, execute
+from database_servers import PASSWORD, PostgresServer, execute, insertion
 from fact_files import ReadFact, in_words
 
 from apptek.databases import Database, find_database
@@ -48,12 +48,8 @@ def postgres(server: PostgresServer) -> str:
 
 def fill(url: str, kind: str = "text", facts: Any = FACTS, table: str = "events") -> str:
     """Make a table of facts; return its URL."""
-    values = ", ".join(
-        "(" + ", ".join("'" + str(cell).replace("'", "''") + "'" for cell in fact) + ")"
-        for fact in facts
-    )
     columns = "subject text, predicate text, object text, time " + kind
-    execute(url, f"create table {table} ({columns})", f"insert into {table} values {values}")
+    execute(url, f"create table {table} ({columns})", insertion(table, facts))
     return f"{url}#{table}"
 
 

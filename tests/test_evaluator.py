@@ -1,4 +1,4 @@
-"""Any scorer is ranked as our own models are, and its result joins the comparisons."""
+"""Any scorer is ranked as our own models are, joins the comparisons, and is checked."""
 
 import re
 from dataclasses import replace
@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from learned_parts import LEARNED, settings_of
 from ranking_oracles import expected_rank, other_known
 from reference import PlainFact
 from worlds import PREDICATES, dataset_of, plain_facts
@@ -22,6 +23,7 @@ from apptek.evaluation.scorer import ViewScorer, evaluate_forecast
 from apptek.facts.facts import Dataset
 from apptek.facts.protocols import split_facts
 from apptek.facts.queries import Queries
+from apptek.research import check_baseline, check_scorer
 from apptek.research.compare import compare_results
 from apptek.research.evaluator import evaluate_model
 from apptek.research.result import read_result
@@ -204,3 +206,52 @@ def test_the_scripts_of_the_page_run(
     if "naive_bayes" in scripts()[number]:
         gain = float(re.findall(r"apptek_default minus naive_bayes: MRR ([+-][0-9.]+)", shown)[0])
         assert gain > 0.05
+
+
+@pytest.fixture(scope="module")
+def small() -> Dataset:
+    return make_world(1000, 0).dataset
+
+
+@pytest.mark.parametrize("name", ["frequency", "profile", "pair", "recency"])
+def test_the_counting_baselines_keep_the_contract(name: str, small: Dataset) -> None:
+    check_baseline(name, small)
+
+
+@pytest.mark.parametrize("name", LEARNED)
+def test_the_learned_baselines_keep_the_contract(name: str, small: Dataset) -> None:
+    check_baseline(name, small, config=settings_of(name, "training.epochs=1"))
+
+
+def zeros(queries: Queries) -> Any:
+    return np.zeros((len(queries), 26))
+
+
+def test_a_function_can_be_checked(small: Dataset) -> None:
+    assert len(small.predicates) == 26
+    check_scorer(zeros, small)
+
+
+class Remembering:
+    """The scores of a call depend on how many there were."""
+
+    calls = 0
+
+    def scores(self, queries: Queries) -> Any:
+        self.calls += 1
+        return zeros(queries) + self.calls
+
+
+@pytest.mark.parametrize(
+    ("scorer", "problem"),
+    [
+        (lambda queries: zeros(queries)[:, :-1], "returned shape"),
+        (lambda queries: zeros(queries) * np.nan, "NaN"),
+        (lambda queries: zeros(queries) + np.arange(len(queries))[:, None], "order of the queries"),
+        (lambda queries: zeros(queries) + len(queries), "other queries"),
+        (Remembering(), "differ between two calls"),
+    ],
+)
+def test_a_broken_scorer_is_found_out(scorer: Any, problem: str, small: Dataset) -> None:
+    with pytest.raises(ApptekError, match=problem):
+        check_scorer(scorer, small)

@@ -1,5 +1,4 @@
 import re
-from collections.abc import Iterable
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from test_default_model import assert_cited
 from apptek.explain.explainer import explain
 from apptek.predictor import Predictor, Query
 from apptek.present.explanation_text import explanation_text
-from apptek.results import CitedFact, Explanation, Reason
 from apptek.synthetic.world import World as PlantedWorld
 from apptek.synthetic.world import make_world
 
@@ -26,28 +24,11 @@ def training_query(predictor: Predictor, row: int) -> Query:
     return query_about(predictor.model.dataset, predictor.model.dataset.train, row)
 
 
-def walk(facts: Iterable[CitedFact], start: str) -> set[str]:
-    reached, facts = {start}, list(facts)
-    for _ in facts:
-        for fact in facts:
-            if {fact.subject, fact.object} & reached:
-                reached |= {fact.subject, fact.object}
-    return reached
-
-
-def assert_connects(found: Explanation, reason: Reason) -> None:
-    """Walking the cited facts of each side leads to every meeting entity."""
-    for side, start in (("subject", found.subject), ("object", found.object)):
-        facts = [fact for fact in reason.path if fact.side in (side, "both")]
-        assert {met.entity for met in reason.meeting} <= walk(facts, start)
-
-
-def test_cited_facts_exist_connect_and_are_never_the_hidden_one(predictor: Predictor) -> None:
+def test_cited_facts_exist_and_are_never_the_hidden_one(predictor: Predictor) -> None:
     data, facts = predictor.model.dataset, predictor.model.graph.facts
     for row in range(0, len(facts), 150):
         found = explain(predictor.answerer, training_query(predictor, row), hidden=row)
         for reason in found.all_reasons():
-            assert_connects(found, reason)
             assert set(reason.topology) >= {f.expanded_by for f in reason.facts}
             named = set(re.findall("'(.*?)'", reason.sentence))
             assert named == {found.shown(fact.predicate) for fact in reason.path}

@@ -84,6 +84,7 @@ def test_the_day_is_dragged_along_the_ribbon_and_all_else_follows(
     page.go_back()
     comes_to(page, time=query["time"])
     handle = page.get_by_role("slider", name="The day that is asked about")
+    expect(handle).to_have_attribute("aria-valuetext", re.compile(f"^{query['time']}"))
     at = int(handle.get_attribute("aria-valuenow") or 0)
     handle.focus()
     page.keyboard.press("ArrowRight")

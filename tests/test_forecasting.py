@@ -108,31 +108,24 @@ def test_what_happens_from_the_window_on_changes_nothing(
     data: Dataset, predictor: Predictor
 ) -> None:
     """Facts at the start of the window and later are planted between the very pair."""
-    model = predictor.model
-    axis = data.axis
-    times = axis.positions(model.graph.facts.times)
+    axis, pair, count = data.axis, busiest(predictor), len(data.predicates)
+    times = axis.positions(predictor.model.graph.facts.times)
     day = int(np.quantile(times[times != UNKNOWN], 0.7))
-    start = axis.format(day)
-    pair = busiest(Predictor(model))
-    ids = [data.entities.find(name) for name in pair]
-    count = 40
-    planted = Facts(
-        np.full(count, ids[0], np.int32),
-        np.arange(count, dtype=np.int32) % len(data.predicates),
-        np.full(count, ids[1], np.int32),
-        *[np.arange(day, day + count, dtype=np.int32)] * 2,
-    )
-    new = replace(data, train=planted, valid=planted.first(0), test=planted.first(0))
-    updated, _ = Predictor(model).update(new)
+    days = [axis.format(day + number) for number in range(41)]
+    planted = [(pair[0], data.predicates[n % count], pair[1], days[n]) for n in range(40)]
+    updated, _ = predictor.update(planted)
     before, after = (
-        to_dict(p.forecast(*pair, start, days=7, top=50)) for p in (Predictor(model), updated)
+        to_dict(each.forecast(*pair, days[0], days=7, top=50)) for each in (predictor, updated)
     )
     assert before == after
-    later = updated.forecast(*pair, axis.format(day + count), days=7)
-    assert (
-        later.probability
-        > Predictor(model).forecast(*pair, axis.format(day + count), days=7).probability
-    )
+    late = [each.forecast(*pair, days[40], days=7).probability for each in (predictor, updated)]
+    assert late[0] < late[1]
+
+
+@pytest.fixture(scope="module")
+def apart(data: Dataset) -> Predictor:
+    """A model that answers from the training facts alone."""
+    return quick(data, final=False)
 
 
 def test_split_by_time_nothing_is_learned_from_test(data: Dataset) -> None:
@@ -151,8 +144,9 @@ def test_split_by_time_nothing_is_learned_from_test(data: Dataset) -> None:
     assert (one.predicates, one.either) == (other.predicates, other.either)
 
 
-def test_facts_of_valid_and_test_are_seen_although_the_graph_lacks_them(data: Dataset) -> None:
-    apart = quick(data, final=False)
+def test_facts_of_valid_and_test_are_seen_although_the_graph_lacks_them(
+    data: Dataset, apart: Predictor
+) -> None:
     whole = TemporalGraph.of(replace(data, train=data.all_facts()))
     assert apart.model.occurrence is not None
     known = replace(apart.model.occurrence, all_facts=True)
@@ -270,15 +264,16 @@ def test_an_output_without_some_signs_is_no_error(
     assert "expected:" in done.stdout
 
 
-def test_facts_beyond_those_of_train_are_mentioned(data: Dataset, tmp_path: Path) -> None:
-    partly, whole = (quick(data, final=final) for final in (False, True))
-    subject, object_ = busiest(whole)
+def test_facts_beyond_those_of_train_are_mentioned(
+    predictor: Predictor, apart: Predictor, tmp_path: Path
+) -> None:
+    subject, object_ = busiest(predictor)
     joined = "including the validation and test sets"
-    for predictor, told in ((partly, True), (whole, False)):
-        forecast = predictor.forecast(subject, object_)
+    for each, told in ((apart, True), (predictor, False)):
+        forecast = each.forecast(subject, object_)
         assert any(joined in note.text for note in forecast.notes) == told
         assert (joined in str(forecast).splitlines()[2]) == told  # beside the window
-        predictor.save(folder := tmp_path / str(told))
+        each.save(folder := tmp_path / str(told))
         answer = apptek("predict", str(folder), subject, object_, forecast.first)
         assert (answer.stdout.splitlines()[0] == OF_TRAINING) == told
 

@@ -92,11 +92,6 @@ def test_json(name: str) -> None:
     check(f"json/{name}.json", answers(OBJECTS[name]))
 
 
-def test_the_questions_are_fifty() -> None:
-    kinds = ("predict", "explain", "forecast", "audit")
-    assert sum(len(set(OBJECTS[kind])) for kind in kinds) == 50
-
-
 @pytest.mark.usefixtures("fitted")
 @pytest.mark.parametrize("name", PAGES)
 def test_page(name: str) -> None:
