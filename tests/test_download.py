@@ -77,10 +77,13 @@ def assert_complete(home: Path) -> None:
     assert files_in(home) == {f"tiny/{split}.txt": CONTENT[split] for split in SPLITS}
 
 
-def test_the_three_files_arrive(benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path) -> None:
+def test_the_three_files_arrive_once(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
+) -> None:
     home = tmp_path / "not" / "yet"
     assert download(benchmark, home, progress=silent) == home / "tiny"
     assert_complete(home)
+    download(benchmark, home, progress=silent)  # they are there
     assert behaviour.requests == ["/train", "/valid", "/test"]
 
 
@@ -92,28 +95,33 @@ def test_a_file_known_by_its_blob_id_alone_arrives(
     assert_complete(tmp_path)
 
 
-def test_files_that_are_there_are_not_fetched_again(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
-) -> None:
-    download(benchmark, tmp_path, progress=silent)
-    behaviour.requests.clear()
-    download(benchmark, tmp_path, progress=silent)
-    assert behaviour.requests == []
-    assert_complete(tmp_path)
+WAS_CUT = r"train\.txt: the connection was cut after [0-9,]+ of [0-9,]+ bytes.*try again"
+SUMS = [hashlib.sha256(content).hexdigest() for content in (TRAIN, TRAIN.upper())]
+FAULTS: list[tuple[dict[str, Any], str]] = [
+    ({"cut_after": CUT}, WAS_CUT),
+    ({"cut_after": CUT, "chunked": True}, WAS_CUT),
+    ({"spoiled": True}, "{0}.*{1}|{1}.*{0}".format(*SUMS)),
+    ({"status": 404}, "/train answered 404 Not Found"),
+    ({"status": 503}, "/train answered 503 Service"),
+    # The right content, at an address that must not be followed.
+    *(({"redirect_to": f"{scheme}://SECRET"}, "") for scheme in ("file", "ftp", "data")),
+]
 
 
-@pytest.mark.parametrize("chunked", [False, True])
-def test_after_a_cut_nothing_is_left_and_the_next_download_succeeds(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path, chunked: bool
+@pytest.mark.parametrize(("fault", "message"), FAULTS)
+def test_a_download_that_fails_leaves_nothing_and_can_be_repeated(
+    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path, fault: dict[str, Any], message: str
 ) -> None:
-    behaviour.cut_after, behaviour.chunked = CUT, chunked
-    message = fails(benchmark, tmp_path)
-    assert re.search(r"train\.txt: the connection was cut after [0-9,]+ of [0-9,]+ bytes", message)
-    assert "try again" in message
-    assert files_in(tmp_path) == {}
-    behaviour.cut_after = None
-    download(benchmark, tmp_path, progress=silent)
-    assert_complete(tmp_path)
+    secret, home = tmp_path / "secret.txt", tmp_path / "home"
+    secret.write_bytes(TRAIN)
+    vars(behaviour).update(fault)
+    if behaviour.redirect_to:
+        behaviour.redirect_to = behaviour.redirect_to.replace("SECRET", str(secret))
+    assert re.search(message, fails(benchmark, home))
+    assert files_in(home) == {}
+    vars(behaviour).update(vars(Behaviour()))
+    download(benchmark, home, progress=silent)
+    assert_complete(home)
 
 
 def test_a_server_that_falls_silent_is_a_cut_connection(
@@ -127,16 +135,6 @@ def test_a_server_that_falls_silent_is_a_cut_connection(
     assert "timed out" in message
 
 
-def test_a_wrong_checksum_names_both_sums_and_leaves_nothing(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path
-) -> None:
-    behaviour.spoiled = True
-    message = fails(benchmark, tmp_path)
-    assert hashlib.sha256(TRAIN).hexdigest() in message
-    assert hashlib.sha256(TRAIN.upper()).hexdigest() in message
-    assert files_in(tmp_path) == {}
-
-
 def test_more_bytes_than_the_file_has_are_not_stored(benchmark: Benchmark, tmp_path: Path) -> None:
     short = replace(benchmark.files["train"], size=10)
     reports: list[int] = []
@@ -147,27 +145,6 @@ def test_more_bytes_than_the_file_has_are_not_stored(benchmark: Benchmark, tmp_p
             progress=lambda _, done, __: reports.append(done),
         )
     assert max(reports) < len(TRAIN)
-
-
-@pytest.mark.parametrize(("status", "text"), [(404, "404 Not Found"), (503, "503 Service")])
-def test_an_http_error_is_reported_and_leaves_nothing(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path, status: int, text: str
-) -> None:
-    behaviour.status = status
-    message = fails(benchmark, tmp_path)
-    assert f"{benchmark.files['train'].address} answered {text}" in message
-    assert list(tmp_path.iterdir()) == []
-
-
-@pytest.mark.parametrize("scheme", ["file", "ftp", "data"])
-def test_a_redirect_leads_to_no_other_scheme(
-    benchmark: Benchmark, behaviour: Behaviour, tmp_path: Path, scheme: str
-) -> None:
-    secret = tmp_path / "secret.txt"
-    secret.write_bytes(TRAIN)
-    behaviour.redirect_to = f"{scheme}://{secret}"
-    fails(benchmark, tmp_path / "home")
-    assert not (tmp_path / "home").exists()
 
 
 def test_a_wrong_file_in_the_place_is_not_overwritten(
