@@ -2,7 +2,6 @@
 
 import json
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -20,7 +19,6 @@ from apptek.arrays import Doubles
 from apptek.config import preset
 from apptek.errors import ApptekError, DataError
 from apptek.evaluation.calibration import yes_no_figures
-from apptek.facts.facts import Facts
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.forecast.backtest import backtest, group_skill, groups_of, judged, recent_span
@@ -41,7 +39,6 @@ from apptek.models.occurrence.horizon import (
 from apptek.models.occurrence.model import OccurrenceModel
 from apptek.models.occurrence.pair_counts import NAMES, Events, Meetings, Pairs
 from apptek.models.occurrence.snapshots import draw_never_seen
-from apptek.models.updating import update_model
 from apptek.predictor import Predictor
 from apptek.present.forecast_words import ACTIVE, no_skill_lines
 from apptek.research.result import read_result
@@ -451,17 +448,13 @@ def test_windows_after_the_fit_count_and_those_within_it_do_not(forecaster: Fore
 
 def test_facts_of_the_last_window_change_no_forecast(forecaster: Forecaster) -> None:
     """Planted in the last window: they happen, and nobody knew."""
-    model, axis = forecaster.model, forecaster.model.dataset.axis
     outcome, before = backtest(forecaster, 30)
-    last = outcome.windows[-1]
-    day = axis.parse(last.first)
-    entities = np.arange(40, dtype=np.int32)
-    times = np.full(40, day, np.int32)
-    planted = Facts(entities, entities % 3, entities[::-1].copy(), times, times)
-    nothing = planted.first(0)
-    new = replace(model.dataset, train=planted, valid=nothing, test=nothing)
-    updated, _ = update_model(model, new)
-    _, after = backtest(Forecaster(updated), 30, outcome.windows[0].first, last.last)
+    last, data = outcome.windows[-1], forecaster.model.dataset
+    updated, _ = Predictor(forecaster.model).update(
+        [(data.entities[n], data.predicates[n % 3], data.entities[39 - n], last.first)
+         for n in range(40)]
+    )  # fmt: skip
+    _, after = backtest(updated.forecaster, 30, outcome.windows[0].first, last.last)
     one, other = (part.to_pydict() for part in (before, after))
     for name in ("subject", "object", "probability", "expected", "own_rate", "last_30"):
         assert one[name] == other[name][: len(one[name])], name
