@@ -23,7 +23,7 @@ HEAD = """@prefix ex: <http://example.org/> .
 """
 
 
-def read_rdf(folder: Path, text: str, name: str = "facts.ttl", **options: Any) -> Dataset:
+def read_rdf(folder: Path, text: str, file: str = "facts.ttl", **options: Any) -> Dataset:
     """Read a file of RDF; Turtle and TriG get the prefixes."""
-    head = HEAD if ".ttl" in name or ".trig" in name else ""
-    return read_dataset(write(folder / name, head + text), splitting=ALL_IN_TRAIN, **options)
+    head = HEAD if ".ttl" in file or ".trig" in file else ""
+    return read_dataset(write(folder / file, head + text), splitting=ALL_IN_TRAIN, **options)

@@ -3,7 +3,7 @@
 import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -277,7 +277,7 @@ def in_file(read: Callable[..., object]) -> Callable[..., str]:
 
     def made(folder: Path, case: dict[str, Any]) -> str:
         options = {key: value for key, value in case.items() if key not in {"file", "text"}}
-        found = read(folder, case["text"], case["file"], **options)
+        found = read(write(folder / case["file"], case["text"]), **options)
         return facts_text(found) if isinstance(found, Dataset) else str(found)
 
     return made
@@ -294,18 +294,14 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "model-settings": lambda _, case: setting_text(*case),
     **dict.fromkeys(
         ("reading", "columns", "rows", "files"),
-        in_file(
-            lambda folder, text, name, **options: read_dataset(
-                write(folder / name, text), splitting=ALL_IN_TRAIN, **options
-            )
-        ),
+        in_file(partial(read_dataset, splitting=ALL_IN_TRAIN)),
     ),
     "bad-rows": lambda folder, row: facts_text(
         read_dataset(write(folder / "facts.tsv", f"{GOOD * 2}\r\n{row}\n{GOOD}"))
     ),
-    "rdf": in_file(read_rdf),
-    "aliases": in_file(lambda folder, text, name: read_aliases(write(folder / name, text))),
-    "projects": in_file(lambda folder, text, name: read_project(write(folder / name, text))),
+    "rdf": lambda folder, case: facts_text(read_rdf(folder, **case)),
+    "aliases": in_file(read_aliases),
+    "projects": in_file(read_project),
     "distances": lambda _, case: distance_text(*case),
     "intervals-in-words": lambda _, ends: when_text(*ends),
     "drawings": lambda _, case: drawing_text(**case),
@@ -315,11 +311,9 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "windows": lambda _, case: window_text(**case),
     "expected-numbers": lambda _, number: expected_words(number),
     "usual-lengths": lambda _, case: usual_window(*case),
-    "types": in_file(lambda folder, text, name: read_types(write(folder / name, text))),
-    "predicates": in_file(
-        lambda folder, text, name: words_text(read_predicates(write(folder / name, text)))
-    ),
-    "results": in_file(lambda folder, text, name: read_result(write(folder / name, text)).model),
+    "types": in_file(read_types),
+    "predicates": in_file(lambda path: words_text(read_predicates(path))),
+    "results": in_file(lambda path: read_result(path).model),
     "qualities": lambda _, case: quality_text(case),
     "scores": lambda _, case: score_words(case),
     "graph-descriptions": lambda _, case: described(case),
@@ -337,16 +331,14 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "shares": lambda _, case: shares_text(case),
     "read-as": lambda _, pair: str([note.text for note in read_as_notes(tuple(pair))]),
     "pairs": in_file(
-        lambda folder, text, name, **options: read_pairs(
-            write(folder / name, text), NameResolver(names_of("ABCD")), **options
-        )
+        lambda path, **options: read_pairs(path, NameResolver(names_of("ABCD")), **options)
     ),
     "splittings": lambda _, case: str(Splitting(**case)),
     "types-of-names": lambda _, case: types_text({**case}),
     "moments": lambda _, case: moment_text(**case),
     "times-in-sentences": lambda _, time: at_time(time),
     "reach": lambda _, case: reach_text(**case),
-    "query-files": in_file(lambda folder, text, name: [*read_queries(write(folder / name, text))]),
+    "query-files": in_file(lambda path: [*read_queries(path)]),
 }
 
 
