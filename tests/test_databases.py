@@ -402,7 +402,10 @@ def test_a_run_replaces_its_own_rows_in_two_tables_of_one_transaction(url: str) 
     fill(url, table="older")
     older = find_database(f"{url}#older")
     assert older is not None
-    with older.transaction() as connection, pytest.raises(DatabaseError, match="`apptek run` made"):
+    with (
+        older.transaction() as connection,
+        pytest.raises(DatabaseError, match="created by `apptek run`"),
+    ):
         older.appender(connection, "2014-01-02")
 
 

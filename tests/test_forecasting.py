@@ -166,7 +166,7 @@ def test_what_is_unusual_is_said(predictor: Predictor) -> None:
     assert unknown.notes[0].kind == "unknown_name"
     assert unknown.notes[0].data == {"names": ["Nobody at all"]}
     neither = predictor.forecast("Nobody at all", "No one", allow_unknown=True)
-    assert neither.notes[0].text.startswith("Neither Nobody at all nor No one is in the facts")
+    assert neither.notes[0].text.startswith("Neither Nobody at all nor No one is in the data")
     assert [note.kind for note in neither.notes].count("unknown_name") == 1
     late = predictor.forecast(subject, object_, axis.format(last + (last - first) // 2))
     far = [note.text for note in late.notes if note.kind == "far"]

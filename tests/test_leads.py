@@ -156,7 +156,7 @@ def test_updating_with_a_file_without_facts_moves_the_observed_time(
     assert Predictor.load(out).forecast("e0", "e1").first == "2014-10-30"
     quiet.write_text("subject,predicate,object\ne0,p1,e1\n", encoding="utf-8")
     undated = apptek("update", str(out), str(quiet), "--in-place")
-    assert "facts without a time in a model of dated facts: 1" in undated.stderr
+    assert "facts without a time added to a model with dated facts: 1" in undated.stderr
 
 
 def test_new_facts_move_the_observed_time_and_it_is_never_before_them(predictor: Predictor) -> None:
