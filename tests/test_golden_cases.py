@@ -36,8 +36,8 @@ from apptek.models.asked_queries import read_queries
 from apptek.models.model import last_supported
 from apptek.models.registry import model_settings
 from apptek.predictor import Predictor
-from apptek.present.explanation_words import contradicts_alone, paragraph, sentence
 from apptek.present.drawing import draw_answer
+from apptek.present.explanation_words import contradicts_alone, paragraph, sentence
 from apptek.present.forecast_words import expected_words
 from apptek.present.metrics_text import quality_text, score_text
 from apptek.present.sentences import Occurrences, when_words
