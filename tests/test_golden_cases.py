@@ -15,7 +15,8 @@ from fact_files import ALL_IN_TRAIN, in_words, write
 from golden_files import check
 from rdf_parts import read_rdf
 from reference import PlainFact
-from test_drawing import explained, fact
+from test_drawing import explained as explained_by
+from test_drawing import fact
 from time_texts import fields_of, read, votes_of
 from worlds import facts_of, graph_of, names_of, random_intervals
 
@@ -110,7 +111,7 @@ def usual_window(unit: str, stride: int, known: int, typical: float) -> str:
 
 def drawing_text(facts: list[Any], width: float) -> str:
     """Where each entity is, what leads from where to where, and the texts below."""
-    drawing = draw_answer(explained([fact(*each) for each in facts]), width=width)
+    drawing = draw_answer(explained_by([fact(*each) for each in facts]), width=width)
     names = {node.id: node.name for node in drawing.nodes}
     ordered = sorted(drawing.nodes, key=lambda node: node.x)
     nodes = [f"{each.name}: {each.role} at {each.x:.0f}, {each.y:.0f}" for each in ordered]
