@@ -41,6 +41,7 @@ from apptek.present.drawing import draw_answer
 from apptek.present.explanation_words import contradicts_alone, paragraph, sentence
 from apptek.present.forecast_words import expected_words
 from apptek.present.metrics_text import quality_text, score_text
+from apptek.present.rdf_answers import IriNames
 from apptek.present.sentences import Occurrences, when_words
 from apptek.present.wording import GIVEN, apart_text, at_time, read_as_notes, share_lines, when_text
 from apptek.reading.name_tables import read_aliases, read_predicates, read_types
@@ -86,17 +87,17 @@ def axis_by(unit: Any, stride: int = 1) -> TimeAxis:
     return TimeAxis(unit, mixed=bool(mixed), stride=stride)
 
 
-def window_text(axis: str, start: str | None = None, **length: Any) -> str:
+def window_text(axis: str, start: str | None = None, stride: int = 1, **length: Any) -> str:
     """A window of data from 2014, or whose times are from 0 on or around 1970."""
     days = TimeAxis("day")
     spans = {
         "day": (days.parse("2014-01-01"), days.parse("2014-12-31")),
         "month": (23_000, 24_200),
         "year": (1900, 2010),
-        "integer": (0, 9),
+        "integer": (0, 9 if stride == 1 else 720),
         "minute": (0, 1439),
     }
-    named = axis_by(axis)
+    named = axis_by(axis, stride)
     window = read_window(named, spans.get(named.unit, (0, 10**7)), start, Length(**length))
     return f"{' to '.join(window.texts(named))}, after {' to '.join(window.before().texts(named))}"
 
@@ -237,6 +238,13 @@ def search_text(uses: dict[str, int], typed: list[str]) -> str:
     return "\n  ".join(lines)
 
 
+def iri_text(name: str) -> str:
+    data = read_dataset([("North Korea", "Consult", "ex:a", "2014")], splitting=ALL_IN_TRAIN)
+    data = replace(data, aliases={"DPRK": "North Korea", "ex:b": "B"})
+    iris = IriNames(replace(data, read_with={"prefixes": "ex=http://example.org/"}))
+    return f"{iris.find(name)}, label {iris.new_labels()}, then {iris.new_labels()}"
+
+
 def resolved_text(names: list[str], asked: str, aliases: Any = ()) -> str:
     known = names_of(names)
     found = NameResolver(known, dict(aliases)).find(asked)
@@ -326,6 +334,7 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "shipped-tables": lambda _, counts: f"{len(shipped_table(counts))} predicates",
     "opposites": lambda _, case: str(CAMEO.opposes(*case)),
     "held-axes": lambda _, case: str(axis_by(case[0]).holds(axis_by(case[1]))),
+    "iris": lambda _, name: iri_text(name),
     "resolved": lambda _, case: resolved_text(**case),
     "cells": lambda _, cell: repr(without_formulas(pa.table({"a": [cell]}))["a"][0].as_py()),
     "told": lambda _, case: told_text(**case),

@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-from dataclasses import replace
 from pathlib import Path
 from subprocess import CompletedProcess
 from typing import Any
@@ -14,7 +13,7 @@ from typing import Any
 import pyoxigraph
 import pytest
 from command_line import apptek, succeeds
-from fact_files import ALL_IN_TRAIN, DAY, ReadFact, compress, in_words, write
+from fact_files import ALL_IN_TRAIN, ReadFact, compress, in_words, write
 from pyarrow import parquet
 from rdf_parts import HEAD, read_rdf
 from wikidata_sample import WIKIDATA, write_sample
@@ -22,7 +21,6 @@ from wikidata_sample import facts as sample_facts
 
 from apptek import Predictor
 from apptek.errors import ApptekError, DataError, NoFactsError
-from apptek.present.rdf_answers import IriNames
 from apptek.reading.rdf_names import DIRECT
 from apptek.reading.reader import read_dataset, read_more
 
@@ -190,21 +188,6 @@ def test_written_answers_are_read_back_with_their_probabilities(
     assert next(iter(found.values()))["reifies"].subject.value == f"{WIKIDATA}entity/Q3017"
     with pytest.raises(NoFactsError, match="labels but no facts"):  # predictions are not facts
         read_dataset(files[suffix])
-
-
-def test_names_that_are_no_iris_become_iris() -> None:
-    data = read_dataset([("North Korea", "Consult", "ex:a", DAY)], splitting=ALL_IN_TRAIN)
-    data = replace(data, aliases={"DPRK": "North Korea", "ex:b": "B"})
-    data = replace(data, read_with={"prefixes": "ex=http://example.org/"})
-    iris = IriNames(data)
-    assert iris.find("North Korea") == "urn:apptek:name:North%20Korea"
-    assert iris.find("ex:a") == "http://example.org/a"
-    assert iris.find("B") == "http://example.org/b"
-    assert iris.find("http://e.org/x") == "http://e.org/x"
-    assert dict(iris.new_labels()) == {
-        "urn:apptek:name:North%20Korea": "North Korea", "http://example.org/b": "B"
-    }  # fmt: skip
-    assert iris.new_labels() == []
 
 
 def test_an_update_knows_entities_by_their_iris(league: League, tmp_path: Path) -> None:

@@ -19,7 +19,6 @@ from apptek.facts.calendar import Unit
 from apptek.facts.facts import SPLITS, Facts
 from apptek.facts.protocols import Splitting
 from apptek.facts.times import TimeAxis
-from apptek.forecast.window import Length, read_window
 from apptek.predictor import Predictor
 from apptek.reading.reader import read_dataset, read_more
 
@@ -85,13 +84,6 @@ def test_integer_times_have_a_stride(tmp_path: Path) -> None:
     assert "0 to 744 in steps of 24" in apptek("data", "stats", str(tmp_path / "facts.csv")).stdout
     assert read_text(tmp_path, rows_of("0", "1", "3"), "facts.csv").axis.stride == 1
     assert read_text(tmp_path, rows_of("0", "24"), "facts.csv").axis.stride == 1
-
-
-def test_a_forecast_asks_about_the_next_step() -> None:
-    axis = TimeAxis("integer", stride=24)
-    window = read_window(axis, (0, 720), None, Length())
-    assert (window.first, window.last) == (744, 767)
-    assert read_window(TimeAxis("integer"), (0, 720), None, Length()).first == 721
 
 
 def test_events_of_one_day_that_are_merged_are_counted(tmp_path: Path) -> None:
