@@ -29,7 +29,7 @@ test-slow: $(SLOW_READY) browser postgresql  ## the slow tier: Ray, builds, load
 	$(PYTEST) -m "hypothesis and not slow" --hypothesis-profile=random
 
 golden: $(READY)  ## rewrite the golden files: read the diff before you commit it
-	GOLDEN=write $(BIN)/python -m pytest -q -n0 tests/test_golden.py
+	GOLDEN=write $(BIN)/python -m pytest -q -n0 tests/test_golden.py tests/test_golden_cases.py tests/test_manifest.py tests/test_mcp.py
 
 torture: $(READY)  ## the standing campaign: an hour of kills, cuts, full disks, mutations, bombs, slow clients
 	$(BIN)/python -m benchmarks.torture --minutes $(MINUTES) --seed $(SEED) --result torture.json

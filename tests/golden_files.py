@@ -21,7 +21,7 @@ from typing import Any
 from command_line import apptek
 
 FOLDER = Path(__file__).parent / "golden"
-WRITE = "GOLDEN=write .venv/bin/python -m pytest -q -n0 tests/test_golden.py"
+WRITE = "make golden"
 WIDTH = 100  # maximum length of a JSON line
 MAX_LINES = 200  # maximum length of a displayed difference
 ABSOLUTE, RELATIVE = 1e-6, 1e-4
