@@ -72,15 +72,6 @@ def test_columns_are_named_or_guessed() -> None:
     assert words(frame, columns=interval) == [("a", "p", "b", "2001", "2003")]
     numbers = {"subject": 0, "predicate": 1, "object": 2, "time": 3}
     assert words(pd.DataFrame(FACTS), columns=numbers) == EXPECTED
-    for wrong, message in (
-        (None, r"the columns .A., .Event., .* no subject and no object"),
-        ({"subject": "A"}, "frame: no predicate and no object; expected"),
-        (named | {"object": "C"}, r"there is no column 'C'; there are 5: 'A', 'Event', 'B'"),
-        (named | {"time": "x", "since": "from"}, "either time, or since and until"),
-        (named | {"time": "B"}, "uses one column twice"),
-    ):
-        with pytest.raises(DataError, match=message):
-            read_dataset(frame, columns=wrong)
 
 
 def test_categories_and_missing_values() -> None:
@@ -103,22 +94,6 @@ def test_categories_and_missing_values() -> None:
     assert [fact[3] for fact in words(years)] == ["1999", "?", "2001"]
 
 
-@pytest.mark.parametrize(
-    ("column", "message"),
-    [
-        ({"time": [1.5, 2.0, 3.0]}, "the column 'time' contains numbers with a fraction"),
-        ({"subject": [True, False, True]}, "the column 'subject' is of type bool; expected texts"),
-        ({"object": [["b"], ["c"], []]}, "the column 'object' is of type (large_)?list"),
-        ({"time": ["2014-05-13", "soon", "x"]}, r"frame:2: column 4 \(time\): found 'soon', exp"),
-        ({"subject": ["a\0", "b", "c"]}, "frame:1: column 1 .subject.: found a NUL byte"),
-    ],
-)
-@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
-def test_what_is_no_fact_is_a_clear_error(make: Any, column: Any, message: str) -> None:
-    with pytest.raises(DataError, match=message):
-        read_dataset(make({**ROWS, **column}))
-
-
 FRAME = pd.DataFrame(ROWS)
 UNREADABLE: dict[str, Any] = {
     "Duplicate column names": pd.concat([FRAME, FRAME[["time"]]], axis=1),
@@ -129,6 +104,7 @@ UNREADABLE: dict[str, Any] = {
     r"LazyFrame does not export Arrow data; collect\(\) it": pl.DataFrame(ROWS).lazy(),
     "int does not export Arrow data; expected a frame": 5,
     "frame: the frame is empty": FRAME.head(0),
+    "the column 'object' is of type (large_)?list": pl.DataFrame({**ROWS, "object": [["b"]] * 3}),
     r"of type .*[Pp]eriod": FRAME.assign(time=pd.period_range("2020-01", periods=3, freq="M")),
 }
 

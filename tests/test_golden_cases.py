@@ -313,6 +313,9 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "projects": in_file(read_project),
     "distances": lambda _, case: distance_text(*case),
     "intervals-in-words": lambda _, ends: when_text(*ends),
+    "frames": lambda _, case: facts_text(
+        read_dataset(pa.table(case["frame"]), columns=case.get("columns"), splitting=ALL_IN_TRAIN)
+    ),
     "drawings": lambda _, case: drawing_text(**case),
     "clocks": lambda _, rows: clock_text(rows),
     "last-supported": lambda _, spans: last_text(spans),
