@@ -171,7 +171,8 @@ def _tell_usage_error(error: Any) -> None:
         _tell_error(f"{name} was removed; {OPTIONS[name]}")
         return
     where = error.ctx.command_path if error.ctx else "apptek"
-    text = error.format_message().rstrip(".")
+    # Typer adds these words to errors about options with a fixed list of values.
+    text = error.format_message().replace("Value error, ", "").rstrip(".")
     _tell_error(f"{text}; see `{where} --help`")
 
 
