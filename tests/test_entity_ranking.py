@@ -16,6 +16,7 @@ from apptek.features.clock import Clock
 from apptek.models.entity_ranker import (
     FEATURES,
     UNIT,
+    Candidates,
     EntityIndex,
     EntityQueries,
     EntityRanker,
@@ -110,6 +111,7 @@ def test_ranks_agree_with_the_definition(facts: list[PlainFact], held_out: list[
     index = EntityIndex(everything, AXIS, SIZES, CLOCK)
     ranks = RANKER.ranks(index, queries, truths, known)
     found = index.candidates(queries)
+    assert len(found.entities) <= index.most_candidates(queries)
     for row, rank in enumerate(ranks.tolist()):
         part = slice(found.offsets[row], found.offsets[row + 1])
         values = RANKER.utilities(found)[part].tolist()
@@ -156,6 +158,24 @@ def test_a_fit_learns_that_facts_repeat_and_is_the_same_again() -> None:
     known = known_entities(queries, truths, facts_of(busy_world()), AXIS, PREDICATES)
     assert ranker.ranks(index, queries, truths, known).tolist() == [1.0, 1.0]
     assert EntityRanker.from_json(ranker.to_json()).others == ranker.others
+
+
+def test_a_fit_finds_no_more_candidates_at_once_than_its_limit(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    bounds = []
+
+    def note(self: EntityIndex, queries: EntityQueries) -> Candidates:
+        bounds.append((self.most_candidates(queries), len(queries)))
+        return find(self, queries)
+
+    find = EntityIndex.candidates
+    monkeypatch.setattr(EntityIndex, "candidates", note)
+    monkeypatch.setattr("apptek.models.entity_ranker.MOST_AT_ONCE", 200)
+    monkeypatch.setattr("apptek.models.entity_ranker.FEWEST", 4)
+    assert fitted(busy_world()) is not None
+    assert bounds
+    assert all(bound <= 200 and count > 4 for bound, count in bounds)
 
 
 def test_too_few_facts_are_not_fitted() -> None:

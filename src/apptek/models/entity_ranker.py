@@ -45,6 +45,7 @@ UNIT = 0.003  # scale of decayed counts: much smaller ones have no effect
 CHUNK = 256  # queries whose candidates are in memory at once
 LATE = 0.7  # the ranker is fitted on the dated training facts after this proportion of them
 MOST_QUERIES, MOST_CANDIDATES = 4_000, 3_000_000  # limits of the fit
+MOST_AT_ONCE = 12_000_000  # candidates are only found if their upper bound is at most this
 FEWEST = 50  # with fewer questions, nothing is fitted
 PENALTY = 3.0  # on the squares of the weights
 STEPS, ENOUGH = 12, 1e-6
@@ -115,13 +116,20 @@ class EntityIndex:
         offsets = np.searchsorted(rows, np.arange(len(queries) + 1)).astype(np.int64)
         return Candidates(offsets, entities, self._features(queries.take(rows), entities))
 
+    def most_candidates(self, queries: EntityQueries) -> int:
+        """Return an upper bound of the number of candidates, without finding them."""
+        by_actor = _group_ends(self._of_actor[0], queries.actors, self.entity_count)
+        by_predicate = _group_ends(self._of_predicate[0], queries.predicates, self.entity_count)
+        return sum(int((ends - starts).sum()) for starts, ends in (by_actor, by_predicate))
+
     def _features(self, asked: EntityQueries, entities: Longs) -> Floats:
         """Return the features of each candidate for the question in the same row."""
         by_actor = _among(self._subjects, asked.actors)
         by_predicate = _among(self._predicates, asked.predicates)
-        of_role, columns = _among(self._objects, entities), []
-        for family, rows in zip(
-            FAMILIES, (by_actor, by_actor, by_actor, by_predicate, of_role), strict=True
+        of_role = _among(self._objects, entities)
+        features = np.empty((len(entities), len(FAMILIES), len(SCALES)), np.float32)
+        for place, (family, rows) in enumerate(
+            zip(FAMILIES, (by_actor, by_actor, by_actor, by_predicate, of_role), strict=True)
         ):
             events = (self._subjects[rows], self._predicates[rows], self._objects[rows])
             groups = self._groups("pair" if family == "reversed" else family, *events)
@@ -130,8 +138,8 @@ class EntityIndex:
             counts, _ = decayed_counts(groups, times, wanted, asked.times, self._scales)
             if family == "predicate":  # an actor's own facts do not make it a candidate
                 counts[entities == asked.actors] = 0.0
-            columns.append(np.log1p(counts / UNIT).astype(np.float32))
-        return np.concatenate(columns, axis=1)
+            features[:, place] = np.log1p(counts / UNIT)
+        return features.reshape(len(entities), len(FEATURES))
 
     def _groups(self, family: str, actors: Longs, predicates: Longs, entities: Longs) -> Longs:
         is_reversed = predicates >= self.predicate_count
@@ -155,10 +163,10 @@ class EntityIndex:
 
     def _known(self, keys: Longs, since: Longs, groups: Longs, times: Longs) -> Longs:
         """Return row * entity_count + entity for each entity with an earlier fact in its group."""
-        ends = [np.searchsorted(keys, each * self.entity_count) for each in (groups, groups + 1)]
-        counts = ends[1] - ends[0]
+        starts, ends = _group_ends(keys, groups, self.entity_count)
+        counts = ends - starts
         rows = np.repeat(np.arange(len(groups)), counts)
-        places = np.arange(len(rows)) + np.repeat(ends[0] - np.cumsum(counts) + counts, counts)
+        places = np.arange(len(rows)) + np.repeat(starts - np.cumsum(counts) + counts, counts)
         kept = since[places] < times[rows]
         known: Longs = rows[kept] * self.entity_count + keys[places[kept]] % self.entity_count
         return known
@@ -166,6 +174,12 @@ class EntityIndex:
     def _rows(self, found: Longs) -> Longs:
         rows: Longs = found // self.entity_count
         return rows
+
+
+def _group_ends(keys: Longs, groups: Longs, entity_count: int) -> tuple[Longs, Longs]:
+    """Return where each group's keys start and end."""
+    starts, ends = (np.searchsorted(keys, each * entity_count) for each in (groups, groups + 1))
+    return starts, ends
 
 
 def _among(ids: Longs, wanted: Longs) -> Longs:
@@ -204,15 +218,16 @@ class EntityRanker:
         Entities without evidence come last and are tied.
         """
         order = np.lexsort((queries.times, queries.predicates))
+        size = max(1, min(CHUNK, MOST_CANDIDATES // index.entity_count))
         ranks = np.empty(len(queries))
 
         def work(start: int) -> None:
-            rows = order[start : start + CHUNK]
+            rows = order[start : start + size]
             found = index.candidates(queries.take(rows))
             others, values = known.take(rows), self.utilities(found)
             ranks[rows] = _ranks(found, values, truths[rows], others, index.entity_count)
 
-        in_threads(work, range(0, len(queries), CHUNK))
+        in_threads(work, range(0, len(queries), size))
         return ranks
 
     def to_json(self) -> dict[str, Any]:
@@ -270,12 +285,14 @@ def fit_entity_ranker(
     if len(queries) < FEWEST:
         return None
     known = known_entities(queries, truths, train, axis, index.predicate_count)
-    found = index.candidates(queries)
-    while len(found.entities) > MOST_CANDIDATES and len(queries) > FEWEST:
+    while True:
+        is_last = len(queries) <= FEWEST
+        if is_last or index.most_candidates(queries) <= MOST_AT_ONCE:
+            found = index.candidates(queries)
+            if is_last or len(found.entities) <= MOST_CANDIDATES:
+                return _fit(found, truths, known)
         kept = np.sort(rng.choice(len(queries), len(queries) // 2, replace=False))
         queries, truths, known = queries.take(kept), truths[kept], known.take(kept)
-        found = index.candidates(queries)
-    return _fit(found, truths, known)
 
 
 def _fit(found: Candidates, truths: Longs, known: Ragged) -> EntityRanker:
