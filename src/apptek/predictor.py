@@ -16,7 +16,7 @@ from apptek.evaluation.scorer import ViewScorer, check_evaluated, evaluate_split
 from apptek.facts.facts import Dataset, Split
 from apptek.facts.protocols import Protocol
 from apptek.files import is_model, sole_writer
-from apptek.models.answer_tables import SCHEMA, AnswerTable, AskedColumns
+from apptek.models.answer_tables import SCHEMA, AnswerTable
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.asked_queries import asked_queries, is_single, one_query
 from apptek.models.manifest import RUN, read_json
@@ -248,7 +248,7 @@ class Predictor:
         """
         asked = asked_queries(asked, self.model.dataset.axis)
         table = self._table(asked, top, coverage, hide_known=False)
-        return table.arrow(AskedColumns.of(asked)).cast(SCHEMA)
+        return table.arrow(asked).cast(SCHEMA)
 
     def _table(
         self, asked: Sequence[Query], top: int | None, coverage: float | None, *, hide_known: bool

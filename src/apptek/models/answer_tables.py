@@ -62,23 +62,6 @@ class RankedPredicates:
         return [VIEWS[number] for number in self.past_only.astype(np.int64).tolist()]
 
 
-@dataclass(frozen=True, slots=True)
-class AskedColumns:
-    """Queries as columns, with dictionaries for the texts of subjects, objects and times."""
-
-    subjects: pa.DictionaryArray
-    objects: pa.DictionaryArray
-    times: pa.DictionaryArray
-
-    @classmethod
-    def of(cls, queries: Sequence[Query]) -> "AskedColumns":
-        """Return the texts of a sequence of queries."""
-        columns = (
-            [getattr(query, name) for query in queries] for name in ("subject", "object", "time")
-        )
-        return cls(*(pa.array(column, pa.string()).dictionary_encode() for column in columns))
-
-
 @dataclass(frozen=True)
 class AnswerTable:
     """The answers to a batch of queries, by column. Each row is an `Answer`.
@@ -162,23 +145,23 @@ class AnswerTable:
             for row, query in enumerate(asked)
         ]
 
-    def arrow(self, asked: AskedColumns) -> pa.Table:
+    def arrow(self, asked: Sequence[Query]) -> pa.Table:
         """Return an Arrow table with a row per predicate of a query. `query` counts from 1."""
         (best, largest), words, count = self.best, self.predicates, len(self.ranked.queries)
         width, counts = best.shape[1], self.counts
         listed = (np.arange(width) < counts[:, None]).ravel()
-        row_of, flat = pa.array(np.repeat(np.arange(count), counts)), best.ravel()[listed]
-        queries, past = self.ranked.queries, np.repeat(self.ranked.past_only, counts)
+        rows, flat = np.repeat(np.arange(count), counts), best.ravel()[listed]
+        queries, row_of = self.ranked.queries, pa.array(rows)
         columns: dict[str, Any] = {
-            "query": row_of.to_numpy() + 1,
-            "subject": asked.subjects.take(row_of),
-            "object": asked.objects.take(row_of),
-            "time": asked.times.take(row_of),
+            "query": rows + 1,
+            "subject": _texts([query.subject for query in asked], rows),
+            "object": _texts([query.object for query in asked], rows),
+            "time": _texts([query.time for query in asked], rows),
             "rank": np.tile(np.arange(1, width + 1, dtype=np.int32), count)[listed],
             "predicate": _texts(words.names, flat),
             "probability": largest.ravel()[listed].astype(np.float64),
             "known": pa.array(np.take_along_axis(self.known, best, 1).ravel()[listed]),
-            "view": _texts(VIEWS, past.astype(np.int64)),
+            "view": _texts(VIEWS, self.ranked.past_only[rows].astype(np.int64)),
             "meant_subject": self.seen.names(queries.subjects).dictionary_encode().take(row_of),
             "meant_object": self.seen.names(queries.objects).dictionary_encode().take(row_of),
             "label": _texts(words.labels, flat),
