@@ -6,14 +6,14 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apptek.errors import ArgumentError, DataError
+from apptek.errors import DataError
 from apptek.features.traits import split_name
 from apptek.forecast.forecaster import read_filter
 from apptek.forecast.pair_chances import PairChances, seen_pairs
 from apptek.forecast.window import Length
 from apptek.predictor import Predictor
 from apptek.present.tables import write_result
-from apptek.present.watch_words import CUT_BEFORE, GRAMMAR
+from apptek.present.watch_words import CUT_BEFORE
 from apptek.results import WatchList, WatchRow
 
 GROUP = "verbal conflict"
@@ -99,17 +99,6 @@ def test_alerts_are_all_pairs_beyond_a_limit(predictor: Predictor, chances: Pair
         assert all(f"alert above {limit:g}" in alert.sentence for alert in listed.alerts)
         assert f"ALERT {alerted[0][0]} and {alerted[0][1]}: the chance" in repr(listed)
         assert len(listed.rows) >= 5
-
-
-@pytest.mark.parametrize(
-    "rule", ["", "rise", "rise > many", "rise < 3", "group: > 5", "rise > 101", "jump > 3", "> 5"]
-)
-def test_a_rule_that_cannot_be_read_is_answered_with_the_grammar(
-    predictor: Predictor, rule: str
-) -> None:
-    with pytest.raises(ArgumentError, match="expected 'chance > N', 'rise > N'") as caught:
-        predictor.watch(alerts=[rule])
-    assert str(caught.value) == f"alert {rule!r}: expected {GRAMMAR}"
 
 
 def test_an_earlier_list_marks_new_dropped_up_and_down(

@@ -78,28 +78,6 @@ def test_replaying_agrees_with_the_definitions(
         assert core.action % PREDICATES == plain[core.fact].predicate
 
 
-def test_the_shortest_connection_comes_first_and_the_others_stand_by() -> None:
-    plain = [
-        PlainFact(0, 0, 2, 5, 5),  # 0 and 1 meet in 2 ...
-        PlainFact(1, 0, 2, 6, 6),
-        PlainFact(0, 0, 3, 1, 1),  # ... and in 3, farther in time
-        PlainFact(3, 0, 1, 9, 9),
-        PlainFact(4, 0, 1, 5, 5),
-        PlainFact(0, 1, 1, 5, 5),  # of another predicate
-    ]
-    near = DecisionProcess(graph_of(plain), AgentConfig()), queries_of([(0, 1, 5, None)])
-    found = connect(*near, [0, 2])
-    assert found is not None
-    assert (found.steps, found.meeting, found.hops) == (1, (2, 3), ((1, 1), (1, 1)))
-    assert [c.fact for c in found.core] == [0, 1, 2, 3, 4]
-    assert [c.on_path for c in found.core] == [True] * 4 + [False]
-    assert connect(*near, [2]) is None
-    direct = connect(*near, [1])
-    assert direct is not None
-    assert [(c.fact, c.side) for c in direct.core] == [(5, "both")]
-    assert direct.meeting == (0, 1)
-
-
 def test_distances_have_a_sign() -> None:
     graph = graph_of(
         [

@@ -7,9 +7,7 @@ import pytest
 from plain_queries import query_about
 
 from apptek.config import preset
-from apptek.facts.times import TimeAxis
 from apptek.predictor import Predictor, Query
-from apptek.present.sentences import Ends, Occurrences, mirror_sentence
 from apptek.results import Contribution, Explanation
 from apptek.setting_rules import with_settings
 
@@ -141,19 +139,6 @@ def test_a_busy_partner_does_not_hide_facts_with_others_silently() -> None:
     predictor = Predictor.fit(rows, config=with_settings(preset("default"), QUICK))
     wrong, checked, bounds = wrong_counts(predictor, [Query("A", "B", str(start + 1100))])
     assert (wrong, checked > 0, bounds > 0) == ([], True, True)
-
-
-def test_what_is_more_in_the_other_direction_is_a_lower_bound_where_the_look_ends() -> None:
-    def did(source: str, target: str) -> str:
-        return f"{source} visited {target}"
-
-    for horizon, words in (
-        (None, "3 more, within a month"),
-        (20, "at least 3 more, within 21 days"),
-    ):
-        seen = Occurrences((0, -1, -5, -21), 0, False, horizon)
-        told = mirror_sentence(did, Ends("A", "B"), TimeAxis("day"), seen, same=False)
-        assert told == f"B visited A the same day, in the other direction (and {words})"
 
 
 FORECAST = (  # the sentences of forecasts: the whole, and what it counts

@@ -13,6 +13,7 @@ import pytest
 from event_dumps import ACLED, ICEWS, gdelt, gdelt_version_1
 from fact_files import ALL_IN_TRAIN, in_words, write
 from golden_files import check
+from plain_queries import queries_of
 from rdf_parts import read_rdf
 from reference import PlainFact
 from test_drawing import explained as explained_by
@@ -20,6 +21,7 @@ from test_drawing import fact
 from time_texts import fields_of, read, votes_of
 from worlds import facts_of, graph_of, names_of, random_intervals
 
+from apptek.config import AgentConfig
 from apptek.daily.project import read_project
 from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset
@@ -36,13 +38,15 @@ from apptek.graph.stored_graph import graph_about, graph_arrays, graph_from
 from apptek.models.asked_queries import read_queries
 from apptek.models.model import last_supported
 from apptek.models.registry import model_settings
+from apptek.paper.connection import connect
+from apptek.paper.environment import DecisionProcess
 from apptek.predictor import Predictor
 from apptek.present.drawing import draw_answer
 from apptek.present.explanation_words import contradicts_alone, paragraph, sentence
 from apptek.present.forecast_words import expected_words
 from apptek.present.metrics_text import quality_text, score_text
 from apptek.present.rdf_answers import IriNames
-from apptek.present.sentences import Occurrences, when_words
+from apptek.present.sentences import Ends, Occurrences, mirror_sentence, when_words
 from apptek.present.wording import GIVEN, apart_text, at_time, read_as_notes, share_lines, when_text
 from apptek.reading.name_tables import read_aliases, read_predicates, read_types
 from apptek.reading.reader import read_dataset
@@ -108,6 +112,25 @@ def distance_text(unit: str, apart: int, lasting: bool = False) -> str:
 
 def usual_window(unit: str, stride: int, known: int, typical: float) -> str:
     return str(usual_length(axis_by(unit, stride), known, typical))
+
+
+def connection_text(actions: list[int]) -> str:
+    facts = [
+        PlainFact(0, 0, 2, 5, 5),  # 0 and 1 meet in 2 ...
+        PlainFact(1, 0, 2, 6, 6),
+        PlainFact(0, 0, 3, 1, 1),  # ... and in 3, farther in time
+        PlainFact(3, 0, 1, 9, 9),
+        PlainFact(4, 0, 1, 5, 5),
+        PlainFact(0, 1, 1, 5, 5),  # of another predicate
+    ]
+    process = DecisionProcess(graph_of(facts), AgentConfig())
+    return str(connect(process, queries_of([(0, 1, 5, None)]), actions))
+
+
+def mirror_text(distances: list[int], horizon: int | None = None) -> str:
+    seen = Occurrences(tuple(distances), 0, False, horizon)
+    ends = Ends("A", "B")
+    return mirror_sentence("{} visited {}".format, ends, TimeAxis("day"), seen, same=False)
 
 
 def drawing_text(facts: list[Any], width: float) -> str:
@@ -313,6 +336,8 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "projects": in_file(read_project),
     "distances": lambda _, case: distance_text(*case),
     "intervals-in-words": lambda _, ends: when_text(*ends),
+    "connections": lambda _, actions: connection_text(actions),
+    "mirrors": lambda _, case: mirror_text(**case),
     "frames": lambda _, case: facts_text(
         read_dataset(pa.table(case["frame"]), columns=case.get("columns"), splitting=ALL_IN_TRAIN)
     ),
