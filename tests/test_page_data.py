@@ -91,34 +91,6 @@ def test_a_long_range_has_evenly_spread_days(
     assert body["positions"][-1] - body["positions"][0] == 3999
 
 
-def test_words_find_the_pairs_whose_facts_they_describe(
-    client: TestClient, served: ServedModel
-) -> None:
-    model = served.predictor.model
-    facts, data = model.graph.facts, model.dataset
-    row = np.flatnonzero(facts.subjects != facts.objects)[:1]
-    ((subject, predicate, object_, *_),) = in_words(data, facts.take(row))
-    found = client.get(
-        "/api/questions", params={"q": f"{subject} and {predicate} {object_}"}
-    ).json()["questions"]
-    assert {subject, object_} in [{each["subject"], each["object"]} for each in found]
-    found = client.get("/api/questions", params={"q": subject}).json()["questions"]
-    names, predicates = list(data.entities), list(data.predicates)
-    for each in found:  # the count is of what the sentence says, and no predicate has more
-        ends = [names.index(each[side]) for side in ("subject", "object")]
-        counts = [
-            np.bincount(facts.predicates[(facts.subjects == one) & (facts.objects == other)])
-            for one, other in (ends, ends[::-1])
-        ]
-        own = predicates.index(each["predicate"])
-        assert each["facts"] == counts[0][own] == max(c.max(initial=0) for c in counts)
-    assert len({frozenset((each["subject"], each["object"])) for each in found}) == len(found)
-    counts = [each["facts"] for each in found]
-    assert counts == sorted(counts, reverse=True)
-    assert client.get("/api/questions", params={"q": "qqq zzz"}).json()["questions"] == []
-    assert client.get("/api/questions", params={"q": "!? and"}).json()["questions"] == []
-
-
 @pytest.mark.parametrize("name", ["explored", "one_file"])
 def test_the_examples_are_said_to_be_selected(shared_model: SharedModel, name: str) -> None:
     """Both for a model of a part of the facts and for one that answers from all of them."""

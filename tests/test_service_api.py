@@ -33,15 +33,6 @@ def test_the_model_describes_itself(client: TestClient, served: ServedModel) -> 
     assert found["span"]["first"] < found["span"]["last"]
 
 
-def test_predicates_and_their_uses(client: TestClient, served: ServedModel) -> None:
-    found = client.get("/api/predicates").json()["predicates"]
-    assert [entry["name"] for entry in found] == list(served.predictor.model.dataset.predicates)
-    assert sum(entry["facts"] for entry in found) == len(served.predictor.model.dataset.train)
-    consult = next(entry for entry in found if entry["name"] == "Consult")
-    assert (consult["label"], consult["class"]) == ("Consult", "Consult")
-    assert consult["group"] == "verbal cooperation"
-
-
 def test_a_batch_is_answered_as_its_queries_are(client: TestClient, served: ServedModel) -> None:
     queries = [tuning_query(served, row) for row in range(300)]
     batch = client.post("/api/predict", json={"queries": queries, "top": 3}).json()["answers"]

@@ -3,7 +3,6 @@
 import csv
 import io
 
-import numpy as np
 import pytest
 from fastapi.testclient import TestClient
 from python_calamine import CalamineWorkbook
@@ -17,13 +16,6 @@ from apptek.server.served_model import ServedModel
 @pytest.fixture
 def client(forecasting: ServedModel) -> TestClient:
     return client_of(forecasting)
-
-
-def country_of(served: ServedModel) -> str:
-    """The country of most entities."""
-    parts = filter(None, map(split_name, served.model.dataset.entities))
-    countries = [country for _, country in parts]
-    return max(set(countries), key=countries.count)
 
 
 def test_a_watch_list_has_the_filters_of_the_command(
@@ -62,46 +54,3 @@ def test_a_watch_list_is_saved_as_a_file(client: TestClient) -> None:
     content = client.get("/api/watch", params={**asked, "format": "xlsx"}).content
     sheet = CalamineWorkbook.from_filelike(io.BytesIO(content)).get_sheet_by_index(0).to_python()
     assert [row[1] for row in sheet[1:]] == [row["object"] for row in found["rows"]]
-
-
-def test_what_an_actor_does_and_receives_is_counted_by_group(
-    client: TestClient, forecasting: ServedModel
-) -> None:
-    data, facts = forecasting.model.dataset, forecasting.model.graph.facts
-    country = country_of(forecasting)
-    members = [country] if data.entities.find(country) is not None else []
-    members += [name for name in data.entities if (part := split_name(name)) and part[1] == country]
-    ids = np.asarray([data.entities.find(name) for name in members])
-    found = client.get(f"/api/entity/{country}/timeline", params={"members": True}).json()
-    assert found["members"] == members
-    labels = forecasting.predictor.answerer.labels
-    groups = np.asarray([labels.group_of(data.predicates[p]) or "other" for p in facts.predicates])
-    for side, ends in (("does", facts.subjects), ("receives", facts.objects)):
-        own = groups[np.isin(ends, ids) & facts.dated]
-        counts = {layer: sum(row) for layer, row in zip(found["layers"], found[side], strict=True)}
-        assert counts == {layer: int((own == layer).sum()) for layer in found["layers"]}
-        assert sum(counts.values()) == len(own) > 0
-    one = client.get(f"/api/entity/{members[-1]}/timeline").json()
-    assert one["total"] < found["total"]
-    assert one["members"] == [members[-1]]
-
-
-def test_everyday_words_find_events_and_names_are_offered_besides(
-    client: TestClient, forecasting: ServedModel
-) -> None:
-    def search(text: str) -> tuple[set[str], list[str]]:
-        found = client.get("/api/questions", params={"q": text, "limit": 50}).json()
-        names = [each["name"] for each in found["names"]]
-        return {each["predicate"] for each in found["questions"]}, names
-
-    labels = forecasting.predictor.answerer.labels
-    talks, _ = search("talks")
-    assert talks
-    assert {labels.class_of(name) for name in talks} <= {"Consult", "Express intent to cooperate"}
-    actor = forecasting.samples[0].subject
-    some, names = search(f"{actor} talks")
-    assert some <= talks
-    assert names[0] == actor
-    nothing, names = search(f"{actor} protest visit")
-    assert nothing == set()
-    assert names[0] == actor
