@@ -210,9 +210,10 @@ class OccurrenceModel:
             raise ValueError("the windows of the occurrence model do not grow from 1 on")
         if about["stride"] < 1 or not 0 <= about["either"] <= 1:
             raise ValueError("the occurrence model has an impossible stride or dependence")
+        shift, slope = map(float, about["predicates"])
         return cls(
             clock=Clock(*about["clock"]),
-            predicates=_two(about["predicates"]),
+            predicates=(shift, slope),
             horizons=tuple(horizons),
             **{name: about[name] for name in _PLAIN},
             ranker=EntityRanker.from_json(about["ranker"]) if about.get("ranker") else None,
@@ -223,8 +224,3 @@ def either_way(larger: Doubles, smaller: Doubles, independent: float) -> Doubles
     """Return P(one or both). `independent` is the weight of the less probable direction, 0 to 1."""
     chances: Doubles = -np.expm1(np.log1p(-larger) + independent * np.log1p(-smaller))
     return chances
-
-
-def _two(entry: Sequence[float]) -> tuple[float, float]:
-    shift, slope = map(float, entry)
-    return shift, slope
