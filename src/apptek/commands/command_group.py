@@ -26,7 +26,7 @@ COMMANDS = {
 OPTIONS = {
     "--preset": "use --model NAME (or --model NAME:paper to train a baseline as its authors did)",
     "--as-of": "use --past-only, or --from TIME with forecast and watch",
-    "--view": "use --past-only; without it, every view is evaluated",
+    "--view": "use --past-only",
     "--strict-names": "unknown names are rejected without --allow-unknown",
     "--most": "use --top N",
     "--reload": "restart the service to serve a new model",
