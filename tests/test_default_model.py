@@ -60,7 +60,7 @@ def test_types_of_a_table_replace_those_of_names_and_are_kept(
 
 
 def test_types_that_would_be_ignored_are_refused(data: Dataset) -> None:
-    with pytest.raises(DataError, match="no entity of the data has a 'letter'"):
+    with pytest.raises(DataError, match="no entity in the data has a 'letter'"):
         Predictor.fit(data, types={"letter": {"nobody": "N"}})
     with pytest.raises(ConfigError, match="needs traits in features"):
         Predictor.fit(data, model="paper", types={"letter": {data.entities[0]: "N"}})

@@ -131,7 +131,7 @@ def test_a_fact_of_the_data_is_not_counted_twice(predictor: Predictor, last: Fac
 def test_suppose_is_for_single_questions(predictor: Predictor, last: Fact) -> None:
     query = (last[0], last[2], last[3])
     for many in ([query, query], [query]):
-        with pytest.raises(ArgumentError, match="for a single query"):
+        with pytest.raises(ArgumentError, match="requires a single query"):
             predictor.predict(many, suppose=[last])
     with pytest.raises(ArgumentError, match="no supposed fact"):
         predictor.predict(query, suppose=[])

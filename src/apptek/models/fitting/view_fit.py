@@ -197,7 +197,7 @@ def _kinds(fit: Fit, view: View) -> tuple[Kind, ...]:
     given = types_from_table(fit.options.types, data.entities, data.train)
     for kind in given:
         if not np.any(kind.of_entity >= 0):
-            raise DataError(f"no entity of the data has a {kind.name!r} in the table of types")
+            raise DataError(f"no entity in the data has a {kind.name!r} in the table of types")
     read = types_from_names(data.entities, data.train, from_neighbours=view == "all_facts")
     return (*given, *(kind for kind in read if kind.name not in fit.options.types))
 
