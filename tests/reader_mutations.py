@@ -25,8 +25,8 @@ from peak_memory import peak_bytes
 from sheets import Formula, write_sheets
 
 from apptek.errors import DataError
-from apptek.models.asked_queries import read_queries
-from apptek.reading.options import ReadOptions
+from apptek.models.asked_queries import read_rows
+from apptek.reading.frames import QUERY_ROLES
 from apptek.reading.reader import read_dataset
 
 Rng = np.random.Generator
@@ -219,7 +219,7 @@ def damage_and_read(seed: int, folder: Path) -> str:
         dataset.describe(dataset.train, 0)
         outcome = READ
     try:
-        for _ in read_queries(path, ReadOptions()):
+        for _ in read_rows(path, QUERY_ROLES):
             pass
     except DataError as error:
         _check_message(error)

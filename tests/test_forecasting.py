@@ -248,7 +248,8 @@ def test_of_equally_probable_predicates_the_larger_share_comes_first(predictor: 
     shares = np.random.default_rng(0).dirichlet(np.ones(size), 2)
     made = forecaster.both_ways(forecaster.ids(busiest(predictor))[None], Window(0, 6))
     made = replace(made, chances=Occurrence(np.full(2, 0.003), np.full(2, 1e9)))
-    parts = pairs._predicates(forecaster, made, shares, ("A", "B"), None)
+    vars(made)["shares"] = shares
+    parts = pairs._predicates(made, ("A", "B"), None)
     assert {part.probability for part in parts} == {0.003}
     assert [part.share for part in parts] == sorted(shares.ravel().tolist(), reverse=True)
 

@@ -35,7 +35,7 @@ from apptek.features.traits import NewNames, types_from_names
 from apptek.forecast.pair_chances import read_pairs
 from apptek.forecast.window import Length, read_window, usual_length
 from apptek.graph.stored_graph import graph_about, graph_arrays, graph_from
-from apptek.models.asked_queries import read_queries
+from apptek.models.asked_queries import read_rows
 from apptek.models.model import last_supported
 from apptek.models.registry import model_settings
 from apptek.paper.connection import connect
@@ -48,10 +48,11 @@ from apptek.present.metrics_text import quality_text, score_text
 from apptek.present.rdf_answers import IriNames
 from apptek.present.sentences import Ends, Occurrences, mirror_sentence, when_words
 from apptek.present.wording import GIVEN, apart_text, at_time, read_as_notes, share_lines, when_text
+from apptek.reading.frames import QUERY_ROLES
 from apptek.reading.name_tables import read_aliases, read_predicates, read_types
 from apptek.reading.reader import read_dataset
 from apptek.research.result import read_result
-from apptek.results import Explanation, Group, Share, Support
+from apptek.results import Explanation, Group, Query, Share, Support
 from apptek.safe_text import without_formulas
 from apptek.server.http_server import Reach
 from apptek.setting_rules import with_settings
@@ -315,6 +316,11 @@ def in_file(read: Callable[..., object]) -> Callable[..., str]:
     return made
 
 
+def queries_in(path: Path) -> list[tuple[int, Query | str]]:
+    rows = read_rows(path, QUERY_ROLES)
+    return [(line, row if isinstance(row, str) else Query(*row)) for line, row in rows]
+
+
 SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "times": lambda _, text: str(read(text)),
     "patterns": lambda _, case: pattern_text(*case),
@@ -376,7 +382,7 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "moments": lambda _, case: moment_text(**case),
     "times-in-sentences": lambda _, time: at_time(time),
     "reach": lambda _, case: reach_text(**case),
-    "query-files": in_file(lambda path: [*read_queries(path)]),
+    "query-files": in_file(queries_in),
 }
 
 

@@ -8,15 +8,17 @@ from fact_files import parquet_bytes, write
 from sheets import write_sheets
 
 from apptek.errors import DataError
-from apptek.models.asked_queries import LeftOut, Numbered, read_queries
+from apptek.models.asked_queries import USUAL, LeftOut, read_rows
+from apptek.reading.frames import QUERY_ROLES
 from apptek.reading.options import ReadOptions
 from apptek.results import Query
 
 QUERY = Query("Zo\u00eb", "b", "2014-05-13")
 
 
-def queries_in(path: Path) -> list[Numbered]:
-    return list(read_queries(path))
+def queries_in(path: Path, options: ReadOptions = USUAL) -> list[tuple[int, Query | str]]:
+    rows = read_rows(path, QUERY_ROLES, options)
+    return [(line, row if isinstance(row, str) else Query(*row)) for line, row in rows]
 
 
 @pytest.mark.parametrize(
@@ -50,7 +52,7 @@ def test_a_dump_of_events_gives_its_queries(
     tmp_path: Path, name: str, text: str, query: Query, lines: tuple[int, int]
 ) -> None:
     options = ReadOptions(format="gdelt" if name[0] == "x" else "")
-    found = dict(read_queries(write(tmp_path / name, text), options))
+    found = dict(queries_in(write(tmp_path / name, text), options))
     assert found[lines[0]] == query
     assert isinstance(found[lines[1]], LeftOut)
     assert len(found) == 3 + (name[0] == "x")
@@ -67,6 +69,6 @@ def test_a_file_without_the_columns_is_refused(tmp_path: Path) -> None:
 def test_a_limit_and_an_encoding_can_be_given(tmp_path: Path) -> None:
     path = write(tmp_path / "q.csv.gz", "\u041c\u0438\u0440,b,2014\n".encode("cp1251"))
     options = ReadOptions(encoding="cp1251")
-    assert list(read_queries(path, options)) == [(1, Query("\u041c\u0438\u0440", "b", "2014"))]
+    assert queries_in(path, options) == [(1, Query("\u041c\u0438\u0440", "b", "2014"))]
     with pytest.raises(DataError, match="it expands to more than 5 bytes"):
-        list(read_queries(path, ReadOptions(max_bytes=5, encoding="cp1251")))
+        queries_in(path, ReadOptions(max_bytes=5, encoding="cp1251"))

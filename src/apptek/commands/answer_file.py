@@ -1,7 +1,6 @@
 """Answers to a file of queries: streamed in order, with bounded memory, and written atomically."""
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -10,11 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from apptek.databases import Database
-from apptek.errors import DataError, TimeFormatError, UnknownName
 from apptek.models.answer_tables import SCHEMA
-from apptek.models.asked_queries import USUAL, LeftOut, read_queries
+from apptek.models.asked_queries import USUAL, good_rows_of
 from apptek.predictor import Predictor
 from apptek.present.tables import answer_writer
+from apptek.reading.frames import QUERY_ROLES
 from apptek.reading.options import ReadOptions
 from apptek.results import Query
 
@@ -61,9 +60,14 @@ def answer_file(
     queries from 1. With a coverage, the rows form a prediction set.
     """
     answered = AnsweredFile()
-    numbered = _check(predictor, queries, reading, answered.skipped)
+
+    def check(row: list[str]) -> None:
+        predictor.model.dataset.axis.parse(row[2])
+        predictor.answerer.entities.check(*row[:2], allow_unknown=True)
+
+    rows_of_file = good_rows_of(queries, QUERY_ROLES, reading, check, answered.skipped)
     with answer_writer(out, predictor.model.dataset) as write:
-        while batch := list(islice(numbered, BATCH)):
+        while batch := [Query(*row) for row in islice(rows_of_file, BATCH)]:
             rows = predictor.predict_table(batch, top=top, coverage=coverage)
             numbers = pa.array(rows.column("query").to_numpy() + answered.queries)
             rows = rows.set_column(0, SCHEMA.field("query"), numbers)
@@ -71,23 +75,3 @@ def answer_file(
             answered.count(rows.filter(pc.equal(rows.column("rank"), 1)))
             answered.queries += len(batch)
     return answered
-
-
-def _check(
-    predictor: Predictor, file: Path | Database, reading: ReadOptions, left_out: list[str]
-) -> Iterator[Query]:
-    """Yield the valid queries. At an invalid one, raise an error, or skip it and note why."""
-    entities = predictor.answerer.entities
-    for line, query in read_queries(file, reading):
-        problem = query if isinstance(query, str) else None
-        if isinstance(query, Query):
-            try:
-                predictor.model.dataset.axis.parse(query.time)
-                entities.check(query.subject, query.object, allow_unknown=True)
-                yield query
-                continue
-            except (TimeFormatError, UnknownName) as error:
-                problem = str(error).removesuffix(".")
-        if not reading.skip_bad and not isinstance(problem, LeftOut):
-            raise DataError(f"{file.name}:{line}: {problem}")
-        left_out.append(f"{file.name}:{line}: {problem}")

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from apptek.arrays import Bools, Ints, Matrix
+from apptek.arrays import Ints, Matrix
 from apptek.errors import ApptekError, ArgumentError, TimeFormatError
 from apptek.explain.contrast import contrasted, reason_changes
 from apptek.explain.explainer import explain, find_predicate, without_facts
@@ -25,29 +25,25 @@ LEAST = 0.005  # smallest change in a reason's log-odds that is not displayed as
 
 @dataclass(frozen=True, slots=True)
 class Supposition:
-    """Supposed facts, as ids and as text, with flags for the ones that count."""
+    """Supposed facts, as ids and as text with a flag for whether they count."""
 
     facts: Facts
     listed: tuple[SupposedFact, ...]
-    counts: Bools
     notes: tuple[Note, ...] = ()
 
     def before(self, positions: Ints, moment: int, shown: str) -> "Supposition":
         """Return a copy in which only facts before `moment` count. `shown` is that time as text."""
-        late = self.counts & (positions >= moment)
-        listed = zip(self.listed, late.tolist(), strict=True)
-        notes = [late_fact_note(fact, shown) for fact, is_late in listed if is_late]
-        return Supposition(self.facts, self.listed, self.counts & ~late, (*self.notes, *notes))
+        listed, notes = [], [*self.notes]
+        for fact, position in zip(self.listed, positions.tolist(), strict=True):
+            if fact.counts and position >= moment:
+                notes.append(late_fact_note(fact, shown))
+            listed.append(replace(fact, counts=fact.counts and position < moment))
+        return Supposition(self.facts, tuple(listed), tuple(notes))
 
     @property
     def counted(self) -> Facts:
         """The supposed facts that count."""
-        return self.facts.take(self.counts)
-
-    def told(self) -> tuple[SupposedFact, ...]:
-        """Return the facts in words, each with a flag for whether it counts."""
-        both = zip(self.listed, self.counts.tolist(), strict=True)
-        return tuple(replace(fact, counts=counts) for fact, counts in both)
+        return self.facts.take(np.asarray([fact.counts for fact in self.listed], np.bool_))
 
 
 def read_supposed(answerer: Answerer, suppose: Any) -> Supposition:
@@ -62,10 +58,10 @@ def read_supposed(answerer: Answerer, suppose: Any) -> Supposition:
         raise ArgumentError(f"there is no supposed fact; expected {FORM}")
     columns = [np.asarray(column, np.int32) for column in zip(*rows, strict=True)]
     facts = Facts(columns[0], columns[1], columns[2], columns[3], columns[3])
-    listed = tuple(_in_words(answerer, row) for row in rows)
-    fresh = is_new(facts, answerer.model.graph.facts)
-    notes = [known_fact_note(listed[row]) for row in np.flatnonzero(~fresh)]
-    return Supposition(facts, listed, fresh, tuple(notes))
+    are_new = is_new(facts, answerer.model.graph.facts).tolist()
+    listed = [_in_words(answerer, *each) for each in zip(rows, are_new, strict=True)]
+    notes = [known_fact_note(fact) for fact in listed if not fact.counts]
+    return Supposition(facts, tuple(listed), tuple(notes))
 
 
 def _row(answerer: Answerer, given: Any, where: str) -> tuple[int, int, int, int]:
@@ -87,10 +83,10 @@ def _row(answerer: Answerer, given: Any, where: str) -> tuple[int, int, int, int
     return answerer.entity_id(subject), known, answerer.entity_id(object_), code
 
 
-def _in_words(answerer: Answerer, row: tuple[int, int, int, int]) -> SupposedFact:
+def _in_words(answerer: Answerer, row: tuple[int, int, int, int], is_new: bool) -> SupposedFact:
     data, date = answerer.model.dataset, answerer.model.dataset.axis.format(row[3])
     names = (data.entities[row[0]], data.predicates[row[1]], data.entities[row[2]])
-    return SupposedFact(fact_sentence(answerer.labels, *names, date), *names, date, True)
+    return SupposedFact(fact_sentence(answerer.labels, *names, date), *names, date, is_new)
 
 
 def what_if(
@@ -121,8 +117,8 @@ def what_if(
     )
     rows = _chances(answerer, chances)
     return WhatIf(
-        sentence=answer_sentence(rows, supposed.told()),
-        facts=supposed.told(),
+        sentence=answer_sentence(rows, supposed.listed),
+        facts=supposed.listed,
         chances=rows,
         compared=compared,
         changes=changes,

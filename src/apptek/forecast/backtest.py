@@ -319,14 +319,12 @@ def _never_seen(forecaster: Forecaster, window: Window, recent: int) -> Judged:
 
 def _predicates(forecaster: Forecaster, forecasts: PairForecasts) -> tuple[Doubles, Bools]:
     """Return the probabilities of the predicates worth comparing, and whether they came true."""
-    rows = np.flatnonzero(forecasts.probabilities >= WORTH_ASKING)
-    data, pairs = forecaster.model.dataset, forecasts.pairs.take(rows)
-    if not len(rows):
+    made = forecasts.take(np.flatnonzero(forecasts.probabilities >= WORTH_ASKING))
+    if not len(made.pairs):
         return np.zeros(0), np.zeros(0, np.bool_)
-    shares = forecaster.shares(pairs)
-    chances = forecaster.occurrence.predicate_probabilities(forecasts.chances.take(rows), shares)
+    chances, data = made.of_predicates, forecaster.model.dataset
     facts = forecaster.model.graph.facts
-    window, later = forecasts.window, pairs.later(forecasts.window.lead)
+    window, later = made.window, made.pairs.later(made.window.lead)
     hits = predicates_in(facts, data.axis, later, window.length, len(data.predicates))
     worth = chances >= SMALLEST
     return chances[worth], hits[worth]

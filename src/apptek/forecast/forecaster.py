@@ -41,10 +41,11 @@ from apptek.results import Note
 FEW = 8  # for at most this many pairs, only the facts of their entities are read
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class PairForecasts:
     """Forecasts for n ordered pairs, as arrays."""
 
+    forecaster: "Forecaster"
     pairs: Pairs
     window: Window
     chances: Occurrence
@@ -61,10 +62,25 @@ class PairForecasts:
         """The expected numbers of facts: (n,)."""
         return self.chances.expected
 
+    @cached_property
+    def shares(self) -> Doubles:
+        """P(predicate | a fact at the pair's time) for each pair: (n, R)."""
+        view = self.forecaster.answerer.view_in_use("past_only")
+        return past_shares(self.forecaster.model, self.pairs, view)
+
+    @cached_property
+    def of_predicates(self) -> Doubles:
+        """P(at least one fact with the predicate) for each pair: (n, R)."""
+        return self.forecaster.occurrence.predicate_probabilities(self.chances, self.shares)
+
     def take(self, rows: Longs) -> "PairForecasts":
-        """Return the selected rows."""
+        """Return the selected rows, with their shares if these are known."""
         chances, met = self.chances.take(rows), self.met[rows]
-        return PairForecasts(self.pairs.take(rows), self.window, chances, met, self.features[rows])
+        pairs, features = self.pairs.take(rows), self.features[rows]
+        part = PairForecasts(self.forecaster, pairs, self.window, chances, met, features)
+        if "shares" in vars(self):
+            vars(part)["shares"] = self.shares[rows]
+        return part
 
 
 class Forecaster:
@@ -126,13 +142,14 @@ class Forecaster:
         Unobserved time between the last observed facts and the window counts as lead. It does not
         count as time without events.
         """
-        known = (np.maximum(subjects, -1), np.maximum(objects, -1))  # one id for unknown names
-        pairs = Pairs(*known, np.full(len(subjects), window.moment, np.int32))
+        times = np.full(len(subjects), window.moment, np.int32)
+        # One id for unknown names, whose shares nevertheless depend on the name.
+        pairs = Pairs(np.maximum(subjects, -1), np.maximum(objects, -1), times)
         events = self._events_of(pairs).before(window.moment)
         features = PairCounts(events, self.occurrence.clock).features(pairs)
         met = Meetings(events).had_met(pairs.keys(events.width), window.moment)
         chances = self.occurrence.occurrence(features, met, window.length, window.lead)
-        return PairForecasts(pairs, window, chances, met, features)
+        return PairForecasts(self, Pairs(subjects, objects, times), window, chances, met, features)
 
     def both_ways(self, ids: Longs, window: Window) -> PairForecasts:
         """Forecast n pairs, given as (n, 2), in both directions.
@@ -169,10 +186,6 @@ class Forecaster:
             np.unique(np.concatenate([*rows, np.zeros(0, np.int64)])).astype(np.int64)
         )
         return Events.of(facts, data.axis, len(data.entities))
-
-    def shares(self, pairs: Pairs) -> Doubles:
-        """Return P(predicate | a fact at the pair's time) for each pair: (n, R)."""
-        return past_shares(self.model, pairs, self.answerer.view_in_use("past_only"))
 
     def reasons(self, forecasts: PairForecasts) -> Doubles:
         """Return the log-odds that each evidence type, LENGTH and the base contribute: (n, 8)."""
@@ -247,28 +260,25 @@ class EventFilter:
     place: int  # the id of the predicate or of the class
     predicates: Bools  # (R,)
 
-    def shares(self, shares: Doubles) -> Doubles:
-        """Return the proportion of facts that count, (n,), from predicate shares, (n, R)."""
-        sums: Doubles = np.minimum((shares * self.predicates).sum(axis=1), 1.0)
-        return sums
-
-    def chances(self, forecaster: Forecaster, made: Occurrence, shares: Doubles | None) -> Doubles:
+    def chances(self, made: PairForecasts, chances: Occurrence | None = None) -> Doubles:
         """Return P(at least one fact that counts) for each row: (n,).
 
-        `shares` are required if the filter has a name.
+        chances  of any event in a window of another length
         """
-        if not self.name or shares is None:
-            return made.probabilities
+        chances, model = chances or made.chances, made.forecaster.occurrence
+        if not self.name:
+            return chances.probabilities
         if self.level is None:
-            return forecaster.occurrence.predicate_probabilities(made, shares)[:, self.place]
-        classes = forecaster.answerer.predicates.levels[self.level]
-        return forecaster.occurrence.class_probabilities(made, shares, classes)[:, self.place]
+            return model.predicate_probabilities(chances, made.shares)[:, self.place]
+        classes = made.forecaster.answerer.predicates.levels[self.level]
+        return model.class_probabilities(chances, made.shares, classes)[:, self.place]
 
-    def expected(self, made: Occurrence, shares: Doubles | None) -> Doubles:
+    def expected(self, made: PairForecasts) -> Doubles:
         """Return the expected number of facts that count: (n,)."""
-        if not self.name or shares is None:
+        if not self.name:
             return made.expected
-        return made.expected * self.shares(shares)
+        share: Doubles = (made.shares * self.predicates).sum(axis=1)
+        return made.expected * np.minimum(share, 1.0)
 
 
 def read_filter(

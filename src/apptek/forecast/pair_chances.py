@@ -14,13 +14,13 @@ import numpy as np
 
 from apptek.arrays import Bools, Doubles, Longs
 from apptek.databases import Database
-from apptek.errors import ArgumentError, DataError, UnknownName
+from apptek.errors import ApptekError, ArgumentError, DataError
 from apptek.facts.name_matching import NameResolver
 from apptek.forecast.forecaster import EventFilter, Forecaster, PairForecasts, read_filter
 from apptek.forecast.partners import members_of
 from apptek.forecast.window import Window
-from apptek.models.asked_queries import LeftOut, read_rows
-from apptek.models.occurrence.pair_counts import Meetings, Pairs
+from apptek.models.asked_queries import good_rows_of
+from apptek.models.occurrence.pair_counts import Meetings
 from apptek.present import watch_words as words
 from apptek.reading.options import ReadOptions
 from apptek.reading.sources import STANDARD_INPUT, located
@@ -43,39 +43,27 @@ def read_pairs(
     if isinstance(source, Path) and str(source) == STANDARD_INPUT:
         with located(source) as found:
             (file,) = found.files["train"]
-            return _read_pairs(file, entities, ReadOptions(), skip_bad=skip_bad)
+            return _read_pairs(file, entities, ReadOptions(skip_bad=skip_bad))
     if isinstance(source, Path) and sql:
         raise DataError(f"{source.name}: --sql does not apply to this kind of source")
-    return _read_pairs(source, entities, ReadOptions(sql=sql), skip_bad=skip_bad)
+    return _read_pairs(source, entities, ReadOptions(skip_bad=skip_bad, sql=sql))
 
 
 def _read_pairs(
-    file: Path | Database, entities: NameResolver, options: ReadOptions, *, skip_bad: bool
+    file: Path | Database, entities: NameResolver, options: ReadOptions
 ) -> tuple[list[Pair], list[str]]:
-    pairs, left_out = list[Pair](), list[str]()
-    for line, row in read_rows(file, ("subject", "object"), options):
-        cells = row if isinstance(row, str) else _pair_of(row, entities)
-        if not isinstance(cells, str):
-            pairs.append((cells[0], cells[1]))
-        elif skip_bad or isinstance(cells, LeftOut):
-            left_out.append(f"{file.name}:{line}: {cells}")
-        else:
-            raise DataError(f"{file.name}:{line}: {cells}; use --skip-bad to skip such rows")
-    if not pairs:
+    def check(row: list[str]) -> None:
+        entities.check(*row, allow_unknown=True)
+        if row[0] == row[1]:
+            raise ApptekError(f"{row[0]!r} twice: a forecast needs two different entities")
+
+    left_out, advice = list[str](), "; use --skip-bad to skip such rows"
+    rows = good_rows_of(file, ("subject", "object"), options, check, left_out, advice)
+    if not (pairs := [(subject, object_) for subject, object_ in rows]):
         raise DataError(
             f"{file.name}: there are no pairs; expected a subject and an object in each row"
         )
     return pairs, left_out
-
-
-def _pair_of(row: list[str], entities: NameResolver) -> list[str] | str:
-    """Return both names, or a message that describes what is wrong with them."""
-    try:
-        entities.check(*row, allow_unknown=True)
-    except UnknownName as error:
-        return str(error).removesuffix(".")
-    itself = f"{row[0]!r} twice: a forecast needs two different entities"
-    return itself if row[0] == row[1] else row
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +97,11 @@ class PairChances:
         return self._of_event(event, self.now, rows), self._of_event(event, self.before, rows)
 
     def _of_event(self, event: EventFilter, made: PairForecasts, rows: Longs) -> Doubles:
-        parts, both = [np.zeros(0)], np.concatenate([self.ids, self.ids[:, ::-1]])
+        parts = [np.zeros(0)]
         for start in range(0, len(rows), CHUNK):
             part = rows[start : start + CHUNK]
-            part = np.concatenate([part, part + len(self.ids)])
-            pairs = Pairs(both[part, 0], both[part, 1], made.pairs.times[part])
-            shares, chances = self.forecaster.shares(pairs), made.chances.take(part)
-            of_event = event.chances(self.forecaster, chances, shares)
-            parts.append(self.forecaster.either_way(of_event))
+            both = made.take(np.concatenate([part, part + len(self.ids)]))
+            parts.append(self.forecaster.either_way(event.chances(both)))
         return np.concatenate(parts)
 
     def most_changed(self, event: EventFilter, count: int) -> Longs:

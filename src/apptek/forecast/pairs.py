@@ -30,7 +30,7 @@ from apptek.forecast.forecaster import EventFilter, Forecaster, PairForecasts, r
 from apptek.forecast.learning import codes_at
 from apptek.forecast.window import Window, time_of, unit_word
 from apptek.models.occurrence.horizon import is_busy
-from apptek.models.occurrence.pair_counts import EVIDENCE, LENGTH, Pairs, age_of_last
+from apptek.models.occurrence.pair_counts import EVIDENCE, LENGTH, age_of_last
 from apptek.present import forecast_words as words
 from apptek.present.what_if_words import forecast_sentence
 from apptek.present.wording import read_as_notes
@@ -76,8 +76,7 @@ def forecast_pairs(
         ids = forecaster.ids([name for pair in pairs for name in pair]).reshape(-1, 2)
     _check_two_entities(pairs, ids)
     made = forecaster.both_ways(ids, window)
-    both = np.concatenate([ids, ids[:, ::-1]])
-    shares = forecaster.shares(Pairs(both[:, 0], both[:, 1], made.pairs.times))
+    _ = made.shares  # of all pairs at once
     added = forecaster.reasons(made)
     of_window, fields = forecaster.notes(window), forecaster.window_fields(window)
     occurs = forecaster.answerer.seen.entities(ids.ravel()).reshape(-1, 2)
@@ -86,16 +85,16 @@ def forecast_pairs(
         known = zip(map(forecaster.answerer.seen.name, ids[place].tolist()), asked, strict=True)
         one, other = (name or given for name, given in known)
         ends, rows = (one, other), np.asarray([place, place + len(pairs)])
-        own, own_shares = made.take(rows), shares[rows]
+        own = made.take(rows)
         is_seen = dict(zip(ends, occurs[place].tolist(), strict=True))
         unseen = tuple(name for name in ends if not is_seen[name])
         notes = [
             *read_as_notes(*zip(asked, ends, strict=True)),
             *words.unknown_name_notes(unseen),
-            *_old_pair(forecaster, own),
+            *_old_pair(own),
         ]
         first, second = (
-            _direction(forecaster, own, row, names, added[rows[row]])
+            _direction(own, row, names, added[rows[row]])
             for row, names in enumerate((ends, ends[::-1]))
         )
         forecast = Forecast(
@@ -105,13 +104,13 @@ def forecast_pairs(
             probability=float(forecaster.either_way(own.probabilities)[0]),
             expected=float(own.expected.sum()),
             directions=(first, second),
-            predicates=_predicates(forecaster, own, own_shares, ends, top),
+            predicates=_predicates(own, ends, top),
             unseen=unseen,
             notes=(*notes, *of_window),
         )
         if event is not None:
             why = _why(forecaster, forecast, window, ids[place])
-            forecast = _with_details(forecaster, forecast, own, own_shares, event, why)
+            forecast = _with_details(forecast, own, event, why)
         forecasts.append(forecast)
     return forecasts
 
@@ -127,26 +126,26 @@ def _check_two_entities(pairs: Sequence[Ends], ids: Longs) -> None:
 
 
 def _with_details(
-    forecaster: Forecaster, forecast: Forecast, made: PairForecasts, shares: Doubles,
-    event: EventFilter, why: str,
-) -> Forecast:  # fmt: skip
+    forecast: Forecast, made: PairForecasts, event: EventFilter, why: str
+) -> Forecast:
     """Return the forecast with classes, the next event, and a reason for the top predicate."""
-    next_event = of_any = _next_event(forecaster, made, shares, event)
+    next_event = of_any = _next_event(made, event)
     if event.name:
-        of_any = _next_event(forecaster, made, shares, read_filter(forecaster))
+        of_any = _next_event(made, read_filter(made.forecaster))
     return replace(
         forecast,
-        by_class=_classes(forecaster, made, shares, "class"),
-        by_group=_classes(forecaster, made, shares, "group"),
+        by_class=_classes(made, "class"),
+        by_group=_classes(made, "group"),
         why=why,
         curve=of_any.curve,
         next_event=next_event,
     )
 
 
-def _old_pair(forecaster: Forecaster, made: PairForecasts) -> list[Note]:
+def _old_pair(made: PairForecasts) -> list[Note]:
     """Return a note if the pair's last fact is older than the clock's long time scale."""
-    long, window = forecaster.occurrence.clock.long, made.window
+    forecaster, window = made.forecaster, made.window
+    long = forecaster.occurrence.clock.long
     axis, age = forecaster.model.dataset.axis, age_of_last(made.features[0])
     if not made.met[0] or age + window.lead <= long:
         return []
@@ -155,18 +154,16 @@ def _old_pair(forecaster: Forecaster, made: PairForecasts) -> list[Note]:
     return [words.old_pair_note(exact, unit_word(axis.unit), since)]
 
 
-def _direction(
-    forecaster: Forecaster, made: PairForecasts, row: int, ends: Ends, added: Doubles
-) -> DirectionForecast:
+def _direction(made: PairForecasts, row: int, ends: Ends, added: Doubles) -> DirectionForecast:
     """Return the forecast for one direction. `added` is a row of `Forecaster.reasons`."""
-    features, model = made.features[row], forecaster.occurrence
+    features, forecaster = made.features[row], made.forecaster
     *of_evidence, of_length, base = added.tolist()
     reasons = [
         OccurrenceReason(family, forecaster.evidence(family, ends, features, made.window), value)
         for family, value in zip(EVIDENCE, of_evidence, strict=True)
     ]
     if abs(of_length) >= SHOWN:
-        sentence = words.length_sentence(beyond=made.window.length > model.longest)
+        sentence = words.length_sentence(beyond=made.window.length > forecaster.occurrence.longest)
         reasons.append(OccurrenceReason(LENGTH, sentence, of_length))
     return DirectionForecast(
         subject=ends[0],
@@ -176,45 +173,39 @@ def _direction(
         base=base,
         reasons=tuple(sorted(reasons, key=lambda reason: -abs(reason.log_odds))),
         have_met=bool(made.met[row]),
-        base_sentence=base_sentence(forecaster, made, row),
+        base_sentence=base_sentence(made, row),
     )
 
 
-def base_sentence(forecaster: Forecaster, made: PairForecasts, row: int) -> str:
+def base_sentence(made: PairForecasts, row: int) -> str:
     """Return the base of an ordered pair: what its reasons are added to."""
-    busy = forecaster.occurrence.knows_busy and bool(is_busy(made.features[row][None])[0])
+    busy = made.forecaster.occurrence.knows_busy and bool(is_busy(made.features[row][None])[0])
     return words.base_sentence(met=bool(made.met[row]), busy=busy)
 
 
-def _predicates(
-    forecaster: Forecaster, made: PairForecasts, shares: Doubles, ends: Ends, top: int | None
-) -> tuple[PredicateForecast, ...]:
-    """Return the predicates in both directions, most probable first. `shares` has shape (2, R)."""
-    chances = forecaster.occurrence.predicate_probabilities(made.chances, shares)
+def _predicates(made: PairForecasts, ends: Ends, top: int | None) -> tuple[PredicateForecast, ...]:
+    """Return the predicates in both directions, most probable first."""
     # If both are as probable as any event, the larger share comes first.
-    order = np.lexsort((-shares.ravel(), -chances.ravel()))[:top]
-    rows, places = np.unravel_index(order, shares.shape)
+    order = np.lexsort((-made.shares.ravel(), -made.of_predicates.ravel()))[:top]
+    rows, places = np.unravel_index(order, made.shares.shape)
     both = (ends, (ends[1], ends[0]))
     return tuple(
-        predicate_forecast(forecaster, made, shares, chances, (row, place), both[row])
+        predicate_forecast(made, (row, place), both[row])
         for row, place in zip(rows.tolist(), places.tolist(), strict=True)
     )
 
 
-def predicate_forecast(
-    forecaster: Forecaster, made: PairForecasts, shares: Doubles, chances: Doubles,
-    at: tuple[int, int], ends: Ends,
-) -> PredicateForecast:  # fmt: skip
+def predicate_forecast(made: PairForecasts, at: tuple[int, int], ends: Ends) -> PredicateForecast:
     """Return a predicate's forecast for an ordered pair. `at` has the pair's row and predicate."""
-    name = forecaster.model.dataset.predicates[at[1]]
+    name = made.forecaster.model.dataset.predicates[at[1]]
     return PredicateForecast(
         subject=ends[0],
         predicate=name,
-        label=forecaster.answerer.labels.label(name),
+        label=made.forecaster.answerer.labels.label(name),
         object=ends[1],
-        probability=float(chances[at]),
-        expected=float(made.expected[at[0]] * shares[at]),
-        share=float(shares[at]),
+        probability=float(made.of_predicates[at]),
+        expected=float(made.expected[at[0]] * made.shares[at]),
+        share=float(made.shares[at]),
     )
 
 
@@ -234,37 +225,36 @@ def query_at(axis: TimeAxis, ids: Longs, moment: int) -> Queries:
     return Queries(subject, object_, codes_at(axis, np.asarray([moment])), hidden)
 
 
-def _classes(
-    forecaster: Forecaster, made: PairForecasts, shares: Doubles, level: Level
-) -> tuple[ClassForecast, ...]:
+def _classes(made: PairForecasts, level: Level) -> tuple[ClassForecast, ...]:
     """Return the chance of at least one fact in each class, in either direction."""
-    classes = forecaster.answerer.predicates.levels.get(level)
+    classes, model = (
+        made.forecaster.answerer.predicates.levels.get(level),
+        made.forecaster.occurrence,
+    )
     if classes is None:
         return ()
-    chances = forecaster.occurrence.class_probabilities(made.chances, shares, classes)
-    either = forecaster.occurrence.either_way(chances[0], chances[1])
-    numbers = made.expected @ classes.sums(shares)
+    either = model.either_way(*model.class_probabilities(made.chances, made.shares, classes))
+    numbers = made.expected @ classes.sums(made.shares)
     return tuple(
         ClassForecast(classes.names[place], float(either[place]), float(numbers[place]))
         for place in np.argsort(-either, kind="stable").tolist()
     )
 
 
-def _next_event(
-    forecaster: Forecaster, made: PairForecasts, shares: Doubles, event: EventFilter
-) -> NextEvent:
-    """Forecast when a pair's next event comes, in either direction. `shares` has shape (2, R)."""
-    axis, window, model = forecaster.model.dataset.axis, made.window, forecaster.occurrence
+def _next_event(made: PairForecasts, event: EventFilter) -> NextEvent:
+    """Forecast when a pair's next event comes, in either direction."""
+    forecaster, window = made.forecaster, made.window
+    axis, model = forecaster.model.dataset.axis, forecaster.occurrence
     lengths = np.unique(np.linspace(1, window.length, CURVE).round().astype(np.int64))
     medians = median_lengths(forecaster)
-    grid = chance_grid(forecaster, made, shares, event, np.append(lengths, medians))
+    grid = chance_grid(made, event, np.append(lengths, medians))
     either = model.either_way(grid[:, 0], grid[:, 1])
     curve = np.maximum.accumulate(either[: len(lengths)])  # chances increase with the length
     median = int(first_half(medians, either[len(lengths) :, None])[0])
     return NextEvent(
         event=event.name,
         probability=float(curve[-1]),
-        expected=float(event.expected(made.chances, shares).sum()),
+        expected=float(event.expected(made).sum()),
         curve=tuple(
             ChanceUntil(time_of(axis, window.first + length - 1), chance)
             for length, chance in zip(lengths.tolist(), curve.tolist(), strict=True)
@@ -284,14 +274,11 @@ def median_lengths(forecaster: Forecaster) -> Longs:
     return steps * stride
 
 
-def chance_grid(
-    forecaster: Forecaster, made: PairForecasts, shares: Doubles | None, event: EventFilter,
-    lengths: Longs,
-) -> Doubles:  # fmt: skip
+def chance_grid(made: PairForecasts, event: EventFilter, lengths: Longs) -> Doubles:
     """Return each pair's chance in a window of each length: (lengths, pairs)."""
-    model, lead = forecaster.occurrence, made.window.lead
+    model, lead = made.forecaster.occurrence, made.window.lead
     found = model.occurrences(made.features, made.met, lengths.tolist(), lead)
-    return np.stack([event.chances(forecaster, chances, shares) for chances in found])
+    return np.stack([event.chances(made, chances) for chances in found])
 
 
 def first_half(lengths: Longs, chances: Doubles) -> Longs:
@@ -340,8 +327,8 @@ def forecast_what_if(
     asked = Query(first.subject, first.object, time_of(axis, window.moment))
     compared, of_predicates = changed_reasons(two, asked, queries, compared_in(two[0], shares))
     return WhatIf(
-        sentence=forecast_sentence(first, chances, supposed.told()),
-        facts=supposed.told(),
+        sentence=forecast_sentence(first, chances, supposed.listed),
+        facts=supposed.listed,
         chances=chances,
         compared=compared,
         changes=tuple(

@@ -46,11 +46,31 @@ class Combined:
     """
 
     made: PairForecasts
-    shares: Doubles | None
     partners: Longs
     rows: Longs
     probabilities: Doubles
     expected: Doubles
+
+
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """An actor, or its members, as the subjects or as the objects of the events that count."""
+
+    forecaster: Forecaster
+    ids: Longs
+    event: EventFilter
+    is_subject: bool
+
+    def combined(self, partners: Longs, window: Window) -> Combined:
+        """Return the chances between each partner and at least one member."""
+        ids = self.ids
+        actors, others = np.repeat(ids, len(partners)), np.tile(partners, len(ids))
+        subjects, objects = (actors, others) if self.is_subject else (others, actors)
+        made = self.forecaster.pair_forecasts(subjects, objects, window)
+        chances = self.event.chances(made).reshape(len(ids), -1)
+        expected = self.event.expected(made).reshape(len(ids), -1).sum(axis=0)
+        rows = np.argmax(chances, axis=0) * len(partners) + np.arange(len(partners))
+        return Combined(made, partners, rows, -np.expm1(np.log1p(-chances).sum(axis=0)), expected)
 
 
 def members_of(answerer: Answerer, actor: str) -> list[int]:
@@ -88,11 +108,10 @@ def actor_forecast(
         raise ApptekError(words.no_partners(own, time_of(axis, window.moment)))
     parts = {}
     for is_subject in (True, False):
-        found = _combined(forecaster, ids, both, window, event, is_subject=is_subject)
+        side = _Side(forecaster, ids, event, is_subject)
+        found = side.combined(both, window)
         order = np.argsort(-found.probabilities, kind="stable")[:top]
-        rows = _rows(forecaster, found, order, ids, window, event, is_subject=is_subject)
-        others = _others(forecaster, ids, both, window, event, is_subject=is_subject)
-        parts[is_subject] = (rows, others)
+        parts[is_subject] = (_rows(side, found, order), _others(side, both, window))
     return ActorForecast(
         actor=own,
         members=tuple(names[entity] for entity in ids.tolist()) if members else (),
@@ -115,42 +134,17 @@ def _partners(forecaster: Forecaster, ids: Longs, window: Window) -> Longs:
     return np.setdiff1d(np.concatenate([acted_on, acting]), ids)
 
 
-def _combined(
-    forecaster: Forecaster, ids: Longs, partners: Longs, window: Window, event: EventFilter,
-    *, is_subject: bool,
-) -> Combined:  # fmt: skip
-    """Return the chances between each partner and at least one member, in one direction."""
-    actors, others = np.repeat(ids, len(partners)), np.tile(partners, len(ids))
-    subjects, objects = (actors, others) if is_subject else (others, actors)
-    made = forecaster.pair_forecasts(subjects, objects, window)
-    shares = forecaster.shares(made.pairs) if event.name else None
-    chances = event.chances(forecaster, made.chances, shares).reshape(len(ids), -1)
-    expected = event.expected(made.chances, shares).reshape(len(ids), -1).sum(axis=0)
-    best = np.argmax(chances, axis=0)
-    return Combined(
-        made, shares, partners, best * len(partners) + np.arange(len(partners)),
-        -np.expm1(np.log1p(-chances).sum(axis=0)), expected,
-    )  # fmt: skip
-
-
-def _rows(
-    forecaster: Forecaster, found: Combined, order: Longs, ids: Longs, window: Window,
-    event: EventFilter, *, is_subject: bool,
-) -> tuple[PartnerForecast, ...]:  # fmt: skip
+def _rows(side: _Side, found: Combined, order: Longs) -> tuple[PartnerForecast, ...]:
     """Return the partners in the given order, each with the forecast for the previous window."""
-    partners, rows = found.partners[order], found.rows[order]
-    earlier = _combined(forecaster, ids, partners, window.before(), event, is_subject=is_subject)
-    made = found.made.take(rows)
-    pairs = made.pairs
-    shares = forecaster.shares(pairs) if found.shares is None else found.shares[rows]
-    medians = _medians(forecaster, found, order, event)
-    added = forecaster.reasons(made)[:, : len(EVIDENCE)]
-    chances = forecaster.occurrence.predicate_probabilities(made.chances, shares)
-    names, listed = forecaster.model.dataset.entities, []
+    event, made = side.event, found.made.take(found.rows[order])
+    earlier = side.combined(found.partners[order], made.window.before())
+    pairs, medians = made.pairs, _medians(found, order, event)
+    added = side.forecaster.reasons(made)[:, : len(EVIDENCE)]
+    names, listed = side.forecaster.model.dataset.entities, []
     for row, place in enumerate(order.tolist()):
         ends = (names[int(pairs.subjects[row])], names[int(pairs.objects[row])])
         chance, before = float(found.probabilities[place]), float(earlier.probabilities[row])
-        best = np.argsort(-np.where(event.predicates, shares[row], -1.0), kind="stable")
+        best = np.argsort(-np.where(event.predicates, made.shares[row], -1.0), kind="stable")
         best = best[: min(PREDICATES, int(event.predicates.sum()))]
         listed.append(
             PartnerForecast(
@@ -161,27 +155,24 @@ def _rows(
                 previous=before,
                 change=chance - before,
                 predicates=tuple(
-                    predicate_forecast(forecaster, made, shares, chances, (row, each), ends)
-                    for each in best.tolist()
+                    predicate_forecast(made, (row, each), ends) for each in best.tolist()
                 ),
-                reason=_reason(forecaster, made, row, ends, added[row]),
+                reason=_reason(made, row, ends, added[row]),
                 median=int(medians[row]) or None,
             )
         )
     return tuple(listed)
 
 
-def _reason(
-    forecaster: Forecaster, made: PairForecasts, row: int, ends: tuple[str, str], added: Doubles
-) -> str:
+def _reason(made: PairForecasts, row: int, ends: tuple[str, str], added: Doubles) -> str:
     """Return the strongest evidence in the direction in which the chance differs from the base.
 
     added  what each kind of evidence contributes; if all round to 0.00, the base is the reason
     """
     place = strongest(added)
     if place is None:
-        return base_sentence(forecaster, made, row)
-    return forecaster.evidence(EVIDENCE[place], ends, made.features[row], made.window)
+        return base_sentence(made, row)
+    return made.forecaster.evidence(EVIDENCE[place], ends, made.features[row], made.window)
 
 
 def strongest(added: Doubles) -> int | None:
@@ -194,7 +185,7 @@ def strongest(added: Doubles) -> int | None:
     return place if is_shown(float(directed[place])) else None
 
 
-def _medians(forecaster: Forecaster, found: Combined, order: Longs, event: EventFilter) -> Longs:
+def _medians(found: Combined, order: Longs, event: EventFilter) -> Longs:
     """Return each partner's median time to the next event with any member.
 
     The result is 0 if the median exceeds the longest window.
@@ -203,32 +194,28 @@ def _medians(forecaster: Forecaster, found: Combined, order: Longs, event: Event
     """
     starts = np.arange(0, len(found.made.pairs), len(found.partners))
     rows = (starts[:, None] + order).ravel()
-    shares = None if found.shares is None else found.shares[rows]
-    lengths = median_lengths(forecaster)
-    grid = chance_grid(forecaster, found.made.take(rows), shares, event, lengths)
+    lengths = median_lengths(found.made.forecaster)
+    grid = chance_grid(found.made.take(rows), event, lengths)
     quiet = np.log1p(-grid).reshape(len(lengths), len(starts), len(order)).sum(axis=1)
     return first_half(lengths, -np.expm1(quiet))
 
 
-def _others(
-    forecaster: Forecaster, ids: Longs, partners: Longs, window: Window, event: EventFilter,
-    *, is_subject: bool,
-) -> float:  # fmt: skip
+def _others(side: _Side, partners: Longs, window: Window) -> float:
     """Return the chance that any entity that is not yet a partner is involved.
 
     It is estimated from the most active of these entities and a sample of the rest.
     """
-    events = forecaster.events.before(window.moment)
-    roles = events.objects if is_subject else events.subjects
+    events = side.forecaster.events.before(window.moment)
+    roles = events.objects if side.is_subject else events.subjects
     activity = np.bincount(roles, minlength=events.width)[: events.width - 1]
-    activity[np.concatenate([ids, partners])] = -1
+    activity[np.concatenate([side.ids, partners])] = -1
     order = np.argsort(-activity, kind="stable")[: int((activity >= 0).sum())]
     rest = order[MOST_ACTIVE:]
     drawn = rest[np.linspace(0, len(rest) - 1, min(SAMPLED, len(rest))).astype(np.int64)]
     quiet = 0.0
     for part, count in ((order[:MOST_ACTIVE], 1.0), (drawn, len(rest) / max(len(drawn), 1))):
         if len(part):
-            found = _combined(forecaster, ids, part, window, event, is_subject=is_subject)
+            found = side.combined(part, window)
             quiet += count * float(np.log1p(-found.probabilities).sum())
     return at_least_one_new(-quiet)
 

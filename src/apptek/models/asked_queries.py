@@ -3,7 +3,7 @@
 The functions that read files import their readers lazily, so that predictions start faster.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,17 +12,16 @@ import numpy as np
 import pyarrow as pa
 
 from apptek.databases import Database
-from apptek.errors import ApptekError
+from apptek.errors import ApptekError, DataError
 from apptek.facts.calendar import SECONDS
 from apptek.facts.facts import Dataset, Facts
 from apptek.facts.times import TimeAxis
-from apptek.reading.frames import QUERY_ROLES, is_frame, read_query_texts
+from apptek.reading.frames import is_frame, read_query_texts
 from apptek.reading.options import ReadOptions
 from apptek.reading.time_votes import without_midnight, without_midnights
 from apptek.results import Query
 
 USUAL = ReadOptions()
-Numbered = tuple[int, Query | str]  # the line number, and the query or its error
 
 
 def query_of_fact(data: Dataset, facts: Facts, row: int) -> Query:
@@ -89,10 +88,27 @@ class LeftOut(str):
     __slots__ = ()
 
 
-def read_queries(file: Path | Database, options: ReadOptions = USUAL) -> Iterator[Numbered]:
-    """Yield the queries of a file with the columns subject, object and time, with line numbers."""
-    for line, cells in read_rows(file, QUERY_ROLES, options):
-        yield line, cells if isinstance(cells, str) else Query(*cells)
+def good_rows_of(
+    file: Path | Database, names: tuple[str, ...], options: ReadOptions,
+    check: Callable[[list[str]], None], left_out: list[str], advice: str = "",
+) -> Iterator[list[str]]:  # fmt: skip
+    """Yield the valid rows of a file. At an invalid row, raise DataError, or skip it and note why.
+
+    check     raises an ApptekError for an invalid row
+    left_out  receives the skipped rows
+    """
+    for line, row in read_rows(file, names, options):
+        problem = row
+        if not isinstance(row, str):
+            try:
+                check(row)
+                yield row
+                continue
+            except ApptekError as error:
+                problem = str(error).removesuffix(".")
+        if not options.skip_bad and not isinstance(problem, LeftOut):
+            raise DataError(f"{file.name}:{line}: {problem}{advice}")
+        left_out.append(f"{file.name}:{line}: {problem}")
 
 
 def read_rows(

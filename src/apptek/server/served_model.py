@@ -59,11 +59,6 @@ class Question:
     answerer: Answerer
     similar: dict[str, list[str]]
 
-    @property
-    def time(self) -> int:
-        """The code of the time."""
-        return int(self.ids.times[0])
-
 
 @dataclass(frozen=True, slots=True)
 class ServedModel:
