@@ -57,7 +57,7 @@ def network_of(
         return network
     with torch.random.fork_rng(devices=[]):
         torch.default_generator.manual_seed(seed)
-        return QNetwork(network.fingerprint, actions, hidden=config.q_hidden)
+        return QNetwork(network.fingerprint, actions, config)
 
 
 def points(count: int) -> PairTable:

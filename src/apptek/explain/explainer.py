@@ -22,7 +22,7 @@ from apptek.explain.reasons import contributions_of, group_all, reasons_of, spli
 from apptek.facts.facts import Facts, Names, join_facts
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.queries import Queries
-from apptek.graph.lookups import incoming, outgoing
+from apptek.graph.lookups import facts_of
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answer_tables import RankedPredicates
 from apptek.models.answerer import Answerer, WorkingView
@@ -62,11 +62,9 @@ def without_facts(
     """
     graph = answerer.model.graph
     if answerer.view_of(queries).reaches_others:
-        relevant = np.arange(len(graph.facts))
+        relevant = np.arange(len(graph.facts), dtype=np.int32)
     else:
-        ends = (int(queries.subjects[0]), int(queries.objects[0]))
-        rows = [look(graph, end) for end in ends if end >= 0 for look in (outgoing, incoming)]
-        relevant = np.concatenate([np.zeros(0, np.int64), *rows])
+        relevant = facts_of(graph, (int(queries.subjects[0]), int(queries.objects[0])))
     kept = np.setdiff1d(relevant, np.asarray(removed, np.int64)).astype(np.int64)
     numbers = len(graph.facts) + np.arange(0 if added is None else len(added))
     return PartOfFacts(with_only(answerer, kept, added), np.concatenate([kept, numbers]))

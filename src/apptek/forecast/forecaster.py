@@ -20,7 +20,7 @@ from apptek.facts.name_matching import folded
 from apptek.facts.times import UNKNOWN
 from apptek.forecast.learning import past_shares, with_history
 from apptek.forecast.window import Length, Window, read_window, time_of, unit_word
-from apptek.graph.lookups import incoming, outgoing
+from apptek.graph.lookups import facts_of
 from apptek.models.answerer import Answerer
 from apptek.models.entity_ranker import EntityIndex
 from apptek.models.model import Model
@@ -180,11 +180,7 @@ class Forecaster:
             return self.events
         data, graph = self.model.dataset, self.model.graph
         entities = np.unique(np.concatenate([pairs.subjects, pairs.objects]))
-        known = [entity for entity in entities.tolist() if entity >= 0]
-        rows = [look(graph, entity) for entity in known for look in (outgoing, incoming)]
-        facts = graph.facts.take(
-            np.unique(np.concatenate([*rows, np.zeros(0, np.int64)])).astype(np.int64)
-        )
+        facts = graph.facts.take(facts_of(graph, entities.tolist()))
         return Events.of(facts, data.axis, len(data.entities))
 
     def reasons(self, forecasts: PairForecasts) -> Doubles:

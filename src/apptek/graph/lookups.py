@@ -1,5 +1,6 @@
 """Look-ups: an entity's facts, the facts between a pair, and the answers that the facts contain."""
 
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -46,11 +47,11 @@ def between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
     return facts
 
 
-def facts_of(graph: TemporalGraph, entity: int) -> Ints:
-    """Return all facts of an entity in order of time, undated facts last."""
-    received = incoming(graph, entity)
-    from_others = received[graph.facts.subjects[received] != entity]  # count a self-loop once
-    return by_time(graph, np.concatenate([outgoing(graph, entity), from_others]))
+def facts_of(graph: TemporalGraph, entities: Iterable[int]) -> Ints:
+    """Return the distinct facts of some entities, ascending. Ids below 0 have none."""
+    known = [entity for entity in entities if entity >= 0]
+    rows = [look(graph, entity) for entity in known for look in (outgoing, incoming)]
+    return np.unique(np.concatenate([np.zeros(0, np.int32), *rows]))
 
 
 def facts_between(graph: TemporalGraph, one: int, other: int) -> Ints:

@@ -17,7 +17,6 @@ from apptek.config import AgentConfig
 from apptek.paper.environment import nth_legal
 from apptek.paper.fingerprint import Fingerprint, QNetwork, masked_argmax, mlp_sizes
 from apptek.paper.states import (
-    MARKS,
     PairTable,
     States,
     distinct_members,
@@ -123,16 +122,8 @@ def build_network(
     """Return a Q-network with torch's default initial weights, drawn from `rng`."""
     with torch.random.fork_rng(devices=[]):  # leaves torch's global generator unchanged
         torch.default_generator.manual_seed(int(rng.integers(2**63)))
-        fingerprint = Fingerprint(
-            table,
-            predicate_count,
-            predicate_size=config.predicate_size,
-            time_size=config.time_size,
-            hidden=config.fingerprint_hidden,
-            size=config.fingerprint_size,
-            marks=1 if config.fingerprint == "paper" else MARKS,
-        )
-        return QNetwork(fingerprint, predicate_count, hidden=config.q_hidden)
+        fingerprint = Fingerprint(table, predicate_count, config)
+        return QNetwork(fingerprint, predicate_count, config)
 
 
 def random_legal(legal: Bools, *, rng: np.random.Generator) -> Ints:

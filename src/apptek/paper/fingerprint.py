@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from apptek.arrays import Bools, Floats, Ints, Longs
-from apptek.paper.states import PairTable, States, distinct_members, pool_maxima
+from apptek.config import AgentConfig
+from apptek.paper.states import MARKS, PairTable, States, distinct_members, pool_maxima
 
 CHUNK = 65_536  # pairs that `encode_all` encodes at a time, to limit memory
 
@@ -31,24 +32,16 @@ class Fingerprint(nn.Module):
 
     columns: Tensor  # (2 or 3, P): predicates, since, until
 
-    def __init__(
-        self,
-        table: PairTable,
-        predicate_count: int,
-        *,
-        predicate_size: int,
-        time_size: int,
-        hidden: tuple[int, ...],
-        size: int,
-        marks: int = 1,
-    ) -> None:
+    def __init__(self, table: PairTable, predicate_count: int, config: AgentConfig) -> None:
         super().__init__()
+        self.size = config.fingerprint_size
+        self.marks = 1 if config.fingerprint == "paper" else MARKS
         self.register_buffer("columns", torch.tensor(table.columns), persistent=False)
-        self.psi = nn.Embedding(predicate_count, predicate_size)
-        self.xi = nn.Embedding(table.time_count, time_size)
-        width = predicate_size + time_size * (len(table.columns) - 1) + (marks if marks > 1 else 0)
-        self.layers = mlp((width, *hidden, size))
-        self.size, self.marks = size, marks
+        self.psi = nn.Embedding(predicate_count, config.predicate_size)
+        self.xi = nn.Embedding(table.time_count, config.time_size)
+        width = config.predicate_size + config.time_size * (len(table.columns) - 1)
+        width += self.marks if self.marks > 1 else 0
+        self.layers = mlp((width, *config.fingerprint_hidden, self.size))
 
     def encode(self, members: Tensor) -> Tensor:
         """Return the encoding of each member before max-pooling, (U, d_f)."""
@@ -97,12 +90,10 @@ def mlp_sizes(layers: nn.Sequential) -> Longs:
 class QNetwork(nn.Module):
     """q(s, a): the subject's and the object's fingerprints, concatenated, through an MLP."""
 
-    def __init__(
-        self, fingerprint: Fingerprint, action_count: int, *, hidden: tuple[int, ...]
-    ) -> None:
+    def __init__(self, fingerprint: Fingerprint, action_count: int, config: AgentConfig) -> None:
         super().__init__()
         self.fingerprint = fingerprint
-        self.layers = mlp((2 * fingerprint.size, *hidden, action_count))
+        self.layers = mlp((2 * fingerprint.size, *config.q_hidden, action_count))
 
     def forward(self, states: States) -> Tensor:
         """Return the Q-values of all actions, legal or not, (B, actions)."""

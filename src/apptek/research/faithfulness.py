@@ -18,14 +18,14 @@ from apptek.arrays import Floats
 from apptek.errors import DataError
 from apptek.explain.explainer import explain, with_only, without_facts
 from apptek.facts.queries import Queries, held_out_queries
-from apptek.graph.lookups import ends_of, incoming, outgoing
+from apptek.graph.lookups import ends_of, facts_of
 from apptek.models.answerer import Answerer, WorkingView
 from apptek.models.asked_queries import query_of_fact
 from apptek.models.model import Model, with_training_facts
 from apptek.results import Explanation
 
 REASONS = 5
-Rows = npt.NDArray[np.int64]
+Rows = npt.NDArray[np.integer]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,9 +64,7 @@ class Ablation:
     def neighbours(self) -> Rows:
         """Return the facts of the subject and object that the query can see, in ascending order."""
         graph = self.model.graph
-        ends = [int(self.queries.subjects[0]), int(self.queries.objects[0])]
-        slots = [side(graph, end) for end in ends if end >= 0 for side in (outgoing, incoming)]
-        rows = np.unique(np.concatenate([np.zeros(0, np.int64), *slots]))
+        rows = facts_of(graph, (int(self.queries.subjects[0]), int(self.queries.objects[0])))
         if self.view.name == "past_only":
             moment = int(graph.axis.positions(self.queries.times)[0])
             rows = rows[ends_of(graph, rows)[0] < moment]

@@ -72,7 +72,7 @@ def timeline(served: ServedModel, name: Name, asked: TimelineQuery) -> EntityTim
     if not (asked.members and group):
         group = [*served.ids({"name": name}), *group[1:]]
     ids = group if asked.members else group[:1]
-    facts = by_time(graph, np.unique(np.concatenate([facts_of(graph, one) for one in ids])))
+    facts = by_time(graph, facts_of(graph, ids))
     inside = dated_in(graph, facts, window.first, window.last)
     listed = _in_range(served, facts, asked)
     of_all = graph.facts.predicates[inside]
