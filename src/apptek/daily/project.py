@@ -29,11 +29,6 @@ class Source(ReadOptions):
         7, "for a database: the number of recent steps to read again, to find late facts", ge=0
     )
 
-    def options(self) -> dict[str, Any]:
-        """Return the keywords of `read_dataset`."""
-        values = {each: getattr(self, each.name) for each in fields(ReadOptions)}
-        return {each.name: value for each, value in values.items() if value != each.default}
-
 
 @checked_dataclass
 class ModelSection:

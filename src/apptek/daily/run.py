@@ -210,13 +210,13 @@ class _Run:
         database = find_database(source.data)
         fields["source"] = str(database) if database else source.data
         if model is None:
-            data = read_dataset(source.data, **source.options())
+            data = read_dataset(source.data, **source.changed())
             axis, known = data.axis, UNKNOWN
         else:
             axis, known = model.dataset.axis, model.last_observed or 0
             since = time_of(axis, known + 1 - source.late) if database else ""
             with suppress(NoFactsError):
-                data = read_more(model.dataset, source.data, **source.options() | {"since": since})
+                data = read_more(model.dataset, source.data, **source.changed() | {"since": since})
         end = _observed_end(axis, data, observed_until, source.delay)
         self.day = time_of(axis, end)
         if end < known:

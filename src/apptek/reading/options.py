@@ -1,7 +1,7 @@
 """The options for reading files of facts."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from apptek.facts.facts import OpenEnd
@@ -73,13 +73,16 @@ class ReadOptions:
         named = {role: str(column) for role, column in (columns or {}).items()}
         return named | ({SPLIT: self.split} if self.split else {}) or None
 
+    def changed(self) -> dict[str, Any]:
+        """Return the options that differ from their defaults."""
+        values = {each: getattr(self, each.name) for each in fields(ReadOptions)}
+        return {each.name: value for each, value in values.items() if value != each.default}
+
     def to_remember(self) -> dict[str, Any]:
         """Return the chosen options that should also apply to further files of the same kind."""
-        usual = ReadOptions()
         remembered = set(OF_SOURCES) - {"split", "max_bytes", "since"}
-        chosen = {name: getattr(self, name) for name in sorted(remembered)}
         return {
             name: value
-            for name, value in chosen.items()
-            if value != getattr(usual, name) and not isinstance(value, Mapping)
+            for name, value in sorted(self.changed().items())
+            if name in remembered and not isinstance(value, Mapping)
         }

@@ -134,12 +134,8 @@ def _like(
     options: ReadOptions, source: Path | Database, remembered: Mapping[str, Any]
 ) -> ReadOptions:
     """Return the options, completed with earlier sources' options that fit this one."""
-    usual = ReadOptions()
-    fresh = {
-        name: value
-        for name, value in remembered.items()
-        if getattr(options, name) == getattr(usual, name)
-    }
+    changed = options.changed()
+    fresh = {name: value for name, value in remembered.items() if name not in changed}
     if not fresh:
         return options
     wanted = replace(options, **fresh)

@@ -104,9 +104,9 @@ def open_file(file: Path | Database, options: ReadOptions, roles: Roles = None) 
 
 def check_options(options: ReadOptions, kinds: Sequence[SourceKind], name: str) -> None:
     """Reject options that do not apply to any of the sources."""
-    usual, heeded = ReadOptions(), {option for kind in kinds for option in kind.heeds}
+    changed, heeded = options.changed(), {option for kind in kinds for option in kind.heeds}
     for option in OF_SOURCES:
-        if getattr(options, option) != getattr(usual, option) and option not in heeded:
+        if option in changed and option not in heeded:
             shown = option.replace("_", "-")
             raise UnfitOptionsError(f"{name}: --{shown} does not apply to this kind of source")
 

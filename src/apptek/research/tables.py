@@ -216,13 +216,12 @@ def table_m(results: Results) -> str:
     frame = as_frame(results)
     frame["m"] = [result.settings["mining"]["top"] for result in frame["result"]]
     frame["topologies"] = [result.topologies["number"] for result in frame["result"]]
-    means = frame.groupby(["data", "m"], sort=False)[["topologies", *KEYS]].mean().reset_index()
-    means = means.sort_values("m", kind="stable").sort_values(
-        "data", key=lambda titles: titles.map(list(means["data"].unique()).index), kind="stable"
-    )
+    frame["data"] = pd.Categorical(frame["data"], frame["data"].unique())
+    groups = frame.groupby(["data", "m"], observed=True)
+    means = groups[["topologies", *KEYS]].mean().reset_index()
     means[list(KEYS)] = means[list(KEYS)].map(four_digits)
     means["topologies"] = means["topologies"].map("{:,.0f}".format)
-    return markdown(means.astype({"m": str}).rename(columns=KEYS))
+    return markdown(means.astype({"m": str, "data": str}).rename(columns=KEYS))
 
 
 def table_agent(results: Results) -> str:
