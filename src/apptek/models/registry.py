@@ -1,8 +1,9 @@
 """The baselines by name: ours, and those added by other packages.
 
-To add a baseline here, write a module in this package with a dict DEFINITIONS and add one line to
-BASELINES. Help texts, tables and quick runs are derived from both. Other packages add baselines
-with `register_baseline` or an entry point. This module imports nothing heavy, so that the command
+To add a baseline here, write a module in `apptek.baselines` with a dict DEFINITIONS and add one
+line to BASELINES. The rows of result tables and the list in errors are derived from BASELINES. The
+help texts of `fit` and `research search` list the names by hand. Other packages add baselines with
+`register_baseline` or an entry point. This module imports nothing heavy, so that the command
 line can list the baselines without loading numpy or torch.
 """
 
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
 class BaselineEntry(NamedTuple):
     """The properties of a baseline that are needed before its module is imported."""
 
-    module: str  # in this package; its DEFINITIONS contain the baseline under its name
+    module: str  # in apptek.baselines; its DEFINITIONS contain the baseline under its name
     learned: bool = True  # needs torch, and has settings to search
     views: tuple[View, ...] = ("all_facts",)  # the facts that a query may see
 
 
-BASELINES = {  # in the order of help texts and tables
+BASELINES = {  # in the order of tables and errors
     "frequency": BaselineEntry("counting", learned=False, views=VIEWS),
     "profile": BaselineEntry("counting", learned=False, views=VIEWS),
     "pair": BaselineEntry("counting", learned=False, views=VIEWS),

@@ -23,9 +23,12 @@ The table shows where each part of the paper is implemented, and which test chec
 3.3 Model architecture
     psi(r), xi(t), X_s = rows psi || xi         Fingerprint.encode     tests/test_fingerprint.py
     Phi(s_x) = max over rows of MLP(X_s)        states.pool_maxima
-    q(s, a) = MLP(Phi(s_u) || Phi(s_v))         QNetwork               tests/test_q_network.py
-    mask Omega                                  fingerprint.masked_argmax
-    L(theta) = E[(r + gamma max q - q)^2]       Learner.learn, td_targets  tests/test_dqn.py
+    q(s, a) = MLP(Phi(s_u) || Phi(s_v))         fingerprint.QNetwork   tests/test_q_network.py
+    mask Omega                                  Environment.legal
+    masked values f_Omega                       fingerprint.masked_argmax,
+                                                update_kernels.best_values
+    L(theta) = E[(r + gamma max q - q)^2]       dqn.Learner.learn, dqn.td_targets
+                                                                       tests/test_dqn.py
     replay memory D                             Replay                 tests/test_replay.py
     epsilon-greedy training                     Trainer                tests/test_training.py
 
