@@ -120,7 +120,8 @@ def answers(commands: list[str]) -> str:
 def json_text(value: Any, indent: str = "") -> str:
     """A value as JSON, with six significant digits and short values on a single line."""
     if isinstance(value, float):
-        return f"{value:#.6g}"
+        text = f"{value:#.6g}"
+        return f"{text}0" if text.endswith(".") else text
     if not isinstance(value, dict | list):
         return json.dumps(value, ensure_ascii=False)
     inner = f"{indent} "

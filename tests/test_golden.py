@@ -46,7 +46,10 @@ HELP = {f"help/{path.replace(' ', '-') or 'apptek'}.txt": path for path in _comm
 
 @pytest.fixture(scope="module")
 def fitted(
-    tmp_path_factory: pytest.TempPathFactory, explored_model: Path, served_model: Path
+    tmp_path_factory: pytest.TempPathFactory,
+    explored_model: Path,
+    served_model: Path,
+    forecast_model: Path,
 ) -> Iterator[str]:
     """Enter a folder with models and data, and tell what `fit` printed there.
 
@@ -56,6 +59,7 @@ def fitted(
     folder = tmp_path_factory.mktemp("golden")
     (folder / "model").symlink_to(explored_model)
     (folder / "paper").symlink_to(served_model)
+    (folder / "ahead").symlink_to(forecast_model)
     (folder / "pairs.csv").write_text("subject,object\nKoronia,Kestaria\nNobody,Kestaria\n")
     (folder / "notes.md").touch()
     (folder / "facts.tsv").write_text("a\tp\tb\t2014-05-13\n")
@@ -67,6 +71,7 @@ def fitted(
     os.chdir(folder)
     try:
         made = transcript("data", "make-world", "world", "--facts", "600")
+        succeeds("fit", "world", "--model", "recency", "--out", "recency")
         quick = ("--set", "classifier.epochs=1")
         yield made + transcript("fit", "world", "--out", "small", *quick)
     finally:
