@@ -28,7 +28,7 @@ QUERY = {"subject": "North Korea", "object": "South Korea", "time": "2014-08-15"
 AHEAD = {"subject": "Boko Haram", "object": "Citizen (Nigeria)", "time": "2015-01-02"}
 
 
-PARTS = ("#ribbon .handle", "#reasons .reason", "#graph svg .edge", "#forecast .reliability")
+PARTS = ("#ribbon .handle", "#reasons .reason", "#graph svg .edge", "#forecast .chance")
 
 
 def settled(page: Page) -> None:
