@@ -30,11 +30,15 @@ class PostgresServer:
             ids = [f"--reuid={user.pw_uid}", f"--regid={user.pw_gid}", "--clear-groups"]
             self._words = ["setpriv", *ids]
         self._run("initdb", "-U", "tester", "-A", "trust", "-E", "UTF8", "--locale=C", "-N")
+        self.start()
+
+    def start(self) -> None:
         settings = "listen_addresses=", "fsync=off", "max_wal_size=4GB", "lock_timeout=20s"
         options = " ".join([f"-k {self.folder}", *(f"-c {setting}" for setting in settings)])
         self._run("pg_ctl", "-w", "-l", str(self.folder / "log"), "-o", options, "start")
 
     def stop(self) -> None:
+        """Abort all processes at once, which the next start treats as a crash."""
         with suppress(subprocess.CalledProcessError):
             self._run("pg_ctl", "-m", "immediate", "stop")
 

@@ -3,8 +3,13 @@
 import errno
 import json
 import os
+import random
 import shutil
+import signal
 import sqlite3
+import subprocess
+import sys
+import time
 from contextlib import closing
 from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
@@ -293,6 +298,37 @@ def same_but_for_run_json(one: DailyProject, other: DailyProject) -> bool:
     assert not different
     assert table(one, "watch") == table(other, "watch")
     return table(one, "alerts") == table(other, "alerts")
+
+
+@pytest.mark.slow
+def test_a_run_killed_at_ten_random_moments_loses_nothing(
+    project: DailyProject, tmp_path: Path
+) -> None:
+    reference = DailyProject(tmp_path / "reference")
+    shutil.copytree(project.folder, reference.folder)
+    code = "from apptek.cli import main; main()"
+
+    def start(of: DailyProject) -> subprocess.Popen[bytes]:
+        words = ["run", str(of.file), "--observed-until", DAYS[1]]
+        command = [sys.executable, "-c", code, *words]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    began = time.perf_counter()
+    assert start(reference).wait() == 0
+    seconds, killed = time.perf_counter() - began, 0
+    rng = random.Random(0)
+    while killed < 10:
+        with start(project) as process:
+            time.sleep(rng.uniform(0, seconds))
+            if process.poll() is None:
+                killed += 1
+            else:  # it was faster than the first one
+                seconds *= 0.8
+            process.send_signal(signal.SIGKILL)
+    project.succeeds(DAYS[1])
+    for left in project.folder.glob(".*"):  # of killed writers: the next one does not need them
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+    assert same_but_for_run_json(project, reference)
 
 
 @pytest.fixture

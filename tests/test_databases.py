@@ -2,6 +2,8 @@
 
 import json
 import sqlite3
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -11,7 +13,7 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from command_line import answered, apptek
-from database_servers import PASSWORD, PostgresServer, execute, insertion
+from database_servers import PASSWORD, PostgresServer, execute, insertion, postgres_server
 from fact_files import ReadFact, in_words
 
 from apptek.databases import Database, find_database
@@ -421,3 +423,52 @@ def test_no_text_has_the_password() -> None:
         "apptek fit 'postgresql://tester@host/db' --out m 'postgresql://h/d?password=&port=1'"
     )
     assert without_passwords(command) == expected
+
+
+@pytest.mark.slow
+def test_a_crash_of_the_server_is_an_error_and_the_next_run_works() -> None:
+    with postgres_server() as server:
+        fill(server.url)
+        tables = database(server.url).tables("select g::text from generate_series(1, 9000000) g")
+        next(tables)
+        with pytest.raises(DatabaseError):
+            append_and(f"{server.url}#forecasts", lambda _: server.stop())
+        with pytest.raises(DatabaseError):
+            list(tables)
+        done = apptek("data", "stats", f"{server.url}#events")
+        assert (done.returncode, done.stderr.count("\n")) == (1, 1)
+        server.start()
+        assert len(read_dataset(f"{server.url}#events").all_facts()) == len(FACTS)
+        with pytest.raises(Exception, match="forecasts"):
+            execute(server.url, "select * from forecasts")
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_ten_million_rows_are_read_in_bounded_memory(postgres: str) -> None:
+    """The text of the rows alone takes more than a gigabyte."""
+    execute(
+        postgres,
+        "create table events as"
+        " select 'an entity with a long name, number ' || g % 7000 as subject,"
+        " 'a predicate with a long name, number ' || g % 200 as predicate,"
+        " 'an entity with a long name, number ' || (g * 7) % 6999 as object,"
+        " date '2010-01-01' + g % 3000 as time from generate_series(1, 10000000) g",
+    )
+    code = (
+        "import sys; from apptek.reading.reader import read_dataset\n"
+        "from peak_memory import peak_bytes\n"
+        "before, data = peak_bytes(), read_dataset(sys.argv[1])\n"
+        "rows = len(data.all_facts()) + sum(data.report.duplicates.values())\n"
+        "print(rows, peak_bytes() - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code, f"{postgres}#events"],
+        capture_output=True,
+        text=True,
+        check=True,
+        cwd=Path(__file__).parent,
+    )
+    rows, size = map(int, done.stdout.split())
+    assert rows == 10_000_000
+    assert size < 1_500_000_000
