@@ -38,7 +38,10 @@ def pairs_of(listed: WatchList) -> list[tuple[str, str]]:
 
 def test_a_group_is_ranked_by_its_own_change(predictor: Predictor, chances: PairChances) -> None:
     """Against the chances of all pairs, none left out."""
-    event, every = read_filter(predictor.forecaster, None, None, GROUP), np.arange(len(chances.ids))
+    event, every = (
+        read_filter(predictor.forecaster, None, None, GROUP),
+        np.arange(len(chances.of_any()[0])),
+    )
     now, before = chances.of_event(event, every)
     order = np.argsort(-np.abs(now - before), kind="stable")[:10]
     listed = predictor.watch(most=10, days=30, group=GROUP.upper())
@@ -76,7 +79,7 @@ def test_entities_and_countries_are_filters(predictor: Predictor) -> None:
 def test_alerts_are_all_pairs_beyond_a_limit(predictor: Predictor, chances: PairChances) -> None:
     now, before = chances.of_any()
     event = read_filter(predictor.forecaster, None, None, GROUP)
-    of_group, _ = chances.of_event(event, np.arange(len(chances.ids)))
+    of_group, _ = chances.of_event(event, np.arange(len(now)))
     values = {
         "chance": 100 * now,
         "rise": 100 * (now - before),

@@ -37,7 +37,7 @@ def predictor(served: ServedModel) -> Predictor:
 
 @pytest.fixture(scope="module")
 def query(served: ServedModel) -> Query:
-    return served.samples[0]
+    return served.sample
 
 
 @pytest.fixture(scope="module")

@@ -53,7 +53,7 @@ def ask(served: ServedModel) -> Ask:
 
 @pytest.fixture
 def query(served: ServedModel) -> Query:
-    return served.samples[0]
+    return served.sample
 
 
 def named(query: Query, **more: Any) -> dict[str, Any]:
@@ -71,7 +71,7 @@ def as_tuple(fact: dict[str, str]) -> tuple[str, str, str, str]:
 
 
 def test_answers_are_those_of_the_model(forecasting: ServedModel) -> None:
-    predictor, query = forecasting.predictor, forecasting.samples[0]
+    predictor, query = forecasting.predictor, forecasting.sample
     pair, dated = named(query), named(query, time=query.time)
     (answer,) = predictor.predict([query], top=3)
     first, second, _ = answer.predicates
@@ -110,7 +110,7 @@ def test_a_prediction_says_what_it_presumes(ask: Ask, query: Query) -> None:
 
 
 def test_a_forecast_has_the_next_event(forecasting: ServedModel) -> None:
-    sample, start = forecasting.samples[0], forecasting.samples[0].time
+    sample, start = forecasting.sample, forecasting.sample.time
     kind = forecasting.predictor.answerer.predicates.levels["class"].names[0]
     asked = named(sample, **{"from": start, "days": 7, "class": kind})
     found = call(forecasting, "forecast", asked).structured_content

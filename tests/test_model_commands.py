@@ -38,7 +38,7 @@ def test_an_agent_is_trained_and_compared(world: Path, tmp_path: Path) -> None:
 def test_a_model_that_was_not_fitted_to_look_ahead_says_so_beyond_the_last_fact(
     served: ServedModel, served_model: Path
 ) -> None:
-    pair = (served.samples[0].subject, served.samples[0].object)
+    pair = (served.sample.subject, served.sample.object)
     said = [
         apptek("predict", str(served_model), *pair, day).stderr
         for day in ("2019-06-01", "2022-06-01")

@@ -118,7 +118,7 @@ def test_the_examples_are_said_to_be_selected(shared_model: SharedModel, name: s
 def test_a_struck_out_fact_is_as_if_it_had_not_been(forecasting: ServedModel) -> None:
     """The same as a model that was told to retract the fact."""
     client = client_of(forecasting)
-    sample = forecasting.samples[0]
+    sample = forecasting.sample
     asked = {"subject": sample.subject, "object": sample.object, "time": sample.time}
     whole = client.post("/api/explain", json=asked).json()
     fact = next(fact for reason in whole["reasons"] for fact in reason["facts"])
@@ -231,8 +231,8 @@ def test_kept_results_and_pending_work_are_bounded() -> None:
     for number in range(2 * MAX_RESULTS):
         background.start(f"number {number}", lambda: 1).result(20)
         background.start("often", lambda: 2).result(20)
-    assert len(background.names) <= MAX_RESULTS
-    assert "often" in background.names
+    assert len(background._results) <= MAX_RESULTS
+    assert "often" in background._results
     waiting = [background.start(f"waits {n}", go_on.wait) for n in range(MAX_PENDING)]
     with pytest.raises(ServiceError, match="Too many lists"):
         background.start("one too many", lambda: 3)
@@ -247,8 +247,8 @@ def test_watch_lists_of_one_length_are_computed_once(forecasting: ServedModel) -
     for limit in (1, 7):
         assert when_ready(client, "/api/watch", days=9, limit=limit)["rows"] == longest[:limit]
     assert when_ready(client, "/api/watch", steps=9, limit=7)["rows"] == longest[:7]
-    names = [name for name in forecasting.background.names if name.startswith("watch 9 ")]
+    names = [name for name in forecasting.background._results if name.startswith("watch 9 ")]
     assert len(names) == 1
     when_ready(client, "/api/watch", days=9, entity=longest[0]["subject"])
-    names = [name for name in forecasting.background.names if name.startswith("watch 9 ")]
+    names = [name for name in forecasting.background._results if name.startswith("watch 9 ")]
     assert len(names) == 2

@@ -1,5 +1,6 @@
 """Changes between two answers: at two times, or with and without supposed facts."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -9,6 +10,8 @@ from apptek.explain.explainer import compared_predicates, explain
 from apptek.models.answerer import Answerer
 from apptek.present.explanation_text import OF_NAMES, contrast_words
 from apptek.results import Change, Contrast, Contribution, Explanation, Note, Query
+
+Identity = tuple[str, str, tuple[str, ...]]  # a reason's kind, its family, and what else matches
 
 
 def contrast(
@@ -68,15 +71,24 @@ def _notes(first: Explanation, second: Explanation) -> tuple[Note, ...]:
 
 def reason_changes(first: Explanation, second: Explanation) -> tuple[Change, ...]:
     """Return what each reason adds in the two answers, largest change first."""
-    parts = [{_identity(part): part for part in each.contributions()} for each in (first, second)]
+    parts = (
+        {_identity(part): (part.sentence, part.log_odds) for part in each.contributions()}
+        for each in (first, second)
+    )
+    return tuple(sorted(changes_of(*parts), key=lambda change: -abs(change.change)))
+
+
+def changes_of(
+    before: Mapping[Identity, tuple[str, float]], after: Mapping[Identity, tuple[str, float]]
+) -> list[Change]:
+    """Return the changes between two answers, given the sentence and log-odds of each reason."""
     changes = []
-    for key in dict.fromkeys((*parts[0], *parts[1])):
-        one, two = (side.get(key, Contribution()) for side in parts)
-        sentences, difference = (one.sentence, two.sentence), two.log_odds - one.log_odds
-        changes.append(Change(key[0], key[1], *sentences, one.log_odds, two.log_odds, difference))
-    return tuple(sorted(changes, key=lambda change: -abs(change.change)))
+    for key in dict.fromkeys((*before, *after)):
+        (first, one), (second, two) = (side.get(key, ("", 0.0)) for side in (before, after))
+        changes.append(Change(key[0], key[1], first, second, one, two, two - one))
+    return changes
 
 
-def _identity(part: Contribution) -> tuple[str, str, tuple[str, ...]]:
+def _identity(part: Contribution) -> Identity:
     """Return the key that matches contributions at two times; for a trait, it is the sentence."""
     return part.kind, part.family, part.topology or (part.sentence,)

@@ -73,6 +73,23 @@ class PairForecasts:
         """P(at least one fact with the predicate) for each pair: (n, R)."""
         return self.forecaster.occurrence.predicate_probabilities(self.chances, self.shares)
 
+    def reasons(self) -> Doubles:
+        """Return the log-odds that each evidence type, LENGTH and the base contribute: (n, 8)."""
+        model, window = self.forecaster.occurrence, self.window
+        added = model.contributions(self.features, self.met, window.length, window.lead)
+        return np.column_stack([by_evidence(added), added[:, -1], added[:, -2]])
+
+    def evidence(self, row: int, family: str, ends: tuple[str, str]) -> str:
+        """Return a sentence about the facts behind one type of evidence for a pair."""
+        axis, window = self.forecaster.model.dataset.axis, self.window
+        oldest, unit = OLDEST * self.forecaster.occurrence.clock.long, unit_word(axis.unit)
+        count, age = count_and_age(self.features[row], family)
+        last = words.ago(age, unit, oldest)
+        if window.lead:  # "the day before" would refer to the window
+            date = time_of(axis, window.moment - round(min(age, oldest)))
+            last = words.dated(date, unit, is_latest=age >= oldest * (1 - 1e-9))
+        return words.evidence_sentence(family, ends, count, last, unit)
+
     def take(self, rows: Longs) -> "PairForecasts":
         """Return the selected rows, with their shares if these are known."""
         chances, met = self.chances.take(rows), self.met[rows]
@@ -183,16 +200,6 @@ class Forecaster:
         facts = graph.facts.take(facts_of(graph, entities.tolist()))
         return Events.of(facts, data.axis, len(data.entities))
 
-    def reasons(self, forecasts: PairForecasts) -> Doubles:
-        """Return the log-odds that each evidence type, LENGTH and the base contribute: (n, 8)."""
-        added = self.occurrence.contributions(
-            forecasts.features,
-            forecasts.met,
-            forecasts.window.length,
-            forecasts.window.lead,
-        )
-        return np.column_stack([by_evidence(added), added[:, -1], added[:, -2]])
-
     def window_fields(self, window: Window) -> dict[str, Any]:
         """Return the result fields that describe a window."""
         axis = self.model.dataset.axis
@@ -205,18 +212,6 @@ class Forecaster:
             "lead": window.lead,
             "observed_until": window.observed_until(axis),
         }
-
-    def evidence(
-        self, family: str, ends: tuple[str, str], features: Doubles, window: Window
-    ) -> str:
-        """Return a sentence about the facts behind one type of evidence."""
-        axis, oldest = self.model.dataset.axis, OLDEST * self.occurrence.clock.long
-        count, age = count_and_age(features, family)
-        last = words.ago(age, unit_word(axis.unit), oldest)
-        if window.lead:  # "the day before" would refer to the window
-            date = time_of(axis, window.moment - round(min(age, oldest)))
-            last = words.dated(date, unit_word(axis.unit), is_latest=age >= oldest * (1 - 1e-9))
-        return words.evidence_sentence(family, ends, count, last, unit_word(axis.unit))
 
     def notes(self, window: Window) -> tuple[Note, ...]:
         """Return the notes about a window that apply to every pair."""

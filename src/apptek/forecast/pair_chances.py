@@ -70,8 +70,6 @@ def _read_pairs(
 class PairChances:
     """Forecasts for n pairs, (n, 2), in both directions, in a window and in the previous one."""
 
-    forecaster: Forecaster
-    ids: Longs
     now: PairForecasts
     before: PairForecasts
 
@@ -79,14 +77,14 @@ class PairChances:
     def of(cls, forecaster: Forecaster, ids: Longs, window: Window) -> "PairChances":
         """Forecast each pair."""
         now, before = (forecaster.both_ways(ids, each) for each in (window, window.before()))
-        return cls(forecaster, ids, now, before)
+        return cls(now, before)
 
     def of_any(self) -> tuple[Doubles, Doubles]:
         """Return P(an event in either direction) in the window and in the previous one.
 
         Both are arrays of shape (n,).
         """
-        either_way = self.forecaster.either_way
+        either_way = self.now.forecaster.either_way
         return either_way(self.now.probabilities), either_way(self.before.probabilities)
 
     def of_event(self, event: EventFilter, rows: Longs) -> tuple[Doubles, Doubles]:
@@ -100,8 +98,8 @@ class PairChances:
         parts = [np.zeros(0)]
         for start in range(0, len(rows), CHUNK):
             part = rows[start : start + CHUNK]
-            both = made.take(np.concatenate([part, part + len(self.ids)]))
-            parts.append(self.forecaster.either_way(event.chances(both)))
+            both = made.take(np.concatenate([part, part + len(made.pairs) // 2]))
+            parts.append(made.forecaster.either_way(event.chances(both)))
         return np.concatenate(parts)
 
     def most_changed(self, event: EventFilter, count: int) -> Longs:

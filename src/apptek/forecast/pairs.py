@@ -14,6 +14,7 @@ import numpy as np
 from apptek.arrays import Doubles, Longs
 from apptek.errors import ApptekError
 from apptek.evaluation.predicate_classes import Level
+from apptek.explain.contrast import Identity, changes_of
 from apptek.explain.explainer import strongest_reason, without_facts
 from apptek.explain.what_if import (
     LEAST,
@@ -77,7 +78,7 @@ def forecast_pairs(
     _check_two_entities(pairs, ids)
     made = forecaster.both_ways(ids, window)
     _ = made.shares  # of all pairs at once
-    added = forecaster.reasons(made)
+    added = made.reasons()
     of_window, fields = forecaster.notes(window), forecaster.window_fields(window)
     occurs = forecaster.answerer.seen.entities(ids.ravel()).reshape(-1, 2)
     forecasts = []
@@ -155,15 +156,15 @@ def _old_pair(made: PairForecasts) -> list[Note]:
 
 
 def _direction(made: PairForecasts, row: int, ends: Ends, added: Doubles) -> DirectionForecast:
-    """Return the forecast for one direction. `added` is a row of `Forecaster.reasons`."""
-    features, forecaster = made.features[row], made.forecaster
+    """Return the forecast for one direction. `added` is a row of `reasons`."""
+    longest = made.forecaster.occurrence.longest
     *of_evidence, of_length, base = added.tolist()
     reasons = [
-        OccurrenceReason(family, forecaster.evidence(family, ends, features, made.window), value)
+        OccurrenceReason(family, made.evidence(row, family, ends), value)
         for family, value in zip(EVIDENCE, of_evidence, strict=True)
     ]
     if abs(of_length) >= SHOWN:
-        sentence = words.length_sentence(beyond=made.window.length > forecaster.occurrence.longest)
+        sentence = words.length_sentence(beyond=made.window.length > longest)
         reasons.append(OccurrenceReason(LENGTH, sentence, of_length))
     return DirectionForecast(
         subject=ends[0],
@@ -366,16 +367,12 @@ def _of_classes(
 
 def _changes(first: Forecast, second: Forecast) -> list[Change]:
     """Return the reasons that changed, in both directions."""
-    changes = []
-    for one, other in zip(first.directions, second.directions, strict=True):
-        kind, after = f"{one.subject} -> {one.object}", {r.family: r for r in other.reasons}
-        before = {r.family: r for r in one.reasons}
-        none = OccurrenceReason(LENGTH, "", 0.0)  # the only reason that may be missing on one side
-        pairs = []
-        for family in {**before, **after}:
-            first_reason, then = before.get(family, none), after.get(family, none)
-            texts = (first_reason.sentence, then.sentence)
-            pairs.append((family, *texts, first_reason.log_odds, then.log_odds))
-        pairs.append(("base", one.base_sentence, other.base_sentence, one.base, other.base))
-        changes += [Change(kind, *each, each[-1] - each[-2]) for each in pairs]
-    return [each for each in changes if abs(each.change) >= LEAST]
+    sides = []
+    for forecast in (first, second):
+        reasons: dict[Identity, tuple[str, float]] = {}
+        for one in forecast.directions:
+            ends = f"{one.subject} -> {one.object}"
+            reasons |= {(ends, r.family, ()): (r.sentence, r.log_odds) for r in one.reasons}
+            reasons[ends, "base", ()] = (one.base_sentence, one.base)
+        sides.append(reasons)
+    return [each for each in changes_of(*sides) if abs(each.change) >= LEAST]

@@ -139,7 +139,7 @@ def _rows(side: _Side, found: Combined, order: Longs) -> tuple[PartnerForecast, 
     event, made = side.event, found.made.take(found.rows[order])
     earlier = side.combined(found.partners[order], made.window.before())
     pairs, medians = made.pairs, _medians(found, order, event)
-    added = side.forecaster.reasons(made)[:, : len(EVIDENCE)]
+    added = made.reasons()[:, : len(EVIDENCE)]
     names, listed = side.forecaster.model.dataset.entities, []
     for row, place in enumerate(order.tolist()):
         ends = (names[int(pairs.subjects[row])], names[int(pairs.objects[row])])
@@ -172,7 +172,7 @@ def _reason(made: PairForecasts, row: int, ends: tuple[str, str], added: Doubles
     place = strongest(added)
     if place is None:
         return base_sentence(made, row)
-    return made.forecaster.evidence(EVIDENCE[place], ends, made.features[row], made.window)
+    return made.evidence(row, EVIDENCE[place], ends)
 
 
 def strongest(added: Doubles) -> int | None:

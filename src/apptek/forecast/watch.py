@@ -197,7 +197,7 @@ def _causes(forecasts: Sequence[Forecast], chances: PairChances) -> list[Occurre
     """Return, for each pair, the reason that contributed most to the change in its chance."""
     _, before = chances.of_any()
     met = chances.before.met.reshape(2, -1)
-    added = chances.forecaster.reasons(chances.before).reshape(2, len(forecasts), -1)
+    added = chances.before.reasons().reshape(2, len(forecasts), -1)
     causes = []
     for row, forecast in enumerate(forecasts):
         sign = 1 if forecast.probability >= before[row] else -1

@@ -35,7 +35,6 @@ from apptek.server.problem_json import problem_of, refusing
 from apptek.server.requests import QueryFields, SupposedBody
 from apptek.server.workers import BackgroundWork
 
-SAMPLES = 4
 BEYOND = 30  # maximum number of steps to show after the last fact
 UNKNOWN_NAMES = 50  # maximum number of unknown names in a batch that get suggestions
 FAR_TIME = "A time far from all facts"
@@ -72,7 +71,7 @@ class ServedModel:
     folder: Path  # the path of the model folder when the model was opened
     digest: str
     span: Window
-    samples: tuple[Query, ...]
+    sample: Query
     counts: Ints  # number of facts per entity
     pending_index: "Future[NameIndex]"
     background: BackgroundWork = field(default_factory=BackgroundWork)
@@ -87,15 +86,16 @@ class ServedModel:
         counts = entity_counts(model.graph.facts, len(model.dataset.entities))
         background = BackgroundWork()
         pending_index = background.start("names", lambda: predictor.answerer.entities.index)
-        samples = sample_queries(model.dataset, counts)
-        predictor.explain(samples[0])
+        facts, rows = sample_facts(model.dataset, counts)
+        sample = query_of_fact(model.dataset, facts, rows[0] if rows else 0)
+        predictor.explain(sample)
         if model.occurrence is not None:
-            predictor.forecast(samples[0].subject, samples[0].object, steps=1)
-        asked = predictor.answerer.queries_of(samples[:1])
+            predictor.forecast(sample.subject, sample.object, steps=1)
+        asked = predictor.answerer.queries_of([sample])
         process = DecisionProcess(predictor.answerer.main.space.graph, model.config.agent)
         Environment(process, asked)  # needed for the agent's steps
         span = time_span(model.graph)
-        return cls(predictor, folder, digest, span, samples, counts, pending_index, background)
+        return cls(predictor, folder, digest, span, sample, counts, pending_index, background)
 
     @property
     def model(self) -> Model:
@@ -232,15 +232,6 @@ def sample_facts(data: Dataset, counts: Ints) -> tuple[Facts, list[int]]:
     fewest = np.minimum(counts[facts.subjects[rows]], counts[facts.objects[rows]])
     fewest[facts.subjects[rows] == facts.objects[rows]] = 0
     return facts, rows[np.argsort(-fewest, kind="stable")][: np.count_nonzero(fewest)].tolist()
-
-
-def sample_queries(data: Dataset, counts: Ints) -> tuple[Query, ...]:
-    """Return some sample facts as queries, with different predicates."""
-    facts, rows = sample_facts(data, counts)
-    chosen: dict[int, int] = {}
-    for row in rows or [0]:
-        chosen.setdefault(int(facts.predicates[row]), row)
-    return tuple(query_of_fact(data, facts, row) for row in list(chosen.values())[:SAMPLES])
 
 
 @contextmanager

@@ -106,11 +106,6 @@ class BackgroundWork:
                 del results[old]
             return found
 
-    @property
-    def names(self) -> list[str]:
-        """The names of stored or pending work, most recently requested last."""
-        return list(self._results)
-
 
 def within(seconds: float, work: "Future[Result]") -> Result | None:
     """Return the result of some work if it is ready within some seconds, else None.
