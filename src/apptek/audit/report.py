@@ -122,6 +122,7 @@ class Reasons:
 
     def __init__(self, audit: Audit) -> None:
         self.audit, self._findings, self._answerers = audit, audit.findings, audit.judge.answerers()
+        self.data, self.facts = audit.judge.model.dataset, audit.judge.model.graph.facts
 
     def of(self, fact: int) -> str:
         """Return why this fact looks wrong, depending on its finding."""
@@ -134,22 +135,18 @@ class Reasons:
         return self._of_direction(fact) if finding == "direction" else self._of_predicate(fact)
 
     def _names(self, fact: int) -> tuple[str, str, str]:
-        data, facts = self.audit.judge.model.dataset, self.audit.judge.model.graph.facts
-        return (
-            data.entities[int(facts.subjects[fact])],
-            data.predicates[int(facts.predicates[fact])],
-            data.entities[int(facts.objects[fact])],
-        )
+        subject, predicate, object_, *_ = (int(column[fact]) for column in self.facts.columns())
+        names = self.data.entities
+        return names[subject], self.data.predicates[predicate], names[object_]
 
     def _dates(self, fact: int) -> str:
-        model = self.audit.judge.model
-        facts, axis = model.graph.facts, model.dataset.axis
-        return when_text(axis.format(int(facts.since[fact])), axis.format(int(facts.until[fact])))
+        ends = (self.facts.since, self.facts.until)
+        return when_text(*(self.data.axis.format(int(codes[fact])) for codes in ends))
 
     def _of_direction(self, fact: int) -> str:
         audit, (subject, own, object_) = self.audit, self._names(fact)
         predicate = self._answerer(fact).labels.label(own)
-        roles, facts = audit.roles, audit.judge.model.graph.facts
+        roles, facts = audit.roles, self.facts
         does = (int(roles.subject_does[fact]), int(roles.object_does[fact]))
         gets = (int(roles.object_gets[fact]), int(roles.subject_gets[fact]))
         usual_is_as_written = does[0] + gets[0] >= does[1] + gets[1]
@@ -159,10 +156,9 @@ class Reasons:
         return words.roles_reason(predicate, (subject, object_), does, gets)
 
     def _of_predicate(self, fact: int) -> str:
-        model = self.audit.judge.model
         subject, own, object_ = self._names(fact)
-        expected = model.dataset.predicates[int(self.audit.judgements.expected[fact])]
-        time = model.dataset.axis.format(int(model.graph.facts.times[fact]))
+        expected = self.data.predicates[int(self.audit.judgements.expected[fact])]
+        time = self.data.axis.format(int(self.facts.times[fact]))
         against = None if own == expected else own
         why = explain(
             self._answerer(fact), Query(subject, object_, time), expected,
