@@ -68,8 +68,7 @@ class ServiceError(ApptekError):
         advice: str,
         title: str = "",
         where: str = "",
-        suggestions: Sequence[str] = (),
-        unknown: Mapping[str, Sequence[str]] | None = None,
+        unknown: Sequence[UnknownName] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(detail)
@@ -80,8 +79,8 @@ class ServiceError(ApptekError):
             detail=printable(detail),
             where=printable(where),
             advice=advice,
-            suggestions=list(suggestions),
-            unknown={name: list(similar) for name, similar in (unknown or {}).items()},
+            suggestions=list(unknown[0].suggestions) if unknown else [],
+            unknown={each.name: list(each.suggestions) for each in unknown},
         )
 
     def response(self) -> Response:
@@ -108,8 +107,7 @@ def problem_of(
             advice=f"{choice} names with /api/entities?q=. "
             "If the request has `allow_unknown`, set it to get a general answer.",
             where=where,
-            suggestions=error.suggestions,
-            unknown={one.name: one.suggestions for one in (error, *error.others)},
+            unknown=(error, *error.others),
             title="Unknown entity",
         )
     message = str(error)
