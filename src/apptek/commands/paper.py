@@ -219,7 +219,7 @@ def topologies(options: TopologiesOptions) -> None:
     names, resolver = fitted.dataset.predicates, NameResolver.of_predicates(fitted.dataset)
     chosen: Sequence[int] = range(len(names))
     if predicate is not None:
-        chosen = [find_predicate(predicate, resolver, names)]
+        chosen = [find_predicate(predicate, resolver)]
     mined = mined_topologies(fitted, chosen, options.top)
     labels = fitted.dataset.labels or PredicateTable()
     opt.print_either(mined, topologies_text, mined, labels, as_json=options.as_json)

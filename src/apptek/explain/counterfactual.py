@@ -72,7 +72,7 @@ def counterfactual(
         raise ApptekError("the data has only one predicate, so there is no other answer")
     probabilities = view.probabilities(scored.scores)[0]
     answer = int(probabilities.argmax())
-    wanted = None if target is None else find_predicate(target, answerer.predicate_names, names)
+    wanted = None if target is None else find_predicate(target, answerer.predicate_names)
     if wanted == answer:
         raise ApptekError(f"{answerer.labels.shown(names[answer])!r} is already the answer")
     trial = _Trial(answerer, queries, Goal(answer, wanted))

@@ -19,7 +19,7 @@ from apptek.errors import ApptekError, UnknownPredicateError
 from apptek.evaluation.prediction_sets import USUAL_COVERAGE
 from apptek.explain.evidence import Evidence
 from apptek.explain.reasons import contributions_of, group_all, reasons_of, split_parts, support_of
-from apptek.facts.facts import Facts, Names, join_facts
+from apptek.facts.facts import Facts, join_facts
 from apptek.facts.name_matching import NameResolver
 from apptek.facts.queries import Queries
 from apptek.graph.lookups import facts_of
@@ -154,11 +154,11 @@ def compared_predicates(
 ) -> tuple[int, int]:
     """Return the predicate to explain and the predicate to compare it with; probabilities: (R,)."""
     order = np.argsort(-probabilities, kind="stable").tolist()
-    names, resolver = answerer.model.dataset.predicates, answerer.predicate_names
-    chosen = order[0] if predicate is None else find_predicate(predicate, resolver, names)
+    resolver = answerer.predicate_names
+    chosen = order[0] if predicate is None else find_predicate(predicate, resolver)
     if against is None:
         return chosen, next((other for other in order if other != chosen), chosen)
-    other = find_predicate(against, resolver, names)
+    other = find_predicate(against, resolver)
     if other == chosen:
         raise ApptekError(f"{against!r} cannot be compared with itself: name another predicate")
     return chosen, other
@@ -218,8 +218,7 @@ def strongest_reason(
     supports the predicate. Reasons that are not supported by their counts alone are skipped.
     `queries` is the same query as ids, if it was looked up already.
     """
-    names = answerer.model.dataset.predicates
-    chosen = find_predicate(predicate, answerer.predicate_names, names)
+    chosen = find_predicate(predicate, answerer.predicate_names)
     queries = answerer.queries_of([query]) if queries is None else queries
     view = answerer.view_of(queries)
     scored = view.scored(queries)
@@ -241,12 +240,12 @@ def strongest_reason(
     return ""
 
 
-def find_predicate(predicate: str, resolver: NameResolver, names: Names) -> int:
+def find_predicate(predicate: str, resolver: NameResolver) -> int:
     """Return the id of a predicate, or raise an error that suggests similar names."""
     known = resolver.find(predicate)
     if known is not None:
         return known
-    folded = {name.casefold(): name for name in names}
+    folded = {name.casefold(): name for name in resolver.names}
     near = [folded[key] for key in get_close_matches(predicate.casefold(), folded, n=3)]
     hint = f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
     raise UnknownPredicateError(f"the model has no predicate called {predicate!r}{hint}")

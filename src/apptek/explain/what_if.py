@@ -71,9 +71,7 @@ def _row(answerer: Answerer, given: Any, where: str) -> tuple[int, int, int, int
     subject, predicate, object_, time = (*cells[:3], time_text(cells[3]))
     answerer.entities.check(subject, object_, where=where)
     try:
-        known = find_predicate(
-            predicate, answerer.predicate_names, answerer.model.dataset.predicates
-        )
+        known = find_predicate(predicate, answerer.predicate_names)
         code = answerer.model.dataset.axis.parse(time)
         answerer.seen.check_time(code)
     except ApptekError as error:

@@ -218,7 +218,7 @@ class NameResolver:
     def __init__(
         self, names: Names, aliases: Mapping[str, str] | None = None, facts: Facts | None = None
     ) -> None:
-        self._names, self._aliases, self._facts = names, aliases or {}, facts
+        self.names, self._aliases, self._facts = names, aliases or {}, facts
 
     @classmethod
     def of_entities(cls, data: Dataset, facts: Facts | None = None) -> "NameResolver":
@@ -237,9 +237,9 @@ class NameResolver:
 
     def find(self, name: str) -> int | None:
         """Return the id that a name means, or None for an unknown or ambiguous name."""
-        exact = self._names.find(name)
+        exact = self.names.find(name)
         if exact is None and name in self._aliases:
-            exact = self._names.find(self._aliases[name])
+            exact = self.names.find(self._aliases[name])
         if exact is not None:
             return exact
         meant = self.meanings(name)
@@ -262,7 +262,7 @@ class NameResolver:
 
     def suggestions(self, name: str) -> list[str]:
         """Return the names that a text could mean: aliases, names with its words, similar names."""
-        meanings = (self._names[entity] for entity in self.meanings(name)[:OFFERED])
+        meanings = (self.names[entity] for entity in self.meanings(name)[:OFFERED])
         near = (*self.index.containing(name, CONTAINING), *self.index.near(name))
         return list(dict.fromkeys([*meanings, *near]))[:OFFERED]
 
@@ -274,9 +274,9 @@ class NameResolver:
     @cached_property
     def index(self) -> NameIndex:
         """The name search, most used first. With many names, building it takes seconds."""
-        count, facts = len(self._names), self._facts
+        count, facts = len(self.names), self._facts
         unused = np.zeros(count, np.int32)
-        return NameIndex(self._names, unused if facts is None else entity_counts(facts, count))
+        return NameIndex(self.names, unused if facts is None else entity_counts(facts, count))
 
     def meanings(self, name: str) -> list[int]:
         """Return the ids of all names with the same folded form, ascending."""
@@ -290,7 +290,7 @@ class NameResolver:
     @cached_property
     def _folded(self) -> tuple[pa.Array, Longs]:
         """The folded names, ascending, and the id of each."""
-        keys = folded_names(self._names.array)
+        keys = folded_names(self.names.array)
         order = pc.sort_indices(keys)
         return keys.take(order), _ints(order)
 
@@ -298,7 +298,7 @@ class NameResolver:
     def _folded_aliases(self) -> dict[str, set[int]]:
         ids: dict[str, set[int]] = {}
         for alias, name in self._aliases.items():
-            known = self._names.find(name)
+            known = self.names.find(name)
             if known is not None:
                 ids.setdefault(folded(alias), set()).add(known)
         return ids

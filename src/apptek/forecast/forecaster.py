@@ -289,9 +289,7 @@ def read_filter(
     if not names:
         return EventFilter("", None, -1, np.ones(count, np.bool_))
     if predicate is not None:
-        place = find_predicate(
-            predicate, answerer.predicate_names, forecaster.model.dataset.predicates
-        )
+        place = find_predicate(predicate, answerer.predicate_names)
         name = forecaster.model.dataset.predicates[place]
         return EventFilter(name, None, place, np.arange(count) == place)
     level = next(level for level in LEVELS if given[level] is not None)

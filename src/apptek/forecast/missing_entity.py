@@ -39,7 +39,7 @@ def rank_entities(
     asked = str(object_ if subject is None else subject)
     answerer.entities.check(asked)
     actor = answerer.entity_id(asked)
-    place = find_predicate(predicate, answerer.predicate_names, data.predicates)
+    place = find_predicate(predicate, answerer.predicate_names)
     code = data.axis.parse(time)
     if code == UNKNOWN:
         raise ApptekError("ranking a missing entity needs a known time")

@@ -189,9 +189,8 @@ class ServedModel:
 
     def predicate(self, name: str, where: str) -> int:
         """Return a predicate's id. Unknown predicates raise a ServiceError with similar names."""
-        resolver, names = self.predictor.answerer.predicate_names, self.model.dataset.predicates
         with refusing(where, title=NO_PREDICATE, advice="/api/predicates lists all predicates."):
-            return find_predicate(name, resolver, names)
+            return find_predicate(name, self.predictor.answerer.predicate_names)
 
     def check_predicates(self, **names: str | None) -> None:
         """Raise a ServiceError for the first unknown predicate, and identify its field."""
