@@ -175,7 +175,7 @@ def data_of(test: list[PlainFact]) -> Dataset:
 def test_an_evaluation_has_every_group_and_is_json() -> None:
     data = data_of([PlainFact(0, 1, 1, 5, 5), PlainFact(1, 2, 0, 6, 6), PlainFact(0, 0, 4, 7, 7)])
     scores = np.asarray([[3, 2, 1], [0, 1, 0], [1, 1, 1]], np.float64)
-    result = evaluate_scores(lambda lo, hi: scores[lo:hi], EvaluationQueries.of(data, "test"))
+    result = evaluate_scores(lambda rows: scores[rows], EvaluationQueries.of(data, "test"))
     assert result.ranks.tolist() == [1.0, 2.5, 2.0]  # the first: (0, 0, 1, 5) is known
     read = json.loads(json.dumps(result.as_json()))
     assert read["queries"] == 3
@@ -191,7 +191,7 @@ def test_a_known_predicate_on_top_counts_as_right_for_calibration() -> None:
     sure = np.asarray([[1, 0, 0], [1, 0, 0]], np.float64)
     for filtering in FILTERS:
         questions = EvaluationQueries.of(data, "test", filtering)
-        result = evaluate_scores(lambda lo, hi: sure[lo:hi], questions, probabilities=lambda p: p)
+        result = evaluate_scores(lambda rows: sure[rows], questions, probabilities=lambda p: p)
         assert result.metrics.ece == 0.5  # right at 5, where train says so, and wrong at 6
 
 
@@ -204,9 +204,9 @@ def test_chunks_make_no_difference() -> None:
     questions = EvaluationQueries.of(data, "test")
     asked: list[int] = []
 
-    def score(start: int, stop: int) -> Matrix:
-        asked.append(stop - start)
-        return scores[start:stop]
+    def score(rows: slice) -> Matrix:
+        asked.append(len(scores[rows]))
+        return scores[rows]
 
     found = evaluate_scores(score, questions, probabilities=softmax)
     assert max(asked) == CHUNK
@@ -219,9 +219,7 @@ def test_chunks_make_no_difference() -> None:
 
 def test_nothing_to_evaluate_is_said() -> None:
     with pytest.raises(DataError, match="no queries"):
-        evaluate_scores(
-            lambda _lo, _hi: np.zeros((0, 3)), EvaluationQueries.of(data_of([]), "test")
-        )
+        evaluate_scores(lambda _rows: np.zeros((0, 3)), EvaluationQueries.of(data_of([]), "test"))
 
 
 @given(
@@ -251,7 +249,7 @@ def test_predicate_frequency_on_icews14_comes_out_as_it_is_recorded() -> None:
     counts = np.bincount(data.train.predicates, minlength=len(data.predicates))
     chances = counts / counts.sum()
     result = evaluate_scores(
-        lambda lo, hi: np.broadcast_to(chances, (hi - lo, len(chances))),
+        lambda rows: np.broadcast_to(chances, (rows.stop - rows.start, len(chances))),
         EvaluationQueries.of(data, "test"),
         probabilities=lambda scores: scores,
     )

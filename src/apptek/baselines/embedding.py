@@ -113,8 +113,7 @@ def embedding_scores(model: Embedding, queries: Queries) -> Floats:
     order = torch.from_numpy(np.argsort(queries.times, kind="stable"))
     chunks = (encoded.take(rows).to(device) for rows in torch.split(order, CHUNK))
     ordered = torch.cat([model.logits(chunk).cpu() for chunk in chunks])
-    scores: Floats = ordered[torch.argsort(order)].numpy()
-    return scores
+    return ordered[torch.argsort(order)].numpy()
 
 
 def dropout(values: Tensor, share: float, noise: torch.Generator | None) -> Tensor:

@@ -44,12 +44,10 @@ def known_predicates(
         *(_without_predicate(part, filtering) for part in (queries, *facts))
     )
     keys, key_of_query = np.unique(query_keys, return_inverse=True)
-    starts, by_key = _predicates_by_key(keys, keys_of_facts, [part.predicates for part in facts])
-    # Copy the predicates under each query's key, row by row, then drop the query's own predicate.
-    counts = np.diff(starts)[key_of_query]
-    rows = np.repeat(np.arange(len(queries)), counts)
-    within_row = np.arange(len(rows)) - np.repeat(np.cumsum(counts) - counts, counts)
-    predicates = by_key[starts[key_of_query][rows] + within_row]
+    by_key = _predicates_by_key(keys, keys_of_facts, [part.predicates for part in facts])
+    # Copy the predicates under each query's key, then drop the query's own predicate.
+    found = by_key.take(key_of_query)
+    rows, predicates = found.row_of_each, found.columns
     others = predicates != queries.predicates[rows]
     offsets = np.zeros(len(queries) + 1, np.int64)
     np.cumsum(np.bincount(rows[others], minlength=len(queries)), out=offsets[1:])
@@ -68,8 +66,8 @@ def _without_predicate(facts: Facts, filtering: Filter) -> Facts:
 
 def _predicates_by_key(
     keys: Longs, keys_of_facts: list[Longs], predicates_of_facts: list[Ints]
-) -> tuple[Longs, Ints]:
-    """Return the distinct predicates of the facts under each ascending key: bounds, predicates."""
+) -> Ragged:
+    """Return the distinct predicates of the facts under each ascending key."""
     span = 1 + max((int(part.max(initial=0)) for part in predicates_of_facts), default=0)
     # Combine a key's position and a predicate in one number, so that one `unique` finds the pairs.
     pairs = [np.zeros(0, np.int64)]
@@ -79,7 +77,7 @@ def _predicates_by_key(
         pairs.append(positions[hits] * span + predicates[hits])
     distinct = np.unique(np.concatenate(pairs))
     starts = np.searchsorted(distinct, np.arange(len(keys) + 1) * span)
-    return starts, (distinct % span).astype(np.int32)
+    return Ragged(starts, (distinct % span).astype(np.int32))
 
 
 def groups(queries: Facts, train: Facts, predicates: Names) -> dict[str, Bools]:

@@ -29,7 +29,7 @@ from apptek.results import Result, record
 
 MOST_CALIBRATED = 20_000  # validation queries for fitting a scorer's calibration
 CHUNK = 4096  # queries scored at once
-Scorer = Callable[[int, int], Matrix]  # queries from start to stop -> (stop - start, R)
+Scorer = Callable[[slice], Matrix]  # a slice of the queries -> (n, R)
 
 
 def expected_ranks(scores: Matrix, truths: Ints, known: Ragged) -> Doubles:
@@ -188,7 +188,8 @@ def _rank_all(
     ranked = _Ranked(zeros[0], zeros[1], flags[0], np.zeros(count, np.int64), flags[1])
     for start in range(0, count, CHUNK):
         stop = min(start + CHUNK, count)
-        chunk, scores = slice(start, stop), score(start, stop)
+        chunk = slice(start, stop)
+        scores = score(chunk)
         known = queries.known.part(start, stop)
         ranked.ranks[chunk] = expected_ranks(scores, truths[chunk], known)
         if probabilities is None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -126,24 +125,20 @@ def evaluate_forecast(
     }
     figures = {}
     for name, (scores, asked) in ways.items():
-        figures[name] = asdict(evaluate_scores(partial(_rows_of, scores), asked).metrics)
+        figures[name] = asdict(evaluate_scores(scores.__getitem__, asked).metrics)
         del figures[name]["ece"]
     return figures
 
 
 def _all_scores(scorer: ViewScorer, queries: Queries) -> Matrix:
     score, starts = _by_rows(scorer, queries), range(0, max(len(queries), 1), CHUNK)
-    return np.concatenate([score(start, min(start + CHUNK, len(queries))) for start in starts])
+    return np.concatenate([score(slice(start, start + CHUNK)) for start in starts])
 
 
-def _rows_of(scores: Matrix, start: int, stop: int) -> Matrix:
-    return scores[start:stop]
-
-
-def _by_rows(scorer: ViewScorer, queries: Queries) -> Callable[[int, int], Matrix]:
+def _by_rows(scorer: ViewScorer, queries: Queries) -> Callable[[slice], Matrix]:
     if scorer.at_once:
-        return partial(_rows_of, scorer.scores(queries))
-    return lambda start, stop: scorer.scores(queries.take(slice(start, stop)))
+        return scorer.scores(queries).__getitem__
+    return lambda rows: scorer.scores(queries.take(rows))
 
 
 def checked_scores(scores: Any, queries: Queries, width: int) -> Matrix:

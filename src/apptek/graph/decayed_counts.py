@@ -45,8 +45,7 @@ def decayed_counts(
 
 
 def _by_time(times: AnyInts, rows: Longs) -> Longs:
-    ordered: Longs = rows[np.argsort(times[rows], kind="stable")]
-    return ordered
+    return rows[np.argsort(times[rows], kind="stable")]
 
 
 @leaf

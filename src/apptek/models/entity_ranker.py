@@ -110,9 +110,11 @@ class EntityIndex:
                 (self._of_actor, queries.actors), (self._of_predicate, queries.predicates)
             )
         )  # fmt: skip
-        others = took_part[took_part % self.entity_count != queries.actors[self._rows(took_part)]]
+        others = took_part[
+            took_part % self.entity_count != queries.actors[took_part // self.entity_count]
+        ]
         found = np.union1d(met, others)
-        rows, entities = self._rows(found), found % self.entity_count
+        rows, entities = np.divmod(found, self.entity_count)
         offsets = np.searchsorted(rows, np.arange(len(queries) + 1)).astype(np.int64)
         return Candidates(offsets, entities, self._features(queries.take(rows), entities))
 
@@ -151,8 +153,7 @@ class EntityIndex:
             groups = is_reversed.astype(np.int64)
         else:
             groups = 2 * actors + (is_reversed != (family == "reversed"))
-        found: Longs = groups * self.entity_count + entities
-        return found
+        return groups * self.entity_count + entities
 
     def _since(self, groups: Longs) -> tuple[Longs, Longs]:
         """Return each distinct group * entity_count + entity, and the time of its first fact."""
@@ -170,10 +171,6 @@ class EntityIndex:
         kept = since[places] < times[rows]
         known: Longs = rows[kept] * self.entity_count + keys[places[kept]] % self.entity_count
         return known
-
-    def _rows(self, found: Longs) -> Longs:
-        rows: Longs = found // self.entity_count
-        return rows
 
 
 def _group_ends(keys: Longs, groups: Longs, entity_count: int) -> tuple[Longs, Longs]:

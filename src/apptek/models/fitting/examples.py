@@ -15,7 +15,6 @@ import numpy.typing as npt
 from apptek.arrays import Arrays, Bools, Ints, close_columns
 from apptek.config import View
 from apptek.evaluation.filters import known_predicates
-from apptek.facts.facts import Facts
 from apptek.facts.queries import Queries, askable, draw_evenly, held_out_queries, training_queries
 from apptek.facts.times import UNKNOWN
 from apptek.features.space import FeatureSpace
@@ -109,7 +108,7 @@ class ViewExamples:
     """The examples that a view is fitted and tuned on.
 
     rows       the training facts of the examples in `train`, one shard after another
-    facts      the facts to tune on, with their queries; without such facts, `tuning` is None
+    queries    the queries of the facts to tune on; without such facts, `tuning` is None
     is_newest  whether the facts to tune on are the newest training facts
     seen       the feature space of the tuning queries. If the validation set is later than the
                training set, it includes all earlier validation facts, as if the model were updated
@@ -119,7 +118,6 @@ class ViewExamples:
     space: FeatureSpace
     train: Sequence[Examples]
     rows: Rows
-    facts: Facts
     queries: Queries
     tuning: Examples | None
     is_newest: bool
@@ -133,9 +131,9 @@ def examples_of(fit: Fit, space: FeatureSpace, view: View) -> ViewExamples:
     seen, data = space, fit.dataset
     if view == "past_only" and spared is None and data.lies_beyond_train("valid"):
         seen = space.on(rolling_graph(data, data.valid).seen_in(view))
-    facts, queries, tuning = _tuning_examples(fit, seen, spared, view)
+    queries, tuning = _tuning_examples(fit, seen, spared, view)
     is_newest = view == "past_only" and spared is not None
-    return ViewExamples(space, train, rows, facts, queries, tuning, is_newest, seen)
+    return ViewExamples(space, train, rows, queries, tuning, is_newest, seen)
 
 
 def tuning_rows(fit: Fit, view: View) -> tuple[Rows, Rows | None]:
@@ -223,8 +221,8 @@ def split_into_shards(rows: Rows, rng: np.random.Generator, size: int | None = N
 
 def _tuning_examples(
     fit: Fit, space: FeatureSpace, rows: Rows | None, view: View
-) -> tuple[Facts, Queries, Examples | None]:
-    """Return the facts to tune on, their queries, and their examples if there are any.
+) -> tuple[Queries, Examples | None]:
+    """Return the queries of the facts to tune on, and their examples if there are any.
 
     rows  the training facts to tune on, or None for the validation set
     """
@@ -239,8 +237,8 @@ def _tuning_examples(
         drawn = draw_evenly(data.train, rows, most, rng)
         facts, queries = data.train.take(drawn), training_queries(data.train, drawn)
     if not len(facts):
-        return facts, queries, None
+        return queries, None
     with fit.stage(f"features of valid, {view}"):
         features = space.rows(queries)
     known = known_predicates(facts, (data.train, data.valid, data.test))
-    return facts, queries, Examples(features, facts.predicates, known)
+    return queries, Examples(features, facts.predicates, known)

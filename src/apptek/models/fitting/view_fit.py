@@ -207,7 +207,7 @@ def _report(
 ) -> dict[str, Any]:
     """Return what model.json records about a view."""
     about = asdict(report) | asdict(classifier.calibration)
-    about |= {"features": made.space.sizes(), "tuning_queries": len(made.facts)}
+    about |= {"features": made.space.sizes(), "tuning_queries": len(made.queries)}
     for part in model.added:
         about |= part.report()
     return about

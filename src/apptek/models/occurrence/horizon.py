@@ -84,8 +84,7 @@ class LeadEffect(NamedTuple):
 
 def is_busy(features: Doubles) -> Bools:
     """Return which ordered pairs had facts at BUSY or more times."""
-    busy: Bools = features[:, PAIR_EVER] > math.log(BUSY + 0.5)
-    return busy
+    return features[:, PAIR_EVER] > math.log(BUSY + 0.5)
 
 
 Burst = tuple[float, float, float]

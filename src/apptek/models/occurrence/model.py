@@ -179,8 +179,7 @@ class OccurrenceModel:
 
     def _from_numbers(self, numbers: Doubles) -> Doubles:
         shift, slope = self.predicates
-        chances: Doubles = -np.expm1(-math.exp(shift) * np.maximum(numbers, LEAST) ** slope)
-        return chances
+        return -np.expm1(-math.exp(shift) * np.maximum(numbers, LEAST) ** slope)
 
     def either_way(self, forward: Doubles, backward: Doubles) -> Doubles:
         """Return P(any fact in either direction): 1 - (1 - larger) (1 - smaller)^either."""
@@ -222,5 +221,4 @@ class OccurrenceModel:
 
 def either_way(larger: Doubles, smaller: Doubles, independent: float) -> Doubles:
     """Return P(one or both). `independent` is the weight of the less probable direction, 0 to 1."""
-    chances: Doubles = -np.expm1(np.log1p(-larger) + independent * np.log1p(-smaller))
-    return chances
+    return -np.expm1(np.log1p(-larger) + independent * np.log1p(-smaller))

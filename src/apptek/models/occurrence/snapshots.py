@@ -80,13 +80,11 @@ def draw_acquainted(
     shares[1] = min(1.0, most / 2 / max(1, hits))
     shares[0] = min(1.0, (most - shares[1] * hits) / max(1, total - hits))
     parts, counts, weights = [], [], []
-    for moment in moments:  # one at a time, because all candidates together might not fit in memory
+    # One at a time, because all candidates together might not fit in memory.
+    for moment, window_keys in zip(moments, windows, strict=True):
         keys = meetings.before(moment)
         happened = counts_in(events, keys, moment, moment + window - 1)
-        is_hit = happened > 0
-        if lead:
-            is_hit |= counts_in(events, keys, moment + lead, moment + lead + window - 1) > 0
-        chances = shares[is_hit.astype(np.int64)]
+        chances = shares[np.isin(keys, window_keys).astype(np.int64)]
         rows = np.flatnonzero(rng.random(len(keys)) < chances)
         parts.append(Pairs.at(keys[rows], moment, events.width))
         counts.append(happened[rows])

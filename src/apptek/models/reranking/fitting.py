@@ -156,8 +156,7 @@ def folds_of(facts: Facts, count: int, rng: np.random.Generator) -> Longs:
     zeros = np.zeros(len(facts), np.int32)
     (keys,) = fact_keys(Facts(lower, zeros, higher, facts.since, facts.until))
     distinct, group_of_fact = np.unique(keys, return_inverse=True)
-    folds: Longs = rng.permutation(len(distinct))[group_of_fact] % count
-    return folds
+    return rng.permutation(len(distinct))[group_of_fact] % count
 
 
 def _known_candidates(others: Ragged, candidates: Ints) -> Bools:
