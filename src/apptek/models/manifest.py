@@ -108,9 +108,7 @@ def open_folder(
         else:
             contents[name] = _read(folder, name)
             if checksum(contents[name]) != record["blake2b"]:
-                raise ModelError(
-                    f"{folder} is damaged: {name} does not match its checksum; {ADVICE}"
-                )
+                raise _damaged(folder, f"{name} does not match its checksum")
     progress("", done, total)
     about = _parsed(folder, ABOUT, contents[ABOUT])
     return CheckedFolder(folder, about, arrays, contents, total, total > FULL_CHECK)
@@ -154,12 +152,16 @@ def refusing_damage(folder: Path) -> Iterator[None]:
     except ModelError:
         raise
     except _DAMAGE as error:
-        raise ModelError(f"{folder} is damaged: {error}; {ADVICE}") from None
+        raise _damaged(folder, error) from None
     except _MISFIT as error:
         raise ModelError(
             f"{folder} cannot be opened by this version of apptek ({type(error).__name__}: {error})"
             "; if the same version wrote it, please report this"
         ) from error
+
+
+def _damaged(folder: Path, found: object, instead: str = "") -> ModelError:
+    return ModelError(f"{folder} is damaged: {found}; {instead}{ADVICE}")
 
 
 def _identity(folder: Path) -> tuple[int, int, int] | None:
@@ -197,18 +199,19 @@ def _read(folder: Path, name: str) -> bytes:
     try:
         return (folder / name).read_bytes()
     except OSError as error:
-        fault = "is damaged" if is_file(folder / MANIFEST) else "is not a model folder"
-        advice = f"; {ADVICE}" if is_file(folder / MANIFEST) else ""
-        raise ModelError(f"{folder} {fault}: {name}: {error.strerror}{advice}") from None
+        found = f"{name}: {error.strerror}"
+        if is_file(folder / MANIFEST):
+            raise _damaged(folder, found) from None
+        raise ModelError(f"{folder} is not a model folder: {found}") from None
 
 
 def _parsed(folder: Path, name: str, content: bytes) -> dict[str, Any]:
     try:
         parsed = json.loads(content)
     except (ValueError, RecursionError) as error:
-        raise ModelError(f"{folder} is damaged: {name} is not JSON ({error}); {ADVICE}") from None
+        raise _damaged(folder, f"{name} is not JSON ({error})") from None
     if not isinstance(parsed, dict):
-        raise ModelError(f"{folder} is damaged: {name} is not a JSON object; {ADVICE}")
+        raise _damaged(folder, f"{name} is not a JSON object")
     return parsed
 
 
@@ -216,7 +219,7 @@ def _read_arrays(folder: Path, header_checksum: str, *, check: bool) -> Arrays:
     try:
         return read_arrays(folder / ARRAYS, check=check, header_checksum=header_checksum)[0]
     except (OSError, ValueError) as error:
-        raise ModelError(f"{folder} is damaged: {error}; {ADVICE}") from None
+        raise _damaged(folder, error) from None
 
 
 def _files(folder: Path) -> Iterator[tuple[str, Path]]:
@@ -236,17 +239,17 @@ def _record(path: Path) -> dict[str, Any]:
 
 
 def _read_manifest(folder: Path) -> Records:
-    damaged = f"{folder} is damaged: {MANIFEST} does not match its checksum; {ADVICE}"
+    damaged = _damaged(folder, f"{MANIFEST} does not match its checksum")
     if not is_file(folder / MANIFEST):
-        raise ModelError(f"{folder} is damaged: {MANIFEST} is missing; {ADVICE}")
+        raise _damaged(folder, f"{MANIFEST} is missing")
     content = _read(folder, MANIFEST)
     try:
         records: Records = json.loads(content)["files"]
         # Writing it again must produce the same text, so even a changed space counts as damage.
         if json_bytes({"files": records}) != content or not _are_sound(records):
-            raise ModelError(damaged)
+            raise damaged
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-        raise ModelError(damaged) from None
+        raise damaged from None
     return records
 
 
@@ -266,17 +269,13 @@ def _check_names(folder: Path, records: Records) -> None:
     for path in folder.rglob("*"):
         if path.is_symlink():  # it may lead anywhere, and may change after the check
             name = path.relative_to(folder).as_posix()
-            raise ModelError(f"{folder} is damaged: {name} is a link; {ADVICE}")
+            raise _damaged(folder, f"{name} is a link")
     present = {name for name, _ in _files(folder)}
     for name in sorted(records.keys() | present):
         if name in records and not is_file(folder / name):
-            raise ModelError(f"{folder} is damaged: {name} is missing; {ADVICE}")
+            raise _damaged(folder, f"{name} is missing")
         if name not in records:
-            raise ModelError(
-                f"{folder} is damaged: {name} does not belong to the model; remove it, or {ADVICE}"
-            )
+            raise _damaged(folder, f"{name} does not belong to the model", "remove it, or ")
         size, expected = (folder / name).stat().st_size, records[name]["size"]
         if size != expected:
-            raise ModelError(
-                f"{folder} is damaged: {name} has {size:,} bytes, expected {expected:,}; {ADVICE}"
-            )
+            raise _damaged(folder, f"{name} has {size:,} bytes, expected {expected:,}")
