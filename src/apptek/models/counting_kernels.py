@@ -25,7 +25,7 @@ from apptek.facts.facts import Facts
 from apptek.facts.queries import QueryColumns
 from apptek.facts.times import UNKNOWN
 from apptek.graph.incidence import Incidence
-from apptek.graph.lookups import PairIndex, find_pair
+from apptek.graph.lookups import PairIndex, ends_of, find_pair
 from apptek.graph.slot_search import AHEAD, ONGOING
 from apptek.graph.temporal_graph import TemporalGraph
 
@@ -104,9 +104,7 @@ def counting_arrays(graph: TemporalGraph, dating: Longs | None = None) -> Counti
 
 
 def _grouped(graph: TemporalGraph, index: Incidence) -> GroupedFacts:
-    since, until = graph.since[index.facts], graph.until[index.facts]
-    lows = read_only(np.where(since == UNKNOWN, until, since))
-    highs = read_only(np.where(until == UNKNOWN, since, until))
+    lows, highs = map(read_only, ends_of(graph, index.facts))
     # Every third offset, because a slot's three ranges in an incidence form one group here.
     offsets = read_only(index.offsets[::3].astype(np.int64))
     predicates = read_only(graph.facts.predicates[index.facts])
@@ -141,22 +139,24 @@ def score_queries(
         if unseen >= 0 or prior_of != query_dated:
             _fill_prior(arrays, query_dated, unseen, prior, dated)
             prior_of = -1 if unseen >= 0 else query_dated
-        subject_total = _count_slot(
-            entities, subject, twins, when, unseen, sight, entity_decay, floor, counts
+        counts[:] = 0.0
+        subject_total = _add_counts(
+            entities, subject, twins, when, unseen, sight, entity_decay, floor, 1.0, counts
         )
+        object_counts[:] = 0.0
         slot = object_ + entity_count if object_ >= 0 else -1
-        object_total = _count_slot(
-            entities, slot, twins, when, unseen, sight, entity_decay, floor, object_counts
+        object_total = _add_counts(
+            entities, slot, twins, when, unseen, sight, entity_decay, floor, 1.0, object_counts
         )
         _combine(
             counts, subject_total, object_counts, object_total, prior, dated, weights.smoothing,
             weights.backoff,
         )  # fmt: skip
-        _count_pair(
+        _add_counts(
             pairs, find_pair(arrays.pair_index, subject, object_), twins, when, unseen, sight,
             pair_decay, floor, weights.pair, counts,
         )  # fmt: skip
-        _count_pair(
+        _add_counts(
             pairs, find_pair(arrays.pair_index, object_, subject), twins, when, unseen, sight,
             pair_decay, floor, weights.reversed, counts,
         )  # fmt: skip
@@ -210,38 +210,17 @@ def _combine(
 
 
 @leaf
-def _count_slot(
-    groups: GroupedFacts, slot: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
-    floor: float, counts: Doubles,
-) -> float:  # fmt: skip
-    """Set `counts` to a slot's counts and return their sum. Slot -1 has no facts."""
-    for r in range(counts.size):
-        counts[r] = 0.0
-    if slot < 0:
-        return 0.0
-    return _add_counts(groups, slot, twins, when, unseen, sight, decay, floor, 1.0, counts)
-
-
-@leaf
-def _count_pair(
-    groups: GroupedFacts, pair: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
-    floor: float, weight: float, counts: Doubles,
-) -> None:  # fmt: skip
-    """Add a pair's facts to `counts`. Pair -1 has no facts."""
-    if pair >= 0 and weight > 0.0:
-        _add_counts(groups, pair, twins, when, unseen, sight, decay, floor, weight, counts)
-
-
-@leaf
 def _add_counts(
     groups: GroupedFacts, group: int, twins: Ints, when: int, unseen: int, sight: int, decay: float,
     floor: float, weight: float, counts: Doubles,
 ) -> float:  # fmt: skip
-    """Add the weight of each fact in a group to its predicate's count.
+    """Add the weight of each fact in a group to its predicate's count. Group -1 has no facts.
 
     Return the sum of these weights. Most of the time is spent in this loop: one sequential pass
     over memory, with a single division per fact.
     """
+    if group < 0 or weight <= 0.0:
+        return 0.0
     # floor + (1 - floor) / (1 + distance / decay) = floor + falling / (decay + distance)
     total, falling = 0.0, (1.0 - floor) * decay
     for entry in range(groups.offsets[group], groups.offsets[group + 1]):
