@@ -13,7 +13,7 @@ from worlds import ENTITIES, graph_of, moments, plain_facts
 
 from apptek.facts.queries import Queries
 from apptek.facts.times import UNKNOWN
-from apptek.graph.lookups import between, ends_of, known_among
+from apptek.graph.lookups import between, ends_of, known_at
 from apptek.graph.temporal_graph import TemporalGraph
 from apptek.models.answer_tables import best_predicates
 from apptek.predictor import Predictor
@@ -63,8 +63,7 @@ def test_what_is_known_of_many_queries_is_what_is_known_of_each(
     subjects, objects, times = (np.asarray(column, np.int32) for column in columns)
     queries = Queries(subjects, objects, times, np.full(len(asked), -1, np.int32))
     ahead = np.asarray([last for *_, last in asked], np.bool_)
-    every = np.tile(np.arange(graph.predicate_count), (len(asked), 1))
-    flags = known_among(graph, queries, ahead, every)
+    flags = known_at(graph, queries, ahead)
     for row, (subject, object_, _, from_past) in enumerate(asked):
         known = predicates_at(graph, subject, object_, whens[row], ahead=from_past)
         assert np.flatnonzero(flags[row]).tolist() == known

@@ -11,7 +11,7 @@ from apptek.arrays import Bools, Ints, read_only
 from apptek.compiling import leaf
 from apptek.facts.queries import Queries, QueryColumns
 from apptek.facts.times import UNKNOWN
-from apptek.graph.incidence import PART, FactColumns, Incidence, build_incidence
+from apptek.graph.incidence import PART, Incidence, build_incidence
 from apptek.graph.slot_search import lower_bound
 from apptek.graph.temporal_graph import FOR_EVER, TemporalGraph
 
@@ -170,26 +170,23 @@ def find_pair(pairs: PairIndex, subject: int, object_: int) -> int:
     return pair if pair < stop and pairs.objects[pair] == object_ else -1
 
 
-def known_among(
-    graph: TemporalGraph, queries: Queries, ahead: Bools, predicates: npt.NDArray[np.int64]
-) -> Bools:
-    """Return which of each query's listed predicates, (B, k), occur at its time, as (B, k).
+def known_at(graph: TemporalGraph, queries: Queries, ahead: Bools) -> Bools:
+    """Return which predicates occur between each query's entities at its time: (B, R).
 
     If the query's time is unknown, undated facts count. With past_only, a fact counts only if it
     started before the query's time.
     """
-    flags = np.zeros(predicates.shape, np.bool_)
+    flags = np.zeros((len(queries), graph.predicate_count), np.bool_)
     asked = queries.for_kernels(graph.axis)
-    _flag_known(PairIndex.of(graph), graph.columns(), asked, ahead, predicates, flags)
+    _flag_known(PairIndex.of(graph), graph.facts.predicates, asked, ahead, flags)
     return flags
 
 
 @leaf
 def _flag_known(
-    pairs: PairIndex, columns: FactColumns, queries: QueryColumns, ahead: Bools,
-    predicates: npt.NDArray[np.int64], flags: Bools,
-) -> None:  # fmt: skip
-    """Flag every listed predicate that occurs in one of the pair's facts. O(facts of the pairs)"""
+    pairs: PairIndex, predicates: Ints, queries: QueryColumns, ahead: Bools, flags: Bools
+) -> None:
+    """Flag every predicate that occurs in one of the pair's facts. O(facts of the pairs)"""
     subjects, objects, moments, _ = queries
     offsets, since, until = pairs.incidence.offsets, pairs.incidence.since, pairs.incidence.until
     for row in range(subjects.size):
@@ -202,8 +199,5 @@ def _flag_known(
             first = until[fact] if since[fact] == UNKNOWN else since[fact]
             last = first if until[fact] == UNKNOWN else until[fact]
             is_new = ahead[row] and moment != UNKNOWN and first == moment
-            if is_new or first > moment or moment > last:
-                continue
-            for column in range(predicates.shape[1]):
-                if predicates[row, column] == columns.predicates[fact]:
-                    flags[row, column] = True
+            if not is_new and first <= moment <= last:
+                flags[row, predicates[fact]] = True

@@ -17,7 +17,7 @@ from apptek.config import VIEWS, View
 from apptek.errors import check_count
 from apptek.evaluation.predicate_classes import LEVELS, PredicateWords
 from apptek.facts.queries import Queries
-from apptek.graph.lookups import known_among
+from apptek.graph.lookups import known_at
 from apptek.models.seen import Seen
 from apptek.results import Answer, Query, Share
 
@@ -93,9 +93,7 @@ class AnswerTable:
     @cached_property
     def known(self) -> Bools:
         """Which predicates already occur with each query's subject, object and time: (B, R)."""
-        every = np.arange(self.ranked.probabilities.shape[1])
-        every = np.tile(every, (len(self.ranked.queries), 1))
-        return known_among(self.seen.graph, self.ranked.queries, self.ranked.past_only, every)
+        return known_at(self.seen.graph, self.ranked.queries, self.ranked.past_only)
 
     @cached_property
     def flags(self) -> dict[str, Bools]:
