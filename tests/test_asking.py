@@ -15,7 +15,6 @@ from mcp import Client
 from service_parts import client_of, problem
 
 from apptek.errors import ApptekError, TimeFormatError, UnknownName
-from apptek.forecast.backtest import backtest
 from apptek.predictor import Predictor, Query
 from apptek.present.tables import to_arrow
 from apptek.server.mcp_server import create_server
@@ -92,13 +91,6 @@ def test_a_time_in_a_list_that_cannot_be_read_names_its_query(
         predictor.predict([query, wrong])
     with pytest.raises(TimeFormatError, match=r"^time 'someday': expected"):
         predictor.predict(wrong)
-
-
-def test_the_service_flags_and_counts_them_too(client: TestClient, queries: list[Query]) -> None:
-    body = {"queries": [asdict(each) for each in queries]}
-    found = client.post("/api/predict", json=body).json()
-    assert (found["far_times"], found["unknown"]) == (2, 2)
-    assert [answer["far_time"] for answer in found["answers"]] == IS_FAR
 
 
 def test_an_answer_after_all_facts_says_how_old_they_are(
@@ -192,29 +184,6 @@ def test_the_forecast_of_an_assistant_has_the_lengths_of_the_command(
         refused = told(served, "forecast", **pair, **{unit: 3})
         assert refused.startswith(f"{unit}: ")
         assert "Extra inputs" not in refused
-
-
-def test_an_unknown_parameter_is_refused(client: TestClient, query: Query) -> None:
-    pair = f"subject={query.subject}&object={query.object}"
-    assert client.get(f"/api/pair?{pair}").status_code == 200
-    found = problem(client.get(f"/api/pair?{pair}&veiw=past_only"), 422)
-    assert found["detail"] == "unknown parameter 'veiw'"
-    assert client.get("/?any=thing").status_code == 200
-
-
-def test_a_lead_that_is_too_long_is_the_reason_and_the_longest_is_told(
-    predictor: Predictor,
-) -> None:
-    forecaster = predictor.forecaster
-    first, last = forecaster.span[0], forecaster.observed
-    every, longest = 400, last - 400 - first
-    start = predictor.model.dataset.axis.format(first + 1)
-    with pytest.raises(ApptekError, match=f"the longest possible lead is {longest:,} days"):
-        backtest(forecaster, every, start, lead=longest + 1)
-    outcome, _ = backtest(forecaster, every, start, lead=longest)
-    assert len(outcome.windows) == 1
-    with pytest.raises(ApptekError, match="there is no window of"):
-        backtest(forecaster, last - first + 10, start, lead=1)
 
 
 def test_no_text_of_the_golden_files_tells_one_of_something_as_many() -> None:

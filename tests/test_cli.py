@@ -1,5 +1,4 @@
 import io
-import json
 import os
 import re
 import shlex
@@ -20,7 +19,6 @@ from apptek import Predictor, __version__
 from apptek.cli import app, main
 from apptek.commands import demo
 from apptek.commands.demo import FACTS
-from apptek.commands.reading_options import QueriesReading, Reading
 from apptek.terminal import output, step_progress, table, table_text
 from tools.make_docs import PAGES, cli_docs, fields_page, mcp_page, page_with_tables, settings_page
 from tools.service_docs import http_fields_page
@@ -172,16 +170,6 @@ def test_a_table_with_many_columns_of_numbers_fits_a_terminal() -> None:
     assert "".join(re.findall(r"\d", narrow)) == "12345678901234567890"  # broken, but not cut
 
 
-def test_skip_bad_lists_what_was_left_out(tmp_path: Path) -> None:
-    (tmp_path / "train.txt").write_text("a\tmet\tb\t2014-01-01\nb\tmet\ta\t2014-02-30\n")
-    done = succeeds("data", "stats", str(tmp_path), "--skip-bad", "--json")
-    statistics = json.loads(done.stdout)
-    assert statistics["official"]["train"] == 1
-    assert statistics["bad_rows"] == 1
-    assert statistics["bad_row_list"][0].startswith("train.txt:2: column 4 (time)")
-    assert "1 bad row skipped" in done.stderr
-
-
 @pytest.mark.gate
 @pytest.mark.parametrize("facts", [3_000, pytest.param(FACTS, marks=pytest.mark.slow)])
 def test_the_demo_fits_and_explains(
@@ -236,13 +224,6 @@ def test_no_progress_bar_goes_to_a_terminal_that_is_declared_not_to_be_one(
     assert errors.getvalue() == ""
 
 
-def test_a_name_that_is_too_long_is_one_line(tmp_path: Path) -> None:
-    done = apptek("data", "make-world", str(tmp_path / ("x" * 300)), "--facts", "200")
-    assert done.returncode == 1
-    assert done.stderr.endswith("...: File name too long\n")
-    assert "Traceback" not in done.stderr
-
-
 @pytest.mark.skipif(os.name == "nt", reason="has no such shell")
 def test_a_closed_output_is_no_error() -> None:
     words = f"{sys.executable} -c 'from apptek.cli import main; main()' --version >&-"
@@ -294,12 +275,3 @@ def test_commands_and_options_that_the_pages_name_exist() -> None:
             assert given <= known, (file.name, words)
             count += is_whole
     assert count > 100
-
-
-def test_a_file_of_queries_takes_fewer_reading_options(tmp_path: Path) -> None:
-    with pytest.raises(typer.BadParameter, match="expected one of delimiter=, encoding=, sheet="):
-        QueriesReading(read=["header=no"]).keywords()
-    read = ["delimiter=;", "header=no"]
-    assert Reading(read=read, format="gdelt").keywords() == {
-        "format": "gdelt", "delimiter": ";", "header": False,
-    }  # fmt: skip

@@ -110,9 +110,6 @@ def test_a_quoted_cell_of_csv_may_have_line_breaks(
     assert fault_of(path).startswith("facts.csv:43: row: found 4 columns")
 
 
-# JSON lines
-
-
 # Parquet
 
 
@@ -237,8 +234,6 @@ def test_ids_and_their_tables_are_checked(tmp_path: Path) -> None:
         read_dataset(folder)
 
 
-# Dumps of events
-
 # Several files
 
 
@@ -297,29 +292,7 @@ def test_a_zip_of_one_file_is_read(tmp_path: Path) -> None:
 # What is printed
 
 
-def test_stats_tell_how_a_file_was_read(tmp_path: Path) -> None:
-    text = "".join(f"Zo\u00eb;p;b;{day}.05.2021 14:{day}\n" for day in range(10, 30))
-    path = write(tmp_path / "facts.csv", text.encode("utf-16"))
-    told = apptek("data", "stats", str(path), "--json")
-    reading = json.loads(told.stdout)["reading"]
-    assert reading == {
-        "format": "text",
-        "delimiter": ";",
-        "encoding": "utf-16",
-        "granularity": "day",
-        "date_format": "%d.%m.%Y",
-        "time_of_day": "yes",
-    }
-    assert "found: delimiter ';', encoding 'utf-16'" in told.stderr
-    assert "dates are read as %d.%m.%Y" in told.stderr
-
-
-def test_what_is_left_out_is_told(tmp_path: Path) -> None:
-    path = write(tmp_path / "facts.tsv", f"subject\tpredicate\tobject\twhen\na\tp\tb\t{DAY}\n")
-    assert (
-        "so all its facts are undated; left out: when"
-        in succeeds("data", "stats", str(path)).stderr
-    )
+def test_a_time_far_from_the_others_is_a_bad_row() -> None:
     days = [("a", "p", "b", f"2014-05-{day}") for day in range(10, 20)]
     left = read_dataset([*days, ("a", "p", "b", "1999")], skip_bad=True)
     assert (len(left.all_facts()), left.report.defect_count) == (10, 1)

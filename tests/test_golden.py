@@ -60,14 +60,8 @@ def fitted(
     (folder / "model").symlink_to(explored_model)
     (folder / "paper").symlink_to(served_model)
     (folder / "ahead").symlink_to(forecast_model)
-    (folder / "pairs.csv").write_text("subject,object\nKoronia,Kestaria\nNobody,Kestaria\n")
-    (folder / "notes.md").touch()
-    (folder / "facts.tsv").write_text("a\tp\tb\t2014-05-13\n")
-    (folder / "twice.csv").write_text("name,event,name\na,p,b\n")
-    (folder / "queries.csv").write_text(
-        f"subject,object,time\nKoronia,Kestaria,{DAY}\nNobody,Koronia,?\nA,B,someday\n"
-        "Koronia,Kestaria,2990-01-01\n"
-    )
+    for name, text in COMMANDS["files"].items():
+        (folder / name).write_text(text, encoding="utf-8")
     os.chdir(folder)
     try:
         made = transcript("data", "make-world", "world", "--facts", "600")

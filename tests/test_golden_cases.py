@@ -92,7 +92,9 @@ def axis_by(unit: Any, stride: int = 1) -> TimeAxis:
     return TimeAxis(unit, mixed=bool(mixed), stride=stride)
 
 
-def window_text(axis: str, start: str | None = None, stride: int = 1, **length: Any) -> str:
+def window_text(
+    axis: str, start: str | None = None, stride: int = 1, span: Any = (), **length: Any
+) -> str:
     """A window of data from 2014, or whose times are from 0 on or around 1970."""
     days = TimeAxis("day")
     spans = {
@@ -103,7 +105,8 @@ def window_text(axis: str, start: str | None = None, stride: int = 1, **length: 
         "minute": (0, 1439),
     }
     named = axis_by(axis, stride)
-    window = read_window(named, spans.get(named.unit, (0, 10**7)), start, Length(**length))
+    known = tuple(span) or spans.get(named.unit, (0, 10**7))
+    window = read_window(named, known, start, Length(**length))
     return f"{' to '.join(window.texts(named))}, after {' to '.join(window.before().texts(named))}"
 
 

@@ -17,13 +17,13 @@ from reference import PlainFact
 
 from apptek.arrays import Doubles
 from apptek.config import preset
-from apptek.errors import ApptekError, DataError
+from apptek.errors import DataError
 from apptek.evaluation.calibration import yes_no_figures
 from apptek.facts.times import TimeAxis
 from apptek.features.clock import Clock
 from apptek.forecast.backtest import backtest, group_skill, groups_of, judged, recent_span
 from apptek.forecast.forecaster import Forecaster
-from apptek.forecast.window import Length, Window, read_window
+from apptek.forecast.window import Length, Window
 from apptek.models.manifest import json_bytes
 from apptek.models.model_folder import load_model
 from apptek.models.occurrence.fitting import Period
@@ -143,20 +143,6 @@ def test_facts_within_the_lead_are_not_used(predictor: Predictor) -> None:
     at_once = updated.forecast("e2", "e3", days.format(first + 30), days=7)
     assert at_once.lead == 0
     assert at_once.directions[0].probability > before.probabilities[0] + 0.1
-
-
-def test_updating_with_a_file_without_facts_moves_the_observed_time(
-    steady: Path, tmp_path: Path
-) -> None:
-    quiet, out = tmp_path / "quiet.csv", tmp_path / "model"
-    quiet.write_text("subject,predicate,object,time\n", encoding="utf-8")
-    words = ("update", str(steady), str(quiet), "--out", str(out))
-    done = succeeds(*words, "--observed-until", "2014-10-29")
-    assert "facts added: 0" in done.stderr
-    assert Predictor.load(out).forecast("e0", "e1").first == "2014-10-30"
-    quiet.write_text("subject,predicate,object\ne0,p1,e1\n", encoding="utf-8")
-    undated = apptek("update", str(out), str(quiet), "--in-place")
-    assert "facts without a time added to a model with dated facts: 1" in undated.stderr
 
 
 def test_new_facts_move_the_observed_time_and_it_is_never_before_them(predictor: Predictor) -> None:
@@ -405,13 +391,6 @@ def test_missing_skill_is_said() -> None:
     assert recent_span("month", Clock(1.0, 2.0, 3.0, 50.0)) == 50
 
 
-@pytest.mark.parametrize(("days", "length"), [(90, 604_800), (5, 86_400), (0.1, 3_600)])
-def test_the_usual_window_of_seconds_since_1970(days: float, length: int) -> None:
-    first = 1_388_534_407
-    span = (first, first + int(days * 86_400) - 1)
-    assert read_window(TimeAxis("integer"), span, None, Length(), 1234.5).length == length
-
-
 @pytest.mark.parametrize(
     ("year", "reason"),
     [
@@ -459,13 +438,6 @@ def test_facts_of_the_last_window_change_no_forecast(forecaster: Forecaster) -> 
     for name in ("subject", "object", "probability", "expected", "own_rate", "last_30"):
         assert one[name] == other[name][: len(one[name])], name
     assert one["happened"] != other["happened"][: len(one["happened"])]
-
-
-def test_nothing_to_roll_through_is_said(forecaster: Forecaster) -> None:
-    with pytest.raises(ApptekError, match="split by time"):
-        backtest(forecaster, 100_000)
-    with pytest.raises(ApptekError, match="at least 1"):
-        backtest(forecaster, 0)
 
 
 def test_the_command_writes_forecasts_and_a_result(forecast_model: Path, tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ from fact_files import write
 from fitted_models import SharedModel
 
 from apptek import Predictor, Query
-from apptek.errors import ApptekError, DataError
+from apptek.errors import ApptekError
 from apptek.facts.facts import Dataset, Names
 from apptek.facts.queries import held_out_queries
 from apptek.files import sole_writer
@@ -124,29 +124,11 @@ def test_entities_may_be_new_and_predicates_may_not(
     assert len(again.model.updates) == 2
 
 
-def test_times_of_another_granularity_are_refused(
-    data: Dataset, predictor: Predictor, tmp_path: Path
-) -> None:
-    line = f"{data.entities[1]}\t{data.predicates[1]}\t{data.entities[0]}\t2030-01"
-    with pytest.raises(DataError, match="times in months, but the model's are in days"):
-        predictor.update(read(tmp_path, line))
-
-
 def test_many_names_are_found_before_and_after_new_ones() -> None:
     many = [f"name {number:07d}" for number in range(100_050)]
     names = Names(pa.array(many, pa.string())).extended(["zoe", "abel"])
     places = {"name 0000000": 0, "name 0100049": 100_049, "zoe": 100_050, "abel": 100_051}
     assert {name: names.find(name) for name in (*places, "nobody")} == {**places, "nobody": None}
-
-
-def test_several_files_are_added_as_one(folder: Path, data: Dataset, tmp_path: Path) -> None:
-    ends = data.entities[1], data.predicates[1], data.entities[0]
-    files = [
-        str(write(tmp_path / f"{year}.tsv", "\t".join((*ends, f"{year}-01-01\n"))))
-        for year in (2030, 2031)
-    ]
-    done = succeeds("update", str(folder), *files, "--out", str(tmp_path / "model"))
-    assert "facts added: 2; known before: 0" in done.stderr
 
 
 def test_an_undated_fact_may_come_to_a_model_of_dated_ones() -> None:
@@ -184,11 +166,6 @@ def test_facts_that_are_taken_out_are_seen_no_more(
     assert report.added == 3
     assert len(again.model.graph.facts) == len(data.train)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["facts.tsv", "model"]
-
-
-def test_an_update_needs_facts_and_one_place_to_go(folder: Path) -> None:
-    for words in ((), ("facts.tsv",), ("facts.tsv", "--out", "x", "--in-place"), ("--in-place",)):
-        refusal("update", str(folder), *words, code=2)
 
 
 def test_two_updates_in_place_do_not_lose_each_others_facts(folder: Path, tmp_path: Path) -> None:
