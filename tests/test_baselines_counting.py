@@ -178,7 +178,7 @@ def test_where_there_is_nothing_to_learn_the_most_frequent_predicate_is_the_answ
     answers = predictor.predict([(s, o, t) for s, _, o, t in noise(40)], top=1)
     assert {answer.predicates[0] for answer in answers} == {usual}
     why = predictor.explain(next((s, o, t) for s, _, o, t in noise(1)))
-    assert "For it: what was recorded most often for any pair" in why.paragraph
+    assert "Evidence for it: what was recorded most often for any pair" in why.paragraph
     assert "recently" not in why.paragraph
 
 

@@ -19,9 +19,9 @@ SPANS = {
 }  # fmt: skip
 COUNTED = re.compile(
     r"(?P<least>at least )?(?P<count>once|twice|[\d,]+ times) "
-    r"(?:within (?P<span>.+?)(?P<side> after that day| of that day)?"
+    r"(?:within (?P<span>.+?)(?P<side> after that date| of that date)?"
     r"|(?P<apart>the same day|the day|[\d,]+ days)(?: (?P<way>before|after|earlier|later))?)"
-    r"(?: \(\d+ of \d+ with .*\))?(?:, (?:most recently|the first|the nearest) .*)?$"
+    r"(?: \(\d+ of \d+ with .*\))?(?:, (?:most recently|the first one|the nearest one) .*)?$"
 )
 # Which end of a fact is the owner of the family, and whether the owner is the query's subject.
 OWNERS = {
@@ -47,7 +47,7 @@ def window_of(found: "re.Match[str]") -> tuple[int, int]:
     """The first and the last distance that a sentence speaks of."""
     if span := found["span"]:
         days = days_of(span)
-        return (0 if found["side"] == " after that day" else -days), (days if found["side"] else 0)
+        return (0 if found["side"] == " after that date" else -days), (days if found["side"] else 0)
     apart = {"the same day": "0", "the day": "1"}.get(found["apart"], found["apart"])
     days = int(apart.replace(",", "").split()[0])
     days *= 1 if found["way"] in ("after", "later") else -1

@@ -168,7 +168,9 @@ def test_an_unknown_name_leads_to_the_right_one_and_is_answered_on_request(
     comes_to(page, general="1")
     expect(page.locator("#bars .bar").first).to_be_visible()
     notice = page.locator("#notice")
-    expect(notice).to_contain_text(f"General answer: the model has no facts about {unknown}.")
+    expect(notice).to_contain_text(
+        f"Generic answer, because the model has no facts about {unknown}."
+    )
     expect(page.locator("#answer-card")).to_have_class(re.compile("general"))
     expect(page.locator("#ribbon-card")).to_be_hidden()
     expect(page.locator("#show-steps")).to_be_disabled()

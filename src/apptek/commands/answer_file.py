@@ -37,7 +37,7 @@ class AnsweredFile:
     far_times: int = 0
 
     def count(self, rows: pa.Table) -> None:
-        """Count the unknown names of some queries, given one answer row per query."""
+        """Count the unknown names of the given queries, given one answer row per query."""
         unknown = {name: rows.column(f"meant_{name}").is_null() for name in ("subject", "object")}
         for name, is_unknown in unknown.items():
             self.names.update(rows.column(name).filter(is_unknown).to_pylist())

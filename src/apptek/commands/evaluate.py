@@ -37,7 +37,7 @@ class EvaluateOptions:
     multilabel: bool = option(
         "--multilabel",
         "Predict the set of predicates for each (subject, object, time). Report precision, recall "
-        "and F1 for predictions made 1, 7, 30 and 90 days ahead.",
+        "and F1 for predictions 1, 7, 30 and 90 days ahead.",
         False,
     )
     entities: bool = option(

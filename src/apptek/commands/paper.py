@@ -151,7 +151,7 @@ def play(options: PlayOptions) -> None:
 
 
 def _told(played: "Walk", dataset: "Dataset") -> dict[str, Any]:
-    """Return the episode in names."""
+    """Return the episode as JSON, with names instead of ids."""
     names, facts = dataset.predicates, dataset.train
     steps = [
         {

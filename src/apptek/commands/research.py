@@ -33,7 +33,7 @@ class CompareOptions:
 @research_app.command()
 @opt.takes_options
 def compare(options: CompareOptions) -> None:
-    """Compare models with the first model, query by query.
+    """Compare each model with the first one, query by query.
 
     The table shows differences in MRR with 95 % intervals. Results that differ only in the seed
     count as one model.
@@ -142,7 +142,7 @@ class SearchOptions:
 @research_app.command()
 @opt.takes_options
 def search(options: SearchOptions, reading: Reading) -> None:
-    """Find the settings of a baseline with the best MRR on the validation set.
+    """Find the baseline settings that give the best MRR on the validation set.
 
     The first trial uses the baseline's default settings. Every other trial draws each setting at
     random. The test set is not used. The --result file always contains the best trial so far, even

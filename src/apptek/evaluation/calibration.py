@@ -255,7 +255,7 @@ def fit_logistic(
 
 
 def yes_no_figures(probabilities: Doubles, happened: Bools) -> YesNoFigures:
-    """Return the metrics of some forecasts. Raise ValueError if there are none."""
+    """Return the metrics of the given forecasts. Raise ValueError if there are none."""
     chances = np.clip(probabilities, 1e-12, 1 - 1e-12)
     logs = np.where(happened, np.log(chances), np.log1p(-chances))
     return YesNoFigures(

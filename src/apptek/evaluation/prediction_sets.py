@@ -31,7 +31,7 @@ def check_coverage(coverage: float) -> None:
 
 @dataclass(frozen=True, slots=True)
 class PredictionSets:
-    """The probabilities of the tuning queries' true predicates, ascending, in each stratum."""
+    """The sorted probabilities of the tuning queries' true predicates, for each stratum."""
 
     seen_pair: Floats
     unseen_pair: Floats

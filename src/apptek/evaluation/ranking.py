@@ -102,7 +102,7 @@ class EvaluationQueries:
         filtering: Filter = "time-aware",
         rows: Longs | None = None,
     ) -> "EvaluationQueries":
-        """Return the queries of a split, or of some rows, filtered over train, valid and test."""
+        """Return the queries of a split or of the given rows, filtered over all splits."""
         facts, everything = data.split(split), (data.train, data.valid, data.test)
         facts = facts if rows is None else facts.take(rows)
         right = known_predicates(facts, everything)
@@ -247,7 +247,7 @@ def _spread(count: int, most: int) -> Longs:
 def calibrate(
     scores: Matrix, truths: Ints, known: Ragged, *, balanced: bool = False
 ) -> tuple[Calibration, float, float]:
-    """Return the calibration of some queries' scores, and the error without and with it.
+    """Return the calibration of the given queries' scores, and the error without and with it.
 
     balanced  return the calibration that is right on average, instead of the most likely one
     """

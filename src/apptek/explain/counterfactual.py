@@ -183,7 +183,7 @@ def _facts_of(view: WorkingView, queries: Queries) -> Ints:
 
 
 def _scores_without_each(view: WorkingView, queries: Queries, facts: Ints) -> Doubles:
-    """Return the current scores, then the scores without each of some facts: (1 + n, R)."""
+    """Return the current scores, then the scores without each of the given facts: (1 + n, R)."""
     hidden = np.concatenate([queries.hidden, facts]).astype(np.int32)
     copies = queries.take(np.zeros(len(hidden), np.int64))
     return view.scores(replace(copies, hidden=hidden)).astype(np.float64)

@@ -298,11 +298,11 @@ class Dataset:
         return bool(last != UNKNOWN and beyond.mean() >= NEARLY_ALL)
 
     def span_of(self, facts: Facts) -> str:
-        """Return the first and last start of some facts as text, or "undated" if none is known."""
+        """Return the first and last start of the facts as text, or "undated" if none is known."""
         return " to ".join(dict.fromkeys(self.ends_of(facts))) or "undated"
 
     def ends_of(self, facts: Facts) -> list[str]:
-        """Return the first and last start of some facts, or nothing if none is known."""
+        """Return the first and last start of the given facts, or nothing if none is known."""
         dated = facts.times[facts.dated]
         if not len(dated):
             return []

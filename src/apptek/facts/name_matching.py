@@ -279,7 +279,7 @@ class NameResolver:
         return NameIndex(self.names, unused if facts is None else entity_counts(facts, count))
 
     def meanings(self, name: str) -> list[int]:
-        """Return the ids of all names with the same folded form, ascending."""
+        """Return the ids of all names with the same folded form, in ascending order."""
         key = folded(name)
         if not key:
             return []
@@ -289,7 +289,7 @@ class NameResolver:
 
     @cached_property
     def _folded(self) -> tuple[pa.Array, Longs]:
-        """The folded names, ascending, and the id of each."""
+        """The folded names in ascending order, and the id of each."""
         keys = folded_names(self.names.array)
         order = pc.sort_indices(keys)
         return keys.take(order), _ints(order)

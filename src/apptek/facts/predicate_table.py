@@ -159,7 +159,7 @@ def _read_cameo() -> list[tuple[str, str, str]]:
 
 @lru_cache(maxsize=1)
 def _cameo_codes() -> dict[str, str]:
-    """Return the code for each code and name."""
+    """Return a dictionary from each CAMEO code, and each name, to the code."""
     codes = {name: code for code, name, _ in reversed(_read_cameo())}
     return codes | {code: code for code in codes.values()}
 

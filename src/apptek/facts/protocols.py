@@ -149,7 +149,7 @@ def _without_unseen(dataset: Dataset, facts: Facts) -> Facts:
 
 
 def distinct_times(facts: Facts) -> Ints:
-    """Return the distinct known time codes of the facts, ascending, since and until together."""
+    """Return the distinct known time codes of the facts (since and until), in ascending order."""
     codes = np.union1d(facts.since, facts.until)
     known: Ints = codes[codes != UNKNOWN]
     return known

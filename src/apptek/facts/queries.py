@@ -66,9 +66,9 @@ def askable(facts: Facts) -> Ints:
 def draw_evenly(
     facts: Facts, rows: npt.NDArray[Any], most: int, rng: np.random.Generator
 ) -> npt.NDArray[Any]:
-    """Return at most this many rows, sampled evenly over predicates and time, ascending.
+    """Return at most this many rows, sampled evenly, in ascending order.
 
-    It takes every n-th of each predicate's facts, sorted by time.
+    The sample takes every n-th of each predicate's facts, sorted by time.
     """
     if len(rows) <= most:
         return rows

@@ -221,7 +221,10 @@ def _calibrated(model: Model, counts: PairCounts, period: Period, facts: Facts) 
 
 
 def _fit_either(chances: Doubles, happened: Bools, weights: Doubles) -> float:
-    """Fit how independent the two directions are, by maximum likelihood on a grid of step 0.01."""
+    """Estimate how independent the two directions are, by maximum likelihood.
+
+    The estimate is the best value on a grid with step 0.01.
+    """
     larger, smaller = chances.max(axis=0), chances.min(axis=0)
 
     def loss(independent: float) -> float:

@@ -48,7 +48,7 @@ def between(graph: TemporalGraph, subject: int, object_: int) -> Ints:
 
 
 def facts_of(graph: TemporalGraph, entities: Iterable[int]) -> Ints:
-    """Return the distinct facts of some entities, ascending. Ids below 0 have none."""
+    """Return the distinct facts of the given entities, in ascending order. Skip ids below 0."""
     known = [entity for entity in entities if entity >= 0]
     rows = [look(graph, entity) for entity in known for look in (outgoing, incoming)]
     return np.unique(np.concatenate([np.zeros(0, np.int32), *rows]))

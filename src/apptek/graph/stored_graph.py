@@ -79,7 +79,7 @@ def graph_from(
 
 
 def facts_arrays(name: str, facts: Facts) -> Arrays:
-    """Return the columns of some facts by name."""
+    """Return the columns of the given facts by name."""
     return {f"{name}.{column.name}": getattr(facts, column.name) for column in fields(Facts)}
 
 

@@ -93,7 +93,7 @@ class Model:
 
     @property
     def positions(self) -> Ints:
-        """The positions of all the model's dated facts, ascending."""
+        """The positions of all the model's dated facts, in ascending order."""
         final = self.occurrence is not None and self.occurrence.all_facts
         return positions_of(self.dataset, self.graph.facts, all_facts=final)
 
@@ -151,7 +151,7 @@ class Model:
 
 
 def last_supported(positions: Ints, stride: int = 1) -> int:
-    """Return the last of some ascending positions that is not isolated.
+    """Return the last of the given ascending positions that is not isolated.
 
     Up to OUTLIERS last facts are isolated if they follow a gap longer than LATE of the time before.
     The same number of first facts do not count towards that time, because one of them may be
@@ -165,7 +165,7 @@ def last_supported(positions: Ints, stride: int = 1) -> int:
 
 
 def isolated_times(axis: TimeAxis, positions: Ints) -> tuple[str, list[str]]:
-    """Return the last of some ascending times that is not isolated, and the isolated times."""
+    """Return the last of the given ascending times that is not isolated, and the isolated times."""
     last, points = last_supported(positions, axis.stride), TimeAxis(axis.unit)
     return points.format(last), [points.format(code) for code in positions[positions > last]]
 

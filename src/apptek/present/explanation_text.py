@@ -77,7 +77,7 @@ def _reason_lines(explanation: results.Explanation, reason: results.Reason) -> I
     if reason.kind == "topology":
         yield sequence_words(explanation, reason)
     if reason.same_as:
-        yield f"connected by the same facts as reason {reason.same_as}{early_words(reason)}"
+        yield f"connects the pair by the same facts as reason {reason.same_as}{early_words(reason)}"
     elif reason.facts:
         if reason.kind == "topology":
             yield f"{meeting_words(explanation, reason, MARK)}{early_words(reason)}:"

@@ -119,9 +119,9 @@ def paragraph(explanation: Explanation) -> str:
     answer = f"{explanation.label} ({percent(chance)}), {place} {runner_up} ({percent(other)})"
     words = [f"{_first(explanation)}{answer}, {GIVEN}."]
     if for_it:
-        words.append(f"For it: {_listed(for_it[:TOLD])}.")
+        words.append(f"{FOR_IT}: {_listed(for_it[:TOLD])}.")
     if against:
-        words.append(f"Against it and for {runner_up}: {_listed(against[:TOLD])}.")
+        words.append(f"{AGAINST_IT} {runner_up}: {_listed(against[:TOLD])}.")
     return " ".join(words)
 
 
@@ -137,7 +137,7 @@ def support_words(support: Support, log_odds: float, *, of_answer: bool = True) 
                runner-up (false)
     """
     itself = f"{ITSELF if of_answer else OF_RUNNER_UP} " if support.is_itself else ""
-    evidence = f"evidence like this{f' {support.when}' if support.when else ''}"
+    evidence = f"similar evidence{f' {support.when}' if support.when else ''}"
     if not support.queries:
         return f"{itself}Training had no {evidence}."
     this = f"{_times(support.followed)} with this answer"
@@ -152,7 +152,7 @@ def support_words(support: Support, log_odds: float, *, of_answer: bool = True) 
             f" ({percent(support.runner_up / support.queries)}, "
             f"{support.runner_up_lift:.1f} times its usual rate)"
         )
-    seen = f"{itself}In training, {evidence} was seen {count_text(support.queries)}"
+    seen = f"{itself}In training, {evidence} occurred {count_text(support.queries)}"
     words = f"{seen}: {this}, {other}."
     if not support.contradicts:
         return words
@@ -175,15 +175,15 @@ def _times(number: int) -> str:
 
 
 def _listed(parts: list[Told]) -> str:
-    """Join reasons as in: A; B; what they did to others (several small effects)."""
+    """Join reasons as in: A; B; events between A and others (several small effects)."""
     return "; ".join(f"{p.words} (several small effects)" if p.is_sum else p.words for p in parts)
 
 
 def _told(explanation: Explanation) -> tuple[list[Told], list[Told]]:
-    """Return the evidence for and against the answer, strongest first, without small parts.
+    """Return the evidence for and against the answer, strongest first.
 
-    Reasons with the same words are merged. A reason that its own counts contradict appears only
-    if there is no other reason on its side, and then with a remark.
+    Small contributions are omitted. Reasons with the same words are merged. A reason that its own
+    counts contradict appears only if there is no other reason on its side, and then with a remark.
     """
     clear, doubtful = (_summed(explanation, contradicts=doubt) for doubt in (False, True))
     clear += [
@@ -313,9 +313,9 @@ def meeting_words(explanation: Explanation, reason: Reason, mark: str = "") -> s
     direct = any(met.subject_hops + met.object_hops == 1 for met in reason.meeting)
     others = [f"{met.entity}{mark}" for met in reason.meeting if met.entity not in ends]
     if direct:
-        return "connected directly" + (f"; also through {listed(others)}" if others else "")
+        return "connects the pair directly" + (f"; also through {listed(others)}" if others else "")
     reached = others or [met.entity for met in reason.meeting]
-    return f"connected through {listed(reached)}"
+    return f"connects the pair through {listed(reached)}"
 
 
 def sequence_words(explanation: Explanation, reason: Reason) -> str:
@@ -327,7 +327,7 @@ def sequence_words(explanation: Explanation, reason: Reason) -> str:
 def early_words(reason: Reason) -> str:
     """Return the step at which the sides met, if it was before the topology's last step."""
     is_early = 0 < reason.steps < len(reason.topology)
-    return f" (after {counted(reason.steps, 'step')})" if is_early else ""
+    return f" (after {reason.steps} of {len(reason.topology)} steps)" if is_early else ""
 
 
 def facts_headline(explanation: Explanation, reason: Reason) -> str:
@@ -342,8 +342,7 @@ def facts_headline(explanation: Explanation, reason: Reason) -> str:
     )
     words = "the facts, nearest in time first"
     if reason.kind != "history":
-        early = early_words(reason)
-        met = f"{meeting_words(explanation, reason)}{early}"
+        met = f"{meeting_words(explanation, reason)}{early_words(reason)}"
         words = f"{met}; {sequence_words(explanation, reason)}"
     same = f" The same facts also support {also}." if also else ""
     return f"{words[:1].upper()}{words[1:]}.{same}"

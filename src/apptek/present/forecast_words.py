@@ -34,7 +34,7 @@ def window_text(result: results.ActorForecast | results.Forecast | results.Watch
 def based_on(forecast: results.Forecast) -> str:
     """Return the length of the window, the last time whose facts were used, and the lead.
 
-    The text says if validation and test facts were used, because `predict` does not use them.
+    The text says whether validation and test facts were used, because `predict` does not use them.
     """
     length = counted(forecast.length, forecast.unit)
     lead = f"; lead: {counted(forecast.lead, forecast.unit)}" if forecast.lead else ""

@@ -219,7 +219,7 @@ def _value_words(value: Any) -> str:
 
 
 def values_text(title: str, values: Mapping[str, float | None], *, width: int) -> str:
-    """Return some numbers with their names."""
+    """Return the given numbers with their names."""
     rows = [(name.replace("_", " "), _value_words(value)) for name, value in values.items()]
     return table_text(title, ("what", "value"), rows, width)
 

@@ -33,13 +33,13 @@ LOOKED_AT = {
 RECORDED = "recorded"  # the answer's own fact: training hides it, so it is not evidence
 TITLES = {
     RECORDED: "the recorded fact itself (hidden in training, so it is not evidence against it)",
-    "between": "what else {s} and {o} did to each other",
+    "between": "other events between {s} and {o}",
     "long_past": "what happened between {s} and {o} long {before}",
-    "subject": "what {s} and others did to each other",
-    "object": "what {o} and others did to each other",
+    "subject": "events between {s} and others",
+    "object": "events between {o} and others",
     "usual": "what {s} usually does, and what others usually do to {o}",
     "types": "the kinds of actors involved",
-    "question": "whether the question has a date",
+    "question": "the presence or absence of a date",
     "connections": "how {s} and {o} are connected through others",
     "such_actors": "what actors like {s} and {o} do to each other (a statistic, not facts)",
     "trees": "how the evidence combines (learned by decision trees, not from a single fact)",
@@ -166,13 +166,13 @@ def when_words(axis: TimeAxis, seen: Occurrences, most: str = "") -> str:
 
 
 def _spread(axis: TimeAxis, seen: Occurrences) -> str:
-    """Return "within a month", "within a month after that day" or "within a month of that day"."""
+    """Return "within a month", and "after that date" or "of that date" unless all are earlier."""
     distances = [d for d in seen.distances if d is not None]
     furthest = max(map(abs, distances))
     window = f"within {span_text(axis, furthest, seen.horizon)}"
     if max(distances) <= 0:
         return window
-    moment = "that day" if axis.unit == "day" else "that time"
+    moment = "that date" if axis.unit == "day" else "that time"
     return f"{window} {'after' if min(distances) >= 0 else 'of'} {moment}"
 
 
@@ -180,7 +180,7 @@ def _nearest(seen: Occurrences) -> str:
     distances = [d for d in seen.distances if d is not None]
     if max(distances) <= 0:
         return "most recently"
-    return "the first" if min(distances) >= 0 else "the nearest"
+    return "the first one" if min(distances) >= 0 else "the nearest one"
 
 
 def _most(partner: MainPartner | None) -> str:

@@ -55,7 +55,7 @@ def level_text(axis: TimeAxis, level: str | None, near: int) -> str:
 
     The level is None for a topology, which has no distance.
     """
-    words = {"same": "at that time", "near": f"within {counted(near, _unit(axis))}"}
+    words = {"same": "at the same time", "near": f"at most {counted(near, _unit(axis))} away"}
     return words.get(level, "further away in time") if level else ""
 
 
@@ -97,8 +97,8 @@ def listed(names: Sequence[str], most: int = 4) -> str:
 
 
 def general_notes(*names: str) -> list[str]:
-    """Return a line for each name that is not in the data, saying that the answer is general."""
-    return [f"General answer: the model has no facts about {name}." for name in names]
+    """Return a line for each name that is not in the data, saying that the answer is generic."""
+    return [f"Generic answer, because the model has no facts about {name}." for name in names]
 
 
 def similar_lines(similar: Mapping[str, Sequence[str]]) -> list[str]:
@@ -133,7 +133,8 @@ def share_lines(classes: Sequence[Share], groups: Sequence[Share]) -> list[str]:
 def left_over(level: str, shares: Sequence[Share]) -> list[Share]:
     """Return the total probability of predicates without a class or group, if there are any."""
     rest = 1 - sum(one.probability for one in shares)
-    return [Share(f"without a {level}", rest)] if rest >= 0.0005 else []  # shown as 0.1 % or more
+    name = "unclassified" if level == "class" else "ungrouped"
+    return [Share(name, rest)] if rest >= 0.0005 else []  # shown as 0.1 % or more
 
 
 def when_text(since: str, until: str) -> str:

@@ -82,7 +82,7 @@ def parse_columns(text: str) -> dict[str, str]:
         if role not in ROLES:
             raise DataError(f"--columns: {role!r} is not one of {', '.join(ROLES)}")
         if not column:
-            raise DataError(f"--columns: {role}= has no column; expected {COLUMNS_HELP}")
+            raise DataError(f"--columns: {role}= names no column; expected {COLUMNS_HELP}")
     column_of = dict(pairs)
     if len(column_of) < len(pairs):
         raise DataError(f"--columns has a role twice: {text}")

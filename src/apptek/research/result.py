@@ -92,7 +92,7 @@ _DEFAULTS: dict[str, Any] = {
 
 
 def mean_seconds(results: Sequence[Result]) -> float | None:
-    """Return the mean total time of some runs; None if any was interrupted."""
+    """Return the mean total time of the given runs; None if any was interrupted."""
     total = 0.0
     for seconds in (stage for result in results for stage in result.seconds.values()):
         if seconds is None:

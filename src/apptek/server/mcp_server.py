@@ -1,8 +1,8 @@
 """The Model Context Protocol server, and its tools: each asks a model a question.
 
-A tool is a function of the model and a request body. The body usually matches the HTTP interface.
-The function returns a result from `results.py`, where the result's schema is defined too. A tool's
-docstring is its manual.
+A tool is a function of the model and a request body. The body is usually the same as in the
+HTTP request. The function returns a result from `results.py`, which also defines the result's
+schema. A tool's docstring is its manual.
 """
 
 import os

@@ -151,7 +151,7 @@ class CounterfactualBody(QueryFields):
     )
     add: bool = Field(
         default=False,
-        description="Whether to look for single facts whose addition changes the answer.",
+        description="Whether to search for single facts whose addition changes the answer.",
     )
     view: View = None
     allow_unknown: AllowUnknown = False
@@ -243,14 +243,14 @@ class EntitiesBody(_StrictBody):
 
 
 class EntitiesQuery(_StrictBody):
-    """A text to look for in names."""
+    """Text to search for in names."""
 
     q: Annotated[str, Field(max_length=10_000, description="A name, or words from it.")] = ""
     limit: Annotated[int, Field(ge=1, le=100)] = 10
 
 
 class SearchQuery(_StrictBody):
-    """Words to look for in names and events."""
+    """Words to search for in names and events."""
 
     q: Annotated[str, Field(max_length=10_000, description="Words from names or events.")] = ""
     limit: Annotated[int, Field(ge=1, le=50)] = 8

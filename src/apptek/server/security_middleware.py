@@ -106,7 +106,7 @@ class SecurityMiddleware:
                 raise ServiceError(
                     403,
                     "Pages from other sites may not use this service.",
-                    advice="Use this service's own page, or a program.",
+                    advice="Use this service's own page, or send the request from a program.",
                     where="Sec-Fetch-Site",
                 )
             if self.token is not None:

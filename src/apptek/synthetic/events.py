@@ -129,7 +129,7 @@ def _entity_names(country_count: int, league_count: int, *, rng: Rng) -> tuple[s
 
 
 def _draw_names(blocks: Any, count: int, *, rng: Rng) -> list[str]:
-    """Draw distinct names, using the first block first."""
+    """Draw distinct names. A block is used only when all earlier blocks are used up."""
     names: dict[str, None] = {}
     for block in blocks:
         names.update(dict.fromkeys(rng.permutation(block).tolist()))

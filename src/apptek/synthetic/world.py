@@ -182,7 +182,10 @@ def _sorted_names(names: tuple[str, ...]) -> tuple[Names, Ints]:
 
 
 def _split(pinned: Bools, *, rng: np.random.Generator) -> dict[Split, Longs]:
-    """Return each split's rows, ascending. Valid and test each get a tenth, without pinned rows."""
+    """Return each split's rows in ascending order.
+
+    Valid and test each get a tenth, without pinned rows.
+    """
     tenth = len(pinned) // 10
     held_out = rng.permutation(np.flatnonzero(~pinned))[: 2 * tenth]
     in_train = np.ones(len(pinned), np.bool_)

@@ -172,9 +172,9 @@ def number_terms(
     """Return log(P), (n,), and what the number of facts per window with one depends on, (n, 3).
 
     These are 1, log(active steps / P), and log(times / P') by the pair's rhythm. `times` is the
-    window divided by the pair's mean gap. P' is the chance of an active pair with this rhythm. It
-    equals P, limited to the range between the chance for random times and the chance for regular
-    times. None of the three is below 0.
+    window divided by the pair's mean gap. P' is the probability that a pair with this rhythm is
+    active. It equals P, limited to the range between the probability for random times and the
+    probability for regular times. None of the three is below 0.
     """
     chances = -np.expm1(-hazards)
     steps = active_steps(hazards, window / stride)

@@ -61,7 +61,7 @@ class Occurrence:
     expected: Doubles  # the number of facts, not below the probability
 
     def take(self, rows: slice | Longs) -> "Occurrence":
-        """Return the values of some of the pairs."""
+        """Return the values of the given pairs."""
         return Occurrence(self.probabilities[rows], self.expected[rows])
 
 

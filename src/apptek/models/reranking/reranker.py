@@ -41,7 +41,7 @@ class Reranker:
         return parse_trees(self.text, "the re-ranker")
 
     def describe(self, space: FeatureSpace, weighed: Weighed) -> Candidates:
-        """Return the candidates of some queries, with their features."""
+        """Return the candidates of the given queries, with their features."""
         described = describe_candidates(space, weighed, self.mirrors, self.candidates)
         wanted, given = self.booster.num_feature(), described.features.shape[2]
         if wanted != given:
