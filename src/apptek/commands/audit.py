@@ -39,7 +39,7 @@ def audit(options: AuditOptions, reading: Reading) -> None:
     """List the facts that look wrong, the least plausible first.
 
     Each fact is hidden in turn and predicted from the others. The list flags unlikely predicates,
-    swapped subjects and objects, and impossible dates. A model folder is used unchanged. For data,
+    swapped subjects and objects, and impossible dates. A model folder is used as it is. For data,
     several models are fitted, and each fact is judged by a model that was not trained on it. Rows
     that end before they start are listed first; other bad rows are counted.
 

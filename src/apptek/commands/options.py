@@ -247,7 +247,7 @@ EngineOption = Annotated[
     typer_option(
         "--engine NAME",
         "How to process many queries: with threads, processes or ray (the Ray cluster at "
-        "`RAY_ADDRESS`, or a local one). The results are the same.",
+        "`RAY_ADDRESS`, or a local one). The results do not depend on it.",
     ),
 ]
 

@@ -273,7 +273,7 @@ class NameResolver:
 
     @cached_property
     def index(self) -> NameIndex:
-        """The name search, most used first. With many names, building it takes seconds."""
+        """The name search, most used names first. With many names, building it takes seconds."""
         count, facts = len(self.names), self._facts
         unused = np.zeros(count, np.int32)
         return NameIndex(self.names, unused if facts is None else entity_counts(facts, count))

@@ -52,7 +52,7 @@ def nearest_facts(
 ) -> int:  # fmt: skip
     """Write the nearest facts of `entity` to `nearest` (k,), in order, and return their number.
 
-    `hidden` and its twins are skipped (-1: nothing). `directions` may include a VIEW.
+    `hidden` and its twins are skipped (-1 hides nothing). `directions` may include a VIEW.
     """
     k, streams, outgoing, incoming = nearest.size, space.streams, space.outgoing, space.incoming
     outgoing_count, incoming_count = 0, 0

@@ -72,15 +72,16 @@ def _wrapped(template: str, width: int, **values: Any) -> str:
 
 def _reason_lines(explanation: results.Explanation, reason: results.Reason) -> Iterator[str]:
     """Yield the training statistics for a reason, and its facts."""
+    early = early_words(reason)
     if reason.support is not None:
         yield reason.support.words
     if reason.kind == "topology":
         yield sequence_words(explanation, reason)
     if reason.same_as:
-        yield f"connects the pair by the same facts as reason {reason.same_as}{early_words(reason)}"
+        yield f"connects the pair through the same facts as reason {reason.same_as}{early}"
     elif reason.facts:
         if reason.kind == "topology":
-            yield f"{meeting_words(explanation, reason, MARK)}{early_words(reason)}:"
+            yield f"{meeting_words(explanation, reason, MARK)}{early}:"
         yield from _facts(explanation, reason)
 
 

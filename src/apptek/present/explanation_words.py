@@ -152,8 +152,7 @@ def support_words(support: Support, log_odds: float, *, of_answer: bool = True) 
             f" ({percent(support.runner_up / support.queries)}, "
             f"{support.runner_up_lift:.1f} times its usual rate)"
         )
-    seen = f"{itself}In training, {evidence} occurred {count_text(support.queries)}"
-    words = f"{seen}: {this}, {other}."
+    words = f"{itself}In training, {evidence} occurred {_times(support.queries)}: {this}, {other}."
     if not support.contradicts:
         return words
     other, favoured = ("the runner-up", "this answer")[:: 1 if log_odds > 0 else -1]

@@ -169,7 +169,7 @@ def active_steps(hazards: Doubles, steps: float) -> Doubles:
 def number_terms(
     hazards: Doubles, features: Doubles, window: int, stride: int
 ) -> tuple[Doubles, Doubles]:
-    """Return log(P), (n,), and what the number of facts per window with one depends on, (n, 3).
+    """Return log(P), (n,), and what the number of facts in a window with any depends on, (n, 3).
 
     These are 1, log(active steps / P), and log(times / P') by the pair's rhythm. `times` is the
     window divided by the pair's mean gap. P' is the probability that a pair with this rhythm is
