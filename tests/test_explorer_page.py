@@ -164,7 +164,7 @@ def test_an_unknown_name_leads_to_the_right_one_and_is_answered_on_request(
     expect(page.locator("#result")).to_be_hidden()
     console: list[str] = []
     page.on("console", lambda line: console.append(line.text))
-    alert.get_by_role("button", name="Show the general answer").click()
+    alert.get_by_role("button", name="Show the generic answer").click()
     comes_to(page, general="1")
     expect(page.locator("#bars .bar").first).to_be_visible()
     notice = page.locator("#notice")

@@ -292,7 +292,7 @@ class Predictor:
         against  the predicate to compare it with, instead of the runner-up
         most     how many reasons for the predicate, and against it, are shown with their facts
         allow_unknown
-                 explain the general answer about a name that is not in the data, instead of raising
+                 explain the generic answer about a name that is not in the data, instead of raising
                  UnknownName
         suppose  supposed facts, as in `predict`; `what_if` lists the reasons that they change
         """

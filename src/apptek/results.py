@@ -555,7 +555,7 @@ class Answers(Result, list[Answer]):
 
     @property
     def unknown_count(self) -> int:
-        """The number of general answers, given because a name is not in the data."""
+        """The number of generic answers, given because a name is not in the data."""
         return sum(bool(answer.unknown_names) for answer in self)
 
     @property

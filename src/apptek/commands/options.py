@@ -201,7 +201,7 @@ AllowUnknownOption = Annotated[
     bool,
     typer_option(
         "--allow-unknown",
-        "Give a general answer if a name is not in the data. Without it, the command stops and "
+        "Give a generic answer if a name is not in the data. Without it, the command stops and "
         "suggests similar names.",
     ),
 ]

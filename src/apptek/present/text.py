@@ -102,7 +102,7 @@ def _answers(answers: results.Answers, width: int) -> str:
     if len(answers) > SHOWN:
         texts.append(f"... and {counted(len(answers) - SHOWN, 'more answer')}")
     if len(answers) > 1 and answers.unknown_count:
-        texts.append(f"{answers.unknown_count:,} of {len(answers):,} answers are general answers.")
+        texts.append(f"{answers.unknown_count:,} of {len(answers):,} answers are generic answers.")
     if len(answers) > 1 and answers.far_count:
         texts.append(f"{answers.far_count:,} of {len(answers):,} answers: {FAR}")
     return "\n\n".join(texts) or "no answers"

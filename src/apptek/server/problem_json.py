@@ -105,7 +105,7 @@ def problem_of(
             404,
             error.sentence,
             advice=f"{choice} names with /api/entities?q=. "
-            "If the request has `allow_unknown`, set it to get a general answer.",
+            "If the request has `allow_unknown`, set it to get a generic answer.",
             where=where,
             unknown=(error, *error.others),
             title="Unknown entity",

@@ -18,7 +18,7 @@ Time = Annotated[
 AllowUnknown = Annotated[
     bool,
     Field(
-        description="Give a general answer if a name is not in the data. By default, an unknown "
+        description="Give a generic answer if a name is not in the data. By default, an unknown "
         "name returns a problem with suggestions."
     ),
 ]
@@ -103,7 +103,7 @@ class PredictQuery(QueryFields):
 class PredictBatch(_StrictBody):
     """Several queries to predict. The answers are in the same order.
 
-    Queries with unknown names get a general answer, and are flagged and counted.
+    Queries with unknown names get a generic answer, and are flagged and counted.
     """
 
     queries: Annotated[list[QueryFields], Field(min_length=1, max_length=MAX_BATCH, fail_fast=True)]

@@ -48,7 +48,7 @@ export const canRetry = ({ status }) => status === 0 || status === 429 || status
 const HINT = "Type a few letters into the field and choose from the list.";
 
 // onSuggestion(where, name) puts a name into a field and asks again; onRetry asks again. For a name
-// that is not in the data, onGeneral shows the general answer, and onUnknown(where) the matches.
+// that is not in the data, onGeneral shows the generic answer, and onUnknown(where) the matches.
 export function showProblem(problem, source, actions) {
   if (problem.name === "AbortError") return;
   clearProblems(source);
@@ -64,7 +64,7 @@ export function showProblem(problem, source, actions) {
   const buttons = suggestions.map((name) =>
     button(shown(name), () => actions.onSuggestion(where, name)),
   );
-  if (isUnknown) buttons.push(button("Show the general answer", actions.onGeneral));
+  if (isUnknown) buttons.push(button("Show the generic answer", actions.onGeneral));
   if (canRetry(problem)) buttons.push(button("Try again", actions.onRetry));
   const question = suggestions.length ? " Did you mean …?" : "";
   byId("problems").append(

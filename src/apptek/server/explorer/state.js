@@ -5,7 +5,7 @@ const FIELDS = [
   "subject",
   "object",
   "time",
-  "general", // 1: give a general answer about a name that is not in the data
+  "general", // 1: give a generic answer about a name that is not in the data
   "view", // past_only: only earlier facts
   "predicate",
   "reason",
@@ -97,7 +97,7 @@ export const FRESH = { predicate: null, reason: null, without: null, suppose: nu
 const LISTED = { page: null, entity: null, country: null, class: null, group: null, members: null };
 
 // What changes with a new question. For the same pair, the displayed ranges and the request for a
-// general answer are kept.
+// generic answer are kept.
 export function questionChanges(state, changes) {
   const isSamePair = changes.subject === state.subject && changes.object === state.object;
   const ranges = isSamePair ? {} : { span: null, general: null };
