@@ -213,14 +213,10 @@ def small() -> Dataset:
     return make_world(1000, 0).dataset
 
 
-@pytest.mark.parametrize("name", ["frequency", "profile", "pair", "recency"])
-def test_the_counting_baselines_keep_the_contract(name: str, small: Dataset) -> None:
-    check_baseline(name, small)
-
-
-@pytest.mark.parametrize("name", LEARNED)
-def test_the_learned_baselines_keep_the_contract(name: str, small: Dataset) -> None:
-    check_baseline(name, small, config=settings_of(name, "training.epochs=1"))
+@pytest.mark.parametrize("name", ["frequency", "profile", "pair", "recency", *LEARNED])
+def test_the_baselines_keep_the_contract(name: str, small: Dataset) -> None:
+    config = settings_of(name, "training.epochs=1") if name in LEARNED else None
+    check_baseline(name, small, config=config)
 
 
 def zeros(queries: Queries) -> Any:

@@ -54,7 +54,6 @@ def test_every_kind_of_frame_gives_the_facts(make: Any, rows: dict[str, Any]) ->
 
 def test_read_dataset_takes_frames_and_tuples_and_splits_them_as_a_file() -> None:
     frame = pd.DataFrame(ROWS)
-    assert in_words(read_dataset(frame, splitting=ALL)) == EXPECTED
     assert in_words(read_dataset(FACTS, splitting=ALL)) == EXPECTED
     names = frame.rename(columns={"subject": "A", "predicate": "E", "object": "B", "time": "Day"})
     columns = "subject=A,predicate=E,object=B,time=Day"
