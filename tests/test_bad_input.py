@@ -16,13 +16,10 @@ from sheets import write_sheets
 
 from apptek.facts.benchmarks import DATA_VARIABLE
 from apptek.facts.facts import Dataset
-from apptek.facts.times import EXPECTED
 from apptek.reading.reader import read_dataset
 
 GOOD = b"a\tp\tb\t2014-05-13\n"
-FORMS = EXPECTED
 COUNTED = re.compile(r" \((?:[0-9,]+ bad of|all of) [^)]*\)$")  # how many rows are bad
-WIDTH = "3, 4 or 5 columns (--columns or --read delimiter= may help)"
 CASES = tomllib.loads(Path(__file__).with_name("golden_cases.toml").read_text("utf-8"))
 ROWS = [row.encode() for row in CASES["bad-rows"]]
 
@@ -85,21 +82,6 @@ def read_text_skipping(folder: Path, content: bytes) -> Dataset:
     return read_all(write(folder / "facts.tsv", content), skip_bad=True)
 
 
-def test_a_file_of_bad_rows_alone_is_refused_even_when_they_are_skipped(tmp_path: Path) -> None:
-    write(tmp_path / "train.tsv", GOOD)
-    write(tmp_path / "test.tsv", "a\tp\nb\tp\n")
-    assert fault_of(tmp_path, skip_bad=True) == (
-        f"test.tsv:1: row: found 2 columns, expected {WIDTH} (all its rows are bad)"
-    )
-
-
-def test_integers_and_dates_do_not_mix(tmp_path: Path) -> None:
-    for name, time in (("train", "2014-05-13"), ("valid", "17")):
-        write(tmp_path / f"{name}.txt", f"a\tp\tb\t{time}\n")
-    fault = "column 4 (time): found '17', expected a calendar date"
-    assert fault_of(tmp_path) == f"valid.txt:1: {fault}"
-
-
 # Bad files
 
 
@@ -115,17 +97,6 @@ def test_what_is_not_there_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         "icews14 is not on this machine: set APPTEK_DATA to the folder that contains it, "
         "or run 'apptek data download icews14'"
     )
-
-
-def test_a_folder_has_exactly_one_train_file(tmp_path: Path) -> None:
-    write(tmp_path / "test.txt", GOOD)
-    missing = f"{tmp_path}: there is no train file (train.txt, train.tsv, train.tab, train.csv, "
-    assert fault_of(tmp_path).startswith(missing)
-    assert fault_of(tmp_path).endswith(f"to read all its files as one, use '{tmp_path}/*'")
-    write(tmp_path / "train.txt", GOOD)
-    write(tmp_path / "train.tsv.gz", GOOD)
-    more = f"{tmp_path}: more than one file for train: train.tsv.gz, train.txt"
-    assert fault_of(tmp_path) == more
 
 
 @pytest.mark.parametrize("suffix", [".gz", ".zst"])
@@ -144,7 +115,7 @@ def test_a_truncated_file_is_refused(
     assert fault_of(path, skip_bad=True) == message
 
 
-@pytest.mark.parametrize("name", ["facts.tsv.gz", "facts.tsv.zst", "facts.parquet"])
+@pytest.mark.parametrize("name", ["facts.tsv.gz", "facts.tsv.zst", "facts.parquet", "facts.xlsx"])
 def test_a_file_that_is_not_what_its_name_says_is_refused(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(GOOD)

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pytest
-from command_line import apptek, succeeds
+from command_line import succeeds
 from event_dumps import gdelt
 from fact_files import (
     ALL_IN_TRAIN,
@@ -29,7 +29,7 @@ from fact_files import (
 from sheets import Cell, Formula, write_sheets
 
 from apptek.errors import DataError
-from apptek.facts.facts import SPLITS, Dataset
+from apptek.facts.facts import Dataset
 from apptek.reading.name_tables import check_aliases, read_aliases, read_predicates
 from apptek.reading.reader import read_dataset
 
@@ -61,15 +61,6 @@ def test_the_encoding_is_found(tmp_path: Path, encoding: str) -> None:
     dataset = read(write(tmp_path / "facts.csv", text.encode(encoding)))
     assert in_words(dataset) == [("Müller", "grüßt", "François", DAY, DAY)]
     assert dataset.report.how["encoding"] == encoding.removesuffix("-sig")
-
-
-def test_an_encoding_can_be_given(tmp_path: Path) -> None:
-    path = write(tmp_path / "facts.csv", f"\u041c\u0438\u0440,p,b,{DAY}\n".encode("cp1251"))
-    assert read(path, encoding="windows-1251").entities[1] == "\u041c\u0438\u0440"
-    assert "--read encoding=klingon is unknown" in fault_of(path, encoding="klingon")
-    assert "expected text in utf-16 (--read encoding=NAME changes it)" in fault_of(
-        write(path, b"abc"), encoding="utf-16"
-    )
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "|", "\t"])
@@ -158,98 +149,7 @@ def test_a_sheet_is_read(tmp_path: Path) -> None:
     ]
 
 
-def test_one_of_several_sheets_is_chosen(tmp_path: Path) -> None:
-    other: list[list[Cell]] = [["x", "p", "y", 2001]]
-    path = write_sheets(tmp_path / "facts.xlsx", {"Facts": ROWS, "Old ones": other})
-    first = read(path)
-    assert first.report.notes == (
-        "facts.xlsx: the sheet 'Facts' is read, one of 2 (--read sheet=NAME)",
-    )
-    for sheet in ("Old ones", "2"):
-        assert in_words(read(path, sheet=sheet)) == [("x", "p", "y", "2001", "2001")]
-    assert fault_of(path, sheet="New") == (
-        "facts.xlsx: there is no sheet 'New'; there are Facts, Old ones"
-    )
-
-
-def test_a_bad_row_of_a_sheet_is_named(tmp_path: Path) -> None:
-    path = write_sheets(tmp_path / "facts.xlsx", {"Facts": [*ROWS, [1.5, "p", "b", 2001]]})
-    assert fault_of(path).startswith("facts.xlsx:6: column 1 (subject): found '1.5', expected a")
-    path.write_bytes(path.read_bytes()[:700])
-    assert "the file is truncated or damaged" in fault_of(path)
-    empty = write_sheets(tmp_path / "none.xlsx", {"Facts": [[]]})
-    assert "the sheet 'Facts' has 0 columns, expected at least 3" in fault_of(empty)
-
-
-@pytest.mark.parametrize("cover", [[["About these data"]], [[]], [["By", "whom"], ["when"]]])
-def test_a_first_sheet_without_facts_names_the_others(
-    tmp_path: Path, cover: list[list[Cell]]
-) -> None:
-    facts: list[list[Cell]] = [list(FACT[:4])]
-    sheets = {"Read me": cover, "Facts": facts, "More": facts}
-    path = write_sheets(tmp_path / "facts.xlsx", sheets)
-    fault = fault_of(path)
-    assert "the sheet 'Read me'" in fault
-    assert fault.endswith("(--read sheet=NAME reads another: 'Facts', 'More')")
-    assert in_words(read(path, sheet="Facts")) == [FACT]
-
-
-# Files of ids
-
-
-def write_ids(folder: Path, fifth: str = "0") -> Path:
-    for split, row in (("train", "0 1 2 0"), ("valid", "1 0 2 24"), ("test", "2 0 1 48")):
-        cells = [*row.split(), *([fifth] if fifth else [])]
-        write(folder / f"{split}.txt", "\t".join(cells) + "\n")
-    write(folder / "entity2id.txt", "A (B)\t0\nC D\t1\nE\t2\n")
-    write(folder / "relation2id.txt", "Make a visit\t0\nHost a visit\t1\n")
-    write(folder / "stat.txt", "3\t2\t0\n")
-    return folder
-
-
-@pytest.mark.parametrize("fifth", ["0", "-1", ""])
-def test_files_of_ids_are_recognised_and_named(tmp_path: Path, fifth: str) -> None:
-    dataset = read_dataset(write_ids(tmp_path / "ids", fifth))
-    facts = [in_words(dataset, dataset.split(split))[0] for split in SPLITS]
-    assert facts == [
-        ("A (B)", "Host a visit", "E", "0", "0"),
-        ("C D", "Make a visit", "E", "24", "24"),
-        ("E", "Make a visit", "C D", "48", "48"),
-    ]
-    assert dataset.report.how["format"] == "ids"
-    assert dataset.report.notes == ("3 entities and 2 predicates are named by their ids",)
-
-
-def test_ids_and_their_tables_are_checked(tmp_path: Path) -> None:
-    folder = write_ids(tmp_path / "ids")
-    write(folder / "valid.txt", "1\t0\t9\t24\t0\n")
-    with pytest.raises(
-        DataError, match=r"valid.txt:1: column 3 .object.: found '9', expected an id"
-    ):
-        read_dataset(folder)
-    write(folder / "entity2id.txt", "3\nA\t0\nA\t1\nE\t2\n9\t9\n")  # the count that OpenKE has
-    assert list(read_dataset(folder).entities) == ["9", "A (0)", "A (1)", "E"]
-    write(folder / "entity2id.txt", "A\n")
-    with pytest.raises(DataError, match=r"entity2id.txt:1: found 'A', expected a name and an id"):
-        read_dataset(folder)
-
-
 # Several files
-
-
-def test_several_files_are_read_as_one(tmp_path: Path) -> None:
-    one = write(tmp_path / "2020.csv", f"a;p;b;{DAY}\n")
-    two = write(tmp_path / "2021.tsv.gz", f"a\tp\tc\t{DAY}\n")
-    for source in ([one, two], str(tmp_path / "202*"), str(tmp_path / "**" / "20*")):
-        dataset = read(source)
-        assert [row[2] for row in in_words(dataset)] == ["b", "c"]
-        assert dataset.name == "2020 and 1 more"
-        assert dataset.report.how["delimiter"] == "; and \t"
-    assert fault_of(str(tmp_path / "1*")) == f"{tmp_path}/1*: no file matches this pattern"
-    with pytest.raises(DataError, match="several files are read as one, but this is a folder"):
-        read([one, tmp_path])
-    counted = apptek("data", "stats", str(one), str(two), "--json", "--read", "split=1/0/0")
-    assert json.loads(counted.stdout)["official"]["train"] == 2
 
 
 @pytest.mark.parametrize(
@@ -289,13 +189,7 @@ def test_a_zip_of_one_file_is_read(tmp_path: Path) -> None:
     assert fault_of(path) == f"{path}: found 2 files in it, expected one"
 
 
-# What is printed
-
-
-def test_a_time_far_from_the_others_is_a_bad_row() -> None:
-    days = [("a", "p", "b", f"2014-05-{day}") for day in range(10, 20)]
-    left = read_dataset([*days, ("a", "p", "b", "1999")], skip_bad=True)
-    assert (len(left.all_facts()), left.report.defect_count) == (10, 1)
+# What is left unread
 
 
 def test_a_file_of_nothing_but_bad_rows_is_not_read_to_its_end(

@@ -1,5 +1,6 @@
 """Many inputs and what is made of each, compared with the golden files in `tests/golden/text`."""
 
+import shutil
 import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, replace
@@ -16,6 +17,7 @@ from golden_files import check
 from plain_queries import queries_of
 from rdf_parts import read_rdf
 from reference import PlainFact
+from sheets import write_sheets
 from test_drawing import explained as explained_by
 from test_drawing import fact
 from time_texts import fields_of, read, votes_of
@@ -24,7 +26,7 @@ from worlds import facts_of, graph_of, names_of, random_intervals
 from apptek.config import AgentConfig
 from apptek.daily.project import read_project
 from apptek.errors import ApptekError
-from apptek.facts.facts import Dataset
+from apptek.facts.facts import SPLITS, Dataset
 from apptek.facts.name_matching import NameIndex, NameResolver, alike_note, folded
 from apptek.facts.predicate_table import PredicateTable, cameo_table, shipped_table
 from apptek.facts.protocols import Splitting
@@ -319,6 +321,26 @@ def in_file(read: Callable[..., object]) -> Callable[..., str]:
     return made
 
 
+def folder_text(
+    folder: Path, files: dict[str, Any], source: str | list[str], **options: Any
+) -> str:
+    """Several files, tables as sheets, in a folder of their own: the facts of each split."""
+    home = folder / "home"
+    shutil.rmtree(home, ignore_errors=True)
+    for name, content in files.items():
+        if isinstance(content, dict):
+            home.mkdir()
+            write_sheets(home / name, content)
+        else:
+            write(home / name, content)
+    paths = f"{home}/{source}" if isinstance(source, str) else [home / name for name in source]
+    data = read_dataset(paths, **options)
+    splits = [f"{split}: {in_words(data, data.split(split))}" for split in SPLITS]
+    about = {key: data.report.how.get(key) for key in ("format", "delimiter")}
+    notes = [f"note: {note}" for note in data.report.notes]
+    return "\n  ".join([f"{data.name}: {about}", *splits, *notes])
+
+
 def queries_in(path: Path) -> list[tuple[int, Query | str]]:
     rows = read_rows(path, QUERY_ROLES)
     return [(line, row if isinstance(row, str) else Query(*row)) for line, row in rows]
@@ -386,6 +408,7 @@ SHOWN: dict[str, Callable[[Path, Any], str]] = {
     "times-in-sentences": lambda _, time: at_time(time),
     "reach": lambda _, case: reach_text(**case),
     "query-files": in_file(queries_in),
+    "folders": lambda folder, case: folder_text(folder, **case),
 }
 
 

@@ -61,17 +61,6 @@ ex:a ex:p ex:b, ex:c, ex:d, ex:e .
 """
 
 
-def test_labels_and_prefixes_of_one_file_name_the_iris_of_another(tmp_path: Path) -> None:
-    labels = write(tmp_path / "labels.ttl", HEAD + 'ex:a rdfs:label "Ann" .')
-    facts = write(
-        tmp_path / "facts.nt",
-        "<http://example.org/a> <http://example.org/p> <http://other.org/b#c> .\n",
-    )
-    data = read_dataset([facts, labels], splitting=ALL_IN_TRAIN)
-    assert in_words(data) == [("Ann", "ex:p", "http://other.org/b#c", *UNDATED)]
-    assert data.report.notes == ("labels.ttl has no facts",)
-
-
 def test_further_facts_get_the_names_of_the_first(tmp_path: Path) -> None:
     data = read_rdf(tmp_path, LABELS)
     more = write(

@@ -9,11 +9,11 @@ import numpy as np
 import pandas as pd
 import pytest
 from command_line import apptek, succeeds
-from fact_files import DAY, FACT, fault_of, in_words, parquet_bytes, read_all, read_text, write
+from fact_files import DAY, FACT, fault_of, in_words, parquet_bytes, read_text, write
 from pyarrow import csv as pa_csv
 from sheets import Cell, write_sheets
 
-from apptek.errors import DataError, NoFactsError
+from apptek.errors import DataError
 from apptek.facts.benchmarks import DATA_VARIABLE
 from apptek.facts.calendar import Unit
 from apptek.facts.facts import SPLITS, Facts
@@ -154,20 +154,6 @@ def test_a_column_split_is_used(tmp_path: Path, kind: str) -> None:
     assert len(read_dataset(source, splitting=ALL).train) == 4
 
 
-def test_a_column_of_splits_can_be_named(tmp_path: Path) -> None:
-    frame = pd.DataFrame(split_table()).rename(columns={"split": "fold"})
-    path = write(tmp_path / "facts.csv", frame.to_csv(index=False))
-    columns = "subject=subject,predicate=predicate,object=object,time=time,split=fold"
-    for data in (
-        read_dataset(frame, split="fold"),
-        read_dataset(path, split="fold"),
-        read_dataset(path, columns=columns),
-    ):
-        assert [len(data.split(split)) for split in SPLITS] == [2, 1, 1]
-    with pytest.raises(DataError, match="found 'later', expected train, valid or test"):
-        read_dataset(frame.assign(fold=["train", "later", "test", "test"]), split="fold")
-
-
 def test_a_predictor_is_fitted_by_a_column_of_splits() -> None:
     days = [f"2014-05-{day:02d}" for day in range(1, 31)]
     facts = [("abc"[n % 3], "pq"[n % 2], "bca"[n % 3], day) for n, day in enumerate(days)]
@@ -245,19 +231,6 @@ def test_a_model_remembers_the_columns_for_an_update(tmp_path: Path) -> None:
 # Facts and names in Python
 
 
-@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
-def test_an_empty_file_among_others_loses_no_facts(order: tuple[int, int], tmp_path: Path) -> None:
-    head = "subject,predicate,object,time\n"
-    files = [tmp_path / "quiet.csv", tmp_path / "busy.csv"]
-    files[0].write_text(head)
-    files[1].write_text(f"{head}a,p,b,2014-05-13\n")
-    data = read_dataset([files[place] for place in order], splitting=ALL)
-    assert len(data.train) == 1
-    assert data.report.notes == ("quiet.csv has no facts",)
-    with pytest.raises(NoFactsError, match=r"quiet\.csv: there is nothing below the header"):
-        read_dataset(files[0])
-
-
 def test_a_first_row_whose_names_do_not_occur_again_may_be_a_header(tmp_path: Path) -> None:
     rows = [f"a{i % 4},p{i % 2},b{i % 3}" for i in range(24)]
     path = write(tmp_path / "facts.csv", "\n".join(["wer,was,wen", *rows[:3], ""]))
@@ -287,19 +260,11 @@ def test_one_wrong_cell_in_a_column_of_splits_is_a_bad_row(tmp_path: Path) -> No
         assert len(drawn.all_facts()) == 20
 
 
-def test_files_with_the_day_and_the_month_first_are_not_mixed(tmp_path: Path) -> None:
-    days = write(tmp_path / "days.csv", rows_of("13/01/2024", "14/01/2024"))
+def test_further_files_have_the_day_first_as_the_facts_before_them(tmp_path: Path) -> None:
+    days = read_text(tmp_path, rows_of("13/01/2024", "14/01/2024"), "days.csv")
     months = write(tmp_path / "months.csv", rows_of("02/03/2024", "01/13/2024"))
-    for skip_bad in (False, True):
-        with pytest.raises(
-            DataError, match=r"^months.csv:2: found '01/13/2024', .*the day first"
-        ) as caught:
-            read_dataset([days, months], skip_bad=skip_bad)
-        assert "--date-format %m/%d/%Y" in str(caught.value)
-        assert "--skip-bad" not in str(caught.value)
     with pytest.raises(DataError, match=r"^months.csv:2: .*the day first"):
-        read_more(read_dataset(days, splitting=ALL), months, skip_bad=True)
-    assert in_words(read_all(months))[0][3] == "2024-02-03"
+        read_more(days, months, skip_bad=True)
 
 
 MONTHS = [f"{year}{month:02d}" for year in range(2015, 2020) for month in range(1, 13)]
