@@ -1,6 +1,5 @@
 """What is asked in lists and over the network: flags, counts, and errors that say what to do."""
 
-import asyncio
 import pickle
 import re
 from dataclasses import asdict
@@ -11,13 +10,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 from fastapi.testclient import TestClient
-from mcp import Client
 from service_parts import client_of, problem
 
 from apptek.errors import ApptekError, TimeFormatError, UnknownName
 from apptek.predictor import Predictor, Query
 from apptek.present.tables import to_arrow
-from apptek.server.mcp_server import create_server
 from apptek.server.served_model import ServedModel
 
 FAR = "2990-01-01"
@@ -53,17 +50,6 @@ def queries(query: Query) -> list[Query]:
 @pytest.fixture(scope="module")
 def client(served: ServedModel) -> TestClient:
     return client_of(served)
-
-
-def told(served: ServedModel, tool: str, **arguments: Any) -> str:
-    """The text that a tool of an assistant returns."""
-
-    async def ask() -> Any:
-        async with Client(create_server(served)) as client:
-            return await client.call_tool(tool, arguments)
-
-    text: str = asyncio.run(ask()).content[0].text
-    return text
 
 
 def test_lists_flag_and_count_far_times_and_unknown_names(
@@ -129,7 +115,7 @@ def test_a_count_that_is_none_is_a_value_error(
 
 
 def test_both_unknown_names_are_reported_at_once(
-    predictor: Predictor, query: Query, client: TestClient, served: ServedModel
+    predictor: Predictor, query: Query, client: TestClient
 ) -> None:
     names = (f"{query.subject}x", f"{query.object}x")
     with pytest.raises(UnknownName) as raised:
@@ -146,44 +132,6 @@ def test_both_unknown_names_are_reported_at_once(
     found = problem(client.post("/api/predict", json=asked), 404)
     assert (found["where"], found["detail"]) == ("subject", f"{first} {second}")
     assert found["unknown"][names[1]][0] == query.object
-    told_both = told(served, "predict", **asked)
-    assert f"Similar to {names[0]}: {query.subject}" in told_both
-    assert f"Similar to {names[1]}: {query.object}" in told_both
-
-
-@pytest.mark.parametrize(
-    ("tool", "arguments"),
-    [
-        ("predict", {"time": FAR}),
-        ("explain", {"time": FAR}),
-        ("predict", {"subject": "Nobody at all"}),
-        ("explain", {"predicate": "no such"}),
-        ("forecast", {"start": FAR}),
-        ("forecast", {"start": "someday"}),
-        ("forecast", {"days": 3, "hours": 3}),
-        ("history", {"since": "?"}),
-    ],
-)
-def test_tools_speak_of_tools_and_not_of_addresses(
-    served: ServedModel, query: Query, tool: str, arguments: dict[str, Any]
-) -> None:
-    pair = {"subject": query.subject, "object": query.object}
-    text = told(served, tool, **pair | arguments)
-    for address in ("/api/", "/docs", "from:"):
-        assert address not in text
-    if arguments.get("time") == FAR:
-        assert text.endswith("history shows the dates of facts between two entities.")
-
-
-def test_the_forecast_of_an_assistant_has_the_lengths_of_the_command(
-    served: ServedModel, query: Query
-) -> None:
-    pair = {"subject": query.subject, "object": query.object}
-    assert '"length":3' in told(served, "forecast", **pair, steps=3).replace(" ", "")
-    for unit in ("hours", "minutes"):
-        refused = told(served, "forecast", **pair, **{unit: 3})
-        assert refused.startswith(f"{unit}: ")
-        assert "Extra inputs" not in refused
 
 
 def test_no_text_of_the_golden_files_tells_one_of_something_as_many() -> None:

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import subprocess
 import sys
 import tomllib
@@ -112,9 +113,10 @@ def test_a_prediction_says_what_it_presumes(ask: Ask, query: Query) -> None:
 def test_a_forecast_has_the_next_event(forecasting: ServedModel) -> None:
     sample, start = forecasting.sample, forecasting.sample.time
     kind = forecasting.predictor.answerer.predicates.levels["class"].names[0]
-    asked = named(sample, **{"from": start, "days": 7, "class": kind})
+    asked = named(sample, **{"from": start, "steps": 7, "class": kind})
     found = call(forecasting, "forecast", asked).structured_content
     assert found["next_event"]["event"] == kind
+    assert found["length"] == 7
     assert found["next_event"]["probability"] <= found["probability"]
 
 
@@ -150,15 +152,18 @@ def test_the_pages_of_a_history_are_all_facts_between_the_two(
     assert [as_tuple(f) for f in window["facts"]] == [fact for fact in pages if fact[3] == day]
 
 
-def test_a_wrong_input_is_an_error_of_the_tool_in_one_line(served: ServedModel) -> None:
+def test_a_wrong_input_is_an_error_of_the_tool_in_one_line(
+    served: ServedModel, forecasting: ServedModel
+) -> None:
     found = {}
     for request in tomllib.loads(COMMANDS.read_text("utf-8"))["mcp"]["problems"]:
         tool, _, fields = request.partition(" ")
         usual = {} if tool == "search_entities" else {"subject": "Yldora", "object": "Kestova"}
-        result = call(served, tool, usual | json.loads(fields))
+        model = forecasting if request.startswith('forecast {"') else served
+        result = call(model, tool, usual | json.loads(fields))
         assert result.is_error
         (content,) = result.content
-        assert "\n" not in content.text
+        assert not re.search("\n|/api/|/docs", content.text)  # of tools, not of addresses
         found[request] = content.text
     check("mcp_problems.json", json_text(found))
 
