@@ -191,21 +191,6 @@ def test_several_seeds_are_one_contestant(world: Path, tmp_path: Path) -> None:
     refusal(*words, "pair,pair", code=2)
 
 
-@pytest.mark.parametrize(
-    ("words", "code", "message"),
-    [
-        (["--models", "oracle"], 2, "there is no model 'oracle'; known: "),
-        (["--read", "split=0.9/0.1/0"], 1, "has no test facts"),
-    ],
-)
-def test_what_cannot_be_held_is_refused(
-    events: Path, tmp_path: Path, words: list[str], code: int, message: str
-) -> None:
-    told = refusal(*contest(events, "--out", tmp_path / "c", "--models", "pair", *words), code=code)
-    assert message in told
-    assert not (tmp_path / "c").exists()
-
-
 def test_a_folder_about_other_data_is_refused(world: Path, events: Path, tmp_path: Path) -> None:
     out = tmp_path / "c"
     how = ("--out", out, "--models", "pair")

@@ -8,7 +8,6 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from command_line import apptek
 from hypothesis import given
 from hypothesis import strategies as st
 from worlds import names_of
@@ -172,16 +171,3 @@ def test_the_service_finds_an_entity_by_an_alias_and_offers_similar_names(folder
     assert search_entities(served, EntitiesQuery(q="new lend")).near[0] == "New_Land"
     similar = served.similar(["ALPHA ONE"], [-1])["ALPHA ONE"]
     assert set(similar[:2]) == {"Alpha_One", "alpha one"}
-
-
-def test_names_that_are_nearly_alike_are_told(folder: Path, tmp_path: Path) -> None:
-    how = "names differ only in case, accents, spaces or underscores, such as"
-    joins = "`fit --aliases` can join them"
-    facts = tmp_path / "facts.csv"
-    rows = [f"{name},visits,b,{day}" for day in range(9) for name in ("Iran", "IRAN")]
-    facts.write_text("\n".join(rows))
-    note = f"note: 2 {how} 'IRAN' and 'Iran': {joins}\n"
-    assert note in apptek("data", "stats", str(facts)).stdout
-    facts.write_text("NEW LAND,visits,new one,3\n")
-    updated = apptek("update", str(folder), str(facts), "--out", str(tmp_path / "newer"))
-    assert f"note: 2 {how} 'New_Land' and 'NEW LAND': {joins}\n" in updated.stderr
