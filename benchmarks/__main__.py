@@ -20,7 +20,7 @@ def main(words: list[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("part", choices=PARTS, help="the part to measure")
     parser.add_argument("--quick", action="store_true", help="smaller sizes, below a minute")
-    parser.add_argument("--model", type=Path, help="for serve: this model, instead of fitting one")
+    parser.add_argument("--model", type=Path, help="for serve and paging: this model")
     parser.add_argument("--data", help="for audit: this data, instead of icews14")
     parser.add_argument("--facts", help="for scale: sizes, as 1e6,1e7; for engine: one size")
     parser.add_argument("--result", type=Path, help="write a result file")
