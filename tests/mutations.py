@@ -21,9 +21,13 @@ Damage = Callable[[Path, np.random.Generator], str]
 REFUSED, ANSWERED = "refused", "answered"
 
 
+def _files(folder: Path) -> list[Path]:
+    return sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+
+
 def _some_file(folder: Path, rng: np.random.Generator) -> Path:
     """One of the non-empty files; every file is equally likely, whatever its size."""
-    files = sorted(path for path in folder.rglob("*") if path.is_file() and path.stat().st_size)
+    files = _files(folder)
     return files[int(rng.integers(len(files)))]
 
 
@@ -62,11 +66,13 @@ def delete(folder: Path, rng: np.random.Generator) -> str:
 
 
 def swap(folder: Path, rng: np.random.Generator) -> str:
-    """Swap two files with different content."""
+    """Swap two files with different content; append to the file if there are no two."""
     one = _some_file(folder, rng)
-    while (two := _some_file(folder, rng)).read_bytes() == one.read_bytes():
-        pass
     content = one.read_bytes()
+    others = [path for path in _files(folder) if path.read_bytes() != content]
+    if not others:
+        return extend(folder, rng)
+    two = others[int(rng.integers(len(others)))]
     one.write_bytes(two.read_bytes())
     two.write_bytes(content)
     return f"{one.name} and {two.name} exchanged"

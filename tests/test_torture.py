@@ -8,7 +8,7 @@ from benchmarks.torture import NEEDS_MOUNT, ROUND, Campaign
 from benchmarks.torture_files import can_mount, models_of
 from benchmarks.torture_service import slow_clients
 
-SHORT = {"damaged_models": 150, "damaged_work": 9, "damaged_facts": 3000}
+SHORT = {"damaged_models": 150, "damaged_work": 24, "damaged_facts": 3000}
 SEED = 900
 
 
